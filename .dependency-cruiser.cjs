@@ -1,0 +1,156 @@
+// Who may import whom. The table is the architecture; everything below it only turns rows into rules.
+// `npm run check:deps` enforces it, counting `import type` too.
+
+const any = Symbol("any");
+
+/** Each folder of src: the folders it may import, and where that matters the Node modules and npm packages. */
+const table = {
+  session: { imports: [], node: ["crypto"] },
+  store: { imports: ["session"], packages: ["@photostructure/sqlite"] },
+  sandbox: { imports: ["session", "store"] },
+  model: { imports: ["session"] },
+  memory: { imports: ["session", "store"] },
+  workflow: { imports: ["session"] },
+  tool: { imports: ["session", "sandbox"] },
+  agent: { imports: ["session", "model", "memory", "workflow", "tool"] },
+  runtime: { imports: ["session", "store", "sandbox", "workflow"] },
+  evidence: { imports: ["session", "store"] },
+  cluster: { imports: ["session", "store", "workflow", "runtime"] },
+  // These three sit on top of everything written above them.
+  interop: { imports: any },
+  server: { imports: any },
+  cli: { imports: any },
+};
+
+/** Folders outside src that use the package the way its users do: by name, never by path. */
+const users = ["bench", "examples"];
+
+const folders = Object.keys(table);
+const test = String.raw`(\.test(-d)?\.ts$|/testing/)`;
+
+module.exports = {
+  forbidden: [
+    ...folders.flatMap((folder) => folderRules(folder, table[folder])),
+    ...users.map((folder) => ({
+      name: `${folder}-by-name`,
+      comment: `${folder} imports "openrath" and its sub-paths by name, as users do.`,
+      severity: "error",
+      from: { path: `^${folder}/` },
+      to: { path: "^(src|dist|test|scripts)/", dependencyTypesNot: ["aliased"] },
+    })),
+    {
+      name: "studio-talks-http",
+      comment: "The studio is a client of the server: it shares no code with it.",
+      severity: "error",
+      from: { path: "^studio/" },
+      to: { path: "^(src|dist)/" },
+    },
+    {
+      name: "known-folders",
+      comment: "A new folder of src first gets a row in the table of .dependency-cruiser.cjs.",
+      severity: "error",
+      from: { path: "^src/[^/]+/", pathNot: inside(folders) },
+      to: {},
+    },
+    {
+      name: "known-folders",
+      comment: "A new folder of src first gets a row in the table of .dependency-cruiser.cjs.",
+      severity: "error",
+      from: { path: "^src/[^/]+/", pathNot: inside(folders), orphan: true },
+      to: {},
+    },
+    {
+      name: "src-stands-alone",
+      comment: "Nothing in src reaches outside src, except to Node and to packages.",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { path: "^(?!src/|node_modules/)", dependencyTypes: ["local", "aliased"] },
+    },
+    {
+      name: "src-by-path",
+      comment: "Shipped code imports its neighbours by path: its own name would resolve to another copy.",
+      severity: "error",
+      from: { path: "^src/", pathNot: test },
+      to: { dependencyTypes: ["aliased"] },
+    },
+    {
+      name: "ships-no-tests",
+      comment: "Shipped code does not import tests or their helpers: they are not in the package.",
+      severity: "error",
+      from: { path: "^src/", pathNot: test },
+      to: { path: `^src/.*${test}` },
+    },
+    {
+      name: "ships-its-dependencies",
+      comment:
+        "Shipped code imports only what package.json installs for users; development tools stay in tests.",
+      severity: "error",
+      from: { path: "^src/", pathNot: test },
+      to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown", "undetermined"] },
+    },
+    {
+      name: "no-cycles",
+      comment:
+        "Two files that need each other at run time are one noun, or hide a third. Types may refer to each other.",
+      severity: "error",
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
+    },
+    {
+      name: "resolvable",
+      comment: "The import leads nowhere.",
+      severity: "error",
+      from: { pathNot: "^(bench|examples)/" },
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    tsConfig: { fileName: "tsconfig.json" },
+    // Before compilation: afterwards `import type` has vanished, and with it half of the architecture.
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: ["(^|/)node_modules/", "^dist/"] },
+    // Built into newer Nodes than the one that may be running this.
+    builtInModules: { add: ["node:sqlite"] },
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["types", "import", "default"] },
+  },
+};
+
+/** The rules of one row. Tests follow the same arrows, but may use any Node module and the test tools. */
+function folderRules(folder, { imports, node, packages = [] }) {
+  const above = folders.slice(0, folders.indexOf(folder));
+  const allowed = imports === any ? above : imports;
+  const shipped = { path: inside([folder]), pathNot: test };
+  const rules = [
+    {
+      name: `${folder}-imports`,
+      comment: `src/${folder} may import ${allowed.length > 0 ? allowed.join(", ") : "no other folder"}.`,
+      severity: "error",
+      from: { path: inside([folder]) },
+      to: { path: "^src/", pathNot: inside([folder, ...allowed]) },
+    },
+    {
+      name: `${folder}-packages`,
+      comment: `src/${folder} may use ${packages.length > 0 ? packages.join(", ") : "no npm package"}.`,
+      severity: "error",
+      from: shipped,
+      to: {
+        dependencyTypes: ["npm", "npm-optional", "npm-peer", "npm-bundled"],
+        ...(packages.length > 0 ? { pathNot: packages.map((name) => `(^|/)node_modules/${name}/`) } : {}),
+      },
+    },
+  ];
+  if (node !== undefined) {
+    rules.push({
+      name: `${folder}-node`,
+      comment: `src/${folder} may use ${node.map((name) => `node:${name}`).join(", ")} and no other Node module.`,
+      severity: "error",
+      from: shipped,
+      to: { dependencyTypes: ["core"], pathNot: `^(node:)?(${node.join("|")})$` },
+    });
+  }
+  return rules;
+}
+
+function inside(names) {
+  return `^src/(${names.join("|")})/`;
+}

@@ -1,0 +1,171 @@
+// @ts-check
+// The SQLite store: what a durable step costs beside the disk itself, how it grows, how it opens.
+import { fork } from "node:child_process";
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Session } from "openrath";
+import { openStore } from "openrath/store";
+import { median, time, timeAsync, words } from "./measure.mjs";
+
+const KILOBYTE = 1024;
+
+/** @param {{ progress: (text: string) => void, facts: number }} options */
+export async function measureStore({ progress, facts }) {
+  const folder = mkdtempSync(join(tmpdir(), "openrath-bench-"));
+  try {
+    return {
+      ...(await durable(folder, progress)),
+      ...(await grouped(folder, progress)),
+      ...(await growth(folder, progress)),
+      ...(await loading(folder, progress)),
+      ...(await opening(folder, progress, facts)),
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** One fact, on disk, beside the same bytes appended to a file and synced: turn by turn, on the same disk. @param {string} folder @param {(text: string) => void} progress */
+async function durable(folder, progress) {
+  progress("durable appends of 1 KB");
+  const store = await openStore(`sqlite:${join(folder, "durable.db")}`);
+  const file = openSync(join(folder, "raw.log"), "a");
+  const ours = [];
+  const raw = [];
+  let session = Session.start("durable");
+  for (let step = 0; step < 1_500; step++) {
+    session = session.say(words(KILOBYTE, step));
+    const bytes = Buffer.from(`${session.line}\n`);
+    raw.push(
+      time(() => {
+        writeSync(file, bytes);
+        fdatasyncSync(file);
+      }),
+    );
+    ours.push(await timeAsync(() => store.save(session, { name: "durable" })));
+  }
+  closeSync(file);
+  await store.close();
+  return {
+    durable_append_ms: median(ours),
+    fdatasync_append_ms: median(raw),
+    durable_vs_fdatasync: median(ours) / median(raw),
+  };
+}
+
+/** 32 sessions at once, each waiting for its own fact to be on disk. @param {string} folder @param {(text: string) => void} progress */
+async function grouped(folder, progress) {
+  progress("32 sessions with group commit");
+  const store = await openStore(`sqlite:${join(folder, "grouped.db")}`);
+  const rates = [];
+  for (let round = 0; round < 7; round++) {
+    const sessions = Array.from({ length: 32 }, (_, index) => Session.start(`${round} ${index}`));
+    const steps = 200;
+    const elapsed = await timeAsync(() =>
+      Promise.all(
+        sessions.map(async (start, index) => {
+          let session = start;
+          for (let step = 0; step < steps; step++) {
+            session = session.say(words(KILOBYTE, step));
+            await store.save(session, { name: `${round} ${index}` });
+          }
+        }),
+      ),
+    );
+    rates.push((sessions.length * steps) / (elapsed / 1000));
+  }
+  await store.close();
+  return { grouped_facts_per_s: median(rates) };
+}
+
+/** The file after as many steps, each saved by itself as an agent would. @param {string} folder @param {(text: string) => void} progress */
+async function growth(folder, progress) {
+  const sizes = [];
+  let lineBytes = 0;
+  for (const steps of [1_000, 10_000]) {
+    progress(`bytes per step at ${steps.toLocaleString("en")} steps`);
+    const path = join(folder, `growth-${steps}.db`);
+    const store = await openStore(`sqlite:${path}`);
+    let session = Session.start("growth");
+    lineBytes = 0;
+    for (let step = 0; step < steps; step++) {
+      session = session.say(words(KILOBYTE, step));
+      lineBytes += session.line.length;
+      await store.save(session, { name: "growth" });
+    }
+    const before = session;
+    if (steps === 1_000) {
+      // The peer's fork is one more checkpoint at an earlier one: here, a fork that is saved.
+      const file = statSync(path).size;
+      const forking = [];
+      for (let count = 0; count < 50; count++)
+        forking.push(await timeAsync(() => store.save(before.fork(`f${count}`), { name: `f${count}` })));
+      sizes.push({ fork_saved_ms: median(forking), file });
+    }
+    await store.close();
+    sizes.push({ steps, bytes: statSync(path).size / steps });
+  }
+  const [fork, small, large] = sizes;
+  return {
+    bytes_per_step_1k: small?.bytes,
+    bytes_per_step_10k: large?.bytes,
+    content_bytes_per_step: KILOBYTE,
+    line_bytes_per_step: lineBytes / 10_000,
+    fork_saved_ms: fork?.fork_saved_ms,
+  };
+}
+
+/** A whole session and its transcript from the file. @param {string} folder @param {(text: string) => void} progress */
+async function loading(folder, progress) {
+  progress("loading 10,000 facts with their transcript");
+  const store = await openStore(`sqlite:${join(folder, "load.db")}`);
+  const results = [];
+  for (const [name, facts, bytes] of /** @type {[string, number, number][]} */ ([
+    ["ten", 10_000, 200],
+    ["one", 1_000, KILOBYTE],
+  ])) {
+    let session = Session.start("load");
+    for (let step = 1; step < facts; step++) session = session.say(words(bytes, step));
+    await store.save(session, { name });
+    const times = [];
+    for (let round = 0; round < 25; round++)
+      times.push(await timeAsync(async () => (await store.load(name)).transcript.length));
+    results.push(median(times));
+  }
+  await store.close();
+  return { load_10k_ms: results[0], load_1k_1kb_ms: results[1] };
+}
+
+/** A session of a million facts, opened by a process of its own, so that its memory is its own. @param {string} folder @param {(text: string) => void} progress @param {number} facts */
+async function opening(folder, progress, facts) {
+  const path = join(folder, "long.db");
+  const store = await openStore(`sqlite:${path}`);
+  let session = Session.start("long");
+  for (let step = 1; step < facts; step++) {
+    session = session.say(words(200, step));
+    if (step % 25_000 !== 0 && step !== facts - 1) continue;
+    progress(`building a session of ${facts.toLocaleString("en")} facts: ${step.toLocaleString("en")}`);
+    await store.save(session, { name: "long" });
+    // The past stays in the store; only its newest part is needed to go on.
+    session = await store.load("long", { horizon: 5_000 });
+  }
+  await store.close();
+  progress("opening it");
+  const times = [];
+  const resident = [];
+  for (let round = 0; round < 7; round++) {
+    const result = await new Promise((resolve, reject) => {
+      const child = fork(fileURLToPath(new URL("./open-long.mjs", import.meta.url)), [path], {
+        execArgv: [],
+      });
+      child.once("message", resolve);
+      child.once("error", reject);
+      child.once("exit", (code) => code !== 0 && reject(new Error(`opening failed with exit code ${code}`)));
+    });
+    times.push(result.ms);
+    resident.push(result.rss);
+  }
+  return { open_1m_facts: facts, open_1m_ms: median(times), open_1m_rss_mb: median(resident) };
+}

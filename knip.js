@@ -1,0 +1,18 @@
+// @ts-check
+// Finds files, exports and dependencies that nothing uses.
+import { sourcesByName } from "./scripts/exports.mjs";
+
+/** @type {import("knip").KnipConfig} */
+export default {
+  entry: [
+    ...Object.values(sourcesByName()),
+    "src/cli/rath.ts",
+    "src/**/*.test-d.ts",
+    "{bench,examples,scripts,test}/**/*.{mjs,ts}",
+  ],
+  project: ["src/**/*.ts", "{bench,examples,scripts,test}/**/*.{mjs,ts}"],
+  // A type that is part of an exported signature is exported for the reader, used elsewhere or not.
+  ignoreExportsUsedInFile: true,
+  // Started as programs by the scripts; and the benchmark's peer, which has a package file of its own.
+  ignoreDependencies: ["@arethetypeswrong/cli", "dependency-cruiser", "publint", /^@langchain\//],
+};

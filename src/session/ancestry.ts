@@ -1,0 +1,188 @@
+import { BeyondHorizonError } from "./error.js";
+import type { FactId } from "./fact.js";
+import type { Session } from "./session.js";
+
+/**
+ * Every session of `head`'s past and `head` itself, parents before children: what ours saw first, then what
+ * each further side of a merge adds. Iterative, because histories outgrow the call stack.
+ */
+export function* historyOf(head: Session): Generator<Session, void> {
+  const path: Session[] = [];
+  let node = head;
+  for (let parent = node.soleParent; parent !== undefined; parent = node.soleParent) {
+    path.push(node);
+    node = parent;
+  }
+  if (node.parents.length > 1) return yield* postorder(head, () => true);
+  yield node;
+  for (let index = path.length - 1; index >= 0; index--) yield path[index] as Session;
+}
+
+/**
+ * What `head` has in its past that `known` has not, in the order of `head`'s history. The cost is the
+ * distance to where they parted, not the length of the history before it.
+ */
+export function unseen(head: Session, known: Session): Iterable<Session> {
+  // The common case first: `head` goes on from `known` in a straight line.
+  const path: Session[] = [];
+  let node = head;
+  for (
+    let parent = node.soleParent;
+    parent !== undefined && node !== known && node.depth > known.depth;
+    parent = node.soleParent
+  ) {
+    path.push(node);
+    node = parent;
+  }
+  if (same(node, known)) return path.reverse();
+  const wanted = paint(known, head, "theirs").theirs;
+  return postorder(head, (session) => wanted.has(session.id));
+}
+
+/** What each of two sessions has that the other has not, and the nearest sessions they share. */
+export function parting(
+  ours: Session,
+  theirs: Session,
+): { base: readonly Session[]; ours: Iterable<Session>; theirs: Iterable<Session> } {
+  const sides = paint(ours, theirs, "both");
+  return {
+    base: sides.base,
+    ours: sides.ours.size === 0 ? [] : postorder(ours, (session) => sides.ours.has(session.id)),
+    theirs: sides.theirs.size === 0 ? [] : postorder(theirs, (session) => sides.theirs.has(session.id)),
+  };
+}
+
+/** Whether `ancestor` is in the past of `session`, or the same session. */
+export function descends(session: Session, ancestor: Session): boolean {
+  const seen = new Set<Session>();
+  const open = [session];
+  let cut: Session | undefined;
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    // Straight stretches are walked remembering a step now and then: many branches may lead to one trunk.
+    for (
+      let parent = node.soleParent;
+      parent !== undefined && node.depth > ancestor.depth && !seen.has(node);
+      parent = node.soleParent
+    ) {
+      if (node.depth % REMEMBER_EVERY === 0) seen.add(node);
+      node = parent;
+    }
+    if (same(node, ancestor)) return true;
+    if (node.depth <= ancestor.depth || seen.has(node)) continue;
+    seen.add(node);
+    if (node.atHorizon) cut = node;
+    else for (const parent of node.parents) open.push(parent);
+  }
+  if (cut !== undefined) throw new BeyondHorizonError("whether one session descends from another", cut.id);
+  return false;
+}
+
+const REMEMBER_EVERY = 64;
+
+/** Equal ids mean equal histories, so two objects with one id are one session. */
+function same(one: Session, other: Session): boolean {
+  return one === other || (one.depth === other.depth && one.id === other.id);
+}
+
+function* postorder(head: Session, wanted: (session: Session) => boolean): Generator<Session, void> {
+  const done = new Set<FactId>();
+  const stack = [{ session: head, next: 0 }];
+  for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+    const parent = top.session.parents[top.next];
+    if (parent !== undefined) {
+      top.next += 1;
+      if (!done.has(parent.id) && wanted(parent)) stack.push({ session: parent, next: 0 });
+      continue;
+    }
+    stack.pop();
+    done.add(top.session.id);
+    yield top.session;
+  }
+}
+
+type Mark = { readonly session: Session; seen: number; inherited: boolean };
+const OURS = 1;
+const THEIRS = 2;
+const BOTH = 3;
+
+/**
+ * Walks back from both sides, deepest first, and marks who can reach what. A session is visited after all
+ * its descendants here, so its marks are final when it is taken; the walk ends when only shared past is left.
+ */
+function paint(
+  ours: Session,
+  theirs: Session,
+  want: "theirs" | "both",
+): { ours: Set<FactId>; theirs: Set<FactId>; base: readonly Session[] } {
+  const found = { ours: new Set<FactId>(), theirs: new Set<FactId>() };
+  const base: Session[] = [];
+  const marks = new Map<FactId, Mark>();
+  const heap: Mark[] = [];
+  let waiting = 0; // marks in the heap that still keep the walk going
+  const counts = (mark: Mark): number =>
+    mark.seen === THEIRS || (want === "both" && (mark.seen === OURS || !mark.inherited)) ? 1 : 0;
+
+  const reach = (session: Session, seen: number): void => {
+    const mark = marks.get(session.id);
+    if (mark === undefined) {
+      const fresh = { session, seen, inherited: seen === BOTH };
+      marks.set(session.id, fresh);
+      push(heap, fresh);
+      waiting += counts(fresh);
+      return;
+    }
+    waiting -= counts(mark);
+    mark.seen |= seen;
+    if (seen === BOTH) mark.inherited = true;
+    waiting += counts(mark);
+  };
+  reach(ours, OURS);
+  reach(theirs, THEIRS);
+  while (waiting > 0) {
+    const mark = pop(heap) as Mark;
+    waiting -= counts(mark);
+    const { session } = mark;
+    if (mark.seen === OURS) found.ours.add(session.id);
+    else if (mark.seen === THEIRS) found.theirs.add(session.id);
+    else if (!mark.inherited) base.push(session);
+    if (session.atHorizon) {
+      if (waiting > 0 || mark.seen === THEIRS || (mark.seen === OURS && want === "both"))
+        throw new BeyondHorizonError("what two sessions share", session.id);
+      continue;
+    }
+    for (const parent of session.parents) reach(parent, mark.seen);
+  }
+  return { ...found, base };
+}
+
+function push(heap: Mark[], mark: Mark): void {
+  let index = heap.length;
+  heap.push(mark);
+  while (index > 0) {
+    const above = (index - 1) >> 1;
+    const parent = heap[above] as Mark;
+    if (parent.session.depth >= mark.session.depth) break;
+    heap[index] = parent;
+    index = above;
+  }
+  heap[index] = mark;
+}
+
+function pop(heap: Mark[]): Mark | undefined {
+  const top = heap[0];
+  const last = heap.pop();
+  if (heap.length === 0 || last === undefined) return top;
+  let index = 0;
+  for (;;) {
+    let below = 2 * index + 1;
+    if (below >= heap.length) break;
+    const right = heap[below + 1];
+    if (right !== undefined && right.session.depth > (heap[below] as Mark).session.depth) below += 1;
+    const child = heap[below] as Mark;
+    if (child.session.depth <= last.session.depth) break;
+    heap[index] = child;
+    index = below;
+  }
+  heap[index] = last;
+  return top;
+}

@@ -1,0 +1,15 @@
+import { parting } from "./ancestry.js";
+import type { Session } from "./session.js";
+
+/** What two sessions share last, and what each has that the other has not, in the order of its history. */
+export type Difference = {
+  /** The nearest common ancestors: one normally, several after a criss-cross, none for unrelated histories. */
+  readonly base: readonly Session[];
+  readonly ours: readonly Session[];
+  readonly theirs: readonly Session[];
+};
+
+export function diff(ours: Session, theirs: Session): Difference {
+  const sides = parting(ours, theirs);
+  return { base: sides.base, ours: [...sides.ours], theirs: [...sides.theirs] };
+}

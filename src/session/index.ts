@@ -1,0 +1,48 @@
+export { type BlobRef, type BlobSource, digestOf, Withheld } from "./blob.js";
+export { type Difference, diff } from "./diff.js";
+export {
+  BeyondHorizonError,
+  ContentError,
+  FactError,
+  MergeError,
+  PlacementMismatchError,
+  RathError,
+  RecordError,
+} from "./error.js";
+export type {
+  Adopt,
+  Because,
+  Candidate,
+  Content,
+  Digest,
+  Effect,
+  Fact,
+  FactBodies,
+  FactId,
+  FactInput,
+  FactOf,
+  FactType,
+  Failure,
+  MemoryHit,
+  Message,
+  Part,
+  PathChange,
+  Placement,
+  Principal,
+  PrincipalKind,
+  Role,
+  Stamp,
+  Usage,
+} from "./fact.js";
+export { type GraphNode, graph, type SessionGraph, type Span, toDot, toMermaid } from "./graph.js";
+export { type Json, MAX_CHARACTERS, MAX_DEPTH } from "./json.js";
+export { type KeepingSetting, keepingView } from "./keeping.js";
+export { checkLine, digestsOf, FORMAT, INLINE_BYTES, parentsOf, readFact, refsOf } from "./line.js";
+export { branchView, type LineageStep, lineageView } from "./lineage.js";
+export { List } from "./list.js";
+export { type Pending, pendingView, type Requests } from "./pending.js";
+export { placementView } from "./placement.js";
+export { type Realm, Session, type Stamped, type StartOptions } from "./session.js";
+export { type Entry, messagesOf, type Transcript, transcriptView } from "./transcript.js";
+export { type TotalUsage, usageView } from "./usage.js";
+export { type Merge, seedView, type View } from "./view.js";

@@ -1,0 +1,61 @@
+import type { FactId, Principal } from "./fact.js";
+import { frozen, type Json } from "./json.js";
+import { List } from "./list.js";
+import { adopted, type View } from "./view.js";
+
+/** One place where the history began, branched or came together: where, when, by whom, and why. */
+export type LineageStep = {
+  readonly kind: "start" | "fork" | "merge" | "detach";
+  readonly id: FactId;
+  readonly parents: readonly FactId[];
+  readonly at: string;
+  readonly by: Principal;
+  readonly branch: string;
+  readonly why?: string;
+  readonly adopt?: Json;
+  readonly from?: FactId;
+};
+
+// A map: a fact of another version may be called "constructor".
+const kinds = new Map<string, LineageStep["kind"]>([
+  ["session-start", "start"],
+  ["session-detach", "detach"],
+  ["branch-fork", "fork"],
+  ["branch-merge", "merge"],
+]);
+
+/** Every start, fork, merge and detach of the history, in its order. */
+export const lineageView: View<List<LineageStep>> = {
+  name: "lineage",
+  start: List.empty,
+  step(steps, fact, session) {
+    const kind = kinds.get(fact.type);
+    if (kind === undefined) return steps;
+    const { why, adopt, from } = fact as { why?: string; adopt?: Json; from?: FactId };
+    return steps.push(
+      Object.freeze({
+        kind,
+        id: session.id,
+        parents: Object.freeze([...session.parentIds]),
+        at: fact.at,
+        by: fact.by,
+        branch: session.branch,
+        ...(typeof why === "string" && { why }),
+        ...(adopt !== undefined && { adopt }),
+        ...(from !== undefined && { from }),
+      }),
+    );
+  },
+  save: (steps) => steps.toArray() as unknown as Json,
+  load: (saved) => List.of(frozen(saved) as unknown as LineageStep[]),
+};
+
+/** The name of the branch a session is on: the last fork on the way that was adopted. */
+export const branchView: View<string> = {
+  name: "branch",
+  start: "main",
+  step: (branch, fact) => (fact.type === "branch-fork" ? fact.name : branch),
+  merge: (branches, merge) => branches[adopted(merge.fact) ?? 0] ?? "main",
+  save: (branch) => branch,
+  load: (saved) => saved as string,
+};

@@ -1,0 +1,428 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { descends, historyOf } from "./ancestry.js";
+import { type BlobRef, type BlobSource, digestOf } from "./blob.js";
+import { BeyondHorizonError, FactError, MergeError, RathError } from "./error.js";
+import type {
+  Adopt,
+  Content,
+  Fact,
+  FactId,
+  FactInput,
+  FactOf,
+  Message,
+  Placement,
+  Principal,
+  Role,
+} from "./fact.js";
+import { type Json, keepFields } from "./json.js";
+import { blobsOf, INLINE_BYTES, parentsOf, readFact, writeLine } from "./line.js";
+import { branchView, type LineageStep, lineageView } from "./lineage.js";
+import { type Pending, pendingOf, pendingView } from "./pending.js";
+import { checkPlacement, placementView } from "./placement.js";
+import { checkShape } from "./shape.js";
+import { messagesOf, transcriptView } from "./transcript.js";
+import { type TotalUsage, usageView } from "./usage.js";
+import { type View, viewOf } from "./view.js";
+
+/** What rides along with sessions and is no part of them: never hashed, never stored, inherited from the parent. */
+export interface Realm {
+  /** The runtime a session lives in, if any. */
+  readonly host?: object;
+  /** Content of up to this many bytes stays in the line; 0 puts all content into salted blobs. */
+  readonly inline: number;
+  /** What salts are made of, and the name it is kept under. Erasing it makes erased content unguessable. */
+  readonly key?: { readonly id: string; readonly secret: Uint8Array };
+  /** Where the content of loaded lines is read. */
+  readonly blobs?: BlobSource;
+}
+
+export type Stamped = { readonly by?: Principal; readonly at?: string };
+export type StartOptions = Stamped & {
+  /** Makes this start unlike any other. Random unless given. */
+  readonly nonce?: string;
+  /** Content longer than this many bytes is kept in blobs (default 4096); 0 keeps all content in salted, erasable blobs. */
+  readonly inline?: number;
+  readonly host?: object;
+};
+
+/**
+ * An immutable value: one fact and the sessions it was made from. Methods return the next session; the
+ * original never changes, so a step, a checkpoint and a branch point are the same thing.
+ *
+ * ```ts
+ * const trunk = Session.start("Fix issue 41.").to("local");
+ * const merged = trunk.fork("small").say("a").merge(trunk.fork("bold").say("b"), { adopt: "ours" });
+ * ```
+ */
+export class Session {
+  /** How many steps the longest way from a root has. */
+  readonly depth: number;
+  // One parent is held directly, several in a list, and past the horizon only the depth is known.
+  readonly #past: Session | readonly Session[] | undefined;
+  readonly #realm: Realm;
+  #fact: Fact | undefined;
+  // biome-ignore lint/style/useReadonlyClassProperties: #seal writes it, through another name than `this`.
+  #line: string | undefined;
+  #id: FactId | undefined;
+
+  private constructor(
+    past: Session | readonly Session[] | undefined,
+    depth: number,
+    realm: Realm,
+    fact: Fact | undefined,
+    line: string | undefined,
+  ) {
+    this.depth = depth;
+    this.#past = past;
+    this.#realm = realm;
+    this.#fact = fact;
+    this.#line = line;
+    this.#id = undefined;
+    Object.freeze(this);
+  }
+
+  /** Begins a history. */
+  static start(text?: Content, options: StartOptions = {}): Session {
+    const { nonce = randomUUID(), inline = INLINE_BYTES, host } = options;
+    if (!Number.isSafeInteger(inline) || inline < 0) {
+      throw new RathError("option-refused", `Cannot start a session with inline: ${inline}.`, {
+        hint: "give a number of bytes, or 0 for erasable content",
+      });
+    }
+    const key = inline === 0 ? { id: randomUUID(), secret: randomBytes(32) } : undefined;
+    const realm: Realm = Object.freeze({ inline, ...(host && { host }), ...(key && { key }) });
+    const settings = { ...(inline !== INLINE_BYTES && { inline }), ...(key && { key: key.id }) };
+    return Session.#root(realm, {
+      type: "session-start",
+      nonce,
+      ...settings,
+      ...(text !== undefined && { text }),
+      ...stampOf(options),
+    });
+  }
+
+  /**
+   * A session from its record line and its parents, for stores. `parents` may be left out where the past is
+   * not loaded; then the depth must be known. An id that the caller has just computed saves doing it again.
+   */
+  static restore(
+    line: string,
+    parents: readonly Session[] | undefined,
+    realm: Realm,
+    known: { readonly id?: FactId; readonly depth?: number } = {},
+  ): Session {
+    const [first] = parents ?? [];
+    const past =
+      parents?.length === 1 && first !== undefined ? first : parents && Object.freeze([...parents]);
+    const session = new Session(
+      past,
+      parents === undefined ? (known.depth ?? 0) : depthAbove(parents),
+      realm,
+      undefined,
+      line,
+    );
+    session.#id = known.id;
+    return session;
+  }
+
+  /** What rides along with a session. For stores and runtimes. */
+  static realmOf(session: Session): Realm {
+    return session.#realm;
+  }
+
+  /** SHA-256 of the record line, in hex. Equal ids mean equal histories. */
+  get id(): FactId {
+    if (this.#id === undefined) {
+      if (this.#line === undefined) Session.#seal(this);
+      this.#id ??= digestOf(this.#line as string);
+    }
+    return this.#id;
+  }
+
+  /** The record line: serialised once, the same bytes for ever. */
+  get line(): string {
+    if (this.#line === undefined) Session.#seal(this);
+    return this.#line as string;
+  }
+
+  /** What happened here. Content that was erased or not brought along reads as a `Withheld`. */
+  get fact(): Fact {
+    this.#fact ??= readFact(this.#line as string, this.#realm.blobs);
+    return this.#fact;
+  }
+
+  /** The sessions this one was made from: none at a root, one normally, more after a merge. */
+  get parents(): readonly Session[] {
+    const past = this.#past;
+    if (past === undefined) throw new BeyondHorizonError("what came before", this.id);
+    return past instanceof Session ? [past] : past;
+  }
+
+  /** The parent of a session that has one: none at a root, at a merge, or where the past is not loaded. */
+  get soleParent(): Session | undefined {
+    return this.#past instanceof Session ? this.#past : undefined;
+  }
+
+  /** The ids of the parents, known even where the past is not loaded. */
+  get parentIds(): readonly FactId[] {
+    return this.#past === undefined
+      ? parentsOf(this.#line as string)
+      : this.parents.map((parent) => parent.id);
+  }
+
+  /** Whether the past before this session is left in the store. */
+  get atHorizon(): boolean {
+    return this.#past === undefined;
+  }
+
+  /** The runtime that rides along, if any. */
+  get host(): object | undefined {
+    return this.#realm.host;
+  }
+
+  /** The next session: this one and one more fact. */
+  append(fact: FactInput): Session {
+    const next = stamped(fact);
+    if (OPERATORS.has(next.type))
+      throw new FactError(
+        next.type,
+        "it says what parents a session has",
+        "use Session.start, detach or merge",
+      );
+    return new Session(this, this.depth + 1, this.#realm, next, undefined);
+  }
+
+  /** Adds a message to the conversation. */
+  say(content: Content, options: Stamped & { readonly role?: Role } = {}): Session {
+    return this.append({ type: "message-say", role: options.role ?? "user", content, ...stampOf(options) });
+  }
+
+  /** Begins a branch here. The trunk and its other branches never see what happens on it. */
+  fork(name: string, options: Stamped & { readonly why?: string } = {}): Session {
+    return this.append({
+      type: "branch-fork",
+      name,
+      ...(options.why !== undefined && { why: options.why }),
+      ...stampOf(options),
+    });
+  }
+
+  /**
+   * Brings branches together; what they share is counted once and everybody's evidence is kept. `adopt` says
+   * whose conversation and placement go on: "both" (the default) continues ours with what theirs adds.
+   */
+  merge(
+    others: Session | readonly Session[],
+    options: Stamped & { readonly adopt?: Adopt | Session; readonly why?: string } = {},
+  ): Session {
+    const parents = Object.freeze([this, ...(others instanceof Session ? [others] : others)]);
+    const adopt = adoptOf(options.adopt ?? "both", parents);
+    checkPlacement(parents, adopt);
+    const fact = stamped({
+      type: "branch-merge",
+      adopt,
+      ...(options.why !== undefined && { why: options.why }),
+      ...stampOf(options),
+    });
+    return new Session(parents, depthAbove(parents), strictest(parents), fact, undefined);
+  }
+
+  /** Places the session: from here on its side effects happen there. Nothing opens until it is used. */
+  to(sandbox: string, spec?: Json, options: Stamped = {}): Session {
+    return this.append({
+      type: "placement-change",
+      sandbox,
+      ...(spec !== undefined && { spec }),
+      ...stampOf(options),
+    });
+  }
+
+  /** A new root with the same conversation and placement, which still names where it came from. */
+  detach(options: Stamped & { readonly why?: string } = {}): Session {
+    const { inline } = this.#realm;
+    const fresh = inline === 0 ? { id: randomUUID(), secret: randomBytes(32) } : undefined;
+    return Session.#root(Object.freeze({ ...this.#realm, ...(fresh && { key: fresh }) }), {
+      type: "session-detach",
+      nonce: randomUUID(),
+      from: this.id,
+      ...(options.why !== undefined && { why: options.why }),
+      messages: this.transcript,
+      ...(this.placement && { placement: this.placement }),
+      ...(inline !== INLINE_BYTES && { inline }),
+      ...(fresh && { key: fresh.id }),
+      ...stampOf(options),
+    });
+  }
+
+  /** The whole past and this session, parents before children. */
+  history(): IterableIterator<Session> {
+    return historyOf(this);
+  }
+
+  /** Whether `other` is in the past of this session, or the same session. */
+  descendsFrom(other: Session): boolean {
+    return descends(this, other);
+  }
+
+  /** Answers a question about the whole history; answers are remembered. */
+  view<State>(view: View<State>): State {
+    return viewOf(this, view);
+  }
+
+  /** The conversation, as a model would see it. */
+  get transcript(): readonly Message[] {
+    const transcript = this.view(transcriptView);
+    if (transcript.omitted > 0)
+      throw new BeyondHorizonError(
+        `the whole transcript (${transcript.omitted} earlier messages are in the store; session.recent() has the rest)`,
+        this.id,
+      );
+    return messagesOf(transcript);
+  }
+
+  /** The newest messages that are loaded: the end of the transcript, also of a session too long to load. */
+  recent(count = 50): readonly Message[] {
+    return count > 0 ? Object.freeze(messagesOf(this.view(transcriptView)).slice(-count)) : [];
+  }
+
+  get usage(): TotalUsage {
+    return this.view(usageView);
+  }
+
+  get placement(): Placement | undefined {
+    return this.view(placementView) ?? undefined;
+  }
+
+  /** What was asked for and not answered yet, oldest first. */
+  get pending(): readonly Pending[] {
+    return pendingOf(this.view(pendingView));
+  }
+
+  /** Every start, fork, merge and detach in the past, in order. */
+  get lineage(): readonly LineageStep[] {
+    return this.view(lineageView).toArray();
+  }
+
+  /** The name of the branch this session is on; "main" until the first fork. */
+  get branch(): string {
+    return this.view(branchView);
+  }
+
+  /** The blobs of this session's own line, when its content is at hand. */
+  blobs(): Iterable<{ readonly ref: BlobRef; readonly bytes: Uint8Array }> {
+    return blobsOf(this.line, this.fact, this.#realm.key?.secret, this.#realm.blobs);
+  }
+
+  toJSON(): Json {
+    return { id: this.id, depth: this.depth, parents: this.parentIds, fact: this.fact as unknown as Json };
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return `Session ${this.id.slice(0, 12)} (${this.fact.type}, depth ${this.depth})`;
+  }
+
+  static #root(realm: Realm, fact: FactInput): Session {
+    return new Session(NO_PARENTS, 0, realm, stamped(fact), undefined);
+  }
+
+  /** Writes the lines of a session and of all its ancestors that have none yet, parents first. */
+  static #seal(target: Session): void {
+    const open: Session[] = [target];
+    for (let node = open.at(-1); node !== undefined; node = open.at(-1)) {
+      const ready = open.length;
+      const past = node.#past as Session | readonly Session[];
+      if (past instanceof Session) {
+        if (past.#line === undefined) open.push(past);
+      } else {
+        for (const parent of past) if (parent.#line === undefined) open.push(parent);
+      }
+      if (open.length > ready) continue;
+      open.pop();
+      if (node.#line !== undefined) continue;
+      const parents = past instanceof Session ? [past.id] : past.map((parent) => parent.id);
+      node.#line = writeLine(parents, node.#fact as Fact, keepingOf(node.#realm));
+      node.#id = digestOf(node.#line);
+    }
+  }
+}
+
+const OPERATORS: ReadonlySet<string> = new Set(["session-start", "session-detach", "branch-merge"]);
+const NO_STAMP: Stamped = Object.freeze({});
+const NO_PARENTS: readonly Session[] = Object.freeze([]);
+
+function keepingOf(realm: Realm): { inline: number; secret?: Uint8Array } {
+  return realm.key === undefined
+    ? { inline: realm.inline }
+    : { inline: realm.inline, secret: realm.key.secret };
+}
+
+function stampOf(options: Stamped): Stamped {
+  if (options.by === undefined && options.at === undefined) return NO_STAMP;
+  return {
+    ...(options.by !== undefined && { by: options.by }),
+    ...(options.at !== undefined && { at: options.at }),
+  };
+}
+
+/** The fact as the record will hold it: checked, copied, frozen, with its time and author. */
+function stamped(input: FactInput): Fact {
+  if (typeof input !== "object" || input === null)
+    throw new FactError(
+      typeof input,
+      "a fact is an object with a type",
+      'append({ type: "note", kind: "…" })',
+    );
+  const time = now();
+  const fact: { [field: string]: Json } = { type: "", at: time, by: "user" };
+  keepFields(fact, input);
+  // The copy is checked, not the original: a getter may answer differently the second time.
+  checkShape(fact, time);
+  return Object.freeze(fact) as unknown as Fact;
+}
+
+let lastMillisecond = 0;
+let lastTime = "";
+
+/** The clock's time as text. Formatting is half the cost of an append, so one millisecond is formatted once. */
+function now(): string {
+  const millisecond = Date.now();
+  if (millisecond !== lastMillisecond) {
+    lastMillisecond = millisecond;
+    lastTime = new Date(millisecond).toISOString();
+  }
+  return lastTime;
+}
+
+function depthAbove(parents: readonly Session[]): number {
+  let depth = -1;
+  for (const parent of parents) if (parent.depth > depth) depth = parent.depth;
+  return depth + 1;
+}
+
+/** A merge with a session whose content must stay erasable keeps its own content erasable. */
+function strictest(parents: readonly Session[]): Realm {
+  const realms = parents.map((parent) => Session.realmOf(parent));
+  const [ours] = realms as [Realm];
+  const strict = realms.find((realm) => realm.inline === 0);
+  if (strict === undefined || ours.inline === 0) return ours;
+  return Object.freeze({ ...ours, inline: 0, ...(strict.key && { key: strict.key }) });
+}
+
+function adoptOf(adopt: Adopt | Session, parents: readonly Session[]): FactOf<"branch-merge">["adopt"] {
+  if (parents.length < 2)
+    throw new MergeError("there is nothing to merge", "pass one session or a list of at least one");
+  if (new Set(parents.map((parent) => parent.id)).size !== parents.length) {
+    throw new MergeError(
+      "the same session is there twice",
+      "merge each branch once; a session cannot merge with itself",
+    );
+  }
+  const choice = adopt instanceof Session ? parents.findIndex((parent) => parent.id === adopt.id) : adopt;
+  if (choice === "ours" || choice === "both" || (choice === "theirs" && parents.length === 2)) return choice;
+  if (typeof choice === "number" && Number.isInteger(choice) && choice >= 0 && choice < parents.length)
+    return choice;
+  throw new MergeError(
+    `no side answers to adopt: ${adopt instanceof Session ? "that session" : JSON.stringify(adopt)}`,
+    'adopt "ours", "theirs" (of two), "both", one of the merged sessions, or its place in the list',
+  );
+}

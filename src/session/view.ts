@@ -1,0 +1,144 @@
+import { historyOf, unseen } from "./ancestry.js";
+import { BeyondHorizonError } from "./error.js";
+import type { Fact, FactOf } from "./fact.js";
+import type { Json } from "./json.js";
+import type { Session } from "./session.js";
+
+/**
+ * A question about a session, answered by a fold over its facts. States are values: `step` returns the next
+ * one and leaves the last alone. Without `merge`, the facts of a merged-in side are stepped through once, so
+ * sums and sets are right on any graph; with it, the sides of a `branch-merge` are reconciled before its fact
+ * is stepped, and any other fact with several parents goes on from the first.
+ */
+export interface View<State> {
+  readonly start: State;
+  step(state: State, fact: Fact, session: Session): State;
+  merge?(sides: readonly State[], merge: Merge<State>): State;
+  /** Views with a name can be kept in a store's snapshots, so that a long session opens without its past. */
+  readonly name?: string;
+  save?(state: State): Json | undefined;
+  load?(saved: Json): State;
+}
+
+/** What `View.merge` may ask about the merge it reconciles. */
+export interface Merge<State> {
+  readonly fact: FactOf<"branch-merge">;
+  readonly parents: readonly Session[];
+  /** The state at a session of the shared past. */
+  at(session: Session): State;
+}
+
+/** Answers are remembered at the session asked about, at merges, and every so often on the way. */
+const memos = new WeakMap<View<never>, WeakMap<Session, unknown>>();
+const MEMO_EVERY = 256;
+
+/** The state of `view` after all facts of `session`. */
+export function viewOf<State>(session: Session, view: View<State>): State {
+  const memo = memoOf(view);
+  if (memo.has(session)) return memo.get(session) as State;
+  return view.merge === undefined ? foldHistory(session, view, memo) : foldSides(session, view, memo);
+}
+
+/** Says what the state of a view is at a session whose past is not loaded. For stores. */
+export function seedView<State>(session: Session, view: View<State>, state: State): void {
+  memoOf(view).set(session, state);
+}
+
+function memoOf<State>(view: View<State>): WeakMap<Session, unknown> {
+  let memo = memos.get(view as View<never>);
+  if (memo === undefined) {
+    memo = new WeakMap();
+    memos.set(view as View<never>, memo);
+  }
+  return memo;
+}
+
+/** The first parents back to where the answer is known: `known`, or undefined when that is the root. */
+function pathTo(
+  memo: WeakMap<Session, unknown>,
+  session: Session,
+): { path: Session[]; known: Session | undefined; merges: boolean } {
+  const path: Session[] = [];
+  let merges = false;
+  for (let node: Session | undefined = session; node !== undefined; ) {
+    if (memo.has(node)) return { path, known: node, merges };
+    path.push(node);
+    const parent: Session | undefined = node.soleParent;
+    if (parent === undefined) {
+      if (node.atHorizon) throw new BeyondHorizonError("this view", node.id);
+      merges ||= node.parents.length > 1;
+    }
+    node = parent ?? node.parents[0];
+  }
+  return { path, known: undefined, merges };
+}
+
+function foldHistory<State>(session: Session, view: View<State>, memo: WeakMap<Session, unknown>): State {
+  const { path, known, merges } = pathTo(memo, session);
+  // The history of a first parent is a prefix of the history of its child: fold on from there, once, whatever was merged in since.
+  if (!merges)
+    return foldPath(path, known === undefined ? view.start : (memo.get(known) as State), view, memo);
+  let state = known === undefined ? view.start : (memo.get(known) as State);
+  for (const node of known === undefined ? historyOf(session) : unseen(session, known))
+    state = view.step(state, node.fact, node);
+  memo.set(session, state);
+  return state;
+}
+
+function foldPath<State>(
+  path: readonly Session[],
+  start: State,
+  view: View<State>,
+  memo: WeakMap<Session, unknown>,
+): State {
+  let state = start;
+  for (let index = path.length - 1; index >= 0; index--) {
+    const node = path[index] as Session;
+    state = view.step(state, node.fact, node);
+    if (index === 0 || node.depth % MEMO_EVERY === 0) memo.set(node, state);
+  }
+  return state;
+}
+
+function foldSides<State>(session: Session, view: View<State>, memo: WeakMap<Session, unknown>): State {
+  const reconcile = view.merge as NonNullable<View<State>["merge"]>;
+  const open = [session];
+  for (let node = open.at(-1); node !== undefined; node = open.at(-1)) {
+    if (memo.has(node)) {
+      open.pop();
+      continue;
+    }
+    const path: Session[] = [];
+    let at: Session = node;
+    for (let parent = at.soleParent; parent !== undefined && !memo.has(at); parent = at.soleParent) {
+      path.push(at);
+      at = parent;
+    }
+    if (!memo.has(at)) {
+      if (at.atHorizon) throw new BeyondHorizonError("this view", at.id);
+      const unknown = at.parents.filter((parent) => !memo.has(parent));
+      if (unknown.length > 0) {
+        for (const parent of unknown) open.push(parent);
+        continue;
+      }
+      const sides = at.parents.map((parent) => memo.get(parent) as State);
+      const before =
+        at.fact.type === "branch-merge"
+          ? reconcile.call(view, sides, mergeAt(at, at.fact, view))
+          : (sides[0] ?? view.start);
+      memo.set(at, view.step(before, at.fact, at));
+    }
+    foldPath(path, memo.get(at) as State, view, memo);
+  }
+  return memo.get(session) as State;
+}
+
+function mergeAt<State>(session: Session, fact: FactOf<"branch-merge">, view: View<State>): Merge<State> {
+  return { fact, parents: session.parents, at: (shared) => viewOf(shared, view) };
+}
+
+/** The place in the list of parents that a merge adopts, or undefined for both. */
+export function adopted(fact: FactOf<"branch-merge">): number | undefined {
+  if (typeof fact.adopt === "number") return fact.adopt;
+  return fact.adopt === "ours" ? 0 : fact.adopt === "theirs" ? 1 : undefined;
+}

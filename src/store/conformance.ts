@@ -1,0 +1,77 @@
+import { careCases } from "./conformance/care.js";
+import { type ConformanceCase, ConformanceError, type MakeStore } from "./conformance/case.js";
+import { eraseCases } from "./conformance/erase.js";
+import { exchangeCases } from "./conformance/exchange.js";
+import { keepCases } from "./conformance/keep.js";
+import { leaseCases } from "./conformance/lease.js";
+import { loadCases } from "./conformance/load.js";
+import { nameCases } from "./conformance/name.js";
+import { watchCases } from "./conformance/watch.js";
+
+export {
+  type ConformanceCase,
+  ConformanceError,
+  type MadeStore,
+  type MakeStore,
+} from "./conformance/case.js";
+
+/**
+ * The promises of `SPEC.md` that can be seen through the `Store` interface, each as a program that throws when
+ * it is broken. Needs no test runner: run it on a store of your own.
+ *
+ * ```ts
+ * const { failed } = await runConformance(async () => {
+ *   const path = await mkdtemp(join(tmpdir(), "mine-"));
+ *   return { open: () => openMyStore(path), destroy: () => rm(path, { recursive: true }) };
+ * });
+ * ```
+ */
+export const conformance: readonly ConformanceCase[] = Object.freeze([
+  ...keepCases,
+  ...nameCases,
+  ...leaseCases,
+  ...loadCases,
+  ...exchangeCases,
+  ...careCases,
+  ...eraseCases,
+  ...watchCases,
+]);
+
+export type ConformanceReport = {
+  readonly passed: number;
+  readonly failed: readonly { readonly id: string; readonly title: string; readonly error: Error }[];
+  /** Promises that mean nothing to this store, such as surviving a restart to one in memory. */
+  readonly skipped: readonly { readonly id: string; readonly title: string; readonly note: string }[];
+};
+
+export type ConformanceOptions = {
+  /** Ids of the cases to run; all of them unless given. */
+  readonly only?: readonly string[];
+  /** Told of each case when it is over, in one line. */
+  readonly report?: (line: string) => void;
+};
+
+/** Runs the cases one after the other, each on fresh stores, and says which promises are kept. */
+export async function runConformance(
+  makeStore: MakeStore,
+  options: ConformanceOptions = {},
+): Promise<ConformanceReport> {
+  const { only, report = () => {} } = options;
+  const failed: { id: string; title: string; error: Error }[] = [];
+  const skipped: { id: string; title: string; note: string }[] = [];
+  let passed = 0;
+  for (const { id, title, run } of conformance) {
+    if (only !== undefined && !only.includes(id)) continue;
+    try {
+      const note = await run(makeStore);
+      if (note === undefined) passed += 1;
+      else skipped.push({ id, title, note });
+      report(note === undefined ? `ok    [${id}] ${title}` : `skip  [${id}] ${title}: ${note}`);
+    } catch (error) {
+      const known = error instanceof Error ? error : new ConformanceError(id, title, error);
+      failed.push({ id, title, error: known });
+      report(`FAIL  [${id}] ${title}: ${known.message}`);
+    }
+  }
+  return { passed, failed, skipped };
+}

@@ -1,0 +1,217 @@
+import { deepStrictEqual, equal, ok } from "node:assert";
+import { digestOf, type Json, Session } from "../../session/index.js";
+import { AT, type ConformanceCase, collected, isVolatile, promise, refused, same } from "./case.js";
+import { chain, Dice, headsOf, randomGraph } from "./graph.js";
+
+/** Strings that have broken records before. */
+const HOSTILE: readonly string[] = [
+  "",
+  "line\u2028and\u2029paragraph\u0085next\r\n\n",
+  "\0 nul \u0000\u001f\u007f",
+  "lone \ud800 and \udfff surrogates",
+  "\ufeffbyte order mark, \ufffd, 😀, é, e\u0301",
+  '"quotes" \\ back \\u0041 {"rath":1}',
+  "__proto__",
+];
+
+export const keepCases: readonly ConformanceCase[] = [
+  promise(
+    "[S1] a saved session loads with the same ids, the same bytes and the same answers",
+    async ({ store }) => {
+      const trunk = Session.start("Fix issue 41.")
+        .to("local")
+        .append({ type: "tool-call", name: "look", input: { deep: [1, null] } });
+      const [small, bold] = [trunk.fork("small").say("a"), trunk.fork("bold").say("b")];
+      const session = small.merge(bold, { adopt: "theirs", why: "it is better" }).say("long ".repeat(3000));
+      const saved = await store.save(session, { name: "main" });
+      deepStrictEqual(saved, { id: session.id, written: 9, replayed: false });
+      same(await store.load("main"), session);
+      same(await store.load(session.id), session);
+      for (const { line, id } of await collected(store.history("main"))) equal(digestOf(line), id);
+    },
+  ),
+
+  promise("[S2] any text and any JSON that a session takes comes back exactly", async ({ store }) => {
+    for (const inline of [0, 4096]) {
+      let session = Session.start(HOSTILE[1] as string, { inline });
+      for (const text of HOSTILE) session = session.say(text).say(text.padEnd(5000, "…"));
+      session = session.append({
+        type: "note",
+        kind: "deep",
+        body: nested(200),
+        list: HOSTILE as Json,
+      });
+      session = session.append({
+        type: "tool-call",
+        name: "t",
+        input: JSON.parse(`{"__proto__":{"a":1},"1":2,"0":-1e-7}`) as Json,
+      });
+      session = session.say("ten megabytes ".repeat(750_000));
+      await store.save(session);
+      same(await store.load(session.id), session);
+    }
+    deepStrictEqual((await store.check()).findings, []);
+  }),
+
+  promise("[S3] saving again writes nothing, and saving more writes only what is new", async ({ store }) => {
+    const session = chain(Session.start("hi"), 20);
+    equal((await store.save(session)).written, 21);
+    equal((await store.save(session, { name: "main" })).written, 0);
+    equal((await store.save(session, { name: "main" })).written, 0);
+    equal((await store.save(session.say("more").say("and more"), { name: "main" })).written, 2);
+    const loaded = await store.load(session.id);
+    equal((await store.save(loaded.say("other"), { name: "other" })).written, 1);
+    equal((await store.check()).facts, 24);
+  }),
+
+  promise("[S4] random graphs, saved in random parts and order, load as they were", async ({ store }) => {
+    for (let seed = 1; seed <= 12; seed++) {
+      const dice = new Dice(seed);
+      const made = randomGraph(dice, 60);
+      for (const session of dice.shuffled(made).slice(0, 25)) await store.save(session);
+      await Promise.all(
+        dice
+          .shuffled(headsOf(made))
+          .map((head) => store.save(head, { name: `${seed} ${head.id.slice(0, 8)}` })),
+      );
+      for (const session of [...headsOf(made), ...dice.shuffled(made).slice(0, 10)]) {
+        ok(await store.has(session.id));
+        same(await store.load(session.id), session);
+      }
+    }
+    deepStrictEqual((await store.check()).findings, []);
+  }),
+
+  promise(
+    "[S5] what was acknowledged is there after closing and opening again",
+    async ({ store, reopen }) => {
+      if (isVolatile(store)) return "this store keeps nothing after it is closed";
+      const made = randomGraph(new Dice(5), 80);
+      const heads = headsOf(made);
+      for (const [index, head] of heads.entries()) await store.save(head, { name: `n${index}`, key: "step" });
+      const digest = await store.putBlob(Buffer.from("bytes"));
+      const names = await store.names();
+      const again = await reopen();
+      deepStrictEqual(await again.names(), names);
+      for (const [index, head] of heads.entries()) {
+        same(await again.load(`n${index}`), head);
+        equal((await again.save(head, { name: `n${index}` })).written, 0);
+        equal((await again.save(head.say("late"), { name: `n${index}`, key: "step" })).replayed, true);
+      }
+      equal(Buffer.from((await again.blob(digest)) ?? []).toString(), "bytes");
+      deepStrictEqual((await again.check()).findings, []);
+      return undefined;
+    },
+  ),
+
+  promise("[S6] many saves at once all land, each as if it were alone", async ({ store }) => {
+    const trunk = chain(Session.start("hi"), 10);
+    const heads = Array.from({ length: 64 }, (_, index) =>
+      chain(trunk.fork(`b${index}`), index % 5, `b${index}`),
+    );
+    const saved = await Promise.all(heads.map((head, index) => store.save(head, { name: `b${index}` })));
+    equal((await store.names()).length, 64);
+    equal(
+      (await store.check()).facts,
+      new Set(heads.flatMap((head) => [...head.history()].map(({ id }) => id))).size,
+    );
+    equal(
+      saved.reduce((sum, { written }) => sum + written, 0),
+      (await store.check()).facts,
+    );
+    for (const [index, head] of heads.entries()) same(await store.load(`b${index}`), head);
+  }),
+
+  promise("[S7] branches share what came before and never see each other", async ({ store }) => {
+    const trunk = chain(Session.start("hi"), 10);
+    await store.save(trunk, { name: "trunk" });
+    const [left, right] = [
+      (await store.load("trunk")).fork("left").say("L"),
+      (await store.load("trunk")).fork("right").say("R"),
+    ];
+    equal((await store.save(left, { name: "left" })).written, 2);
+    equal((await store.save(right, { name: "right" })).written, 2);
+    same(await store.load("trunk"), trunk);
+    same(await store.load("left"), left);
+    same(await store.load("right"), right);
+    ok(!(await collected(store.history("left"))).some(({ id }) => id === right.id));
+  }),
+
+  promise(
+    "[S8] facts of a type that this version does not know are kept and shown",
+    async ({ store, fresh }) => {
+      const root = Session.start("hi");
+      const line = `{"rath":1,"parents":["${root.id}"],"fact":{"type":"dream-report","at":"${AT}","by":"agent:later","of":{"sheep":3}}}`;
+      await store.save(root);
+      await store.import([line], { name: "main" });
+      const loaded = await store.load("main");
+      equal(loaded.line, line);
+      equal(loaded.fact.type as string, "dream-report");
+      deepStrictEqual(loaded.transcript, root.transcript);
+      const session = loaded.say("go on");
+      await store.save(session, { name: "main" });
+      const copy = await fresh();
+      await copy.import(store.export("main"), { name: "main" });
+      same(await copy.load("main"), session);
+      deepStrictEqual((await copy.check()).findings, []);
+    },
+  ),
+
+  promise(
+    "[S9] blobs are kept under their digest, once, and content is found through them",
+    async ({ store }) => {
+      const bytes = Uint8Array.from({ length: 70_000 }, (_, index) => (index * 7) % 256);
+      const digest = await store.putBlob(bytes);
+      equal(digest, digestOf(bytes));
+      equal(await store.putBlob(bytes), digest);
+      deepStrictEqual(Uint8Array.from((await store.blob(digest)) ?? []), bytes);
+      deepStrictEqual(
+        Uint8Array.from((await store.blob(await store.putBlob(new Uint8Array()))) ?? [1]),
+        new Uint8Array(),
+      );
+      equal(await store.blob("0".repeat(64)), undefined);
+      const text = "the same long text ".repeat(500);
+      const session = Session.start(text).say(text).say(text);
+      await store.save(session);
+      equal((await store.check()).blobs, 1);
+      equal(Buffer.from((await store.blob(digestOf(text))) ?? []).toString(), text);
+    },
+  ),
+
+  promise(
+    "[S10] a closed store refuses everything with a typed error, and can be closed twice",
+    async ({ store }) => {
+      const session = Session.start("hi");
+      await store.save(session, { name: "main" });
+      await store.close();
+      await store.close();
+      const attempts: readonly (() => unknown)[] = [
+        () => store.save(session),
+        () => store.load("main"),
+        () => store.resolve("main"),
+        () => store.has(session.id),
+        () => store.children(session.id),
+        () => collected(store.history("main")),
+        () => store.names(),
+        () => store.point("main", session.id),
+        () => store.forget("main"),
+        () => store.lease("main"),
+        () => collected(store.watch()),
+        () => collected(store.export("main")),
+        () => store.import([session.line]),
+        () => store.putBlob(new Uint8Array(1)),
+        () => store.blob(session.id),
+        () => store.erase("main", { digests: [session.id], why: "asked" }),
+        () => store.gc(),
+        () => store.check(),
+      ];
+      for (const attempt of attempts) await refused("store-closed", attempt);
+    },
+  ),
+];
+
+function nested(depth: number): Json {
+  let value: Json = "bottom";
+  for (let level = 0; level < depth; level++) value = level % 2 === 0 ? [value] : { in: value };
+  return value;
+}

@@ -1,0 +1,151 @@
+import { equal, ok } from "node:assert";
+import { Session } from "../../session/index.js";
+import { type ConformanceCase, promise, refused, same, sleep } from "./case.js";
+
+const LONG = { milliseconds: 600_000 };
+
+export const leaseCases: readonly ConformanceCase[] = [
+  promise("[S30] whoever holds the lease of a name is its only writer", async ({ store }) => {
+    const session = Session.start("hi");
+    const lease = await store.lease("main", { ...LONG, owner: "ada" });
+    const error = await refused("name-fenced", store.save(session, { name: "main" }));
+    equal(error.data.owner, "ada");
+    await refused("name-fenced", store.save(session, { name: "main", force: true }));
+    await refused("name-fenced", store.lease("main", { ...LONG, owner: "bob" }));
+    await store.save(session, { name: "main", lease });
+    await refused("name-fenced", store.point("main", session.id));
+    await store.save(session, { name: "other" });
+    await refused("store-failed", store.save(session.say("x"), { name: "other", lease }));
+    const [name] = (await store.names()).filter(({ name }) => name === "main");
+    equal(name?.owner, "ada");
+    equal(name?.epoch, lease.epoch);
+  }),
+
+  promise(
+    "[S31] every taking raises the epoch, and whoever was replaced is refused from then on",
+    async ({ store }) => {
+      const session = Session.start("hi");
+      const first = await store.lease("main", { milliseconds: 1, owner: "ada" });
+      await store.save(session, { name: "main", lease: first });
+      await sleep(20);
+      const second = await store.lease("main", { ...LONG, owner: "bob" });
+      ok(second.epoch > first.epoch, "the epoch did not rise");
+      const error = await refused(
+        "name-fenced",
+        store.save(session.say("late"), { name: "main", lease: first }),
+      );
+      equal(error.data.held, first.epoch);
+      equal(error.data.current, second.epoch);
+      await refused("name-fenced", first.renew());
+      await first.release();
+      await store.save(session.say("on"), { name: "main", lease: second });
+      const third = await store.lease("main", { ...LONG, owner: "bob" });
+      ok(third.epoch > second.epoch, "the epoch did not rise when its owner took it again");
+      await refused("name-fenced", store.save(session.say("on").say("x"), { name: "main", lease: second }));
+    },
+  ),
+
+  promise(
+    "[S32] a lease ends by itself, is kept by renewing and given back by releasing",
+    async ({ store }) => {
+      const session = Session.start("hi");
+      const short = await store.lease("main", { milliseconds: 1, owner: "ada" });
+      await sleep(20);
+      await store.save(session, { name: "main" });
+      await short.renew();
+      const lease = await store.lease("other", LONG);
+      await lease.renew();
+      await refused("name-fenced", store.save(session, { name: "other" }));
+      await lease.release();
+      await store.save(session, { name: "other" });
+      await refused("name-fenced", lease.renew());
+      const next = await store.lease("other", { ...LONG, owner: "bob" });
+      await lease.release();
+      await refused("name-fenced", store.save(session.say("x"), { name: "other" }));
+      await store.save(session.say("x"), { name: "other", lease: next });
+    },
+  ),
+
+  promise("[S33] forgetting a name does not bring back the epochs of its old leases", async ({ store }) => {
+    const session = Session.start("hi");
+    const old = await store.lease("main", { milliseconds: 1, owner: "ada" });
+    await store.save(session, { name: "main", lease: old });
+    await store.forget("main");
+    await refused("name-fenced", store.save(session.say("late"), { name: "main", lease: old }));
+    const lease = await store.lease("main", { ...LONG, owner: "bob" });
+    ok(lease.epoch > old.epoch, "the epoch went back");
+    await refused("name-fenced", store.save(session.say("late"), { name: "main", lease: old }));
+  }),
+
+  promise(
+    "[S34] a step is recorded once: saving it again answers with what was recorded and writes nothing",
+    async ({ store }) => {
+      const session = Session.start("hi");
+      const done = session.say("done");
+      await store.save(session, { name: "main", key: "start" });
+      equal((await store.save(done, { name: "main", key: "one" })).replayed, false);
+      const other = session.say("done differently");
+      const again = await store.save(other, { name: "main", key: "one" });
+      equal(again.replayed, true);
+      equal(again.id, done.id);
+      equal(again.written, 0);
+      equal(await store.has(other.id), false);
+      // Keys belong to their name, and are texts, whatever they look like.
+      equal((await store.save(other, { name: "elsewhere", key: "one" })).replayed, false);
+      for (const key of ["", "a\0b", "a\0c", "__proto__", "\ud800", "\udbff", "x".repeat(5000)]) {
+        equal(
+          (await store.save(done, { name: "main", key })).replayed,
+          false,
+          `the key ${JSON.stringify(key.slice(0, 9))} was taken for another`,
+        );
+        equal((await store.save(done, { name: "main", key })).replayed, true);
+      }
+    },
+  ),
+
+  promise(
+    "[S35] the step is looked up before the head: a repeated step is answered though the name moved on",
+    async ({ store }) => {
+      const session = Session.start("hi");
+      const one = session.say("1");
+      await store.save(one, { name: "main", key: "1" });
+      const two = one.say("2");
+      await store.save(two, { name: "main", key: "2" });
+      const again = await store.save(session.say("1 again"), { name: "main", key: "1", expect: session.id });
+      equal(again.replayed, true);
+      equal(again.id, one.id);
+      await refused("name-conflict", store.save(session.say("3"), { name: "main", key: "3" }));
+      equal((await store.save(two.say("3"), { name: "main", key: "3" })).replayed, false);
+    },
+  ),
+
+  promise(
+    "[S36] the fence comes before the step: a stale holder is refused even for a step that is recorded",
+    async ({ store }) => {
+      const session = Session.start("hi").say("1");
+      const stale = await store.lease("main", { milliseconds: 1, owner: "ada" });
+      await store.save(session, { name: "main", lease: stale, key: "1" });
+      await sleep(20);
+      const lease = await store.lease("main", { ...LONG, owner: "bob" });
+      equal((await store.save(session, { name: "main", lease, key: "1" })).replayed, true);
+      await refused("name-fenced", store.save(session, { name: "main", lease: stale, key: "1" }));
+      await refused("name-fenced", store.save(session, { name: "main", key: "1" }));
+    },
+  ),
+
+  promise("[S37] a refused save leaves the name, its step and its lease as they were", async ({ store }) => {
+    const session = Session.start("hi");
+    await store.save(session.say("a"), { name: "main" });
+    const rival = session.say("b");
+    await refused("name-conflict", store.save(rival, { name: "main", key: "k" }));
+    equal(
+      (await store.save(rival.merge(await store.load("main")), { name: "main", key: "k" })).replayed,
+      false,
+    );
+    const lease = await store.lease("main", LONG);
+    await refused("name-fenced", store.save((await store.load("main")).say("x"), { name: "main", key: "l" }));
+    const next = (await store.load("main")).say("y");
+    equal((await store.save(next, { name: "main", key: "l", lease })).replayed, false);
+    same(await store.load("main"), next);
+  }),
+];

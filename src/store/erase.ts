@@ -1,0 +1,47 @@
+import { type Digest, digestsOf, parentsOf, RathError, readFact, type Session } from "../session/index.js";
+import { ConflictError, NotErasableError } from "./error.js";
+import type { Move, Shelf } from "./shelf.js";
+import type { EraseOptions } from "./store.js";
+
+/**
+ * Erases blobs of a session's history. The fact that says so and the erasure are one commit; then the key of
+ * the salts goes, so that nobody can test a guess against a digest, and what was derived from the content.
+ */
+export async function erase(
+  shelf: Shelf,
+  session: Session,
+  options: EraseOptions,
+  move: Move | undefined,
+): Promise<Session> {
+  const { digests, why, by = "user" } = options;
+  if (digests.length === 0)
+    throw new RathError("nothing-to-erase", "Cannot erase nothing.", {
+      hint: "name the digests: store.erase(name, { digests: […], why })",
+    });
+  const mine = new Set<Digest>();
+  const keys = new Set<string>();
+  for await (const lines of shelf.history([session.id])) {
+    for (const line of lines) {
+      for (const digest of digestsOf(line)) mine.add(digest);
+      // A merged session has several roots, and any of their keys may have made the salt.
+      const { key } = parentsOf(line).length === 0 ? (readFact(line, undefined) as { key?: unknown }) : {};
+      if (typeof key === "string") keys.add(key);
+    }
+  }
+  for (const digest of digests) if (!mine.has(digest)) throw new NotErasableError(`${digest}`);
+  const told = session.append({ type: "content-erase", digests, why, by });
+  const committed = await shelf.commit({
+    facts: [{ id: told.id, line: told.line }],
+    blobs: [...told.blobs()].map(({ ref, bytes }) => ({ digest: ref.digest, bytes })),
+    erase: digests.map((digest) => ({ digest, fact: told.id, by, at: told.fact.at, why })),
+    ...(move && { move: { ...move, head: told.id } }),
+  });
+  if (committed.outcome !== "done")
+    throw new ConflictError(
+      move?.name ?? session.id,
+      told.id,
+      "record" in committed ? (committed.record?.head ?? null) : null,
+    );
+  await shelf.remove({ digests, snapshots: true, keys: [...keys] });
+  return told;
+}

@@ -1,0 +1,72 @@
+import { type FactId, type Json, RathError } from "../session/index.js";
+
+/** The name moved since it was read: someone else's step came first. Nothing was written, nothing is lost. */
+export class ConflictError extends RathError {
+  constructor(name: string, wanted: FactId, actual: FactId | null) {
+    super(
+      "name-conflict",
+      `Cannot move "${name}" to ${wanted.slice(0, 12)}: it stands at ${actual?.slice(0, 12) ?? "nothing"}, which is not in its past.`,
+      {
+        hint: `load it again and merge: session.merge(await store.load(${JSON.stringify(name)})), or save under another name`,
+        data: { name, wanted, actual },
+      },
+    );
+  }
+}
+
+/** Someone else holds the lease, or took it over: this writer must stop. */
+export class FencedError extends RathError {
+  constructor(name: string, held: number | null, current: number, owner: string | undefined) {
+    super(
+      "name-fenced",
+      `Cannot write to "${name}": ${held === null ? "it is leased" : `epoch ${held} is over, it is at ${current}`}${owner ? ` by ${owner}` : ""}.`,
+      {
+        hint:
+          held === null
+            ? "wait for the lease to end, or take it with store.lease(name)"
+            : "stop this worker; whoever holds the lease goes on",
+        data: { name, held, current, owner: owner ?? null },
+      },
+    );
+  }
+}
+
+/** No such name or id. */
+export class NotFoundError extends RathError {
+  constructor(what: string, hint: string) {
+    super("not-found", `Cannot find ${what} in this store.`, { hint, data: { what } });
+  }
+}
+
+/** The record is damaged. `place` says where; what was intact before it can be had with `recover`. */
+export class DamageError extends RathError {
+  constructor(place: string, problem: string, cause?: unknown) {
+    super("store-damaged", `The store is damaged at ${place}: ${problem}.`, {
+      hint: "save what is intact: recover(url, target) from openrath/store",
+      data: { place, problem },
+      cause,
+    });
+  }
+}
+
+/** The store could not be opened, read or written, for a reason outside of it. */
+export class StoreError extends RathError {
+  constructor(
+    reason: "full" | "read-only" | "locked" | "not-a-store" | "newer" | "failed" | "closed" | "url",
+    message: string,
+    hint: string,
+    more: { data?: { [key: string]: Json }; cause?: unknown } = {},
+  ) {
+    super(`store-${reason}`, message, { hint, data: more.data ?? {}, cause: more.cause });
+  }
+}
+
+/** Content that stands in its line cannot be erased without breaking the chain. */
+export class NotErasableError extends RathError {
+  constructor(what: string) {
+    super("not-erasable", `Cannot erase ${what}: it is no blob of this session.`, {
+      hint: "only blobs can be erased: start sessions with Session.start(text, { inline: 0 }) to keep all content erasable",
+      data: { what },
+    });
+  }
+}

@@ -1,0 +1,244 @@
+import type { Digest, FactId } from "../session/index.js";
+import { StoreError } from "./error.js";
+import { decide, type NewFact } from "./index-commit.js";
+import type { FactIndex } from "./index-facts.js";
+import type { Change, NameIndex } from "./index-names.js";
+import type {
+  Blob,
+  Capabilities,
+  Commit,
+  Committed,
+  Erasure,
+  Finding,
+  NameRecord,
+  Removal,
+  Shelf,
+  Tail,
+} from "./shelf.js";
+
+/** How many lines are handed out at once. */
+const BATCH = 1000;
+
+/** What one piece of work writes. Nothing of it is seen by others before all of it is. */
+export interface Draft {
+  fact(fact: NewFact): void;
+  blob(blob: Blob): void;
+  key(id: string, secret: Uint8Array): void;
+  change(change: Change): void;
+}
+
+/**
+ * A shelf whose index is in memory: everything but where the bytes are. Reading looks first at what others
+ * wrote (`refresh`); writing is work done on a draft (`transact`), so each rule about names is written once.
+ */
+export abstract class IndexShelf implements Shelf {
+  abstract readonly url: string;
+  abstract readonly capabilities: Capabilities;
+  protected abstract readonly facts: FactIndex;
+  protected abstract readonly book: NameIndex;
+  readonly #listeners = new Set<(moved: readonly NameRecord[]) => void>();
+
+  /** Takes in what others wrote. Throws when the shelf is closed. */
+  protected abstract refresh(): void;
+  /** The lines of rows of the present index. */
+  protected abstract read(rows: ArrayLike<number>): string[];
+  /** Runs work on a draft, after what others wrote and before what they write next; durable when it resolves. */
+  protected abstract transact<Result>(work: (draft: Draft) => Result): Promise<Result>;
+  protected abstract snapshots(): Iterable<FactId>;
+  protected abstract snapshot(id: FactId): string | undefined;
+
+  abstract saveSnapshot(id: FactId, snapshot: string): Promise<void>;
+  abstract blob(digest: Digest): Uint8Array | undefined;
+  abstract digests(): AsyncIterable<readonly Digest[]>;
+  abstract key(id: string): Uint8Array | undefined;
+  abstract remove(what: Removal): Promise<void>;
+  abstract examine(): AsyncIterable<Finding>;
+  abstract backup(path: string): Promise<void>;
+  abstract close(): Promise<void>;
+
+  async commit(commit: Commit): Promise<Committed> {
+    // The commit may wait for the disk; what the caller does to its bytes meanwhile must not reach it.
+    const blobs = commit.blobs.map(copyOf);
+    const keys = (commit.keys ?? []).map(({ id, secret }) => ({ id, secret: Uint8Array.from(secret) }));
+    return this.transact((draft) => {
+      const decision = decide(this.facts, this.book, commit);
+      if ("refused" in decision) return decision.refused;
+      for (const { id, secret } of keys) if (decision.keys.has(id)) draft.key(id, secret);
+      for (const fact of decision.facts) draft.fact(fact);
+      for (const blob of blobs) if (decision.blobs.has(blob.digest)) draft.blob(blob);
+      for (const change of decision.changes) draft.change(change);
+      return decision.answer;
+    });
+  }
+
+  async lines(ids: readonly FactId[]): Promise<readonly (string | undefined)[]> {
+    this.refresh();
+    const rows = ids.map((id) => this.facts.row(id));
+    const lines = this.read(rows.filter((row) => row >= 0));
+    let next = 0;
+    return rows.map((row) => (row < 0 ? undefined : lines[next++]));
+  }
+
+  async startingWith(prefix: string, most: number): Promise<readonly FactId[]> {
+    this.refresh();
+    return this.#ids(this.facts.startingWith(prefix, most));
+  }
+
+  async children(id: FactId): Promise<readonly FactId[]> {
+    this.refresh();
+    const row = this.facts.row(id);
+    return row < 0 ? [] : this.#ids(this.facts.children(row));
+  }
+
+  async *history(
+    heads: readonly FactId[],
+    without: readonly FactId[] = [],
+  ): AsyncIterable<readonly string[]> {
+    this.refresh();
+    const known = without.map((id) => this.facts.row(id)).filter((row) => row >= 0);
+    yield* this.#batches(
+      this.facts.history(
+        heads.map((id) => this.#rowOrFail(id)),
+        known,
+      ),
+    );
+  }
+
+  async count(id: FactId): Promise<number> {
+    this.refresh();
+    return this.facts.size(this.#rowOrFail(id));
+  }
+
+  async tail(head: FactId, most: number): Promise<Tail | undefined> {
+    this.refresh();
+    const places = new Set<number>();
+    for (const id of this.snapshots()) places.add(this.facts.row(id));
+    const rows = this.facts.tail(this.#rowOrFail(head), most, (row) => places.has(row));
+    const snapshot = rows && this.snapshot(this.facts.id(rows[0] as number));
+    return rows === undefined || snapshot === undefined ? undefined : { snapshot, lines: this.read(rows) };
+  }
+
+  async *every(): AsyncIterable<readonly string[]> {
+    this.refresh();
+    yield* this.#batches(Uint32Array.from({ length: this.facts.count }, (_, row) => row));
+  }
+
+  async name(name: string): Promise<NameRecord | undefined> {
+    this.refresh();
+    return this.book.names.get(name);
+  }
+
+  async names(): Promise<readonly NameRecord[]> {
+    this.refresh();
+    return [...this.book.names.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  async forget(name: string): Promise<boolean> {
+    return this.transact((draft) => {
+      const record = this.book.names.get(name);
+      if (record === undefined) return false;
+      // Whoever still holds a lease of the old name must not pass for a holder of a new one.
+      draft.change({ forgotten: { name, epoch: record.epoch + 1 } });
+      return true;
+    });
+  }
+
+  async step(name: string, key: string): Promise<FactId | undefined> {
+    this.refresh();
+    return this.book.steps.get(name)?.get(key);
+  }
+
+  async acquire(name: string, owner: string, until: number, now: number): Promise<NameRecord | undefined> {
+    return this.transact((draft) => {
+      const record = this.book.names.get(name) ?? this.book.unused(name);
+      if (record.owner !== undefined && record.owner !== owner && record.until > now) return undefined;
+      const taken = { ...record, epoch: record.epoch + 1, owner, until };
+      draft.change({ record: taken });
+      return taken;
+    });
+  }
+
+  async extend(name: string, epoch: number, until: number): Promise<boolean> {
+    return this.transact((draft) => {
+      const record = this.book.names.get(name);
+      if (record === undefined || record.epoch !== epoch) return false;
+      // Given back is given back: without an owner there is nothing to make longer.
+      if (record.owner === undefined) return until === 0;
+      const { owner, ...free } = record;
+      draft.change({ record: until === 0 ? { ...free, until } : { ...free, owner, until } });
+      return true;
+    });
+  }
+
+  async putBlobs(blobs: readonly Blob[]): Promise<void> {
+    await this.commit({ facts: [], blobs });
+  }
+
+  erased(digest: Digest): Erasure | undefined {
+    this.refresh();
+    return this.book.erased.get(digest);
+  }
+
+  async erasures(): Promise<readonly Erasure[]> {
+    this.refresh();
+    return [...this.book.erased.values()];
+  }
+
+  listen(heard: (moved: readonly NameRecord[]) => void): () => void {
+    // Wrapped, so that a function that listens twice is told twice and can stop once.
+    const listener = (moved: readonly NameRecord[]): void => heard(moved);
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  protected get heard(): number {
+    return this.#listeners.size;
+  }
+
+  protected tell(moved: readonly NameRecord[]): void {
+    if (moved.length === 0) return;
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(moved);
+      } catch (error) {
+        // The commit is done whatever a listener thinks of it, and the next listener wants to hear too.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
+  }
+
+  /** Reads rows in batches. A collection may renumber the rows between two batches, so ids lead on then. */
+  async *#batches(rows: Uint32Array): AsyncIterable<readonly string[]> {
+    const facts = this.facts;
+    for (let from = 0; from < rows.length; from += BATCH) {
+      if (from > 0) this.refresh();
+      const batch = rows.subarray(from, from + BATCH);
+      yield this.read(
+        facts === this.facts ? batch : Array.from(batch, (row) => this.#rowOrFail(facts.id(row))),
+      );
+    }
+  }
+
+  #ids(rows: readonly number[]): FactId[] {
+    return rows.map((row) => this.facts.id(row));
+  }
+
+  #rowOrFail(id: FactId): number {
+    const row = this.facts.row(id);
+    if (row >= 0) return row;
+    throw new StoreError(
+      "failed",
+      `The fact ${id} is not in ${this.url}.`,
+      "check the store with store.check()",
+      { data: { id } },
+    );
+  }
+}
+
+function copyOf(blob: Blob): Blob {
+  return { digest: blob.digest, bytes: Uint8Array.from(blob.bytes) };
+}

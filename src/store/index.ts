@@ -1,0 +1,41 @@
+export {
+  ConflictError,
+  DamageError,
+  FencedError,
+  NotErasableError,
+  NotFoundError,
+  StoreError,
+} from "./error.js";
+export type { Lease } from "./lease.js";
+export { readLines } from "./lines.js";
+export { openStore } from "./open.js";
+export { type Recovered, recover } from "./recover.js";
+export type {
+  Blob,
+  Capabilities,
+  Commit,
+  Committed,
+  Erasure,
+  Finding,
+  Move,
+  NameRecord,
+  Removal,
+  Shelf,
+  Tail,
+} from "./shelf.js";
+export { ShelfStore } from "./shelf-store.js";
+export type {
+  Checked,
+  Collected,
+  EraseOptions,
+  ExportOptions,
+  Imported,
+  ImportOptions,
+  LeaseOptions,
+  LoadOptions,
+  Name,
+  Recorded,
+  Saved,
+  SaveOptions,
+  Store,
+} from "./store.js";

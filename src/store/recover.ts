@@ -1,0 +1,279 @@
+import { existsSync, statSync } from "node:fs";
+import {
+  checkLine,
+  type Digest,
+  digestOf,
+  digestsOf,
+  type FactId,
+  parentsOf,
+  RathError,
+} from "../session/index.js";
+import { StoreError } from "./error.js";
+import { salvageFolder } from "./file-salvage.js";
+import { readLines } from "./lines.js";
+import type { Erasure, Finding } from "./shelf.js";
+import { salvageSqlite } from "./sqlite-salvage.js";
+import type { Store } from "./store.js";
+
+/**
+ * A line that could be read, or what stood in the way. `sure` says whether the source has more than the line to
+ * tell that it is the one that was written; without it, only what comes from the line can tell.
+ */
+export type Piece = { readonly place: string; readonly line: string; readonly sure?: boolean } | Finding;
+
+/** What could be read of a damaged record, piece by piece. A piece that cannot be read is a finding instead. */
+export interface Salvage {
+  lines(): AsyncIterable<Piece>;
+  /** The bytes of a blob, if they are there; they are checked by whoever asks. */
+  blob(digest: Digest): Uint8Array | undefined;
+  /** Why a blob is not there, if someone erased it. */
+  erased(digest: Digest): Erasure | undefined;
+  /** Where names stood: ids, the newest first, of which the first that was recovered is taken. Asked after the lines. */
+  names(): AsyncIterable<{ readonly name: string; readonly ids: readonly FactId[] }>;
+  close(): void;
+}
+
+export type Recovered = {
+  readonly facts: number;
+  readonly blobs: number;
+  readonly names: readonly string[];
+  /** What is damaged or hangs from something damaged, and where. Nothing is passed over in silence. */
+  readonly findings: readonly Finding[];
+};
+
+/**
+ * Brings all that is intact in a damaged store, folder or export into another store: every fact whose own
+ * line and whole past are as they were written, their blobs, and the names that lead to them.
+ */
+export async function recover(
+  source: string | Iterable<string> | AsyncIterable<string>,
+  target: Store,
+): Promise<Recovered> {
+  const salvage = typeof source === "string" ? open(source) : salvageLines(source);
+  const findings: Finding[] = [];
+  try {
+    const found: Found[] = [];
+    for await (const piece of salvage.lines()) found.push(...soundIn(piece, findings));
+    const names: { name: string; ids: readonly FactId[] }[] = [];
+    for await (const name of salvage.names()) names.push(name);
+    const lines = trusted(found, new Set(names.flatMap(({ ids }) => ids.slice(0, 1))), findings);
+    const whole = inOrder(lines, findings);
+    const intact = new Set(whole.map((fact) => fact.id));
+    let blobs = 0;
+    const told = new Set<string>();
+    const imported = await target.import(
+      (function* () {
+        for (const { line, place } of whole) {
+          for (const digest of digestsOf(line)) {
+            if (told.has(digest)) continue;
+            told.add(digest);
+            const bytes = salvage.blob(digest);
+            const erasure = bytes === undefined ? salvage.erased(digest) : undefined;
+            if (erasure !== undefined)
+              yield JSON.stringify({
+                erased: digest,
+                fact: erasure.fact,
+                by: erasure.by,
+                at: erasure.at,
+                why: erasure.why,
+              });
+            else if (bytes !== undefined && digestOf(bytes) === digest) {
+              blobs += 1;
+              yield `{"blob":"${digest}","data":"${Buffer.from(bytes).toString("base64")}"}`;
+            } else
+              findings.push({
+                place: `blob ${digest}`,
+                problem: `it is ${bytes === undefined ? "missing" : "altered"}; ${place} refers to it`,
+              });
+          }
+          yield line;
+        }
+      })(),
+    );
+    const pointed: string[] = [];
+    for (const { name, ids } of names) {
+      const id = ids.find((one) => intact.has(one));
+      if (id === undefined || id !== ids[0])
+        findings.push({
+          place: `name ${JSON.stringify(name)}`,
+          problem:
+            id === undefined ? "what it led to is lost" : `its newest facts are lost; it leads to ${id} now`,
+        });
+      if (id === undefined) continue;
+      await target.point(name, id, { force: true });
+      pointed.push(name);
+    }
+    return { facts: imported.written + imported.known, blobs, names: pointed, findings };
+  } finally {
+    salvage.close();
+  }
+}
+
+function open(url: string): Salvage {
+  const [, scheme, path = ""] = /^(sqlite|file):(.*)$/s.exec(url) ?? [];
+  if (scheme === "sqlite" && existsSync(path)) return salvageSqlite(path);
+  if (scheme === "file" && statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    return salvageFolder(path);
+  if (scheme === "file" && existsSync(path)) return salvageLines(readLines(path));
+  throw new StoreError(
+    "url",
+    `Cannot recover from ${JSON.stringify(url)}: nothing is there.`,
+    'give "sqlite:PATH", "file:FOLDER", "file:EXPORT.jsonl", or the lines themselves',
+  );
+}
+
+function salvageLines(source: Iterable<string> | AsyncIterable<string>): Salvage {
+  const blobs = new Map<Digest, Uint8Array>();
+  const erasures = new Map<Digest, Erasure>();
+  return {
+    async *lines() {
+      let number = 0;
+      for await (const raw of source) {
+        number += 1;
+        const line = raw.endsWith("\n") ? raw.slice(0, -1) : raw;
+        const place = `line ${number}`;
+        if (line.startsWith('{"blob":')) {
+          const bytes = blobIn(line);
+          if (bytes === undefined) yield { place, problem: "it is not the blob that was written" };
+          else blobs.set(digestOf(bytes), bytes);
+        } else if (line.startsWith('{"erased":')) {
+          const erasure = erasureIn(line);
+          if (erasure === undefined) yield { place, problem: "it is not the erasure that was written" };
+          else erasures.set(erasure.digest, erasure);
+        } else if (line !== "") yield { place, line };
+      }
+    },
+    blob: (digest) => blobs.get(digest),
+    erased: (digest) => erasures.get(digest),
+    async *names() {},
+    close() {},
+  };
+}
+
+function blobIn(line: string): Uint8Array | undefined {
+  const [, digest, data = ""] =
+    /^\{"blob":"([0-9a-f]{64})","data":"([A-Za-z0-9+/=]*)"\}\r?$/.exec(line) ?? [];
+  const bytes = Buffer.from(data, "base64");
+  return digest !== undefined && digestOf(bytes) === digest ? bytes : undefined;
+}
+
+function erasureIn(line: string): Erasure | undefined {
+  try {
+    const { erased, fact, by, at, why } = JSON.parse(line) as { [field: string]: unknown };
+    return [erased, fact].every((id) => /^[0-9a-f]{64}$/.test(String(id))) &&
+      [by, at, why].every((field) => typeof field === "string")
+      ? ({ digest: erased, fact, by, at, why } as Erasure)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A line in the order it was found; without `line`, a place where one was lost. */
+type Found = {
+  readonly place: string;
+  readonly line?: string;
+  readonly id?: FactId;
+  readonly sure?: boolean;
+};
+type Sound = { readonly place: string; readonly line: string };
+
+/** The record lines of a piece: one, or those that were glued together when what parted them was lost. */
+function soundIn(piece: Piece, findings: Finding[]): readonly Found[] {
+  if (!("line" in piece)) {
+    findings.push(piece);
+    return [{ place: piece.place }];
+  }
+  const problem = problemOf(piece.line);
+  if (problem === undefined) return [{ ...piece, id: digestOf(piece.line) }];
+  findings.push({ place: piece.place, problem });
+  // Inside a line a quote has a backslash before it, so a line can only begin where one was written.
+  return piece.line.split(/(?=\{"rath":)/).map((part) => {
+    const line = part.slice(0, part.lastIndexOf("}") + 1);
+    return problemOf(line) === undefined ? { ...piece, line, id: digestOf(line) } : { place: piece.place };
+  });
+}
+
+/**
+ * The lines that are as they were written, as far as anyone can tell. An altered line can still be a proper
+ * one, under another id: then nothing comes from it, and what did comes from a fact that is missing.
+ */
+function trusted(
+  found: readonly Found[],
+  named: ReadonlySet<FactId>,
+  findings: Finding[],
+): Map<FactId, Sound> {
+  const lines = new Map<FactId, Sound>();
+  const confirmed = new Set(named);
+  for (const { id, line, place, sure } of found) {
+    if (id === undefined || line === undefined) continue;
+    if (!lines.has(id)) lines.set(id, { place, line });
+    if (sure) confirmed.add(id);
+    for (const parent of parentsOf(line)) confirmed.add(parent);
+  }
+  const refuse = (id: FactId, problem: string): void => {
+    findings.push({ place: lines.get(id)?.place as string, problem });
+    lines.delete(id);
+  };
+  const told = new Set<FactId>();
+  const missing = new Set<FactId>();
+  // What may be the line of a missing fact: lost lines, and those that nothing comes from. The nearest before it is.
+  const open: (FactId | undefined)[] = [];
+  for (const { id, line, sure } of found) {
+    for (const parent of line === undefined ? [] : parentsOf(line)) {
+      if (lines.has(parent) || missing.has(parent)) continue;
+      missing.add(parent);
+      const altered = open.pop();
+      if (altered !== undefined)
+        refuse(altered, `nothing confirms it, and ${parent} is missing: it may be that fact, altered`);
+    }
+    if (id !== undefined && told.has(id)) continue;
+    if (id !== undefined) told.add(id);
+    if (id !== undefined && !confirmed.has(id) && sure === false)
+      refuse(id, "it is not the line that was written");
+    else if (id === undefined || (!confirmed.has(id) && sure === undefined)) open.push(id);
+  }
+  return lines;
+}
+
+function problemOf(line: string): string | undefined {
+  try {
+    checkLine(line);
+    return undefined;
+  } catch (error) {
+    return error instanceof RathError ? String(error.data.reason ?? error.message) : String(error);
+  }
+}
+
+/** The facts whose whole past is there, parents before children. The others are findings. */
+function inOrder(
+  lines: ReadonlyMap<FactId, { line: string; place: string }>,
+  findings: Finding[],
+): readonly { id: FactId; line: string; place: string }[] {
+  const children = new Map<FactId, FactId[]>();
+  const waiting = new Map<FactId, number>();
+  const ready: FactId[] = [];
+  for (const [id, { line }] of lines) {
+    const parents = parentsOf(line);
+    waiting.set(id, parents.length);
+    if (parents.length === 0) ready.push(id);
+    for (const parent of parents) children.set(parent, [...(children.get(parent) ?? []), id]);
+  }
+  const order: { id: FactId; line: string; place: string }[] = [];
+  for (let id = ready.pop(); id !== undefined; id = ready.pop()) {
+    order.push({ id, ...(lines.get(id) as { line: string; place: string }) });
+    for (const child of children.get(id) ?? []) {
+      const left = (waiting.get(child) as number) - 1;
+      waiting.set(child, left);
+      if (left === 0) ready.push(child);
+    }
+  }
+  for (const [id, { line, place }] of lines) {
+    if (waiting.get(id) === 0) continue;
+    const missing = parentsOf(line).find((parent) => !lines.has(parent));
+    if (missing !== undefined)
+      findings.push({ place, problem: `it comes from ${missing}, which is missing or altered` });
+    else findings.push({ place, problem: "part of its past is missing or altered" });
+  }
+  return order;
+}

@@ -1,0 +1,133 @@
+import type { Digest, FactId, Principal } from "../session/index.js";
+
+/**
+ * What an adapter implements: the few things that differ between SQLite, files and memory. `Store` is built
+ * on it once, for all. A shelf holds lines and blobs that never change, and names that move.
+ */
+export interface Shelf {
+  readonly url: string;
+  readonly capabilities: Capabilities;
+
+  /**
+   * All of it or nothing, durable when the promise resolves. Checks, in this order: fence, step key, head;
+   * then writes. The order is part of the contract: a stale worker must be stopped even at a step that is
+   * already recorded, or it goes on and repeats effects. Concurrent commits may share one sync.
+   */
+  commit(commit: Commit): Promise<Committed>;
+
+  /** The line of each id, in the order asked; undefined where there is none. */
+  lines(ids: readonly FactId[]): Promise<readonly (string | undefined)[]>;
+  /** Ids that begin with these hex digits, at most `most`. */
+  startingWith(prefix: string, most: number): Promise<readonly FactId[]>;
+  /** The sessions made directly from this one, in no particular order. */
+  children(id: FactId): Promise<readonly FactId[]>;
+  /**
+   * The lines of the past of `heads` and of the heads, parents before children, in the order of
+   * `Session.history()`, but for what is in the past of `without`. In batches, so that no history is too long.
+   */
+  history(heads: readonly FactId[], without?: readonly FactId[]): AsyncIterable<readonly string[]>;
+  /** How many facts the past of an id has, itself included. */
+  count(id: FactId): Promise<number>;
+  /**
+   * The newest part of a history: at most `most` facts in history order, of which the first has a snapshot and
+   * all others descend from the first alone. Undefined when there is no such place.
+   */
+  tail(head: FactId, most: number): Promise<Tail | undefined>;
+  saveSnapshot(id: FactId, snapshot: string): Promise<void>;
+  /** All lines, in no particular order, in batches. */
+  every(): AsyncIterable<readonly string[]>;
+
+  name(name: string): Promise<NameRecord | undefined>;
+  names(): Promise<readonly NameRecord[]>;
+  /** Takes a name away; false when there is none. The facts stay until they are collected. */
+  forget(name: string): Promise<boolean>;
+  /** The head that a step of this name was recorded with. */
+  step(name: string, key: string): Promise<FactId | undefined>;
+  /** Takes or renews the lease of a name. Undefined when someone else holds it. Every taking raises the epoch. */
+  acquire(name: string, owner: string, until: number, now: number): Promise<NameRecord | undefined>;
+  /** Sets when the lease ends; false when it is no longer this epoch's. `until` 0 gives it back. */
+  extend(name: string, epoch: number, until: number): Promise<boolean>;
+
+  /** Synchronous: the loaded past reads its content without waiting. */
+  blob(digest: Digest): Uint8Array | undefined;
+  putBlobs(blobs: readonly Blob[]): Promise<void>;
+  /** Digests of all blobs, in batches. */
+  digests(): AsyncIterable<readonly Digest[]>;
+  erased(digest: Digest): Erasure | undefined;
+  erasures(): Promise<readonly Erasure[]>;
+  key(id: string): Uint8Array | undefined;
+
+  /** Removes facts, blobs and keys so that no byte of them is left, and gives the room back. For `gc` and `erase`. */
+  remove(what: Removal): Promise<void>;
+  /** Called after every commit of anyone on this shelf, with the names that moved. Returns the way to stop. */
+  listen(heard: (moved: readonly NameRecord[]) => void): () => void;
+  /** Damage below the level of lines: pages, files, indexes. Each finding names its place. */
+  examine(): AsyncIterable<Finding>;
+  /** A copy that opens as a store of its own, taken while others go on writing. */
+  backup(path: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type Capabilities = {
+  /** What a resolved commit survives. */
+  readonly durability: "memory" | "power-loss";
+  readonly writers: "one-process" | "one-host";
+};
+
+/** `snapshots` drops all of them: they are derived, and may hold what is to be erased. */
+export type Removal = {
+  readonly ids?: readonly FactId[];
+  readonly digests?: readonly Digest[];
+  readonly keys?: readonly string[];
+  readonly snapshots?: true;
+};
+export type Blob = { readonly digest: Digest; readonly bytes: Uint8Array };
+export type Commit = {
+  /** New lines with their ids, parents before children; those already there are passed over. */
+  readonly facts: readonly { readonly id: FactId; readonly line: string }[];
+  /** Content of the facts. A blob that was erased here comes back only when it is recorded anew (`revive`), not with old lines. */
+  readonly blobs: readonly Blob[];
+  readonly revive?: boolean;
+  readonly keys?: readonly { readonly id: string; readonly secret: Uint8Array }[];
+  /** Blobs erased by a fact: gone when the commit is done. */
+  readonly erase?: readonly Erasure[];
+  readonly move?: Move;
+};
+
+/** Moves a name to a head, if the conditions hold. */
+export type Move = {
+  readonly name: string;
+  readonly head: FactId;
+  /** The epoch of the lease this writer holds. */
+  readonly epoch?: number;
+  /** The step this commit records: done once, whoever tries again. */
+  readonly key?: string;
+  /** Where the name must stand: an id, null for nowhere, "past" for anywhere in the past of the new head, "any". */
+  readonly expect: FactId | null | "past" | "any";
+  readonly now: number;
+};
+
+export type Committed =
+  | { readonly outcome: "done"; readonly written: number; readonly record?: NameRecord }
+  | { readonly outcome: "replayed"; readonly head: FactId }
+  | { readonly outcome: "fenced"; readonly record: NameRecord }
+  | { readonly outcome: "conflict"; readonly record: NameRecord | undefined }
+  | { readonly outcome: "orphan"; readonly id: FactId; readonly parent: FactId };
+
+export type NameRecord = {
+  readonly name: string;
+  readonly head: FactId | null;
+  readonly epoch: number;
+  readonly owner?: string;
+  readonly until: number;
+};
+export type Tail = { readonly snapshot: string; readonly lines: readonly string[] };
+export type Erasure = {
+  readonly digest: Digest;
+  readonly fact: FactId;
+  readonly by: Principal;
+  readonly at: string;
+  readonly why: string;
+};
+/** Something wrong, and where. */
+export type Finding = { readonly place: string; readonly problem: string };

@@ -1,0 +1,69 @@
+import {
+  branchView,
+  digestOf,
+  type FactId,
+  type Json,
+  keepingView,
+  lineageView,
+  pendingView,
+  placementView,
+  type Session,
+  seedView,
+  transcriptView,
+  usageView,
+  type View,
+} from "../session/index.js";
+
+/** A snapshot is due when a session's depth passes a multiple of this. */
+export const SNAPSHOT_EVERY = 4096;
+/** A view that takes more than this is left out: it is asked of the whole history instead. */
+const VIEW_CHARACTERS = 262_144;
+
+// biome-ignore lint/suspicious/noExplicitAny: the views have nothing in common but how they are saved.
+const views: readonly View<any>[] = [
+  usageView,
+  placementView,
+  pendingView,
+  lineageView,
+  branchView,
+  transcriptView,
+  keepingView,
+];
+
+/** The answers of the built-in views at a session, as text: with it a long session opens without its past. */
+export function takeSnapshot(session: Session): string {
+  const saved: { [name: string]: Json } = {};
+  for (const view of views) {
+    const state = view.save?.(session.view(view));
+    if (state !== undefined && JSON.stringify(state).length <= VIEW_CHARACTERS)
+      saved[view.name as string] = state;
+  }
+  const body = JSON.stringify({ depth: session.depth, views: saved });
+  return `${SEAL}${sealOf(session.id, body)}",${body.slice(1)}`;
+}
+
+const SEAL = '{"seal":"';
+const SEALED = SEAL.length + 64 + '",'.length;
+
+/** A snapshot is covered by no id, so it carries a digest of its own: an altered one would make a session tell lies. */
+export function isSealed(id: FactId, snapshot: string): boolean {
+  return snapshot.slice(0, SEALED) === `${SEAL}${sealOf(id, `{${snapshot.slice(SEALED)}`)}",`;
+}
+
+function sealOf(id: FactId, body: string): string {
+  return digestOf(id + body);
+}
+
+/** How deep the session of a snapshot stands. */
+export function depthIn(snapshot: string): number {
+  return (JSON.parse(snapshot) as { depth: number }).depth;
+}
+
+/** Tells a session whose past is not loaded what its views answer. */
+export function useSnapshot(session: Session, snapshot: string): void {
+  const { views: saved } = JSON.parse(snapshot) as { views: { [name: string]: Json } };
+  for (const view of views) {
+    const state = saved[view.name as string];
+    if (state !== undefined) seedView(session, view, view.load?.(state));
+  }
+}

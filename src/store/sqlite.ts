@@ -1,0 +1,785 @@
+import { existsSync } from "node:fs";
+import { type Digest, digestOf, digestsOf, type FactId, parentsOf } from "../session/index.js";
+import { DamageError, NotFoundError, StoreError } from "./error.js";
+import type { Blob, Commit, Committed, Erasure, Finding, NameRecord, Removal, Shelf, Tail } from "./shelf.js";
+import {
+  Chains,
+  chainOf,
+  firstOf,
+  isLastPlace,
+  type Past,
+  type Place,
+  placeIn,
+  type Range,
+} from "./sqlite-chain.js";
+import {
+  BUSY,
+  type SqliteDatabase,
+  type SqliteRow,
+  type SqliteStatement,
+  sqliteCode,
+  storeErrorOf,
+} from "./sqlite-driver.js";
+import { examineTables, sumOfRow } from "./sqlite-examine.js";
+import { further, Lines } from "./sqlite-lines.js";
+import { openSchema } from "./sqlite-schema.js";
+
+/** How many lines are read at once. */
+const BATCH = 1000;
+/** How long a writer waits for other processes before it gives up. */
+const PATIENCE_MS = 10_000;
+/** How often other processes' moves are looked for while someone listens. */
+const POLL_MS = 100;
+const REMEMBERED_PLACES = 20_000;
+/** Fewer waiting lines than this are left to the next process: packing them rewrites more than it saves. */
+const WORTH_PACKING = 64;
+
+type Waiting = {
+  readonly commit: Commit;
+  readonly resolve: (committed: Committed) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/** One SQLite file for all processes of a machine. Durable at every commit; commits of one tick share one sync. */
+export class SqliteShelf implements Shelf {
+  readonly url: string;
+  readonly capabilities = { durability: "power-loss", writers: "one-host" } as const;
+  readonly #path: string;
+  readonly #database: SqliteDatabase;
+  readonly #chains: Chains;
+  readonly #lines: Lines;
+  readonly #statements = new Map<string, SqliteStatement>();
+  /** Where facts stand, for those used lately. Facts never move, so only a collection makes this stale. */
+  readonly #known = new Map<FactId, Place>();
+  readonly #listeners = new Set<(moved: readonly NameRecord[]) => void>();
+  #queue: Waiting[] = [];
+  #flushing: Promise<void> | undefined;
+  #generation = 0;
+  #heard = new Map<string, string>();
+  #dataVersion = 0;
+  #poll: NodeJS.Timeout | undefined;
+  #dead: unknown;
+
+  private constructor(url: string, path: string, database: SqliteDatabase) {
+    this.url = url;
+    this.#path = path;
+    this.#database = database;
+    this.#chains = new Chains(database);
+    this.#lines = new Lines(database);
+  }
+
+  static open(path: string, url = `sqlite:${path}`): SqliteShelf {
+    try {
+      return new SqliteShelf(url, path, openSchema(path));
+    } catch (error) {
+      throw storeErrorOf(error, path);
+    }
+  }
+
+  commit(commit: Commit): Promise<Committed> {
+    if (this.#dead !== undefined) return Promise.reject(this.#dead);
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ commit, resolve, reject });
+      this.#flushing ??= new Promise<void>((done) => setImmediate(done)).then(() => this.#flush());
+    });
+  }
+
+  /** Everything queued by now goes into one transaction and one sync. */
+  async #flush(): Promise<void> {
+    const group = this.#queue;
+    this.#queue = [];
+    try {
+      const moved: NameRecord[] = [];
+      const outcomes = await this.#transaction(() => group.map(({ commit }) => this.#apply(commit, moved)));
+      for (const [index, outcome] of outcomes.entries()) (group[index] as Waiting).resolve(outcome);
+      if (moved.length > 0) this.#tell(moved);
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    } finally {
+      this.#flushing =
+        this.#queue.length > 0
+          ? new Promise<void>((done) => setImmediate(done)).then(() => this.#flush())
+          : undefined;
+    }
+  }
+
+  async #transaction<Result>(work: () => Result): Promise<Result> {
+    return this.#patiently(() => {
+      if (this.#dead !== undefined) throw this.#dead;
+      this.#database.exec("BEGIN IMMEDIATE");
+      return this.#finish(work);
+    });
+  }
+
+  /** The rest of a transaction. No other code runs between its beginning and its end, or it would be part of it. */
+  #finish<Result>(work: () => Result): Result {
+    try {
+      this.#noticeCollection();
+      this.#lines.begin();
+      const result = work();
+      this.#lines.pack();
+      this.#database.exec("COMMIT");
+      return result;
+    } catch (error) {
+      this.#known.clear();
+      this.#lines.forget();
+      this.#rollBack(error);
+      throw storeErrorOf(error, this.#path);
+    } finally {
+      this.#lines.end();
+    }
+  }
+
+  /** Several looks at the database as it is at one moment, whatever other processes write or pack meanwhile. */
+  #atOnce<Result>(look: () => Result): Result {
+    return this.#guard(() => {
+      this.#database.exec("BEGIN");
+      try {
+        this.#noticeCollection();
+        return look();
+      } finally {
+        this.#database.exec("COMMIT");
+      }
+    });
+  }
+
+  /** Facts never move, but a collection, maybe by another process, makes room that others fill. */
+  #noticeCollection(): void {
+    const generation = this.#get("SELECT collected FROM generation")?.collected as number;
+    if (generation === this.#generation) return;
+    this.#generation = generation;
+    this.#known.clear();
+    this.#lines.forget();
+  }
+
+  #rollBack(reason: unknown): void {
+    try {
+      this.#database.exec("ROLLBACK");
+    } catch {
+      // SQLite has already rolled back by itself after a failed write.
+    }
+    // A sync that failed may have dropped what it was to write, and the next one would not say so.
+    if (sqliteCode(reason) === 10)
+      this.#dead = new StoreError(
+        "failed",
+        `Writing to ${this.#path} failed at the disk.`,
+        "reopen the store; everything acknowledged before is kept",
+        { cause: reason },
+      );
+  }
+
+  #apply(commit: Commit, moved: NameRecord[]): Committed {
+    const { move } = commit;
+    const record = move && this.#name(move.name);
+    if (move !== undefined) {
+      const leased = record !== undefined && record.owner !== undefined && record.until > move.now;
+      if (move.epoch !== undefined ? record?.epoch !== move.epoch : leased) {
+        return { outcome: "fenced", record: record ?? { name: move.name, head: null, epoch: 0, until: 0 } };
+      }
+      const recorded =
+        move.key === undefined
+          ? undefined
+          : this.#get("SELECT id FROM steps WHERE name = ? AND key = ?", move.name, exactly(move.key));
+      if (recorded !== undefined) return { outcome: "replayed", head: recorded.id as FactId };
+    }
+    const fresh: { id: FactId; line: string; parents: readonly FactId[] }[] = [];
+    const ids = new Set<FactId>();
+    const stored: Place[] = [];
+    for (const { id, line } of commit.facts) {
+      if (ids.has(id) || this.#place(id) !== undefined) continue;
+      const parents = parentsOf(line);
+      for (const parent of parents) {
+        if (ids.has(parent)) continue;
+        const place = this.#place(parent);
+        if (place === undefined) return { outcome: "orphan", id, parent };
+        stored.push(place);
+      }
+      ids.add(id);
+      fresh.push({ id, line, parents });
+    }
+    if (move !== undefined) {
+      if (!ids.has(move.head)) {
+        const place = this.#place(move.head);
+        if (place === undefined) return { outcome: "orphan", id: move.head, parent: move.head };
+        stored.push(place);
+      }
+      if (!this.#stands(record, move.expect, ids, stored)) return { outcome: "conflict", record };
+    }
+    for (const fact of fresh) this.#write(fact.id, fact.line, fact.parents);
+    // A process may still hold what was erased here: keys and content come back only with lines that are new.
+    for (const key of commit.keys ?? []) {
+      if (fresh.some(({ line, parents }) => parents.length === 0 && line.includes(`"key":"${key.id}"`)))
+        this.#run("INSERT OR IGNORE INTO secrets VALUES (?, ?)", key.id, key.secret);
+    }
+    this.#writeBlobs(commit.blobs, revivedBy(commit, fresh));
+    for (const { digest, fact, by, at, why } of commit.erase ?? []) {
+      this.#run("INSERT OR IGNORE INTO erasures VALUES (?, ?, ?, ?, ?)", digest, fact, by, at, why);
+      this.#run("DELETE FROM blobs WHERE digest = ?", bytesOf(digest));
+    }
+    if (move === undefined) return { outcome: "done", written: fresh.length };
+    const place = this.#place(move.head) as Place;
+    const now: NameRecord = { ...(record ?? { name: move.name, epoch: 0, until: 0 }), head: move.head };
+    this.#putName(now, place);
+    if (move.key !== undefined)
+      this.#run(
+        "INSERT INTO steps VALUES (?, ?, ?, ?)",
+        move.name,
+        exactly(move.key),
+        move.head,
+        sumOfRow(move.name, exactly(move.key), move.head),
+      );
+    moved.push(now);
+    return { outcome: "done", written: fresh.length, record: now };
+  }
+
+  /** Whether a name stands where its mover expects it. `stored` are the places the new head grows from. */
+  #stands(
+    record: NameRecord | undefined,
+    expect: FactId | null | "past" | "any",
+    fresh: ReadonlySet<FactId>,
+    stored: readonly Place[],
+  ): boolean {
+    const head = record?.head ?? null;
+    if (expect === "any" || (expect === "past" && head === null)) return true;
+    if (expect !== "past") return head === expect;
+    return fresh.has(head as FactId) || this.#chains.descends(stored, this.#place(head as FactId) as Place);
+  }
+
+  #write(id: FactId, line: string, parents: readonly FactId[]): void {
+    const [first, ...others] = parents.map((parent) => this.#place(parent) as Place);
+    let place =
+      first === undefined || isLastPlace(first) || this.#lines.has(first + 1) ? undefined : first + 1;
+    if (place === undefined) {
+      const last = this.#get("SELECT max(chain) AS chain FROM chains")?.chain as number | null;
+      place = firstOf((last ?? 0) + 1);
+      this.#run("INSERT INTO chains VALUES (?, ?)", chainOf(place), first ?? null);
+    }
+    this.#lines.add(id, place, line);
+    for (const [index, parent] of others.entries())
+      this.#run("INSERT INTO merges VALUES (?, ?, ?)", place, index + 1, parent);
+    this.#remember(id, place);
+  }
+
+  #writeBlobs(blobs: readonly Blob[], revived: ReadonlySet<Digest>): void {
+    for (const { digest, bytes } of blobs) {
+      if (revived.has(digest)) this.#run("DELETE FROM erasures WHERE digest = ?", digest);
+      if (revived.has(digest) || this.erased(digest) === undefined)
+        this.#run("INSERT OR IGNORE INTO blobs VALUES (?, ?)", bytesOf(digest), bytes);
+    }
+  }
+
+  async lines(ids: readonly FactId[]): Promise<readonly (string | undefined)[]> {
+    return this.#atOnce(() =>
+      ids.map((id) => {
+        const place = this.#place(id);
+        return place === undefined ? undefined : this.#line(place);
+      }),
+    );
+  }
+
+  async startingWith(prefix: string, most: number): Promise<readonly FactId[]> {
+    return this.#atOnce(() => {
+      const ids = this.#lines.startingWith(prefix, most).map((place) => digestOf(this.#line(place)));
+      return ids.filter((id) => id.startsWith(prefix)).slice(0, most);
+    });
+  }
+
+  async children(id: FactId): Promise<readonly FactId[]> {
+    return this.#atOnce(() => {
+      const place = this.#place(id);
+      return place === undefined ? [] : this.#childPlaces(place).map((child) => digestOf(this.#line(child)));
+    });
+  }
+
+  #childPlaces(place: Place): readonly Place[] {
+    const elsewhere = this.#all(
+      "SELECT chain AS p, 1 AS begins FROM chains WHERE base = ?1 UNION ALL SELECT child, 0 FROM merges WHERE parent = ?1",
+      place,
+    );
+    const places = elsewhere.map((row) => (row.begins === 1 ? firstOf(row.p as number) : (row.p as Place)));
+    if (!isLastPlace(place) && this.#lines.has(place + 1)) places.push(place + 1);
+    return places;
+  }
+
+  async *history(
+    heads: readonly FactId[],
+    without: readonly FactId[] = [],
+  ): AsyncIterable<readonly string[]> {
+    const { places, ranges, generation } = this.#atOnce(() => {
+      const known = this.#chains.reach(without.map((id) => this.#placeOrFail(id)));
+      const places = heads.map((id) => this.#placeOrFail(id));
+      return { places, ranges: this.#chains.ranges(places, known), generation: this.#generation };
+    });
+    let rest: Range | undefined;
+    const next = (): readonly string[] => {
+      // A collection spares what something leads to; what was collected while it was read is no longer here.
+      const gone =
+        this.#generation === generation
+          ? undefined
+          : heads.find((head, index) => this.#place(head) !== places[index]);
+      if (gone !== undefined)
+        throw new NotFoundError(
+          `the session ${gone}`,
+          "it was collected while it was read; list what is there: await store.names()",
+        );
+      const batch: string[] = [];
+      while (batch.length < BATCH) {
+        const range: Range | undefined = rest ?? (ranges.next().value || undefined);
+        if (range === undefined) break;
+        const to = Math.min(range.to, range.from + BATCH - 1);
+        for (const line of this.#lines.lines({ from: range.from, to })) batch.push(line);
+        rest = to < range.to ? { from: to + 1, to: range.to } : undefined;
+      }
+      return batch;
+    };
+    for (let batch = this.#atOnce(next); batch.length > 0; batch = this.#atOnce(next)) yield batch;
+  }
+
+  async count(id: FactId): Promise<number> {
+    return this.#atOnce(() => countOf(this.#chains.reach([this.#placeOrFail(id)])));
+  }
+
+  async tail(head: FactId, most: number): Promise<Tail | undefined> {
+    return this.#atOnce(() => this.#tail(head, most));
+  }
+
+  #tail(head: FactId, most: number): Tail | undefined {
+    const place = this.#placeOrFail(head);
+    const whole = this.#chains.reach([place]);
+    let best: Place | undefined;
+    for (const candidate of this.#snapshotsBefore(place)) {
+      const before = this.#chains.reach([candidate]);
+      if (countOf(whole) - countOf(before) + 1 > most) break;
+      if (this.#hangsFrom(candidate, whole, before)) best = candidate;
+    }
+    if (best === undefined) return undefined;
+    const lines = [this.#line(best)];
+    for (const range of this.#chains.ranges([place], this.#chains.reach([best]))) {
+      for (let from = range.from; from <= range.to; from += BATCH)
+        lines.push(...this.#range({ from, to: Math.min(range.to, from + BATCH - 1) }));
+    }
+    return {
+      lines,
+      snapshot: this.#get("SELECT snapshot FROM snapshots WHERE p = ?", best)?.snapshot as string,
+    };
+  }
+
+  /** Sessions with a snapshot on the way back along first parents, newest first. */
+  *#snapshotsBefore(place: Place): Generator<Place> {
+    for (let at: Place | null = place; at !== null; at = this.#chains.base(chainOf(at))) {
+      for (const row of this.#all(
+        "SELECT p FROM snapshots WHERE p BETWEEN ? AND ? ORDER BY p DESC",
+        firstOf(chainOf(at)),
+        at,
+      ))
+        yield row.p as Place;
+    }
+  }
+
+  /** Whether all of `whole` that is not in `before` comes from `place` alone, so that nothing else need be loaded. */
+  #hangsFrom(place: Place, whole: Past, before: Past): boolean {
+    const inside = (other: Place | null): boolean =>
+      other === place || (other !== null && other > (before.get(chainOf(other)) ?? -1));
+    for (const [chain, last] of whole) {
+      const reached = before.get(chain);
+      if (reached === last) continue;
+      if (reached === undefined ? !inside(this.#chains.base(chain)) : reached !== place) return false;
+      const from = reached === undefined ? firstOf(chain) : reached + 1;
+      if (this.#chains.mergesIn({ from, to: last }).some((merge) => !inside(merge.parent))) return false;
+    }
+    return true;
+  }
+
+  async saveSnapshot(id: FactId, snapshot: string): Promise<void> {
+    await this.#transaction(() =>
+      this.#run("INSERT OR REPLACE INTO snapshots VALUES (?, ?)", this.#placeOrFail(id), snapshot),
+    );
+  }
+
+  async *every(): AsyncIterable<readonly string[]> {
+    for (const batch of this.#everyLine()) yield batch.map(({ line }) => line);
+  }
+
+  async name(name: string): Promise<NameRecord | undefined> {
+    return this.#name(name);
+  }
+
+  async names(): Promise<readonly NameRecord[]> {
+    return this.#all("SELECT name, id, epoch, owner, until FROM names ORDER BY name").map(recordOf);
+  }
+
+  async forget(name: string): Promise<boolean> {
+    return this.#transaction(() => {
+      const record = this.#name(name);
+      this.#run("DELETE FROM steps WHERE name = ?", name);
+      // The epoch stays and rises: should the name come again, a lease of before must not hold.
+      if (record !== undefined) this.#putName({ name, head: null, epoch: record.epoch + 1, until: 0 }, null);
+      return record?.head != null;
+    });
+  }
+
+  async step(name: string, key: string): Promise<FactId | undefined> {
+    return this.#get("SELECT id FROM steps WHERE name = ? AND key = ?", name, exactly(key))?.id as
+      | FactId
+      | undefined;
+  }
+
+  async acquire(name: string, owner: string, until: number, now: number): Promise<NameRecord | undefined> {
+    return this.#transaction(() => {
+      const record = this.#name(name);
+      if (record?.owner !== undefined && record.owner !== owner && record.until > now) return undefined;
+      const taken: NameRecord = {
+        name,
+        head: record?.head ?? null,
+        epoch: (record?.epoch ?? 0) + 1,
+        owner,
+        until,
+      };
+      this.#putName(taken, taken.head === null ? null : this.#placeOrFail(taken.head));
+      return taken;
+    });
+  }
+
+  async extend(name: string, epoch: number, until: number): Promise<boolean> {
+    return this.#transaction(() => {
+      const record = this.#name(name);
+      if (record?.epoch !== epoch) return false;
+      // Given back is given back: without an owner there is nothing to make longer.
+      if (record.owner === undefined) return until === 0;
+      const { owner, head } = record;
+      this.#putName(
+        { name, head, epoch, until, ...(until !== 0 && { owner }) },
+        head === null ? null : this.#placeOrFail(head),
+      );
+      return true;
+    });
+  }
+
+  blob(digest: Digest): Uint8Array | undefined {
+    const bytes = this.#get("SELECT bytes FROM blobs WHERE digest = ?", bytesOf(digest))?.bytes;
+    if (bytes !== undefined && !(bytes instanceof Uint8Array))
+      throw new DamageError(`${this.#path} blob ${digest}`, "its bytes are not those that were written");
+    return bytes;
+  }
+
+  async putBlobs(blobs: readonly Blob[]): Promise<void> {
+    await this.commit({ facts: [], blobs });
+  }
+
+  async *digests(): AsyncIterable<readonly Digest[]> {
+    let after = 0;
+    for (;;) {
+      const rows = this.#all(
+        "SELECT rowid AS n, digest FROM blobs WHERE rowid > ? ORDER BY rowid LIMIT ?",
+        after,
+        BATCH,
+      );
+      if (rows.length === 0) return;
+      after = further(after, rows.at(-1)?.n as number);
+      yield rows.map((row) => Buffer.from(row.digest as Uint8Array).toString("hex"));
+    }
+  }
+
+  erased(digest: Digest): Erasure | undefined {
+    return this.#get("SELECT * FROM erasures WHERE digest = ?", digest) as Erasure | undefined;
+  }
+
+  async erasures(): Promise<readonly Erasure[]> {
+    return this.#all("SELECT * FROM erasures ORDER BY at, digest") as unknown as Erasure[];
+  }
+
+  key(id: string): Uint8Array | undefined {
+    return this.#get("SELECT secret FROM secrets WHERE id = ?", id)?.secret as Uint8Array | undefined;
+  }
+
+  async remove(what: Removal): Promise<void> {
+    await this.#transaction(() => {
+      this.#lines.pack(true);
+      const gone = this.#stillLoose(what.ids ?? []);
+      this.#lines.remove(gone);
+      for (const place of gone.keys()) {
+        this.#run("DELETE FROM snapshots WHERE p = ?", place);
+        this.#run("DELETE FROM merges WHERE child = ?", place);
+        if (placeIn(place) === 0) this.#run("DELETE FROM chains WHERE chain = ?", chainOf(place));
+      }
+      // A step whose fact is gone cannot be answered any more.
+      const ids = new Set(gone.values());
+      for (const { id } of ids.size === 0 ? [] : this.#all("SELECT DISTINCT id FROM steps"))
+        if (ids.has(id as FactId)) this.#run("DELETE FROM steps WHERE id = ?", id as FactId);
+      for (const digest of this.#stillUnused(what.digests ?? []))
+        this.#run("DELETE FROM blobs WHERE digest = ?", bytesOf(digest));
+      for (const key of what.keys ?? []) this.#run("DELETE FROM secrets WHERE id = ?", key);
+      if (what.snapshots) this.#run("DELETE FROM snapshots");
+      this.#run("UPDATE generation SET collected = collected + 1");
+    });
+    this.#known.clear();
+    // Pages that packing has freed still hold copies of lines; giving them back leaves none.
+    const much = (what.ids?.length ?? 0) + (what.digests?.length ?? 0) > 1000;
+    await this.#patiently(() => this.#database.exec(much ? "VACUUM" : "PRAGMA incremental_vacuum"));
+    await this.#emptyLog();
+  }
+
+  /** Of facts that nothing led to when they were counted, those that may still go: no name or newer fact came to them since. */
+  #stillLoose(ids: readonly FactId[]): ReadonlyMap<Place, FactId> {
+    const loose = new Map<Place, FactId>();
+    for (const id of ids) {
+      const place = this.#place(id);
+      if (place !== undefined) loose.set(place, id);
+    }
+    const standing = this.#all("SELECT p FROM names WHERE p IS NOT NULL").map((row) => row.p as Place);
+    for (const place of loose.keys())
+      for (const child of this.#childPlaces(place)) if (!loose.has(child)) standing.push(child);
+    const past = this.#chains.reach(standing);
+    for (const place of [...loose.keys()]) if (place <= (past.get(chainOf(place)) ?? -1)) loose.delete(place);
+    return loose;
+  }
+
+  /** Of blobs that no fact referred to when they were counted, those that may still go. What was erased goes in any case. */
+  #stillUnused(digests: readonly Digest[]): readonly Digest[] {
+    const erased = new Set(digests.filter((digest) => this.erased(digest) !== undefined));
+    const unused = new Set(digests);
+    if (erased.size < unused.size)
+      for (const batch of this.#everyLine())
+        for (const { line } of batch) for (const digest of digestsOf(line)) unused.delete(digest);
+    return digests.filter((digest) => unused.has(digest) || erased.has(digest));
+  }
+
+  /** What was deleted must not live on in the log. */
+  async #emptyLog(): Promise<void> {
+    await this.#patiently(() => {
+      const row = this.#database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+      if (row?.busy !== 0)
+        throw Object.assign(new Error("another process is reading the log"), { errcode: BUSY });
+    });
+  }
+
+  /** Tries again while other processes are in the way. SQLite itself waits only briefly, so that this process stays alive meanwhile. */
+  async #patiently<Result>(attempt: () => Result): Promise<Result> {
+    for (const deadline = Date.now() + PATIENCE_MS; ; ) {
+      try {
+        return attempt();
+      } catch (error) {
+        if (sqliteCode(error) !== BUSY || Date.now() > deadline) throw storeErrorOf(error, this.#path);
+        await new Promise((done) => setTimeout(done, 2 + Math.random() * 20));
+      }
+    }
+  }
+
+  listen(heard: (moved: readonly NameRecord[]) => void): () => void {
+    this.#listeners.add(heard);
+    if (this.#poll === undefined) {
+      this.#heard = this.#standing();
+      this.#dataVersion = this.#get("PRAGMA data_version")?.data_version as number;
+      this.#poll = setInterval(() => this.#look(), POLL_MS);
+      this.#poll.unref();
+    }
+    return () => {
+      this.#listeners.delete(heard);
+      if (this.#listeners.size > 0) return;
+      clearInterval(this.#poll);
+      this.#poll = undefined;
+    };
+  }
+
+  /** SQLite tells whether another connection has written; which names moved is then compared. */
+  #look(): void {
+    const version = this.#get("PRAGMA data_version")?.data_version as number;
+    if (version === this.#dataVersion) return;
+    this.#dataVersion = version;
+    const moved = this.#all("SELECT name, id, epoch, owner, until FROM names")
+      .map(recordOf)
+      .filter((record) => record.head !== null && this.#heard.get(record.name) !== record.head);
+    if (moved.length > 0) this.#tell(moved);
+  }
+
+  #tell(moved: readonly NameRecord[]): void {
+    for (const record of moved) this.#heard.set(record.name, record.head as FactId);
+    for (const listener of [...this.#listeners]) listener(moved);
+  }
+
+  #standing(): Map<string, string> {
+    return new Map(
+      this.#all("SELECT name, id FROM names WHERE id IS NOT NULL").map((row) => [
+        row.name as string,
+        row.id as string,
+      ]),
+    );
+  }
+
+  async *examine(): AsyncIterable<Finding> {
+    try {
+      for (const row of this.#all("PRAGMA integrity_check")) {
+        const problem = String(Object.values(row)[0]);
+        if (problem !== "ok") yield { place: this.#path, problem };
+      }
+      for (const { place, problem } of this.#atOnce(() => [...examineTables(this.#database, this.#lines)]))
+        yield { place: `${this.#path} ${place}`, problem };
+    } catch (error) {
+      yield { place: this.#path, problem: storeErrorOf(error, this.#path).message.split("\n")[0] as string };
+    }
+  }
+
+  async backup(path: string): Promise<void> {
+    if (existsSync(path))
+      throw new StoreError(
+        "not-a-store",
+        `Cannot write a backup to ${path}: something is there.`,
+        "give a path that does not exist",
+      );
+    try {
+      this.#database.prepare("VACUUM INTO ?").run(path);
+    } catch (error) {
+      throw storeErrorOf(error, path);
+    }
+  }
+
+  async close(): Promise<void> {
+    while (this.#flushing !== undefined) await this.#flushing;
+    clearInterval(this.#poll);
+    const failed = this.#dead !== undefined;
+    this.#dead = new StoreError(
+      "closed",
+      `The store ${this.url} is closed.`,
+      "open it again with openStore(url)",
+    );
+    try {
+      // After a failed sync nothing more is written; whoever opens the store next tidies up.
+      if (!failed && this.#lines.waiting >= WORTH_PACKING) {
+        this.#database.exec("BEGIN IMMEDIATE");
+        this.#lines.pack(true);
+        this.#database.exec("COMMIT");
+      }
+      if (!failed) this.#database.exec("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch {
+      // Another process is at work; it will tidy up when it closes.
+    }
+    this.#database.close();
+  }
+
+  *#everyLine(): Generator<readonly { readonly place: Place; readonly line: string }[]> {
+    const batches = this.#lines.every();
+    for (;;) {
+      const { value, done } = this.#guard(() => batches.next());
+      if (done) return;
+      yield value;
+    }
+  }
+
+  #range(range: Range): readonly string[] {
+    return this.#guard(() => this.#lines.lines(range));
+  }
+
+  #place(id: FactId): Place | undefined {
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    // The index holds 48 bits of the id; the line says whether it is the one.
+    for (const place of this.#guard(() => this.#lines.like(id))) {
+      if (digestOf(this.#line(place)) === id) return this.#remember(id, place);
+    }
+    return undefined;
+  }
+
+  #line(place: Place): string {
+    return this.#guard(() => this.#lines.line(place)) ?? "";
+  }
+
+  #placeOrFail(id: FactId): Place {
+    const place = this.#place(id);
+    if (place === undefined)
+      throw new NotFoundError(`the session ${id}`, "list what is there: await store.names()");
+    return place;
+  }
+
+  #remember(id: FactId, place: Place): Place {
+    if (this.#known.size >= REMEMBERED_PLACES) this.#known.clear();
+    this.#known.set(id, place);
+    return place;
+  }
+
+  #name(name: string): NameRecord | undefined {
+    const row = this.#get("SELECT name, id, epoch, owner, until FROM names WHERE name = ?", name);
+    return row && recordOf(row);
+  }
+
+  #putName(
+    { name, head, epoch, owner = null, until }: Omit<NameRecord, "owner"> & { owner?: string | null },
+    place: Place | null,
+  ): void {
+    this.#run(
+      "INSERT OR REPLACE INTO names VALUES (?, ?, ?, ?, ?, ?, ?)",
+      name,
+      place,
+      head,
+      epoch,
+      owner,
+      until,
+      sumOfRow(name, place, head, epoch, owner, until),
+    );
+  }
+
+  #statement(sql: string): SqliteStatement {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #get(sql: string, ...values: (string | number | null | Uint8Array)[]): SqliteRow | undefined {
+    return this.#guard(() => this.#statement(sql).get(...values) as SqliteRow | undefined);
+  }
+
+  #all(sql: string, ...values: (string | number | null | Uint8Array)[]): SqliteRow[] {
+    return this.#guard(() => this.#statement(sql).all(...values));
+  }
+
+  #run(sql: string, ...values: (string | number | null | Uint8Array)[]): void {
+    this.#statement(sql).run(...values);
+  }
+
+  /** A reading that fails becomes an error with a name; a closed store says that it is closed. */
+  #guard<Result>(read: () => Result): Result {
+    if (this.#dead instanceof StoreError && this.#dead.code === "store-closed") throw this.#dead;
+    try {
+      return read();
+    } catch (error) {
+      throw storeErrorOf(error, this.#path);
+    }
+  }
+}
+
+function recordOf(row: SqliteRow): NameRecord {
+  return {
+    name: row.name as string,
+    head: row.id as FactId | null,
+    epoch: row.epoch as number,
+    until: row.until as number,
+    ...(row.owner !== null && { owner: row.owner as string }),
+  };
+}
+
+/** Erased content comes back with new lines that refer to it, or when it is put here by itself; never with old lines. */
+function revivedBy(commit: Commit, fresh: readonly { readonly line: string }[]): ReadonlySet<Digest> {
+  if (commit.revive !== true || commit.blobs.length === 0) return new Set();
+  return new Set(
+    commit.facts.length === 0
+      ? commit.blobs.map(({ digest }) => digest)
+      : fresh.flatMap(({ line }) => digestsOf(line)),
+  );
+}
+
+/** A text that SQLite tells from any other: some drivers end it at a NUL, and UTF-8 has no lone surrogates. */
+function exactly(text: string): string {
+  return JSON.stringify(text);
+}
+
+function bytesOf(digest: Digest): Uint8Array {
+  return Buffer.from(digest, "hex");
+}
+
+function countOf(past: Past): number {
+  let count = 0;
+  for (const last of past.values()) count += placeIn(last) + 1;
+  return count;
+}

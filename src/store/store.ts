@@ -1,0 +1,141 @@
+import type { Digest, Fact, FactId, Principal, Session } from "../session/index.js";
+import type { Lease } from "./lease.js";
+import type { Capabilities, Finding } from "./shelf.js";
+
+/**
+ * Where sessions are kept: lines and blobs that never change, by id, and names that move. What is saved once
+ * is never lost, and never saved twice.
+ */
+export interface Store {
+  readonly url: string;
+  readonly capabilities: Capabilities;
+
+  /** Keeps a session and its whole past, durable when it resolves. With a name, moves the name to it. */
+  save(session: Session, options?: SaveOptions): Promise<Saved>;
+  /** The session of a name, an id, or the beginning of an id. */
+  load(nameOrId: string, options?: LoadOptions): Promise<Session>;
+  /** The id of a name, an id, or the beginning of an id. */
+  resolve(nameOrId: string): Promise<FactId>;
+  has(id: FactId): Promise<boolean>;
+  /** The ids of the sessions made directly from this one. */
+  children(id: FactId): Promise<readonly FactId[]>;
+  /** The whole past of a session, parents before children, without holding it in memory. */
+  history(nameOrId: string): AsyncIterable<Recorded>;
+
+  names(): Promise<readonly Name[]>;
+  /** Moves a name to a session that is already here. */
+  point(name: string, id: FactId, options?: Omit<SaveOptions, "name">): Promise<Saved>;
+  /** Takes a name away. Its facts stay until `gc`. */
+  forget(name: string): Promise<void>;
+  /** Makes this process the only writer of a name, until the lease ends or is taken over. */
+  lease(name: string, options?: LeaseOptions): Promise<Lease>;
+  /** Tells of every move of a name (or of all names), also by other processes, until the signal stops it. */
+  watch(options?: { readonly name?: string; readonly signal?: AbortSignal }): AsyncIterable<Name>;
+
+  /** The record of sessions as lines of `docs/format.md`, parents before children, blobs before what needs them. */
+  export(nameOrId: string | readonly string[], options?: ExportOptions): AsyncIterable<string>;
+  /** Takes in lines; those already here are passed over. */
+  import(
+    lines: string | Iterable<string> | AsyncIterable<string>,
+    options?: ImportOptions,
+  ): Promise<Imported>;
+  /** Brings over what another store has and this one has not. */
+  sync(from: Store, options?: { readonly names?: boolean }): Promise<Imported>;
+
+  /** Keeps bytes under their SHA-256. A blob stays as long as a fact refers to it, or until `gc`. */
+  putBlob(bytes: Uint8Array): Promise<Digest>;
+  blob(digest: Digest): Promise<Uint8Array | undefined>;
+  /** Erases blobs of a session for good and records who did it, when and why; the chain still verifies. */
+  erase(nameOrId: string, options: EraseOptions): Promise<Session>;
+
+  /** Removes what no name leads to. With `dryRun`, only says what would go. */
+  gc(options?: { readonly dryRun?: boolean }): Promise<Collected>;
+  /** Reads everything and says what is wrong, and where. No findings: every byte is as it was written. */
+  check(options?: { readonly progress?: (facts: number) => void }): Promise<Checked>;
+  /** A copy that opens as a store of its own. */
+  backup(path: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type SaveOptions = {
+  readonly name?: string;
+  /** Where the name must stand: an id, or null for a new name. Default: anywhere in the past of what is saved. */
+  readonly expect?: FactId | null;
+  /** Moves the name whatever it stood at. */
+  readonly force?: boolean;
+  /** The lease this writer holds on the name. */
+  readonly lease?: Lease;
+  /** A step that must be recorded once: saving it again answers with what was recorded the first time. */
+  readonly key?: string;
+};
+
+export type Saved = {
+  readonly id: FactId;
+  /** How many facts were new. */
+  readonly written: number;
+  /** Whether the step was recorded before; then `id` is what was recorded, and nothing was written now. */
+  readonly replayed: boolean;
+};
+
+export type LoadOptions = {
+  /**
+   * How many facts to hold in memory at most (default 100,000). A longer session opens with its newest part
+   * and the answers of its views; `store.history` reads the rest.
+   */
+  readonly horizon?: number;
+};
+
+/** A fact as the record holds it, read without the sessions around it. */
+export type Recorded = {
+  readonly id: FactId;
+  readonly parents: readonly FactId[];
+  readonly line: string;
+  readonly fact: Fact;
+};
+
+export type Name = {
+  readonly name: string;
+  readonly id: FactId;
+  readonly epoch: number;
+  readonly owner?: string;
+};
+export type LeaseOptions = { readonly owner?: string; readonly milliseconds?: number };
+export type ExportOptions = {
+  /** Leave out the content that is kept in blobs. */
+  readonly blobs?: boolean;
+  /** Leave out everything in the past of these: what the other side has. */
+  readonly without?: readonly string[];
+};
+export type ImportOptions = {
+  /** A name for the last session of the lines. */
+  readonly name?: string;
+  /** The id that must be among the lines: tells a file that was cut off. */
+  readonly head?: FactId;
+  readonly progress?: (facts: number) => void;
+};
+export type Imported = {
+  readonly written: number;
+  readonly known: number;
+  readonly blobs: number;
+  /** Blobs that were erased here and did not come back. */
+  readonly refused: number;
+  /** Sessions among the lines that no other line descends from. */
+  readonly heads: readonly FactId[];
+};
+export type EraseOptions = {
+  readonly digests: readonly Digest[];
+  readonly why: string;
+  readonly by?: Principal;
+};
+export type Collected = {
+  readonly facts: number;
+  readonly blobs: number;
+  readonly keptFacts: number;
+  readonly keptBlobs: number;
+};
+export type Checked = {
+  readonly facts: number;
+  readonly blobs: number;
+  readonly erased: number;
+  readonly findings: readonly Finding[];
+};

@@ -1,0 +1,34 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+
+/** A folder of the running test, gone when the test is. */
+export function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), "openrath-store-"));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** A small file system of the running test, or undefined where this user may not mount one. */
+export function smallDisk(
+  kilobytes: number,
+): { readonly path: string; readonly remount: (mode: "ro" | "rw") => void } | undefined {
+  const path = mkdtempSync(join(tmpdir(), "openrath-disk-"));
+  const mounted =
+    process.platform === "linux" && run("mount", "-t", "tmpfs", "-o", `size=${kilobytes}k`, "tmpfs", path);
+  onTestFinished(() => {
+    if (mounted) run("umount", "--lazy", path);
+    rmSync(path, { recursive: true, force: true });
+  });
+  if (!mounted) return undefined;
+  const remount = (mode: "ro" | "rw"): void => {
+    if (!run("mount", "-o", `remount,${mode}`, path)) throw new Error(`cannot remount ${path} as ${mode}`);
+  };
+  return { path, remount };
+}
+
+function run(command: string, ...args: readonly string[]): boolean {
+  return spawnSync(command, args, { stdio: "ignore" }).status === 0;
+}

@@ -1,0 +1,42 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, describe, expect, it, vi } from "vitest";
+
+// The programs of the README are run as they stand, in an empty folder.
+const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+const programs = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map((match) => match[1] as string);
+const generated = fileURLToPath(new URL("./generated", import.meta.url));
+const home = process.cwd();
+
+afterAll(() => {
+  process.chdir(home);
+  rmSync(generated, { recursive: true, force: true });
+});
+
+describe("README", () => {
+  it("[R10] shows programs, and each of them runs", async () => {
+    expect(programs.length).toBeGreaterThan(1);
+    const folder = mkdtempSync(join(tmpdir(), "openrath-readme-"));
+    mkdirSync(generated, { recursive: true });
+    const log = vi.spyOn(console, "log").mockImplementation(() => {});
+    try {
+      process.chdir(folder);
+      for (const [index, program] of programs.entries()) {
+        const file = join(generated, `readme-${index}.ts`);
+        writeFileSync(file, program);
+        await import(file);
+      }
+      // The store's program prints the record of two facts.
+      expect(log.mock.calls.map(([line]) => JSON.parse(String(line)).fact.type)).toEqual([
+        "session-start",
+        "message-say",
+      ]);
+    } finally {
+      process.chdir(home);
+      log.mockRestore();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});

@@ -1,0 +1,33 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const files = ["src", "test"].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
+);
+const specs = files.filter((file) => file.endsWith("SPEC.md"));
+
+describe("promises", () => {
+  it.each(specs)(
+    "%s promises nothing that no test proves, and no test proves what is not promised",
+    (spec) => {
+      const promised = ids(spec, /^- \*\*([A-Z]+\d+)\*\* /gm);
+      expect(promised.length).toBeGreaterThan(0);
+      expect(promised.length, "each id stands once").toBe(new Set(promised).size);
+      const tests = files.filter(
+        (file) =>
+          file.startsWith(`${dirname(spec)}/`) &&
+          /\.test(-d)?\.ts$|conformance/.test(file) &&
+          file.endsWith(".ts"),
+      );
+      const quoted = new Set(tests.flatMap((file) => ids(file, /["'`]\[([A-Z]+\d+)\] /g)));
+      expect([...quoted].sort()).toEqual([...promised].sort());
+    },
+  );
+});
+
+function ids(file: string, pattern: RegExp): string[] {
+  return [...readFileSync(join(root, file), "utf8").matchAll(pattern)].map((match) => match[1] as string);
+}

@@ -1,0 +1,32 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+import { sourcesByName } from "./scripts/exports.mjs";
+
+export default defineConfig({
+  // Tests import the package by name and get its sources, for exactly the names that package.json exports.
+  resolve: {
+    alias: Object.entries(sourcesByName()).map(([name, source]) => ({
+      find: new RegExp(`^${name}$`),
+      replacement: fileURLToPath(new URL(source, import.meta.url)),
+    })),
+  },
+  test: {
+    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    pool: "forks",
+    // Crash and property tests start processes and sync to disk; slow machines need the room.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    typecheck: {
+      enabled: true,
+      include: ["src/**/*.test-d.ts"],
+      tsconfig: "./tsconfig.json",
+      // Errors in sources are reported once, by `npm run typecheck`.
+      ignoreSourceErrors: true,
+    },
+    coverage: {
+      provider: "v8",
+      include: ["src/**/*.ts"],
+      exclude: ["src/**/*.test.ts", "src/**/*.test-d.ts", "src/**/testing/**"],
+    },
+  },
+});
