@@ -1,6 +1,7 @@
 // @ts-check
 // `npm run crash [-- rounds [vitest arguments]]`: the crash tests again, with far more rounds than `npm test` has
-// patience for. Tests with "crash" in their file name read the number of rounds from OPENRATH_CRASH_ROUNDS.
+// patience for: killed processes, cut power, failing system calls. The tests read the number of rounds from
+// OPENRATH_CRASH_ROUNDS.
 import { ensureBuilt } from "./build.mjs";
 import { run, say } from "./run.mjs";
 import { ensureInstalled } from "./setup.mjs";
@@ -14,7 +15,7 @@ if (!/^[1-9][0-9]*$/.test(rounds)) {
   say(`crash campaign: ${rounds} rounds`);
   process.exitCode = run(
     "vitest",
-    ["run", "crash", "--testTimeout=0", "--typecheck.enabled=false", ...args],
+    ["run", "crash", "power-cut", "--testTimeout=0", "--typecheck.enabled=false", ...args],
     {
       env: { OPENRATH_CRASH_ROUNDS: rounds },
     },

@@ -2,11 +2,13 @@
 
 export type {
   Adopt,
+  Asked,
   Because,
   BlobRef,
   BlobSource,
   Candidate,
   Content,
+  Cut,
   Difference,
   Digest,
   Effect,

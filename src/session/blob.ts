@@ -1,5 +1,4 @@
 import { createHmac, hash } from "node:crypto";
-import { RecordError } from "./error.js";
 import type { Digest } from "./fact.js";
 import type { Json } from "./json.js";
 
@@ -12,13 +11,13 @@ export type BlobRef = {
   readonly salt?: number;
 };
 
-/** Content that the record names but that is not there: erased by someone, or not brought along. */
+/** Content that the record names but that is not there: erased by someone, not brought along, or not what its line says. */
 export class Withheld {
-  readonly reason: "erased" | "missing";
+  readonly reason: "erased" | "missing" | "unfit";
   readonly digest: Digest;
   readonly size: number;
 
-  constructor(reason: "erased" | "missing", ref: BlobRef) {
+  constructor(reason: Withheld["reason"], ref: BlobRef) {
     this.reason = reason;
     this.digest = ref.digest;
     this.size = ref.size;
@@ -54,14 +53,14 @@ export function blobOf(content: Json, secret: Uint8Array | undefined): { ref: Bl
   return { ref: { digest: digestOf(bytes), size: bytes.length, media, salt: SALT_BYTES }, bytes };
 }
 
-/** The content a blob stands for. */
-export function contentOf(ref: BlobRef, bytes: Uint8Array): Json {
+/** The content a blob stands for, or undefined when it should hold JSON and does not. */
+export function contentOf(ref: BlobRef, bytes: Uint8Array): Json | undefined {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8", ref.salt ?? 0);
   if (ref.media === "text/plain") return text;
   try {
     return JSON.parse(text);
   } catch {
-    throw new RecordError("a blob that should hold JSON does not", { digest: ref.digest });
+    return undefined;
   }
 }
 

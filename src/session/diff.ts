@@ -1,5 +1,5 @@
 import { parting } from "./ancestry.js";
-import type { Session } from "./session.js";
+import { requireSession, type Session } from "./session.js";
 
 /** What two sessions share last, and what each has that the other has not, in the order of its history. */
 export type Difference = {
@@ -10,6 +10,10 @@ export type Difference = {
 };
 
 export function diff(ours: Session, theirs: Session): Difference {
-  const sides = parting(ours, theirs);
-  return { base: sides.base, ours: [...sides.ours], theirs: [...sides.theirs] };
+  const sides = parting(requireSession(ours, "diff"), requireSession(theirs, "diff"));
+  return Object.freeze({
+    base: Object.freeze([...sides.base]),
+    ours: Object.freeze([...sides.ours]),
+    theirs: Object.freeze([...sides.theirs]),
+  });
 }

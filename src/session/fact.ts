@@ -79,10 +79,19 @@ export type FactOf<Type extends FactType> = Type extends FactType
   ? Readonly<FactBodies[Type]> & Stamp & { readonly type: Type }
   : never;
 export type Fact = FactOf<FactType>;
-/** What `append` takes: a fact whose stamp may be left to the session. */
+/**
+ * What `append` takes: a fact whose stamp may be left to the session. Left out, `at` is now and `by` is who does
+ * such things (the table in shape.ts): the "user" says, branches and places; an "agent" calls models and tools,
+ * remembers, routes and sums up; a "service" replies; a "tool" gives results; the "runtime" runs and asks. A message
+ * is by its role. Who approved or erased is never guessed: `by` must say.
+ */
 export type FactInput = {
-  [Type in FactType]: Readonly<FactBodies[Type]> & Partial<Stamp> & { readonly type: Type };
+  [Type in FactType]: Readonly<FactBodies[Type]> &
+    (Type extends Decision ? Omit<Partial<Stamp>, "by"> & Pick<Stamp, "by"> : Partial<Stamp>) & {
+      readonly type: Type;
+    };
 }[FactType];
+type Decision = "approval-give" | "content-erase";
 
 /** The id of a session, and so of the fact that made it: SHA-256 of the record line, in hex. */
 export type FactId = string;

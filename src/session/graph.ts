@@ -1,5 +1,6 @@
 import type { FactId, FactOf } from "./fact.js";
-import type { Session } from "./session.js";
+import { frozen } from "./json.js";
+import { requireSession, type Session } from "./session.js";
 
 /**
  * The coarse shape of a history: where it began, branched and came together, with the straight stretches
@@ -56,7 +57,7 @@ type Draft = {
 export function graph(heads: Session | readonly Session[]): SessionGraph {
   const all = new Map<FactId, Session>();
   for (const head of Array.isArray(heads) ? (heads as readonly Session[]) : [heads as Session])
-    for (const session of head.history()) all.set(session.id, session);
+    for (const session of requireSession(head, "graph").history()) all.set(session.id, session);
   const children = new Map<FactId, number>();
   for (const session of all.values())
     for (const parent of session.parentIds) children.set(parent, (children.get(parent) ?? 0) + 1);
@@ -115,7 +116,7 @@ export function graph(heads: Session | readonly Session[]): SessionGraph {
       }
     }
   }
-  return { nodes, edges: links.map(([from, to]) => ({ from: from.id, to: to.id })), spans };
+  return frozen({ nodes, edges: links.map(([from, to]) => ({ from: from.id, to: to.id })), spans });
 }
 
 /** The graph as Mermaid text, for Markdown and notebooks. */

@@ -43,6 +43,13 @@ export { List } from "./list.js";
 export { type Pending, pendingView, type Requests } from "./pending.js";
 export { placementView } from "./placement.js";
 export { type Realm, Session, type Stamped, type StartOptions } from "./session.js";
-export { type Entry, messagesOf, type Transcript, transcriptView } from "./transcript.js";
+export {
+  type Asked,
+  type Cut,
+  type Entry,
+  messagesOf,
+  type Transcript,
+  transcriptView,
+} from "./transcript.js";
 export { type TotalUsage, usageView } from "./usage.js";
 export { type Merge, seedView, type View } from "./view.js";

@@ -18,6 +18,8 @@ import { programs, run } from "./testing/program.js";
 import { answers, rebuilt } from "./testing/record.js";
 
 const id = "a".repeat(64);
+
+const other = "b".repeat(64);
 const at = "2026-01-01T00:00:00Z";
 const line = (fact: object, parents: readonly unknown[] = [], blobs?: unknown): string =>
   JSON.stringify({ rath: 1, parents, ...(blobs !== undefined && { blobs }), fact });
@@ -90,6 +92,30 @@ describe("the line", () => {
     ["nesting beyond the limit", line({ ...note, x: JSON.parse(`${"[".repeat(600)}${"]".repeat(600)}`) })], ["bottomless nesting", `{"rath":1,"parents":[],"fact":{"type":"note","at":"","by":"","x":${"[".repeat(2e6)}${"]".repeat(2e6)}}}`],
   ])("[I6] a line with %s is refused", (_, text) => {
     expect(() => checkLine(text)).toThrow(RecordError);
+  });
+
+  // biome-ignore format: a table
+  it.each([
+    ["structure in a blob", line({ ...note, type: "branch-fork" }, [id], { name: ref })], ["a type in a blob", line(note, [], { type: ref })],
+    ["a choice in a blob", line({ ...note, type: "branch-merge" }, [id, other], { adopt: ref })], ["usage in a blob", line({ ...note, type: "model-reply", of: id, content: "", finish: "stop" }, [id], { usage: ref })],
+    ["a merge of one", line({ ...note, type: "branch-merge", adopt: "ours" }, [id])], ["a merge of none", line({ ...note, type: "branch-merge", adopt: "both" })],
+    ["theirs of three", line({ ...note, type: "branch-merge", adopt: "theirs" }, [id, other, "c".repeat(64)])], ["a side that is not there", line({ ...note, type: "branch-merge", adopt: 2 }, [id, other])],
+    ["a negative side", line({ ...note, type: "branch-merge", adopt: -1 }, [id, other])], ["half a side", line({ ...note, type: "branch-merge", adopt: 0.5 }, [id, other])], ["an unknown choice", line({ ...note, type: "branch-merge", adopt: "mine" }, [id, other])],
+    ["a detached root that has parents", line({ ...note, type: "session-detach", nonce: "n", from: id, messages: [] }, [id])], ["messages that are none", line({ ...note, type: "session-detach", nonce: "n", from: id, messages: [5] })],
+    ["a threshold below nothing", line({ ...note, type: "session-start", nonce: "n", inline: -1 })], ["parts that are none", line({ ...note, type: "message-say", role: "user", content: [null] }, [id])],
+    ["a text without text", line({ ...note, type: "message-say", role: "user", content: [{ type: "text" }] }, [id])], ["a failure without a name", line({ ...note, type: "tool-failure", of: id, error: "boom" }, [id])],
+    ["negative usage", line({ ...note, type: "model-reply", of: id, content: "", finish: "stop", usage: { input: -1, output: 0 } }, [id])],
+  ])("[I9] a line with %s is refused", (_, text) => {
+    expect(() => checkLine(text)).toThrow(RecordError);
+  });
+
+  it("[I9] words of a newer version pass: a role, a part, an effect", () => {
+    checkLine(
+      line({ ...note, type: "message-say", role: "critic", content: [{ type: "video", url: "x" }] }, [id]),
+    );
+    checkLine(line({ ...note, type: "tool-call", name: "t", input: 1, effect: "maybe" }, [id]));
+    checkLine(line({ ...note, type: "branch-merge", adopt: "theirs" }, [id, other], { why: ref }));
+    checkLine(line({ ...note, type: "branch-merge", adopt: 1 }, [id, other]));
   });
 
   it("[I6] no garbage gets through, and nothing but a RecordError comes out", () => {

@@ -2,7 +2,7 @@ import { type BlobRef, type BlobSource, blobOf, contentOf, Withheld } from "./bl
 import { RecordError } from "./error.js";
 import type { Digest, Fact, FactId } from "./fact.js";
 import { frozen, type Json, MAX_DEPTH } from "./json.js";
-import { flawOf, isBulky, isContent, isStamp } from "./shape.js";
+import { flawOf, isBulky, isContent, isFit } from "./shape.js";
 
 /** The version of the line format, the first thing in every line. */
 export const FORMAT = 1;
@@ -113,12 +113,18 @@ export function readFact(line: string, source: BlobSource | undefined): Fact {
           ? new Withheld("missing", ref)
           : bytes === "erased"
             ? new Withheld("erased", ref)
-            : contentOf(ref, bytes);
+            : held(fact.type as string, field, ref, bytes);
       // Defined, not assigned: a field may be called "__proto__".
       Object.defineProperty(fact, field, { value, enumerable: true });
     }
   }
   return frozen(fact) as unknown as Fact;
+}
+
+/** What a blob holds, or word that it is not what its line says: whoever sent it, the views must go on. */
+function held(type: string, field: string, ref: BlobRef, bytes: Uint8Array): Json | Withheld {
+  const content = contentOf(ref, bytes);
+  return content === undefined || !isFit(type, field, content) ? new Withheld("unfit", ref) : content;
 }
 
 const hex64 = /^[0-9a-f]{64}$/;
@@ -180,14 +186,24 @@ export function checkLine(line: string): void {
     throw new RecordError("its blobs are not named by field");
   }
   for (const [field, ref] of Object.entries(blobs)) {
-    if (!isRef(ref) || isStamp(field) || Object.hasOwn(fact, field))
+    if (!isRef(ref) || Object.hasOwn(fact, field))
       throw new RecordError(`its blob "${field}" is not described properly`, { field });
+    // Views are made of structure, so they must find it in the line.
+    if (!isContent(fact.type, field) && !isBulky(fact.type, field))
+      throw new RecordError(`its "${field}" is in a blob and must be in the line`, { field });
   }
   const flaw = flawOf(fact, blobs);
   if (flaw !== undefined)
     throw new RecordError(`its ${fact.type} has no proper "${flaw}"`, { type: fact.type, field: flaw });
+  if (fact.type === "branch-merge") checkMerge(parents.length, fact.adopt);
   if (parents.length > 0 && (fact.type === "session-start" || fact.type === "session-detach"))
     throw new RecordError(`its ${fact.type} is not at a root`, { type: fact.type });
+}
+
+function checkMerge(sides: number, adopt: unknown): void {
+  if (sides < 2) throw new RecordError("its branch-merge has fewer than two parents");
+  if ((adopt === "theirs" && sides !== 2) || (typeof adopt === "number" && adopt >= sides))
+    throw new RecordError("its branch-merge adopts a side that is not there", { field: "adopt" });
 }
 
 function isRef(ref: Partial<BlobRef> | null): boolean {

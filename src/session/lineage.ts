@@ -55,7 +55,7 @@ export const branchView: View<string> = {
   name: "branch",
   start: "main",
   step: (branch, fact) => (fact.type === "branch-fork" ? fact.name : branch),
-  merge: (branches, merge) => branches[adopted(merge.fact) ?? 0] ?? "main",
+  merge: (branches, merge) => branches[adopted(merge) ?? 0] ?? "main",
   save: (branch) => branch,
   load: (saved) => saved as string,
 };

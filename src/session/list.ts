@@ -13,6 +13,7 @@ export class List<Item> implements Iterable<Item> {
   private constructor(stretch: Stretch<Item>, length: number) {
     this.#stretch = stretch;
     this.length = length;
+    Object.freeze(this);
   }
 
   static of<Item>(items: Iterable<Item>): List<Item> {

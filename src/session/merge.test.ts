@@ -245,4 +245,17 @@ describe("detach", () => {
     expect(root.view(keepingView).inline).toBe(0);
     expect(root.view(keepingView).key).not.toBe(erasable.view(keepingView).key);
   });
+
+  it("[P3] of many sides the one that went on from where another had moved has the say", () => {
+    const trunk = Session.start("go").to("A");
+    const first = trunk.fork("one").to("B");
+    const second = first.fork("two").to("C");
+    for (const others of [
+      [first, second],
+      [second, first],
+    ])
+      expect(trunk.merge(others).placement).toEqual({ sandbox: "C" });
+    expect(first.merge([second, trunk]).placement).toEqual({ sandbox: "C" });
+    expect(() => trunk.merge([first, trunk.fork("x").to("D")])).toThrow(PlacementMismatchError);
+  });
 });

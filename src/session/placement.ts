@@ -18,10 +18,11 @@ export const placementView: View<Placement | null> = {
     return place;
   },
   merge(places, merge) {
-    const side = adopted(merge.fact);
-    return side === undefined
-      ? reconcile(places, merge.parents, (shared) => merge.at(shared))
-      : (places[side] ?? null);
+    const side = adopted(merge);
+    if (side !== undefined) return places[side] ?? null;
+    const { place, mismatch } = reconcile(places, merge.parents, (shared) => merge.at(shared));
+    // A merge that could not have been made here goes on with ours: a recorded graph must always be readable.
+    return mismatch === undefined ? place : (places[0] ?? null);
   },
   save: (place) => place,
   load: (saved) => frozen(saved) as Placement | null,
@@ -30,11 +31,9 @@ export const placementView: View<Placement | null> = {
 /** Refuses, before it is made, a merge whose sides moved to different places and that adopts neither. */
 export function checkPlacement(parents: readonly Session[], adopt: FactOf<"branch-merge">["adopt"]): void {
   if (adopt !== "both") return;
-  reconcile(
-    parents.map((parent) => parent.view(placementView)),
-    parents,
-    (shared) => shared.view(placementView),
-  );
+  const places = parents.map((parent) => parent.view(placementView));
+  const { mismatch } = reconcile(places, parents, (shared) => shared.view(placementView));
+  if (mismatch !== undefined) throw mismatch;
 }
 
 /** A side that stayed where the others left it has no say; two that moved apart are a mismatch. */
@@ -42,18 +41,24 @@ function reconcile(
   places: readonly (Placement | null)[],
   parents: readonly Session[],
   at: (shared: Session) => Placement | null,
-): Placement | null {
+): { place: Placement | null; mismatch?: PlacementMismatchError } {
   let [place = null] = places;
+  let mover = parents[0] as Session;
   for (let side = 1; side < places.length; side++) {
     const other = places[side] ?? null;
     if (alike(place, other)) continue;
-    const { base } = parting(parents[0] as Session, parents[side] as Session);
+    // Compared with the side that said where we are so far: a later one may have gone on from there.
+    const { base } = parting(mover, parents[side] as Session);
     const before = base[0] === undefined ? null : at(base[0]);
-    if (alike(place, before)) place = other;
-    else if (!alike(other, before))
-      throw new PlacementMismatchError(place?.sandbox ?? "nothing", other?.sandbox ?? "nothing");
+    if (alike(place, before)) {
+      place = other;
+      mover = parents[side] as Session;
+    } else if (!alike(other, before)) {
+      const [ours, theirs] = [place?.sandbox ?? "nothing", other?.sandbox ?? "nothing"];
+      return { place, mismatch: new PlacementMismatchError(ours, theirs) };
+    }
   }
-  return place;
+  return { place };
 }
 
 function alike(one: Json, other: Json): boolean {

@@ -34,6 +34,14 @@ describe("types", () => {
     session.merge(session, { adopt: "mine" });
   });
 
+  it("[V10] a decision without who decided does not compile", () => {
+    session.append({ type: "content-erase", digests: [id], why: "asked", by: "user:ada" });
+    // @ts-expect-error who erased it?
+    session.append({ type: "content-erase", digests: [id], why: "asked" });
+    // @ts-expect-error who approved it?
+    session.append({ type: "approval-give", of: id, decision: "approve", digest: id });
+  });
+
   it("[Y2] a memory without evidence does not compile", () => {
     const memory = { type: "memory-write", space: "s", text: "t", scope: "user", source: "tool" } as const;
     session.append({ ...memory, because: [id] });

@@ -2,12 +2,16 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import {
+  diff,
   FactError,
   type FactInput,
+  graph,
   keepingView,
+  lineageView,
   pendingView,
   placementView,
   RathError,
+  type Role,
   Session,
   transcriptView,
 } from "./index.js";
@@ -45,7 +49,18 @@ describe("the value", () => {
         one.view(placementView),
         one.view(keepingView),
         one.recent(2),
+        one.recent(0),
+        one.parentIds,
+        graph(one),
       ];
+      const lists = [
+        one.parents,
+        ...Object.values(diff(one, trunk)),
+        diff(one, trunk),
+        one.view(lineageView),
+      ];
+      for (const list of lists) expect(Object.isFrozen(list)).toBe(true);
+      expect(one.lineage).toBe(one.lineage);
       for (const answer of [fact, transcript, usage, placement, pending, lineage, ...states]) {
         for (const part of reachable(answer)) expect(Object.isFrozen(part)).toBe(true);
       }
@@ -174,6 +189,102 @@ describe("the value", () => {
       });
     }
     expect(trunk.say("still usable").transcript.at(-1)).toMatchObject({ content: "still usable" });
+  });
+
+  it("[E3] words that the union does not know, and parts that are none, are refused", () => {
+    const id = "a".repeat(64);
+    const reply = {
+      type: "model-reply",
+      of: id,
+      content: "",
+      finish: "any word",
+      usage: { input: 0, output: 0 },
+    };
+    const by = "user:ada";
+    trunk.append(reply as FactInput);
+    // biome-ignore format: a table
+    const bad: unknown[] = [
+      { type: "message-say", role: "admin", content: "" }, { type: "message-say", role: "toString", content: "" }, { type: "message-say", role: "user", content: [5] },
+      { type: "message-say", role: "user", content: [{ type: "video" }] }, { type: "message-say", role: "user", content: [{ type: "text" }] }, { type: "message-say", role: "user", content: [{ type: "tool-call", call: "c", name: "n" }] },
+      { type: "tool-call", name: "t", input: 1, effect: "boom" }, { type: "approval-give", of: id, decision: "maybe", digest: id, by },
+      { type: "workspace-change", before: null, after: id, paths: [{ path: "a", change: "rename" }] }, { type: "workspace-change", before: 5, after: id, paths: [] },
+      { type: "tool-failure", of: id, error: "boom" }, { type: "tool-failure", of: id, error: { name: "E" } }, { type: "run-end", of: id, error: [] },
+      { type: "budget-set", limits: 5 }, { type: "budget-set", limits: { tokens: "many" } }, { type: "budget-set", limits: [1] },
+      { type: "content-erase", digests: ["x"], why: "", by }, { type: "run-suspend", of: id, waiting: ["x"] }, { type: "memory-revoke", of: id, because: [5], why: "" },
+      { type: "route-choose", selector: "s", candidates: ["a"], chosen: null }, { type: "route-choose", selector: "s", candidates: [{}], chosen: null }, { type: "route-choose", selector: "s", candidates: [], chosen: 5 },
+      { type: "memory-read", space: "s", query: 1, hits: [{ memory: "x", score: 1 }] },
+      { ...reply, usage: { input: -1, output: 0 } }, { ...reply, usage: { input: 0, output: 0, cached: -1 } }, { ...reply, usage: [] },
+    ];
+    for (const fact of bad)
+      expect(() => trunk.append(fact as FactInput), JSON.stringify(fact)).toThrow(FactError);
+  });
+
+  it("[E4] arguments that are none of ours are typed errors", () => {
+    const any = trunk as unknown as { [method: string]: (...values: unknown[]) => unknown };
+    const call =
+      (method: string, ...values: unknown[]) =>
+      () =>
+        any[method]?.(...values);
+    // biome-ignore format: a table
+    const attempts = [
+      ...[undefined, null, {}, "x", 5, [null], [trunk.fork("a"), 5], []].map((other) => call("merge", other)), ...[undefined, null, {}, "x"].map((other) => call("descendsFrom", other)),
+      ...[undefined, null, {}, 5].map((view) => call("view", view)), ...[undefined, null, 5, "x", () => {}].map((fact) => call("append", fact)),
+      call("fork", 5), call("fork"), call("fork", "a", null), call("fork", "a", 5), call("to", 5), call("to"), call("to", "a", undefined, null), call("say", 5), call("say"), call("say", "a", null), call("detach", null), call("merge", trunk.fork("a"), null),
+      call("merge", trunk.fork("a"), { adopt: null }), call("merge", trunk.fork("a"), { adopt: 1n }), call("merge", trunk.fork("a"), { adopt: {} }),
+      () => Session.start(5 as never), () => Session.start(null as never), () => Session.start("a", null as never), () => Session.start("a", { nonce: 5 } as never),
+      ...[undefined, null, {}, "x", [null]].map((heads) => () => graph(heads as never)), () => diff(trunk, undefined as never), () => diff(null as never, trunk),
+    ];
+    for (const attempt of attempts) {
+      const error = caught(attempt) as RathError;
+      expect(error, attempt.toString()).toBeInstanceOf(RathError);
+      expect(error.hint).toMatch(/\w/);
+    }
+  });
+
+  it("[V10] who did it is never left to a guess that would be wrong", () => {
+    const expected = {
+      user: ["branch-fork", "placement-change", "budget-set", "note", "message-say"],
+      agent: [
+        "model-call",
+        "tool-call",
+        "memory-read",
+        "memory-write",
+        "memory-revise",
+        "memory-revoke",
+        "route-choose",
+        "context-compress",
+      ],
+      service: ["model-reply", "model-failure"],
+      tool: ["tool-result", "tool-failure", "workspace-change", "validation-report"],
+      runtime: [
+        "run-start",
+        "run-suspend",
+        "run-end",
+        "module-enter",
+        "module-exit",
+        "budget-stop",
+        "approval-ask",
+        "record-import",
+      ],
+    };
+    const facts = sampleFacts("words", "a".repeat(64));
+    for (const [by, types] of Object.entries(expected))
+      for (const type of types)
+        expect(trunk.append(facts[type as keyof typeof facts]).fact, type).toMatchObject({ by });
+    expect(Object.values(expected).flat().length + 2).toBe(Object.keys(facts).length);
+    for (const type of ["approval-give", "content-erase"] as const) {
+      expect(trunk.append(facts[type]).fact.by).toBe("user:ada");
+      const refusal = caught(() => trunk.append({ ...facts[type], by: undefined } as never));
+      expect(refusal).toBeInstanceOf(FactError);
+      expect(refusal).toMatchObject({ hint: expect.stringContaining("say who") });
+    }
+    const said = (role: Role): string => trunk.say("x", { role }).fact.by;
+    expect([said("user"), said("assistant"), said("system")]).toEqual(["user", "agent", "runtime"]);
+    expect([trunk.fact.by, trunk.detach().fact.by, trunk.fork("a").merge(trunk).fact.by]).toEqual([
+      "user",
+      "user",
+      "user",
+    ]);
   });
 
   it("[E2] errors are JSON: a code that never changes, a hint and data", () => {

@@ -20,7 +20,7 @@ import { branchView, type LineageStep, lineageView } from "./lineage.js";
 import { type Pending, pendingOf, pendingView } from "./pending.js";
 import { checkPlacement, placementView } from "./placement.js";
 import { checkShape } from "./shape.js";
-import { messagesOf, transcriptView } from "./transcript.js";
+import { messagesOf, newestOf, transcriptView } from "./transcript.js";
 import { type TotalUsage, usageView } from "./usage.js";
 import { type View, viewOf } from "./view.js";
 
@@ -83,7 +83,7 @@ export class Session {
 
   /** Begins a history. */
   static start(text?: Content, options: StartOptions = {}): Session {
-    const { nonce = randomUUID(), inline = INLINE_BYTES, host } = options;
+    const { nonce = randomUUID(), inline = INLINE_BYTES, host } = given(options, "start");
     if (!Number.isSafeInteger(inline) || inline < 0) {
       throw new RathError("option-refused", `Cannot start a session with inline: ${inline}.`, {
         hint: "give a number of bytes, or 0 for erasable content",
@@ -155,7 +155,7 @@ export class Session {
   get parents(): readonly Session[] {
     const past = this.#past;
     if (past === undefined) throw new BeyondHorizonError("what came before", this.id);
-    return past instanceof Session ? [past] : past;
+    return past instanceof Session ? Object.freeze([past]) : past;
   }
 
   /** The parent of a session that has one: none at a root, at a merge, or where the past is not loaded. */
@@ -165,9 +165,11 @@ export class Session {
 
   /** The ids of the parents, known even where the past is not loaded. */
   get parentIds(): readonly FactId[] {
-    return this.#past === undefined
-      ? parentsOf(this.#line as string)
-      : this.parents.map((parent) => parent.id);
+    return Object.freeze(
+      this.#past === undefined
+        ? [...parentsOf(this.#line as string)]
+        : this.parents.map((parent) => parent.id),
+    );
   }
 
   /** Whether the past before this session is left in the store. */
@@ -194,15 +196,21 @@ export class Session {
 
   /** Adds a message to the conversation. */
   say(content: Content, options: Stamped & { readonly role?: Role } = {}): Session {
-    return this.append({ type: "message-say", role: options.role ?? "user", content, ...stampOf(options) });
+    return this.append({
+      type: "message-say",
+      role: given(options, "say").role ?? "user",
+      content,
+      ...stampOf(options),
+    });
   }
 
   /** Begins a branch here. The trunk and its other branches never see what happens on it. */
   fork(name: string, options: Stamped & { readonly why?: string } = {}): Session {
+    const { why } = given(options, "fork");
     return this.append({
       type: "branch-fork",
       name,
-      ...(options.why !== undefined && { why: options.why }),
+      ...(why !== undefined && { why }),
       ...stampOf(options),
     });
   }
@@ -215,13 +223,15 @@ export class Session {
     others: Session | readonly Session[],
     options: Stamped & { readonly adopt?: Adopt | Session; readonly why?: string } = {},
   ): Session {
-    const parents = Object.freeze([this, ...(others instanceof Session ? [others] : others)]);
-    const adopt = adoptOf(options.adopt ?? "both", parents);
+    const { adopt: choice = "both", why } = given(options, "merge");
+    const list: readonly unknown[] = Array.isArray(others) ? others : [others];
+    const parents = Object.freeze([this, ...list.map((other) => requireSession(other, "merge"))]);
+    const adopt = adoptOf(choice, parents);
     checkPlacement(parents, adopt);
     const fact = stamped({
       type: "branch-merge",
       adopt,
-      ...(options.why !== undefined && { why: options.why }),
+      ...(why !== undefined && { why }),
       ...stampOf(options),
     });
     return new Session(parents, depthAbove(parents), strictest(parents), fact, undefined);
@@ -233,19 +243,20 @@ export class Session {
       type: "placement-change",
       sandbox,
       ...(spec !== undefined && { spec }),
-      ...stampOf(options),
+      ...stampOf(given(options, "to")),
     });
   }
 
   /** A new root with the same conversation and placement, which still names where it came from. */
   detach(options: Stamped & { readonly why?: string } = {}): Session {
+    const { why } = given(options, "detach");
     const { inline } = this.#realm;
     const fresh = inline === 0 ? { id: randomUUID(), secret: randomBytes(32) } : undefined;
     return Session.#root(Object.freeze({ ...this.#realm, ...(fresh && { key: fresh }) }), {
       type: "session-detach",
       nonce: randomUUID(),
       from: this.id,
-      ...(options.why !== undefined && { why: options.why }),
+      ...(why !== undefined && { why }),
       messages: this.transcript,
       ...(this.placement && { placement: this.placement }),
       ...(inline !== INLINE_BYTES && { inline }),
@@ -261,7 +272,7 @@ export class Session {
 
   /** Whether `other` is in the past of this session, or the same session. */
   descendsFrom(other: Session): boolean {
-    return descends(this, other);
+    return descends(this, requireSession(other, "descendsFrom"));
   }
 
   /** Answers a question about the whole history; answers are remembered. */
@@ -272,17 +283,20 @@ export class Session {
   /** The conversation, as a model would see it. */
   get transcript(): readonly Message[] {
     const transcript = this.view(transcriptView);
-    if (transcript.omitted > 0)
-      throw new BeyondHorizonError(
-        `the whole transcript (${transcript.omitted} earlier messages are in the store; session.recent() has the rest)`,
-        this.id,
-      );
+    if (transcript.omitted > 0) throw this.#cut("the whole transcript", transcript.omitted);
     return messagesOf(transcript);
   }
 
-  /** The newest messages that are loaded: the end of the transcript, also of a session too long to load. */
+  /**
+   * The newest messages that are known, up to `count`: the end of the transcript, also of a session too long
+   * to load. A `BeyondHorizonError` where none is known for certain.
+   */
   recent(count = 50): readonly Message[] {
-    return count > 0 ? Object.freeze(messagesOf(this.view(transcriptView)).slice(-count)) : [];
+    const transcript = this.view(transcriptView);
+    const newest = newestOf(transcript, count > 0 ? Math.trunc(count) : 0);
+    if (count > 0 && newest.length === 0 && transcript.omitted > 0)
+      throw this.#cut("what was said last", transcript.omitted);
+    return newest;
   }
 
   get usage(): TotalUsage {
@@ -319,6 +333,13 @@ export class Session {
 
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return `Session ${this.id.slice(0, 12)} (${this.fact.type}, depth ${this.depth})`;
+  }
+
+  #cut(question: string, omitted: number): BeyondHorizonError {
+    const earlier = Number.isFinite(omitted)
+      ? `${omitted} earlier messages are in the store; session.recent() has the rest`
+      : "a merge or a summary needs what is in the store";
+    return new BeyondHorizonError(`${question} (${earlier})`, this.id);
   }
 
   static #root(realm: Realm, fact: FactInput): Session {
@@ -364,6 +385,27 @@ function stampOf(options: Stamped): Stamped {
   };
 }
 
+/** The value, if it is a session; for callers the compiler did not check. */
+export function requireSession(value: unknown, use: string): Session {
+  if (value instanceof Session) return value;
+  throw new RathError("not-a-session", `Cannot ${use} with ${named(value)}: it is not a session.`, {
+    hint: "pass what Session.start, append, fork, merge or store.load gave you; await what is a promise",
+    data: { use },
+  });
+}
+
+function given<Options extends object>(options: Options, use: string): Options {
+  if (typeof options === "object" && options !== null) return options;
+  throw new RathError("option-refused", `Cannot ${use} with ${named(options)} for options.`, {
+    hint: 'leave the options out, or pass an object: { by: "user:ada" }',
+    data: { use },
+  });
+}
+
+function named(value: unknown): string {
+  return value === null ? "null" : Array.isArray(value) ? "a list" : typeof value;
+}
+
 /** The fact as the record will hold it: checked, copied, frozen, with its time and author. */
 function stamped(input: FactInput): Fact {
   if (typeof input !== "object" || input === null)
@@ -373,7 +415,7 @@ function stamped(input: FactInput): Fact {
       'append({ type: "note", kind: "…" })',
     );
   const time = now();
-  const fact: { [field: string]: Json } = { type: "", at: time, by: "user" };
+  const fact: { [field: string]: Json } = { type: "", at: time, by: null };
   keepFields(fact, input);
   // The copy is checked, not the original: a getter may answer differently the second time.
   checkShape(fact, time);
@@ -422,7 +464,7 @@ function adoptOf(adopt: Adopt | Session, parents: readonly Session[]): FactOf<"b
   if (typeof choice === "number" && Number.isInteger(choice) && choice >= 0 && choice < parents.length)
     return choice;
   throw new MergeError(
-    `no side answers to adopt: ${adopt instanceof Session ? "that session" : JSON.stringify(adopt)}`,
+    `no side answers to adopt: ${typeof adopt === "string" ? `"${adopt}"` : typeof adopt === "number" ? adopt : named(adopt)}`,
     'adopt "ours", "theirs" (of two), "both", one of the merged sessions, or its place in the list',
   );
 }

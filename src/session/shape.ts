@@ -1,95 +1,121 @@
 import { FactError } from "./error.js";
-import type { FactBodies, FactType } from "./fact.js";
+import type { FactBodies, FactType, PrincipalKind } from "./fact.js";
 import type { Json } from "./json.js";
 
 /**
- * What each field of each fact must be, checked when a fact is appended, for callers the compiler did not
- * check. A `?` marks an optional field; `content` marks what a person or a model said or did, which the
- * strictest setting keeps out of the line so that it can be erased; a long `list`, `json` or `evidence` may leave
+ * Who did it when nobody says, and what each field of each fact must be, checked when a fact is appended, for
+ * callers the compiler did not check. A `?` marks an optional field; `content` marks what a person or a model said
+ * or did, which the strictest setting keeps out of the line so that it can be erased; long lists and data may leave
  * the line, all else stays, because views are made of it. The compiler keeps this table complete.
  */
-type Kind =
-  | "id"
-  | "digest"
-  | "text"
-  | "number"
-  | "flag"
-  | "list"
-  | "json"
-  | "given"
-  | "place"
-  | "words"
-  | "evidence"
-  | "usage";
+type Kind = keyof typeof describe;
 type Rule = `${"" | "content "}${Kind}${"" | "?"}`;
+type Shape<Type extends FactType> = {
+  readonly [Field in keyof FactBodies[Type] as string extends Field ? never : Field]-?: Rule;
+};
+/** A guess about who decided would be false evidence for ever, so decisions have no default. */
+type Author = PrincipalKind | "by role" | "must say";
 
-export const shapes: {
-  readonly [Type in FactType]: {
-    readonly [Field in keyof FactBodies[Type] as string extends Field ? never : Field]-?: Rule;
-  };
-} = {
-  "session-start": { nonce: "text", text: "content words?", inline: "number?", key: "text?" },
-  "session-detach": {
-    nonce: "text",
-    from: "id",
-    why: "content text?",
-    messages: "content list",
-    placement: "place?",
-    inline: "number?",
-    key: "text?",
-  },
-  "message-say": { role: "text", content: "content words" },
-  "context-compress": { from: "id", to: "id", summary: "content text", of: "id?" },
-  "model-call": {
-    model: "text",
-    agent: "text?",
-    config: "digest?",
-    prompt: "digest?",
-    parameters: "content json?",
-  },
-  "model-reply": {
-    of: "id",
-    content: "content words",
-    finish: "text",
-    usage: "usage",
-    model: "text?",
-    response: "text?",
-    raw: "content json?",
-  },
-  "model-failure": { of: "id", error: "content json" },
-  "tool-call": { name: "text", input: "content json", call: "text?", effect: "text?", key: "text?" },
-  "tool-result": { of: "id", output: "content json", milliseconds: "number?" },
-  "tool-failure": { of: "id", error: "content json", milliseconds: "number?" },
-  "memory-read": { space: "text", head: "id?", query: "content json", hits: "content list" },
-  "memory-write": { space: "text", text: "content text", scope: "json", source: "text", because: "evidence" },
-  "memory-revise": { of: "id", text: "content text", because: "evidence", why: "content text?" },
-  "memory-revoke": { of: "id", because: "list?", why: "content text" },
-  "placement-change": { sandbox: "text", spec: "given?" },
-  "workspace-change": { before: "json", after: "digest", paths: "list", of: "id?" },
-  "branch-fork": { name: "text", why: "content text?" },
-  "branch-merge": { adopt: "given", why: "content text?" },
-  "run-start": { nonce: "text", module: "text", digests: "json?", key: "text?" },
-  "run-suspend": { of: "id", waiting: "list" },
-  "run-end": { of: "id", error: "content json?" },
-  "module-enter": { module: "text", digests: "json?" },
-  "module-exit": { of: "id", error: "content json?" },
-  "route-choose": { selector: "text", candidates: "list", chosen: "json", why: "content text?" },
-  "approval-ask": { what: "content json", digest: "digest", of: "id?", expires: "text?" },
-  "approval-give": {
-    of: "id",
-    decision: "text",
-    digest: "digest",
-    why: "content text?",
-    edit: "content json?",
-  },
-  "validation-report": { name: "text", passed: "flag", score: "number?", detail: "content json?", of: "id?" },
-  "budget-set": { limits: "json" },
-  "budget-stop": { limit: "text", allowed: "number", spent: "number", asked: "number" },
-  "content-erase": { digests: "list", why: "text" },
-  "record-import": { format: "text", source: "content text", digest: "digest", detail: "content json?" },
-  note: { kind: "text?" },
+const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<Type>] } = {
+  "session-start": ["user", { nonce: "text", text: "content words?", inline: "size?", key: "text?" }],
+  "session-detach": [
+    "user",
+    {
+      nonce: "text",
+      from: "id",
+      why: "content text?",
+      messages: "content messages",
+      placement: "place?",
+      inline: "size?",
+      key: "text?",
+    },
+  ],
+  "message-say": ["by role", { role: "role", content: "content words" }],
+  "context-compress": ["agent", { from: "id", to: "id", summary: "content text", of: "id?" }],
+  "model-call": [
+    "agent",
+    {
+      model: "text",
+      agent: "text?",
+      config: "digest?",
+      prompt: "digest?",
+      parameters: "content json?",
+    },
+  ],
+  "model-reply": [
+    "service",
+    {
+      of: "id",
+      content: "content words",
+      finish: "text",
+      usage: "usage",
+      model: "text?",
+      response: "text?",
+      raw: "content json?",
+    },
+  ],
+  "model-failure": ["service", { of: "id", error: "content failure" }],
+  "tool-call": [
+    "agent",
+    { name: "text", input: "content json", call: "text?", effect: "effect?", key: "text?" },
+  ],
+  "tool-result": ["tool", { of: "id", output: "content json", milliseconds: "number?" }],
+  "tool-failure": ["tool", { of: "id", error: "content failure", milliseconds: "number?" }],
+  "memory-read": ["agent", { space: "text", head: "id?", query: "content json", hits: "content hits" }],
+  "memory-write": [
+    "agent",
+    { space: "text", text: "content text", scope: "json", source: "text", because: "evidence" },
+  ],
+  "memory-revise": ["agent", { of: "id", text: "content text", because: "evidence", why: "content text?" }],
+  "memory-revoke": ["agent", { of: "id", because: "ids?", why: "content text" }],
+  "placement-change": ["user", { sandbox: "text", spec: "given?" }],
+  "workspace-change": ["tool", { before: "digest or null", after: "digest", paths: "paths", of: "id?" }],
+  "branch-fork": ["user", { name: "text", why: "content text?" }],
+  "branch-merge": ["user", { adopt: "side", why: "content text?" }],
+  "run-start": ["runtime", { nonce: "text", module: "text", digests: "json?", key: "text?" }],
+  "run-suspend": ["runtime", { of: "id", waiting: "ids" }],
+  "run-end": ["runtime", { of: "id", error: "content failure?" }],
+  "module-enter": ["runtime", { module: "text", digests: "json?" }],
+  "module-exit": ["runtime", { of: "id", error: "content failure?" }],
+  "route-choose": [
+    "agent",
+    { selector: "text", candidates: "candidates", chosen: "text or null", why: "content text?" },
+  ],
+  "approval-ask": ["runtime", { what: "content json", digest: "digest", of: "id?", expires: "text?" }],
+  "approval-give": [
+    "must say",
+    {
+      of: "id",
+      decision: "decision",
+      digest: "digest",
+      why: "content text?",
+      edit: "content json?",
+    },
+  ],
+  "validation-report": [
+    "tool",
+    { name: "text", passed: "flag", score: "number?", detail: "content json?", of: "id?" },
+  ],
+  "budget-set": ["user", { limits: "limits" }],
+  "budget-stop": ["runtime", { limit: "text", allowed: "number", spent: "number", asked: "number" }],
+  "content-erase": ["must say", { digests: "digests", why: "text" }],
+  "record-import": [
+    "runtime",
+    { format: "text", source: "content text", digest: "digest", detail: "content json?" },
+  ],
+  note: ["user", { kind: "text?" }],
 };
 
+/** What each field of each fact must be. */
+export const shapes = Object.fromEntries(
+  Object.entries(table).map(([type, [, fields]]) => [type, fields]),
+) as { readonly [Type in FactType]: Shape<Type> };
+
+const roles: { readonly [role: string]: PrincipalKind } = {
+  user: "user",
+  assistant: "agent",
+  system: "runtime",
+};
 const stamps = new Set(["type", "at", "by", "run", "seq"]);
 /** Type, time and author: every fact has them. */
 const STAMPED = 3;
@@ -99,22 +125,26 @@ const hex64 = /^[0-9a-f]{64}$/;
 
 /** The rules of one type, split once: appending is the hottest path there is. */
 type Checks = {
+  readonly by: Author;
   readonly open: boolean;
   readonly fields: readonly { name: string; kind: Kind; optional: boolean }[];
   readonly known: ReadonlySet<string>;
 };
 const checks = new Map<string, Checks>(
-  Object.entries(shapes).map(([type, shape]) => {
+  Object.entries(table).map(([type, [by, shape]]) => {
     const fields = Object.entries(shape).map(([name, rule]) => {
       const kind = rule.replace("content ", "").replace("?", "") as Kind;
       return { name, kind, optional: rule.endsWith("?") };
     });
-    return [type, { open: type === "note", fields, known: new Set(fields.map((field) => field.name)) }];
+    return [type, { by, open: type === "note", fields, known: new Set(fields.map((field) => field.name)) }];
   }),
 );
 
-/** Throws a `FactError` unless the fact is one of the union. `now` is a time that is known to be one. */
-export function checkShape(value: { readonly [field: string]: Json }, now: string): void {
+/**
+ * Throws a `FactError` unless the fact is one of the union, and says who did it where `by` is null. `now` is a time
+ * that is known to be one.
+ */
+export function checkShape(value: { [field: string]: Json }, now: string): void {
   const { type } = value;
   if (typeof type !== "string" || type === "")
     throw new FactError(
@@ -135,7 +165,7 @@ export function checkShape(value: { readonly [field: string]: Json }, now: strin
     const found = value[field.name];
     if (found === undefined && field.optional) continue;
     known += 1;
-    if (!is(field.kind, found)) {
+    if (!is(field.kind, found, true)) {
       throw new FactError(
         type,
         `its field "${field.name}" must be ${describe[field.kind]}`,
@@ -155,7 +185,8 @@ export function checkShape(value: { readonly [field: string]: Json }, now: strin
       }
     }
   }
-  if (value.by !== "user" && (typeof value.by !== "string" || !principal.test(value.by))) {
+  if (value.by === null) value.by = authorOf(type, check.by, value.role);
+  else if (typeof value.by !== "string" || !principal.test(value.by)) {
     throw new FactError(
       type,
       "`by` must say who",
@@ -174,9 +205,15 @@ export function checkShape(value: { readonly [field: string]: Json }, now: strin
     throw new FactError(type, "`seq` must be a whole number", "leave it to the runtime");
 }
 
+function authorOf(type: string, by: Author, role: Json | undefined): PrincipalKind {
+  if (by === "must say")
+    throw new FactError(type, "it does not say who decided", 'say who: { by: "user:ada", … }');
+  return by === "by role" ? (roles[role as string] as PrincipalKind) : by;
+}
+
 /**
- * The field that is missing or of the wrong kind in a fact from a line, if any. Unknown types and further
- * fields are a newer version's and pass; what `outside` names is in a blob and is not looked at.
+ * The field that is missing or of the wrong kind in a fact from a line, if any. Unknown types, further
+ * fields and further words for a role or a kind of part are a newer version's and pass; what `outside` names is in a blob and is not looked at.
  */
 export function flawOf(
   fact: { readonly [field: string]: unknown },
@@ -185,13 +222,15 @@ export function flawOf(
   const { type } = fact;
   for (const { name, kind, optional } of checks.get(type as string)?.fields ?? []) {
     if (Object.hasOwn(outside, name) || (optional && !Object.hasOwn(fact, name))) continue;
-    if (!Object.hasOwn(fact, name) || !is(kind, fact[name])) return name;
+    if (!Object.hasOwn(fact, name) || !is(kind, fact[name], false)) return name;
   }
   return undefined;
 }
 
-export function isStamp(field: string): boolean {
-  return stamps.has(field);
+/** Whether what a blob holds is what its field must be. */
+export function isFit(type: string, field: string, value: unknown): boolean {
+  const kind = checks.get(type)?.fields.find(({ name }) => name === field)?.kind;
+  return kind === undefined || is(kind, value, false);
 }
 
 /** Whether a field is content: what was said or done, as opposed to the structure that says where and when. */
@@ -203,8 +242,10 @@ export function isContent(type: string, field: string): boolean {
 
 /** Whether a field that is not content may be kept in a blob when it is long: lists and data, never what views are made of. */
 export function isBulky(type: string, field: string): boolean {
-  return /^(list|json|evidence)/.test(ruleOf(type, field) ?? "");
+  return BULKY.test(ruleOf(type, field) ?? "");
 }
+
+const BULKY = /^(json|ids|digests|paths|candidates|limits|evidence)\??$/;
 
 /** None for a fact of a newer version. */
 function ruleOf(type: string, field: string): Rule | undefined {
@@ -214,51 +255,141 @@ function ruleOf(type: string, field: string): Rule | undefined {
   return Object.hasOwn(shape, field) ? shape[field] : undefined;
 }
 
-const describe: { readonly [kind in Kind]: string } = {
+const describe = {
   id: "the id of a session (64 hex digits)",
   digest: "a SHA-256 digest (64 hex digits)",
+  "digest or null": "a SHA-256 digest (64 hex digits) or null",
   text: "a string",
+  "text or null": "a string or null",
   number: "a number",
+  size: "a whole number, not negative",
   flag: "true or false",
-  list: "a list",
+  role: '"user", "assistant" or "system"',
+  effect: '"pure", "read", "idempotent" or "write"',
+  decision: '"approve" or "reject"',
+  side: '"ours", "theirs", "both" or the place of a parent in the list',
   json: "given",
   given: "given",
   place: "an object that names a sandbox",
-  words: "a string or a list of parts",
+  words: "a string or a list of parts, each with a known type and its fields",
+  messages: "a list of messages, each with a role and what it says",
+  failure: "an object with the texts name and message",
+  ids: "a list of ids",
+  digests: "a list of SHA-256 digests",
   evidence: "a list of at least one id",
-  usage: "an object with the numbers input and output",
-};
+  paths: 'a list of { path, change: "add" | "modify" | "delete" }',
+  candidates: "a list of objects, each with a name",
+  hits: "a list of objects, each with the id of a memory and a score",
+  limits: "an object of numbers",
+  usage: "an object with the numbers input and output, not negative",
+} as const;
 
-function is(kind: Kind, value: unknown): boolean {
+type Fields = { readonly [field: string]: unknown };
+
+/** Strictly, for what is made here; else only as far as views and those who show a fact depend on it. */
+function is(kind: Kind, value: unknown, strict: boolean): boolean {
   switch (kind) {
     case "id":
     case "digest":
       return typeof value === "string" && hex64.test(value);
+    case "digest or null":
+      return value === null || is("digest", value, strict);
     case "text":
       return typeof value === "string";
+    case "text or null":
+      return value === null || typeof value === "string";
     case "number":
       return typeof value === "number";
+    case "size":
+      return Number.isSafeInteger(value) && (value as number) >= 0;
     case "flag":
       return typeof value === "boolean";
-    case "list":
-      return Array.isArray(value);
+    case "role":
+      return typeof value === "string" && (!strict || Object.hasOwn(roles, value));
+    case "effect":
+      return typeof value === "string" && (!strict || effects.has(value));
+    case "decision":
+      return typeof value === "string" && (!strict || value === "approve" || value === "reject");
+    case "side":
+      return value === "ours" || value === "theirs" || value === "both" || is("size", value, strict);
     case "json":
     case "given":
       return value !== undefined;
     case "place":
       return typeof (value as { sandbox?: unknown } | null | undefined)?.sandbox === "string";
     case "words":
-      return typeof value === "string" || Array.isArray(value);
+      return typeof value === "string" || isList(value, (part) => isPart(part, strict));
+    case "messages":
+      return isList(value, (message) => isMessage(message, strict));
+    case "failure":
+      return isObject(value) && typeof value.name === "string" && typeof value.message === "string";
+    case "ids":
+    case "digests":
+      return Array.isArray(value) && value.every((id) => is("id", id, strict));
     case "evidence":
-      return Array.isArray(value) && value.length > 0 && value.every((id) => is("id", id));
+      return Array.isArray(value) && value.length > 0 && value.every((id) => is("id", id, strict));
+    case "paths":
+      return isList(
+        value,
+        ({ path, change }) =>
+          !strict || (typeof path === "string" && typeof change === "string" && changes.has(change)),
+      );
+    case "candidates":
+      return isList(value, ({ name }) => !strict || typeof name === "string");
+    case "hits":
+      return isList(
+        value,
+        ({ memory, score }) => !strict || (is("id", memory, strict) && typeof score === "number"),
+      );
+    case "limits":
+      return isObject(value) && Object.values(value).every((limit) => typeof limit === "number");
     case "usage":
-      return isUsage(value as { readonly [count: string]: unknown });
+      return isUsage(value);
   }
 }
 
+const effects: ReadonlySet<string> = new Set(["pure", "read", "idempotent", "write"]);
+const changes: ReadonlySet<string> = new Set(["add", "modify", "delete"]);
+/** The fields that each type of part must have; all are text but the input of a call, which is any JSON. */
+const parts = new Map<string, readonly string[]>([
+  ["text", ["text"]],
+  ["reasoning", ["text"]],
+  ["tool-call", ["call", "name"]],
+  ["file", ["media", "data"]],
+  ["withheld", ["reason", "digest"]],
+]);
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isList(value: unknown, test: (item: Fields) => boolean): boolean {
+  return Array.isArray(value) && value.every((item) => isObject(item) && test(item));
+}
+
+function isPart(part: Fields, strict: boolean): boolean {
+  if (typeof part.type !== "string") return false;
+  const fields = parts.get(part.type);
+  if (fields === undefined) return !strict;
+  if (part.type === "tool-call" && part.input === undefined) return false;
+  return fields.every((field) => typeof part[field] === "string");
+}
+
+function isMessage(message: Fields, strict: boolean): boolean {
+  if (message.role !== "tool")
+    return is("role", message.role, strict) && is("words", message.content, strict);
+  const { call, name, error } = message;
+  if (error !== undefined && !is("failure", error, strict)) return false;
+  return typeof call === "string" && typeof name === "string";
+}
+
 /** Sums are made of these: one that is not a number would spoil the sum for ever. */
-function isUsage(value: { readonly [count: string]: unknown } | null | undefined): boolean {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+function isUsage(value: unknown): boolean {
+  if (!isObject(value)) return false;
   const { input, output, cached = 0, reasoning = 0 } = value;
-  return [input, output, cached, reasoning].every((count) => typeof count === "number");
+  return isAmount(input) && isAmount(output) && isAmount(cached) && isAmount(reasoning);
+}
+
+function isAmount(count: unknown): boolean {
+  return typeof count === "number" && count >= 0 && count <= Number.MAX_SAFE_INTEGER;
 }

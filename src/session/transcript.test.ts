@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { type FactId, type Json, type Message, messagesOf, Session, transcriptView } from "./index.js";
+import {
+  type FactId,
+  type Json,
+  type Message,
+  messagesOf,
+  Session,
+  type Transcript,
+  transcriptView,
+} from "./index.js";
 import { MapBlobs, rebuilt } from "./testing/record.js";
 
 const call = (session: Session, name: string): Session =>
@@ -9,6 +17,11 @@ const result = (session: Session, of: Session, output: string): Session =>
 const told = (session: Session): unknown[] =>
   session.transcript.map((message: Message) =>
     "content" in message ? message.content : [message.name, message.output ?? message.error?.name ?? null],
+  );
+
+const reload = (session: Session): Transcript =>
+  (transcriptView.load as (saved: Json) => Transcript)(
+    JSON.parse(JSON.stringify(transcriptView.save?.(session.view(transcriptView)))),
   );
 
 describe("the transcript", () => {
@@ -39,12 +52,32 @@ describe("the transcript", () => {
     for (let count = 0; count < 600; count++) long = long.say(`m${count}`);
     const late = result(long, a, "late");
     expect(late.transcript.length).toBe(603);
-    expect(late.transcript.at(-1)).toEqual({ role: "tool", call: a.id, name: "", output: "late" });
+    expect(late.transcript.at(-1)).toEqual({ role: "tool", call: "call-a", name: "a", output: "late" });
     expect(late.pending).toEqual([]);
     const orphan = result(start, a, "orphan");
     expect(orphan.transcript.at(-1)).toMatchObject({ role: "tool", call: a.id, output: "orphan" });
     const twice = result(result(a, a, "one"), a, "two");
-    expect(told(twice)).toEqual(["go", ["a", "one"], ["", "two"]]);
+    expect(told(twice)).toEqual(["go", ["a", "one"], ["a", "two"]]);
+  });
+
+  it("[T8] an outcome that comes late keeps the name and the call of its request, at the horizon as well", () => {
+    const a = call(start, "a");
+    const b = call(a, "b");
+    const last = (session: Session): unknown => session.transcript.at(-1);
+    const expected = { role: "tool", call: "call-b", name: "b", output: "again" };
+    // Answered twice while another is waited for: both answers are told.
+    const twice = result(result(b, b, "first"), b, "again");
+    expect(told(twice)).toEqual(["go", ["a", null], ["b", "first"], ["b", "again"]]);
+    expect(last(twice)).toEqual(expected);
+    const summed = b.append({ type: "context-compress", from: a.id, to: b.id, summary: "S" });
+    expect(last(result(summed, b, "again"))).toEqual(expected);
+    const nothing = b.append({ type: "context-compress", from: b.id, to: a.id, summary: "S" });
+    expect(last(result(nothing, b, "again"))).toEqual(expected);
+    const merged = start.fork("x").merge(result(b, b, "first"), { adopt: "ours" });
+    expect(last(result(merged, b, "again"))).toEqual(expected);
+    for (const session of [summed, nothing, merged])
+      expect(messagesOf(reload(session))).toEqual(session.transcript);
+    expect([...reload(merged).late]).toEqual([{ id: b.id, call: "call-b", name: "b" }]);
   });
 
   it("[T4] a summary stands in place of what it covers; the record keeps everything", () => {
@@ -106,10 +139,6 @@ describe("the transcript", () => {
   });
 
   it("[T6] a snapshot keeps a conversation that is small whole, and of a long one the newest messages", () => {
-    const reload = (session: Session): ReturnType<NonNullable<typeof transcriptView.load>> =>
-      (transcriptView.load as (saved: Json) => ReturnType<NonNullable<typeof transcriptView.load>>)(
-        JSON.parse(JSON.stringify(transcriptView.save?.(session.view(transcriptView)))),
-      );
     const a = call(start, "a").say("x");
     expect(messagesOf(reload(a))).toEqual(a.transcript);
     let long = start;
@@ -131,6 +160,7 @@ describe("pending", () => {
     ]);
     const given = approval.append({
       type: "approval-give",
+      by: "user:ada",
       of: approval.id,
       decision: "approve",
       digest: "b".repeat(64),

@@ -1,5 +1,6 @@
 import { descends } from "./ancestry.js";
-import { Withheld } from "./blob.js";
+import { digestOf, Withheld } from "./blob.js";
+import { BeyondHorizonError } from "./error.js";
 import type { Content, Fact, FactId, Failure, Message } from "./fact.js";
 import { frozen, type Json } from "./json.js";
 import { List } from "./list.js";
@@ -11,12 +12,19 @@ import { adopted, type View } from "./view.js";
  * in `open`, so that an outcome stands where it was asked for, whatever order outcomes came in.
  */
 export type Transcript = {
-  /** Messages that a snapshot left out: the transcript is whole only when there are none. */
+  /**
+   * Messages before these that are not known here, because a snapshot left them out; Infinity when it is not
+   * even known how many. The transcript is whole only when there are none.
+   */
   readonly omitted: number;
   readonly settled: List<Entry>;
   readonly open: readonly Entry[];
   /** The ids of entries that were summed up or not adopted: they do not come back through another branch. */
   readonly hidden: List<string>;
+  /** Tool requests that wait no more, newest last: an outcome that comes late still says what was asked. */
+  readonly late: List<Asked>;
+  /** What is not known here; undefined when everything is. */
+  readonly cut: Cut | undefined;
 };
 
 /**
@@ -30,48 +38,105 @@ export type Entry = {
   readonly outcome?: FactId;
 };
 
+/** What a tool was asked: enough to tell an outcome that comes late. */
+export type Asked = { readonly id: FactId; readonly call: string; readonly name: string };
+
+/**
+ * The part of a transcript that is not known here. Two transcripts with one cut do not know the same things,
+ * so what they do know says how they differ. `mark` is a digest of what was left out, "" when that is not known.
+ */
+export type Cut = {
+  readonly mark: string;
+  /** Whether some ids of hidden entries are left out as well. */
+  readonly forgot: boolean;
+};
+
 /** More waiting entries than this are let go: a call that is never answered must not slow down all that follows. */
 const OPEN_LIMIT = 256;
+/** So many requests that wait no more are looked at when an outcome comes late. */
+const LATE_LIMIT = 256;
 /** A snapshot keeps the whole conversation up to this many characters of JSON, else the newest messages. */
 const SNAPSHOT_CHARACTERS = 65_536;
 const SNAPSHOT_MESSAGES = 50;
+/** A snapshot keeps so many ids of hidden entries, the newest; a merge that needs the others cannot be answered. */
+const SNAPSHOT_HIDDEN = 1_024;
 
 export const transcriptView: View<Transcript> = {
   name: "transcript",
-  start: Object.freeze({ omitted: 0, settled: List.empty, open: Object.freeze([]), hidden: List.empty }),
+  start: state({
+    omitted: 0,
+    settled: List.empty,
+    open: [],
+    hidden: List.empty,
+    late: List.empty,
+    cut: undefined,
+  }),
   step: stepTranscript,
   merge(sides, merge) {
-    const side = adopted(merge.fact);
+    const side = adopted(merge);
     if (side !== undefined) return sides.reduce(pass, sides[side] as Transcript);
-    const [first] = merge.parents as [Session];
-    return sides.reduce((ours, theirs, place) => {
-      // A side that is ahead of us has dealt with all that we have.
-      const ahead =
-        place === 1 &&
-        theirs.hidden.length > ours.hidden.length &&
-        descends(merge.parents[1] as Session, first);
-      return ahead ? theirs : join(ours, theirs);
+    return sides.reduce((joined, theirs, place) => {
+      const ahead = place === 1 ? isAhead(theirs, merge.parents) : false;
+      if (ahead === "unknown") return unknown(joined);
+      return ahead ? theirs : join(joined, theirs);
     });
   },
   save(transcript) {
     const entries = [...transcript.settled, ...transcript.open];
-    if (transcript.omitted === 0 && charactersOf(entries, SNAPSHOT_CHARACTERS) <= SNAPSHOT_CHARACTERS)
-      return { omitted: 0, entries } as unknown as Json;
-    const newest = entries.slice(-SNAPSHOT_MESSAGES);
+    const whole =
+      transcript.omitted === 0 && charactersOf(entries, SNAPSHOT_CHARACTERS) <= SNAPSHOT_CHARACTERS;
+    // What waits is kept whatever it takes: an outcome must find its request.
+    const kept = whole ? entries.length : Math.max(SNAPSHOT_MESSAGES, transcript.open.length);
+    const without = entries.slice(0, Math.max(0, entries.length - kept));
+    const forgotten = transcript.hidden.length - SNAPSHOT_HIDDEN;
     return {
-      omitted: transcript.omitted + entries.length - newest.length,
-      entries: newest,
+      omitted: Number.isFinite(transcript.omitted) ? transcript.omitted + without.length : null,
+      entries: entries.slice(without.length),
+      hidden: [...transcript.hidden.from(Math.max(0, forgotten))],
+      late: [...recentlyAsked(transcript)],
+      cut: cutBefore(transcript, without, Math.max(0, forgotten)) ?? null,
     } as unknown as Json;
   },
   load(saved) {
-    const { omitted, entries } = frozen(saved) as unknown as { omitted: number; entries: readonly Entry[] };
-    return settle({ omitted, settled: List.empty, open: entries, hidden: List.empty });
+    const { omitted, entries, hidden, late, cut } = frozen(saved) as unknown as Saved;
+    return settle({
+      omitted: omitted ?? Number.POSITIVE_INFINITY,
+      settled: List.empty,
+      open: entries,
+      hidden: List.of(hidden ?? []),
+      late: List.of(late ?? []),
+      // A snapshot that does not say what was hidden is an older one.
+      cut: hidden === undefined ? Object.freeze({ mark: "", forgot: true }) : (cut ?? undefined),
+    });
   },
 };
 
-/** All messages in order. */
+type Saved = {
+  readonly omitted: number | null;
+  readonly entries: readonly Entry[];
+  readonly hidden?: readonly string[];
+  readonly late?: readonly Asked[];
+  readonly cut?: Cut | null;
+};
+
+const arrays = new WeakMap<Transcript, readonly Message[]>();
+
+/** All messages in order, in one frozen array. */
 export function messagesOf(transcript: Transcript): readonly Message[] {
-  return Object.freeze([...transcript.settled, ...transcript.open].map((entry) => entry.message));
+  let messages = arrays.get(transcript);
+  if (messages === undefined) {
+    messages = Object.freeze([...transcript.settled, ...transcript.open].map((entry) => entry.message));
+    arrays.set(transcript, messages);
+  }
+  return messages;
+}
+
+/** The newest messages, without reading the others. */
+export function newestOf(transcript: Transcript, count: number): readonly Message[] {
+  const { settled, open } = transcript;
+  const before = Math.max(0, settled.length - Math.max(0, count - open.length));
+  const newest = [...settled.from(before), ...open].map((entry) => entry.message);
+  return Object.freeze(newest.length > count ? newest.slice(newest.length - count) : newest);
 }
 
 function stepTranscript(transcript: Transcript, fact: Fact, session: Session): Transcript {
@@ -90,6 +155,8 @@ function stepTranscript(transcript: Transcript, fact: Fact, session: Session): T
         ),
         open: [],
         hidden: List.empty,
+        late: List.empty,
+        cut: undefined,
       });
     case "message-say":
       return add(transcript, session, { role: fact.role, content: words(fact.content) });
@@ -125,11 +192,18 @@ function answer(
   of: FactId,
   outcome: { output: Json } | { error: Failure },
 ): Transcript {
-  const place = transcript.open.findIndex((entry) => entry.id === of);
+  const place = transcript.open.findIndex((entry) => entry.id === of && entry.waits === true);
   const request = transcript.open[place];
-  // An outcome whose request is not waiting here (it came long ago, or on another branch) still is part of the story.
-  if (request === undefined)
-    return add(transcript, session, { role: "tool", call: of, name: "", ...outcome });
+  if (request === undefined) {
+    // Among the messages that are not known the request may still wait, and then nothing is told at the end.
+    if (transcript.omitted === Number.POSITIVE_INFINITY) return unknown(transcript);
+    // An outcome whose request is not waiting here (it came long ago, or on another branch) still is part of the story.
+    const { call, name } = recentlyAsked(transcript).findLast((asked) => asked.id === of) ?? {
+      call: of,
+      name: "",
+    };
+    return add(transcript, session, { role: "tool", call, name, ...outcome });
+  }
   const open = transcript.open.with(
     place,
     Object.freeze({
@@ -138,7 +212,39 @@ function answer(
       outcome: session.id,
     }),
   );
-  return settle({ ...transcript, open });
+  return settle({ ...transcript, open, late: transcript.late.push(askedBy(request)) });
+}
+
+function askedBy(request: Entry): Asked {
+  const { call, name } = request.message as Message & { role: "tool" };
+  return Object.freeze({ id: request.id, call, name });
+}
+
+function recentlyAsked({ late }: Transcript): readonly Asked[] {
+  return [...late.from(Math.max(0, late.length - LATE_LIMIT))];
+}
+
+/** What was asked on either side. */
+function lateOf(ours: Transcript, theirs: Transcript): List<Asked> {
+  if (theirs.late.length === 0 || ours.late.sharedWith(theirs.late) === theirs.late.length) return ours.late;
+  const known = new Set(recentlyAsked(ours).map((asked) => asked.id));
+  let { late } = ours;
+  for (const asked of recentlyAsked(theirs)) if (!known.has(asked.id)) late = late.push(asked);
+  return late;
+}
+
+/** Whether the second parent goes on from the first: then it has dealt with all that the first has. */
+function isAhead(theirs: Transcript, parents: readonly Session[]): boolean | "unknown" {
+  // One that hides nothing adds to ours what it has, ahead or not.
+  if (theirs.hidden.length === 0 && theirs.cut?.forgot !== true) return false;
+  try {
+    const ahead = descends(parents[1] as Session, parents[0] as Session);
+    // Where it is not known what is shown, what is noted as hidden may be shown: then it may hide nothing after all.
+    return ahead && theirs.cut?.mark === "" ? "unknown" : ahead;
+  } catch (error) {
+    if (error instanceof BeyondHorizonError) return "unknown";
+    throw error;
+  }
 }
 
 /** Ours, and then what theirs has that ours has neither shown nor hidden. */
@@ -158,12 +264,17 @@ function join(ours: Transcript, theirs: Transcript): Transcript {
     return entry.waits === true && other?.outcome !== undefined ? other : entry;
   });
   const hidden = hide(ours, theirs.hidden.from(ours.hidden.sharedWith(theirs.hidden)), shared);
-  let joined = settle({
-    omitted: Math.max(ours.omitted, theirs.omitted),
-    settled: ours.settled,
-    open,
-    hidden,
-  });
+  const late = lateOf(ours, theirs);
+  let joined: Transcript = { ...ours, open, hidden, late };
+  if (!alike(ours.cut, theirs.cut)) {
+    // What ours does not know it may show or hide already, so whether theirs adds it is not known either.
+    if (ours.cut !== undefined && (added.size > 0 || theirs.omitted > 0)) return unknown(joined);
+    const forgot = ours.cut?.forgot === true || theirs.cut?.forgot === true;
+    joined = { ...joined, cut: Object.freeze({ mark: "", forgot }) };
+    // What theirs does not know comes after all of ours and before what theirs does know.
+    if (theirs.omitted > 0) joined = unknown(joined);
+  }
+  joined = settle(joined);
   for (const entry of added.values()) {
     if (entry.waits !== true && joined.open.length === 0)
       joined = state({ ...joined, settled: joined.settled.push(entry) });
@@ -180,7 +291,40 @@ function pass(adopted: Transcript, other: Transcript): Transcript {
   for (const entry of other.settled.from(shared)) ids.push(entry.id);
   for (const entry of other.open) ids.push(entry.id);
   const hidden = hide(adopted, ids, shared);
-  return hidden === adopted.hidden ? adopted : state({ ...adopted, hidden });
+  const late = lateOf(adopted, other);
+  // What the other side does not know is hidden too, and cannot be named.
+  const forgot = adopted.cut?.forgot === true || other.cut !== undefined;
+  const cut = alike(adopted.cut, other.cut) ? adopted.cut : Object.freeze({ mark: "", forgot });
+  if (hidden === adopted.hidden && late === adopted.late && cut === adopted.cut) return adopted;
+  return state({ ...adopted, hidden, late, cut });
+}
+
+/** Whether two transcripts do not know the same things. */
+function alike(one: Cut | undefined, other: Cut | undefined): boolean {
+  if (one === other) return true;
+  return one !== undefined && other !== undefined && one.mark !== "" && one.mark === other.mark;
+}
+
+/** A transcript of which nothing is certain but what will be said from here on. */
+function unknown(transcript: Transcript): Transcript {
+  return state({
+    ...transcript,
+    omitted: Number.POSITIVE_INFINITY,
+    settled: List.empty,
+    open: [],
+    cut: Object.freeze({ mark: "", forgot: true }),
+  });
+}
+
+/** What is not known when a snapshot leaves out these entries and so many of the hidden ids. */
+function cutBefore(transcript: Transcript, entries: readonly Entry[], forgotten: number): Cut | undefined {
+  const { cut } = transcript;
+  if (entries.length === 0 && forgotten === 0) return cut;
+  const forgot = forgotten > 0 || cut?.forgot === true;
+  if (cut?.mark === "") return { mark: "", forgot };
+  const left = entries.map((entry) => `${entry.id}:${entry.outcome ?? ""}`);
+  const hidden = [...transcript.hidden].slice(0, forgotten);
+  return { mark: digestOf([cut?.mark, ...left, "hidden", ...hidden].join("\n")), forgot };
 }
 
 /** What a transcript hides, and these ids too unless it shows them from `place` on. */
@@ -196,15 +340,23 @@ function hide(transcript: Transcript, ids: Iterable<string>, place: number): Lis
   return hidden;
 }
 
-/** Moves what waits for nothing any more to the settled part. */
+/** Moves what waits for nothing any more to the settled part, and lets go what has waited for too long. */
 function settle(transcript: Transcript): Transcript {
-  const waiting = transcript.open.findIndex((entry) => entry.waits === true);
-  const ready =
-    waiting === -1 ? transcript.open.length : Math.max(waiting, transcript.open.length - OPEN_LIMIT);
+  const { open } = transcript;
+  let { settled, late } = transcript;
+  let ready = Math.max(0, open.length - OPEN_LIMIT);
+  while (ready < open.length && open[ready]?.waits !== true) ready += 1;
   if (ready === 0) return state(transcript);
-  let { settled } = transcript;
-  for (const entry of transcript.open.slice(0, ready)) settled = settled.push(entry);
-  return state({ ...transcript, settled, open: transcript.open.slice(ready) });
+  for (const entry of open.slice(0, ready)) {
+    if (entry.waits === true) late = late.push(askedBy(entry));
+    settled = settled.push(letGo(entry));
+  }
+  return state({ ...transcript, settled, late, open: open.slice(ready) });
+}
+
+/** The entry as it stands when nothing is waited for. */
+function letGo(entry: Entry): Entry {
+  return entry.waits === true ? Object.freeze({ id: entry.id, message: entry.message }) : entry;
 }
 
 function state(transcript: Transcript): Transcript {
@@ -222,19 +374,23 @@ function compress(
 ): Transcript {
   const entries = [...transcript.settled, ...transcript.open];
   const last = entries.findLastIndex((entry) => entry.id.startsWith(to) || entry.outcome === to);
-  const found = entries.findIndex((entry) => entry.id === from || entry.outcome === from);
+  const first = entries.findIndex((entry) => entry.id === from || entry.outcome === from);
+  // The range may begin among the messages that are not known, or be nowhere: who can tell?
+  if (first === -1 && transcript.omitted > 0) return unknown(transcript);
   const summary: Entry = Object.freeze({
     id: session.id,
     message: Object.freeze({ role: "system", content }),
   });
-  // A range may begin before the loaded part; what was left out stays counted as left out.
-  const first = found === -1 && transcript.omitted > 0 && last !== -1 ? 0 : found;
-  if (first === -1 || last === -1 || last < first)
-    return state({ ...transcript, settled: List.of(entries).push(summary), open: [] });
+  const found = first !== -1 && last >= first;
+  const covered = found ? entries.slice(first, last + 1) : transcript.open;
+  let { late } = transcript;
+  for (const entry of covered) if (entry.waits === true) late = late.push(askedBy(entry));
+  if (!found)
+    return state({ ...transcript, settled: List.of(entries.map(letGo)).push(summary), open: [], late });
   const rest = [...entries.slice(0, first), summary, ...entries.slice(last + 1)];
-  const shown = { ...transcript, settled: List.empty, open: rest };
-  const covered = entries.slice(first, last + 1).map((entry) => entry.id);
-  return settle({ ...shown, hidden: hide(shown, covered, 0) });
+  const shown = { ...transcript, settled: List.empty, open: rest, late };
+  const ids = covered.map((entry) => entry.id);
+  return settle({ ...shown, hidden: hide(shown, ids, 0) });
 }
 
 /** Content that was erased or not brought along shows as such, never as nothing. */

@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import {
   BeyondHorizonError,
   diff,
+  graph,
+  PlacementMismatchError,
   Session,
   seedView,
   transcriptView,
@@ -73,5 +75,37 @@ describe("views", () => {
       () => diff(merged, Session.start("x")),
     ];
     for (const attempt of attempts) expect(attempt).toThrow(BeyondHorizonError);
+  });
+
+  it("[W7] views answer on any recorded graph, also of merges that could not be made here", () => {
+    const start = Session.start("go").to("local");
+    const [one, two] = [start.fork("a").to("cube").say("1"), start.fork("b").to("moon").say("2")];
+    expect(() => one.merge(two)).toThrow(PlacementMismatchError);
+    for (const [adopt, parents] of [
+      ["both", [one, two]],
+      [7, [one, two]],
+      ["theirs", [one]],
+      ["mine", [one, two]],
+      ["both", [one]],
+    ] as const) {
+      const fact = { type: "branch-merge", at: "2026-01-01T00:00:00Z", by: "user", adopt };
+      const line = JSON.stringify({ rath: 1, parents: parents.map((parent) => parent.id), fact });
+      const merged = Session.restore(line, parents, { inline: 4096 }).say("on");
+      expect(merged.placement).toEqual({ sandbox: "cube" });
+      expect(merged.transcript.length).toBeGreaterThan(2);
+      expect([merged.branch, merged.usage.calls, merged.pending]).toEqual(["a", 0, []]);
+      expect(merged.lineage.at(-1)?.kind).toBe("merge");
+      expect(graph(merged).nodes.length).toBeGreaterThan(2);
+    }
+  });
+
+  it("[W8] the transcript is made once, and its end without the rest", () => {
+    let session = Session.start("go");
+    for (let count = 0; count < 500; count++) session = session.say(`${count}`);
+    session = session.append({ type: "tool-call", name: "t", input: null }).say("after");
+    expect(session.transcript).toBe(session.transcript);
+    for (const count of [0, 1, 2, 3, 7, 502, 503, 504, 2.5, Number.POSITIVE_INFINITY])
+      expect(session.recent(count)).toEqual(count === 0 ? [] : session.transcript.slice(-count));
+    expect(session.recent(-1)).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { historyOf, unseen } from "./ancestry.js";
-import { BeyondHorizonError } from "./error.js";
+import { BeyondHorizonError, RathError } from "./error.js";
 import type { Fact, FactOf } from "./fact.js";
 import type { Json } from "./json.js";
 import type { Session } from "./session.js";
@@ -47,6 +47,10 @@ export function seedView<State>(session: Session, view: View<State>, state: Stat
 function memoOf<State>(view: View<State>): WeakMap<Session, unknown> {
   let memo = memos.get(view as View<never>);
   if (memo === undefined) {
+    if (typeof view?.step !== "function")
+      throw new RathError("option-refused", "Cannot answer a view without a step.", {
+        hint: "pass { start, step(state, fact) { … } }",
+      });
     memo = new WeakMap();
     memos.set(view as View<never>, memo);
   }
@@ -137,8 +141,10 @@ function mergeAt<State>(session: Session, fact: FactOf<"branch-merge">, view: Vi
   return { fact, parents: session.parents, at: (shared) => viewOf(shared, view) };
 }
 
-/** The place in the list of parents that a merge adopts, or undefined for both. */
-export function adopted(fact: FactOf<"branch-merge">): number | undefined {
-  if (typeof fact.adopt === "number") return fact.adopt;
-  return fact.adopt === "ours" ? 0 : fact.adopt === "theirs" ? 1 : undefined;
+/** The place in the list of parents that a merge adopts, or undefined for both; ours when it names a side that is not there. */
+export function adopted({ fact, parents }: Pick<Merge<unknown>, "fact" | "parents">): number | undefined {
+  const { adopt } = fact;
+  const place = adopt === "ours" ? 0 : adopt === "theirs" ? 1 : adopt;
+  if (typeof place !== "number") return undefined;
+  return place in parents ? place : 0;
 }

@@ -1,5 +1,6 @@
 import { type Digest, digestsOf, parentsOf, RathError, readFact, type Session } from "../session/index.js";
-import { ConflictError, NotErasableError } from "./error.js";
+import { misuse, NotErasableError } from "./error.js";
+import { refuse } from "./move.js";
 import type { Move, Shelf } from "./shelf.js";
 import type { EraseOptions } from "./store.js";
 
@@ -14,6 +15,11 @@ export async function erase(
   move: Move | undefined,
 ): Promise<Session> {
   const { digests, why, by = "user" } = options;
+  if (!Array.isArray(digests) || typeof why !== "string")
+    throw misuse(
+      "erase without digests and a reason",
+      "say what and why: store.erase(name, { digests: […], why })",
+    );
   if (digests.length === 0)
     throw new RathError("nothing-to-erase", "Cannot erase nothing.", {
       hint: "name the digests: store.erase(name, { digests: […], why })",
@@ -36,12 +42,7 @@ export async function erase(
     erase: digests.map((digest) => ({ digest, fact: told.id, by, at: told.fact.at, why })),
     ...(move && { move: { ...move, head: told.id } }),
   });
-  if (committed.outcome !== "done")
-    throw new ConflictError(
-      move?.name ?? session.id,
-      told.id,
-      "record" in committed ? (committed.record?.head ?? null) : null,
-    );
+  refuse(committed, move);
   await shelf.remove({ digests, snapshots: true, keys: [...keys] });
   return told;
 }

@@ -61,6 +61,11 @@ export class StoreError extends RathError {
   }
 }
 
+/** A store was asked for something that cannot be meant. */
+export function misuse(attempt: string, hint: string): StoreError {
+  return new StoreError("failed", `Cannot ${attempt}.`, hint);
+}
+
 /** Content that stands in its line cannot be erased without breaking the chain. */
 export class NotErasableError extends RathError {
   constructor(what: string) {

@@ -64,7 +64,9 @@ describe("a disk that fails", () => {
     }
     expect(full).toBe(5);
     const blob = Buffer.alloc(2 << 20, 1);
-    await expect(shelf.putBlobs([{ digest: digestOf(blob), bytes: blob }])).rejects.toMatchObject({
+    await expect(
+      shelf.commit({ facts: [], blobs: [{ digest: digestOf(blob), bytes: blob }] }),
+    ).rejects.toMatchObject({
       code: "store-full",
     });
     await shelf.close();

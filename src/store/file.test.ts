@@ -24,6 +24,7 @@ import {
   root,
   save,
   saveKeyed,
+  stepOf,
   two,
 } from "./testing/example.js";
 
@@ -39,7 +40,7 @@ describe("the files", () => {
     });
     const shelf = await FileShelf.open(path);
     expect(await shelf.name("main")).toMatchObject({ head: two.id });
-    expect(await shelf.step("main", "1")).toBe(one.id);
+    expect(await stepOf(shelf, "1")).toBe(one.id);
     expect(await findings(shelf)).toEqual([]);
     await shelf.close();
   });
@@ -219,7 +220,7 @@ describe("several shelves on one folder", () => {
       // A blob or a key may be there before the fact that needs it; a fact, a name and its step come together.
       const state = {
         names: await opened.names(),
-        steps: [await opened.step("main", "1"), await opened.step("main", "2")],
+        steps: [await stepOf(opened, "1"), await stepOf(opened, "2")],
         erased: (await opened.erasures()).length,
       };
       const lines = new Set(await collect(opened.every()));

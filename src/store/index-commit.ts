@@ -1,6 +1,7 @@
 import { type Digest, digestsOf, type FactId, parentsOf } from "../session/index.js";
 import type { FactIndex } from "./index-facts.js";
 import type { Change, NameIndex } from "./index-names.js";
+import { isFenced } from "./move.js";
 import type { Commit, Committed, Move, NameRecord } from "./shelf.js";
 
 export type NewFact = { readonly id: FactId; readonly line: string; readonly parents: readonly FactId[] };
@@ -62,11 +63,6 @@ export function decide(facts: FactIndex, names: NameIndex, commit: Commit): Deci
   const moved: NameRecord = { ...(record ?? names.unused(move.name)), head: move.head };
   changes.push({ record: moved, ...(move.key !== undefined && { key: move.key }) });
   return { ...plan, answer: { ...done, record: moved } };
-}
-
-function isFenced(record: NameRecord | undefined, move: Move): boolean {
-  if (move.epoch !== undefined) return record?.epoch !== move.epoch;
-  return record?.owner !== undefined && record.until > move.now;
 }
 
 /** Whether the name stands where its mover expects it. */

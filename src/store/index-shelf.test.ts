@@ -3,7 +3,7 @@ import { digestOf } from "../session/index.js";
 import { FileShelf } from "./file.js";
 import { MemoryShelf } from "./memory.js";
 import type { NameRecord, Shelf } from "./shelf.js";
-import { collect, folder, one, other, root, save, saveKeyed, two } from "./testing/example.js";
+import { collect, folder, one, other, root, save, saveKeyed, stepOf, two } from "./testing/example.js";
 
 const erasure = (digest: string, fact: string) =>
   ({ digest, fact, by: "user", at: "2026-01-01T00:00:00.000Z", why: "asked" }) as const;
@@ -31,7 +31,7 @@ describe.each<[string, () => Shelf | Promise<Shelf>]>([
     });
     expect(await shelf.lines([other.id])).toEqual([undefined]);
     expect(await shelf.commit(save(two, { key: "2", now: 100 }))).toMatchObject({ outcome: "done" });
-    expect(await shelf.step("main", "2")).toBe(two.id);
+    expect(await stepOf(shelf, "2")).toBe(two.id);
     expect(await shelf.commit(save(two, { epoch: 1, name: "nobody" }))).toMatchObject({
       outcome: "fenced",
       record: { head: null },
@@ -71,16 +71,21 @@ describe.each<[string, () => Shelf | Promise<Shelf>]>([
     expect(await shelf.acquire("main", "ada", 150, 50)).toMatchObject({ epoch: 2 });
     expect(await shelf.extend("main", 1, 300)).toBe(false);
     expect(await shelf.extend("main", 2, 0)).toBe(true);
-    expect(await shelf.name("main")).toEqual({ name: "main", head: null, epoch: 2, until: 0 });
+    expect(await shelf.name("main")).toEqual({ name: "main", head: null, epoch: 3, until: 0 });
     expect(await shelf.extend("main", 2, 300)).toBe(false);
-    expect(await shelf.acquire("main", "bob", 100, 0)).toMatchObject({ epoch: 3 });
-    expect(await shelf.acquire("main", "eve", 200, 100)).toMatchObject({ epoch: 4, owner: "eve" });
-    expect(await shelf.forget("main")).toBe(true);
-    expect(await shelf.forget("main")).toBe(false);
-    expect(await shelf.commit(save(one, { epoch: 4 }))).toMatchObject({ outcome: "fenced" });
-    expect(await shelf.commit(save(one))).toMatchObject({ outcome: "done" });
-    expect(await shelf.commit(save(two, { epoch: 4 }))).toMatchObject({ outcome: "fenced" });
-    expect((await shelf.acquire("main", "ada", 100, 0))?.epoch).toBeGreaterThan(4);
+    expect(await shelf.commit(save(one, { epoch: 2 }))).toMatchObject({ outcome: "fenced" });
+    expect(await shelf.acquire("main", "bob", 100, 0)).toMatchObject({ epoch: 4 });
+    expect(await shelf.acquire("main", "eve", 200, 100)).toMatchObject({ epoch: 5, owner: "eve" });
+    expect(await shelf.forget("main")).toBe("unknown");
+    expect(await shelf.commit(save(one, { epoch: 5 }))).toMatchObject({ outcome: "done" });
+    expect(await shelf.forget("main", { now: 100 })).toBe("fenced");
+    expect(await shelf.forget("main", { now: 100, epoch: 4 })).toBe("fenced");
+    expect(await shelf.forget("main", { now: 100, epoch: 5 })).toBe("done");
+    expect(await shelf.forget("main")).toBe("unknown");
+    expect(await shelf.commit(save(one, { epoch: 5 }))).toMatchObject({ outcome: "fenced" });
+    expect(await shelf.commit(save(one, {}))).toMatchObject({ outcome: "done" });
+    expect(await shelf.commit(save(two, { epoch: 5 }))).toMatchObject({ outcome: "fenced" });
+    expect((await shelf.acquire("main", "ada", 100, 0))?.epoch).toBeGreaterThan(5);
     await shelf.close();
   });
 
@@ -101,7 +106,7 @@ describe.each<[string, () => Shelf | Promise<Shelf>]>([
     expect(Buffer.from(shelf.key("k") as Uint8Array).toString()).toBe("secret");
     expect(await collect(shelf.digests())).toEqual([digest]);
     await shelf.commit({ ...save(two), erase: [erasure(digest, two.id)] });
-    await shelf.putBlobs([{ digest, bytes }]);
+    await shelf.commit({ facts: [], blobs: [{ digest, bytes }] });
     await shelf.commit({ ...save(two), blobs: [{ digest, bytes }] });
     expect([shelf.blob(digest), shelf.erased(digest)?.why, await collect(shelf.digests())]).toEqual([
       undefined,
@@ -148,7 +153,7 @@ describe.each<[string, () => Shelf | Promise<Shelf>]>([
       undefined,
     ]);
     expect((await history.next()).value).toEqual([root.line, one.line, two.line]);
-    expect(await shelf.step("main", "2")).toBe(two.id);
+    expect(await stepOf(shelf, "2")).toBe(two.id);
     expect(await shelf.commit(save(other))).toMatchObject({ outcome: "done", written: 1 });
     expect(await collect(shelf.examine() as never)).toEqual([]);
     await shelf.close();
@@ -192,7 +197,7 @@ describe.each<[string, () => Shelf | Promise<Shelf>]>([
         keyed.facts[0]?.line,
       ]);
       expect(await each.names()).toEqual([{ name: "main", head: two.id, epoch: 1, owner: "ada", until: 5 }]);
-      expect([await each.step("main", "2"), await each.tail(two.id, 2)]).toEqual([
+      expect([await stepOf(each, "2"), await each.tail(two.id, 2)]).toEqual([
         two.id,
         { snapshot: '{"snap":1}', lines: [one.line, two.line] },
       ]);

@@ -3,12 +3,14 @@ import { StoreError } from "./error.js";
 import { decide, type NewFact } from "./index-commit.js";
 import type { FactIndex } from "./index-facts.js";
 import type { Change, NameIndex } from "./index-names.js";
+import { isFenced } from "./move.js";
 import type {
   Blob,
   Capabilities,
   Commit,
   Committed,
   Erasure,
+  Fence,
   Finding,
   NameRecord,
   Removal,
@@ -133,19 +135,15 @@ export abstract class IndexShelf implements Shelf {
     return [...this.book.names.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  async forget(name: string): Promise<boolean> {
+  async forget(name: string, fence?: Fence): Promise<"done" | "fenced" | "unknown"> {
     return this.transact((draft) => {
       const record = this.book.names.get(name);
-      if (record === undefined) return false;
+      if (record === undefined || record.head === null) return "unknown";
+      if (fence !== undefined && isFenced(record, fence)) return "fenced";
       // Whoever still holds a lease of the old name must not pass for a holder of a new one.
       draft.change({ forgotten: { name, epoch: record.epoch + 1 } });
-      return true;
+      return "done";
     });
-  }
-
-  async step(name: string, key: string): Promise<FactId | undefined> {
-    this.refresh();
-    return this.book.steps.get(name)?.get(key);
   }
 
   async acquire(name: string, owner: string, until: number, now: number): Promise<NameRecord | undefined> {
@@ -165,13 +163,12 @@ export abstract class IndexShelf implements Shelf {
       // Given back is given back: without an owner there is nothing to make longer.
       if (record.owner === undefined) return until === 0;
       const { owner, ...free } = record;
-      draft.change({ record: until === 0 ? { ...free, until } : { ...free, owner, until } });
+      // What was given back must not pass the fence any more.
+      draft.change({
+        record: until === 0 ? { ...free, epoch: epoch + 1, until } : { ...free, owner, until },
+      });
       return true;
     });
-  }
-
-  async putBlobs(blobs: readonly Blob[]): Promise<void> {
-    await this.commit({ facts: [], blobs });
   }
 
   erased(digest: Digest): Erasure | undefined {

@@ -1,3 +1,5 @@
+/** What a shelf of your own needs to read lines. */
+export { checkLine, digestOf, digestsOf, parentsOf, refsOf } from "../session/index.js";
 export {
   ConflictError,
   DamageError,
@@ -16,6 +18,7 @@ export type {
   Commit,
   Committed,
   Erasure,
+  Fence,
   Finding,
   Move,
   NameRecord,
@@ -29,6 +32,7 @@ export type {
   Collected,
   EraseOptions,
   ExportOptions,
+  ForgetOptions,
   Imported,
   ImportOptions,
   LeaseOptions,

@@ -28,7 +28,7 @@ export class Lease {
     throw new FencedError(this.name, this.epoch, record?.epoch ?? 0, record?.owner);
   }
 
-  /** Gives the lease back. Nothing happens when it is someone else's by now. */
+  /** Gives the lease back: it passes no fence from then on. Nothing happens when it is someone else's by now. */
   async release(): Promise<void> {
     await this.#shelf.extend(this.name, this.epoch, 0);
   }

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { StoreError } from "./error.js";
+import { shown } from "./move.js";
 import { ShelfStore } from "./shelf-store.js";
 import type { Store } from "./store.js";
 
@@ -8,7 +9,7 @@ import type { Store } from "./store.js";
  * JSON lines that an editor can read. What is not there yet is made.
  */
 export async function openStore(url: string): Promise<Store> {
-  const [, scheme, path] = /^([a-z]+):(.*)$/s.exec(String(url)) ?? [];
+  const [, scheme, path] = (typeof url === "string" && /^([a-z]+):(.*)$/s.exec(url)) || [];
   // Adapters are loaded when they are asked for: who keeps sessions in memory pays for no database.
   if (scheme === "memory") return new ShelfStore((await import("./memory.js")).MemoryShelf.open());
   if (scheme === "sqlite" && path)
@@ -17,7 +18,7 @@ export async function openStore(url: string): Promise<Store> {
     return new ShelfStore(await (await import("./file.js")).FileShelf.open(localPath(path, url), url));
   throw new StoreError(
     "url",
-    `Cannot open a store at ${JSON.stringify(url)}.`,
+    `Cannot open a store at ${shown(url)}.`,
     'use "memory:", "sqlite:./rath.db" or "file:./rath"',
   );
 }

@@ -111,4 +111,20 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
     expect((await moves.next()).done).toBe(true);
     await store.close();
   });
+
+  it("[S86] a program that waits for a move stays alive, and ends when its watch does", async () => {
+    const url = `${scheme}:${join(folder(), "rath")}`;
+    const store = await openStore(url);
+    await store.save(Session.start("hi"), { name: "main" });
+    const watcher = new Worker("watch", url);
+    const ended = new Promise((done) => watcher.process.once("exit", done));
+    await watcher.next();
+    await new Promise((done) => setTimeout(done, 500));
+    expect(watcher.process.exitCode).toBeNull();
+    const session = (await store.load("main")).say("on");
+    await store.save(session, { name: "main" });
+    expect(await watcher.next()).toEqual({ id: session.id });
+    expect(await ended).toBe(0);
+    await store.close();
+  });
 });

@@ -8,9 +8,11 @@ import {
   parentsOf,
   RathError,
 } from "../session/index.js";
-import { StoreError } from "./error.js";
+import { misuse, StoreError } from "./error.js";
 import { salvageFolder } from "./file-salvage.js";
+import { linesOf } from "./intake.js";
 import { readLines } from "./lines.js";
+import { shown } from "./move.js";
 import type { Erasure, Finding } from "./shelf.js";
 import { salvageSqlite } from "./sqlite-salvage.js";
 import type { Store } from "./store.js";
@@ -49,6 +51,8 @@ export async function recover(
   source: string | Iterable<string> | AsyncIterable<string>,
   target: Store,
 ): Promise<Recovered> {
+  if (typeof target?.import !== "function")
+    throw misuse(`recover into ${shown(target)}`, "give an open store: recover(url, await openStore(other))");
   const salvage = typeof source === "string" ? open(source) : salvageLines(source);
   const findings: Finding[] = [];
   try {
@@ -128,8 +132,12 @@ function salvageLines(source: Iterable<string> | AsyncIterable<string>): Salvage
   return {
     async *lines() {
       let number = 0;
-      for await (const raw of source) {
+      for await (const raw of linesOf(source)) {
         number += 1;
+        if (typeof raw !== "string") {
+          yield { place: `line ${number}`, problem: `it is no text but ${shown(raw)}` };
+          continue;
+        }
         const line = raw.endsWith("\n") ? raw.slice(0, -1) : raw;
         const place = `line ${number}`;
         if (line.startsWith('{"blob":')) {

@@ -8,24 +8,26 @@ import {
   type FactId,
   keepingView,
   parentsOf,
-  RathError,
   type Realm,
   readFact,
   Session,
 } from "../session/index.js";
 import { checkStore, collect } from "./care.js";
 import { erase } from "./erase.js";
-import { ConflictError, FencedError, NotFoundError, StoreError } from "./error.js";
-import { exportLines, importLines, soundBlob, syncStores, verified } from "./exchange.js";
+import { ConflictError, FencedError, misuse, NotFoundError, StoreError } from "./error.js";
+import { exportLines, soundBlob, syncStores, verified } from "./exchange.js";
+import { importLines } from "./intake.js";
 import { Lease } from "./lease.js";
 import { Loader } from "./loader.js";
-import type { Blob, Commit, Committed, Move, NameRecord, Shelf } from "./shelf.js";
-import { depthIn, isSealed, SNAPSHOT_EVERY, takeSnapshot, useSnapshot } from "./snapshot.js";
+import { checkName, checkOptions, checkOwner, fenceOf, isId, moveTo, refuse, shown } from "./move.js";
+import type { Blob, Commit, Erasure, Move, Shelf } from "./shelf.js";
+import { depthIn, isDue, isSealed, isWorthKeeping, takeSnapshot, useSnapshot } from "./snapshot.js";
 import type {
   Checked,
   Collected,
   EraseOptions,
   ExportOptions,
+  ForgetOptions,
   Imported,
   ImportOptions,
   LeaseOptions,
@@ -36,12 +38,15 @@ import type {
   SaveOptions,
   Store,
 } from "./store.js";
+import { nameOf, Watch, type WatchOptions } from "./watch.js";
 
 const HORIZON = 100_000;
 const LEASE_MS = 30_000;
+const YEAR_MS = 366 * 24 * 60 * 60 * 1000;
 /** A longer history is written in several commits; only the last one moves the name. */
 const FACTS_PER_COMMIT = 5_000;
-
+/** How often a save starts anew when others collect what it relies on. */
+const ATTEMPTS = 3;
 const KEPT_EVERY = 64;
 
 /** A `Store` on any shelf. */
@@ -49,8 +54,10 @@ export class ShelfStore implements Store {
   readonly #shelf: Shelf;
   /** Sessions that are known to be here with their whole past: saving stops at them. */
   #kept = new WeakSet<Session>();
+  /** Sessions that a snapshot was taken of, so that the next one is not taken too soon. */
+  readonly #prepared = new WeakSet<Session>();
   readonly #blobs: BlobSource;
-  readonly #watchers = new Set<() => void>();
+  readonly #watches = new Set<Watch>();
   #closed = false;
 
   constructor(shelf: Shelf) {
@@ -72,43 +79,76 @@ export class ShelfStore implements Store {
   async save(session: Session, options: SaveOptions = {}): Promise<Saved> {
     this.#checkOpen();
     if (!(session instanceof Session))
-      throw new StoreError(
-        "failed",
-        "Cannot save something that is not a Session.",
-        "pass a session: store.save(session, { name })",
+      throw misuse("save something that is not a Session", "pass a session: store.save(session, { name })");
+    checkOptions(options, "store.save(session, { name })");
+    const { name } = options;
+    if (name === undefined && (options.key ?? options.lease ?? options.expect) !== undefined)
+      throw misuse(
+        "keep a key, a lease or an expectation without a name",
+        "they belong to a name: store.save(session, { name, … })",
       );
-    const move = options.name === undefined ? undefined : moveTo(options.name, session.id, options);
-    try {
-      return await this.#write(session, move);
-    } catch (error) {
-      if (!(error instanceof BeyondHorizonError)) throw error;
-      // Someone may have collected what was known to be here: then all of it is written again.
-      this.#kept = new WeakSet();
-      return this.#write(session, move);
+    const move = name === undefined ? undefined : moveTo(name, session.id, options);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#write(session, move);
+      } catch (error) {
+        if (!(error instanceof BeyondHorizonError) || attempt === ATTEMPTS) throw error;
+        // Someone may have collected what was known to be here: then all of it is written again.
+        this.#kept = new WeakSet();
+      }
     }
   }
 
   async #write(session: Session, move: Move | undefined): Promise<Saved> {
-    const fresh = this.#notKept(session);
+    const unknown = this.#notKept(session);
+    // The head always goes along: only the shelf knows whether it is still here.
+    const fresh = unknown.length > 0 ? unknown : [session];
+    const parts = Math.ceil(fresh.length / FACTS_PER_COMMIT);
+    if (parts > 1 && move !== undefined) {
+      const done = await this.#probe(move, fresh);
+      if (done !== undefined) return done;
+    }
     let written = 0;
-    for (let from = 0; from + FACTS_PER_COMMIT < fresh.length; from += FACTS_PER_COMMIT) {
-      const part = fresh.slice(from, from + FACTS_PER_COMMIT);
-      written += (await this.#commit(commitOf(part), part)).written;
+    for (let index = 0; index < parts; index++) {
+      const part = fresh.slice(index * FACTS_PER_COMMIT, (index + 1) * FACTS_PER_COMMIT);
+      const last = index === parts - 1 && move !== undefined ? { move } : {};
+      const saved = await this.#commit({ ...commitOf(part), ...last }, part);
+      if (saved.replayed) return saved;
+      written += saved.written;
     }
-    const rest = fresh.slice(Math.floor(Math.max(0, fresh.length - 1) / FACTS_PER_COMMIT) * FACTS_PER_COMMIT);
-    const saved = await this.#commit({ ...commitOf(rest), ...(move && { move }) }, rest);
-    if (saved.replayed) return saved;
     const [oldest] = fresh;
-    if (
-      oldest !== undefined &&
-      Math.floor(oldest.depth / SNAPSHOT_EVERY) < Math.floor((session.depth + 1) / SNAPSHOT_EVERY)
-    ) {
-      // This process may still hold what was erased; a snapshot is taken of what is here now.
-      await this.#snapshot(
-        (await this.#shelf.erasures()).length === 0 ? session : await this.load(session.id),
-      );
+    if (written > 0 && oldest !== undefined && isDue(oldest.depth, session.depth))
+      await this.#prepare(session);
+    return { id: session.id, written, replayed: false };
+  }
+
+  /** Whether a move would be made, asked before a long history is written for it. Answers when all is done already. */
+  async #probe(move: Move, fresh: readonly Session[]): Promise<Saved | undefined> {
+    // A commit without facts is checked for its fence and its step, then finds that its head is not here yet.
+    const committed = await this.#shelf.commit({ facts: [], blobs: [], move });
+    if (committed.outcome !== "orphan") {
+      refuse(committed, move);
+      const replayed = committed.outcome === "replayed";
+      return { id: replayed ? committed.head : move.head, written: 0, replayed };
     }
-    return { id: session.id, written: written + saved.written, replayed: false };
+    const at = (await this.#shelf.name(move.name))?.head ?? null;
+    const stands =
+      move.expect === "past"
+        ? at === null || (await this.#growsFrom(fresh, at))
+        : move.expect === "any" || at === move.expect;
+    if (!stands) throw new ConflictError(move.name, move.head, at);
+    return undefined;
+  }
+
+  /** Whether an id is among these sessions, or in the past they grow from. */
+  async #growsFrom(fresh: readonly Session[], id: FactId): Promise<boolean> {
+    const ids = new Set(fresh.map((session) => session.id));
+    if (ids.has(id)) return true;
+    const roots = new Set(fresh.flatMap(({ parentIds }) => parentIds.filter((parent) => !ids.has(parent))));
+    const here = await this.#shelf.lines([...roots]);
+    const known = [...roots].filter((_, index) => here[index] !== undefined);
+    for await (const lines of this.#shelf.history([id], known)) if (lines.length > 0) return false;
+    return true;
   }
 
   async #commit(commit: Commit, facts: readonly Session[]): Promise<Saved> {
@@ -146,24 +186,49 @@ export class ShelfStore implements Store {
     return found;
   }
 
-  async #snapshot(session: Session): Promise<void> {
+  /** Makes a later loading quick, where that costs little. It only saves time, so it never fails anything. */
+  async #prepare(session: Session): Promise<void> {
     try {
-      await this.#shelf.saveSnapshot(session.id, takeSnapshot(session));
-    } catch (error) {
-      // A snapshot only saves time. A session that cannot answer its own views is saved all the same.
-      if (!(error instanceof RathError)) throw error;
+      const snapshot = takeSnapshot(session);
+      if (!isWorthKeeping(snapshot, session, this.#prepared)) return;
+      // This process may still hold what was erased; then the snapshot is taken of what is here now.
+      const erased = (await this.#shelf.erasures()).length > 0;
+      await this.#keep(session, erased ? takeSnapshot(await this.load(session.id)) : snapshot);
+    } catch {
+      // A session that cannot answer its own views, a full disk, a store that was closed: the session is saved.
+    }
+  }
+
+  async #keep(session: Session, snapshot = takeSnapshot(session)): Promise<void> {
+    await this.#shelf.saveSnapshot(session.id, snapshot);
+    this.#prepared.add(session);
+  }
+
+  /** Prepares what came in as lines, as far as it fits into memory at once. */
+  async #prepareHeads({ heads, written }: Imported): Promise<void> {
+    let room = HORIZON;
+    try {
+      for (const id of heads) {
+        const count = await this.#shelf.count(id);
+        if (!isDue(Math.max(0, count - written), count - 1)) continue;
+        room -= count;
+        if (room < 0) return;
+        await this.#prepare(await this.load(id));
+      }
+    } catch {
+      // What came in is here; whoever loads it is told what is wrong with it.
     }
   }
 
   async load(nameOrId: string, options: LoadOptions = {}): Promise<Session> {
-    const id = await this.resolve(nameOrId);
-    const horizon = options.horizon ?? HORIZON;
-    if (!(horizon >= 1))
-      throw new StoreError(
-        "failed",
-        `Cannot load with a horizon of ${horizon}.`,
+    checkOptions(options, "store.load(name, { horizon: 5000 })");
+    const { horizon = HORIZON } = options;
+    if (typeof horizon !== "number" || !(horizon >= 1))
+      throw misuse(
+        `load with a horizon of ${String(horizon)}`,
         "give the number of facts to hold in memory, at least 1",
       );
+    const id = await this.resolve(nameOrId);
     const long = (await this.#shelf.count(id)) > horizon;
     const found = long ? await this.#shelf.tail(id, horizon) : undefined;
     const tail =
@@ -190,13 +255,16 @@ export class ShelfStore implements Store {
     // One in a while is enough to stop a later walk; remembering all would cost more than such a walk.
     for (let index = loader.sessions.length - 1; index >= 0; index -= KEPT_EVERY)
       this.#kept.add(loader.sessions[index] as Session);
-    // No place to start from was found, so all of it was read; the next time shall be quicker.
-    if (long && tail === undefined) await this.#snapshot(session);
+    // No place to start from was found, so all of it was read; the next time shall be quicker, if it can be.
+    if (long && tail === undefined) await this.#keep(session).catch(() => {});
+    if (tail !== undefined) this.#prepared.add(loader.sessions[0] as Session);
     return session;
   }
 
   async resolve(nameOrId: string): Promise<FactId> {
     this.#checkOpen();
+    if (typeof nameOrId !== "string")
+      throw misuse(`find ${shown(nameOrId)}`, "give a name, an id, or the beginning of an id");
     if (/^[0-9a-f]{64}$/.test(nameOrId)) {
       if ((await this.#shelf.lines([nameOrId]))[0] !== undefined) return nameOrId;
       throw new NotFoundError(`the id ${nameOrId}`, "list what is there: await store.names()");
@@ -225,7 +293,7 @@ export class ShelfStore implements Store {
 
   async has(id: FactId): Promise<boolean> {
     this.#checkOpen();
-    return (await this.#shelf.lines([id]))[0] !== undefined;
+    return isId(id) && (await this.#shelf.lines([id]))[0] !== undefined;
   }
 
   async children(id: FactId): Promise<readonly FactId[]> {
@@ -245,24 +313,40 @@ export class ShelfStore implements Store {
   }
 
   async point(name: string, id: FactId, options: Omit<SaveOptions, "name"> = {}): Promise<Saved> {
+    checkOptions(options, "store.point(name, id, { expect })");
     const head = await this.resolve(id);
     return this.#commit({ facts: [], blobs: [], move: moveTo(name, head, options) }, []);
   }
 
-  async forget(name: string): Promise<void> {
+  async forget(name: string, options: ForgetOptions = {}): Promise<void> {
     this.#checkOpen();
-    if (!(await this.#shelf.forget(name)))
+    checkName(name);
+    checkOptions(options, "store.forget(name, { lease })");
+    const fence = fenceOf(name, options.lease);
+    const outcome = await this.#shelf.forget(name, options.force ? undefined : fence);
+    if (outcome === "unknown")
       throw new NotFoundError(
         `a session called ${JSON.stringify(name)}`,
         "list what is there: await store.names()",
       );
+    if (outcome === "fenced") {
+      const record = await this.#shelf.name(name);
+      throw new FencedError(name, fence.epoch ?? null, record?.epoch ?? 0, record?.owner);
+    }
   }
 
   async lease(name: string, options: LeaseOptions = {}): Promise<Lease> {
     this.#checkOpen();
     checkName(name);
-    const owner = options.owner ?? `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
-    const milliseconds = options.milliseconds ?? LEASE_MS;
+    checkOptions(options, "store.lease(name, { milliseconds: 30_000 })");
+    const { owner = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`, milliseconds = LEASE_MS } =
+      options;
+    checkOwner(owner);
+    if (typeof milliseconds !== "number" || !(milliseconds > 0 && milliseconds <= YEAR_MS))
+      throw misuse(
+        `lease "${name}" for ${String(milliseconds)} milliseconds`,
+        "give more than 0 and at most a year; a lease that is needed longer is renewed",
+      );
     const now = Date.now();
     const taken = await this.#shelf.acquire(name, owner, now + milliseconds, now);
     if (taken !== undefined) return new Lease(this.#shelf, name, owner, taken.epoch, milliseconds);
@@ -270,37 +354,26 @@ export class ShelfStore implements Store {
     throw new FencedError(name, null, record?.epoch ?? 0, record?.owner);
   }
 
-  async *watch(options: { readonly name?: string; readonly signal?: AbortSignal } = {}): AsyncIterable<Name> {
+  watch(options: WatchOptions = {}): AsyncIterable<Name> {
     this.#checkOpen();
-    const heard: Name[] = [];
-    let wake = (): void => {};
-    const stop = this.#shelf.listen((moved) => {
-      for (const record of moved)
-        if (options.name === undefined || record.name === options.name) heard.push(...nameOf(record));
-      wake();
-    });
-    const stopped = (): void => wake();
-    options.signal?.addEventListener("abort", stopped);
-    this.#watchers.add(stopped);
-    try {
-      while (!options.signal?.aborted && !this.#closed) {
-        const next = heard.shift();
-        if (next !== undefined) yield next;
-        else await new Promise<void>((resolve) => (wake = resolve));
-      }
-    } finally {
-      stop();
-      options.signal?.removeEventListener("abort", stopped);
-      this.#watchers.delete(stopped);
-    }
+    checkOptions(options, "store.watch({ name, signal })");
+    if (options.name !== undefined) checkName(options.name);
+    const watch = new Watch(
+      options,
+      (heard) => this.#shelf.listen(heard),
+      (ended) => this.#watches.delete(ended),
+    );
+    this.#watches.add(watch);
+    return watch;
   }
 
   async *export(nameOrId: string | readonly string[], options: ExportOptions = {}): AsyncIterable<string> {
-    const ids = await Promise.all(
-      (typeof nameOrId === "string" ? [nameOrId] : nameOrId).map((one) => this.resolve(one)),
-    );
-    const without = await Promise.all((options.without ?? []).map((one) => this.resolve(one)));
-    yield* exportLines(this.#shelf, ids, without, options.blobs ?? true);
+    checkOptions(options, "store.export(name, { blobs: false })");
+    const { without = [], blobs = true } = options;
+    const resolved = (names: readonly string[]): Promise<FactId[]> =>
+      Promise.all(names.map((one) => this.resolve(one)));
+    const ids = await resolved(Array.isArray(nameOrId) ? nameOrId : [nameOrId]);
+    yield* exportLines(this.#shelf, ids, await resolved(without), blobs);
   }
 
   async import(
@@ -308,57 +381,87 @@ export class ShelfStore implements Store {
     options: ImportOptions = {},
   ): Promise<Imported> {
     this.#checkOpen();
-    const imported = await importLines(this.#shelf, lines, options);
-    if (options.name !== undefined && imported.last !== undefined)
-      await this.point(options.name, imported.last);
-    return imported.report;
+    checkOptions(options, "store.import(lines, { name })");
+    if (options.name !== undefined) checkName(options.name);
+    const { report, last } = await importLines(this.#shelf, lines, options);
+    if (options.name !== undefined && last !== undefined) await this.point(options.name, last);
+    if (report.written > 0) await this.#prepareHeads(report);
+    return report;
   }
 
   async sync(from: Store, options: { readonly names?: boolean } = {}): Promise<Imported> {
     this.#checkOpen();
-    return syncStores(from, this, options.names ?? true);
+    checkOptions(options, "store.sync(from, { names: false })");
+    if (typeof from?.names !== "function" || typeof from.export !== "function")
+      throw misuse(`sync with ${shown(from)}`, "give an open store: store.sync(await openStore(url))");
+    return syncStores(from, this, this.#shelf, options.names ?? true);
   }
 
-  async putBlob(bytes: Uint8Array): Promise<Digest> {
+  async putBlob(bytes: ArrayBufferView): Promise<Digest> {
     this.#checkOpen();
-    const blob: Blob = { digest: digestOf(bytes), bytes };
+    if (!ArrayBuffer.isView(bytes))
+      throw misuse(`keep ${shown(bytes)} as a blob`, "give its bytes: store.putBlob(Buffer.from(text))");
+    // Copied before anything waits: what the caller does to its bytes afterwards must not reach the store.
+    const copy = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength).slice();
+    const blob: Blob = { digest: digestOf(copy), bytes: copy };
     await this.#shelf.commit({ facts: [], blobs: [blob], revive: true });
     return blob.digest;
   }
 
   async blob(digest: Digest): Promise<Uint8Array | undefined> {
     this.#checkOpen();
-    return soundBlob(this.#shelf, digest);
+    return isId(digest) ? soundBlob(this.#shelf, digest) : undefined;
   }
 
   async erase(nameOrId: string, options: EraseOptions): Promise<Session> {
+    this.#checkOpen();
+    checkOptions(options, "store.erase(name, { digests, why })");
     const id = await this.resolve(nameOrId);
-    const record = await this.#shelf.name(nameOrId);
-    const session = await this.load(id);
-    const erased = await erase(this.#shelf, session, options, record && moveTo(nameOrId, id, {}));
+    const standing = (await this.#shelf.names()).flatMap(({ name, head }) => (head === id ? [name] : []));
+    // The name that was asked for goes first, in one commit with the erasure; others that stand there follow.
+    const [first = options.lease?.name, ...others] = [
+      ...new Set([options.lease?.name ?? nameOrId, ...standing].filter((name) => standing.includes(name))),
+    ];
+    const expect = { expect: id };
+    const move =
+      first === undefined
+        ? undefined
+        : moveTo(first, id, { ...expect, ...(options.lease && { lease: options.lease }) });
+    const erased = await erase(this.#shelf, await this.load(id), options, move);
+    for (const name of others)
+      await this.#shelf.commit({ facts: [], blobs: [], move: moveTo(name, erased.id, expect) });
     // The session at hand has read what is now erased; the one that is given back has not.
     return this.load(erased.id);
   }
 
+  async erasures(): Promise<readonly Erasure[]> {
+    this.#checkOpen();
+    return this.#shelf.erasures();
+  }
+
   async gc(options: { readonly dryRun?: boolean } = {}): Promise<Collected> {
     this.#checkOpen();
+    checkOptions(options, "store.gc({ dryRun: true })");
     return collect(this.#shelf, options.dryRun ?? false);
   }
 
   async check(options: { readonly progress?: (facts: number) => void } = {}): Promise<Checked> {
     this.#checkOpen();
+    checkOptions(options, "store.check({ progress })");
     return checkStore(this.#shelf, options.progress);
   }
 
   async backup(path: string): Promise<void> {
     this.#checkOpen();
+    if (typeof path !== "string" || path === "")
+      throw misuse(`write a backup to ${shown(path)}`, "give the path of something that is not there yet");
     await this.#shelf.backup(path);
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    for (const wake of this.#watchers) wake();
+    for (const watch of [...this.#watches]) watch.end();
     await this.#shelf.close();
   }
 
@@ -379,61 +482,6 @@ function commitOf(sessions: readonly Session[]): Commit {
   }
   const facts = sessions.map((session) => ({ id: session.id, line: session.line }));
   return { facts, blobs, ...(keys.size > 0 && { keys: [...keys].map(([id, secret]) => ({ id, secret })) }) };
-}
-
-function moveTo(name: string, head: FactId, options: SaveOptions): Move {
-  checkName(name);
-  const expect = options.force ? "any" : options.expect === undefined ? "past" : options.expect;
-  if (options.lease !== undefined && options.lease.name !== name) {
-    throw new StoreError(
-      "failed",
-      `Cannot write to "${name}" with the lease of "${options.lease.name}".`,
-      `take its lease: await store.lease(${JSON.stringify(name)})`,
-    );
-  }
-  return {
-    name,
-    head,
-    expect,
-    now: Date.now(),
-    ...(options.lease && { epoch: options.lease.epoch }),
-    ...(options.key !== undefined && { key: options.key }),
-  };
-}
-
-function refuse(committed: Committed, move: Move | undefined): void {
-  if (committed.outcome === "orphan")
-    throw new BeyondHorizonError(
-      `what ${committed.id.slice(0, 12)} comes from (this store does not have it)`,
-      committed.parent,
-    );
-  if (move === undefined) return;
-  if (committed.outcome === "fenced")
-    throw new FencedError(move.name, move.epoch ?? null, committed.record.epoch, committed.record.owner);
-  if (committed.outcome === "conflict")
-    throw new ConflictError(move.name, move.head, committed.record?.head ?? null);
-}
-
-function checkName(name: string): void {
-  if (typeof name === "string" && /^[^\p{Cc}\p{Cs}]{1,200}$/u.test(name) && !/^[0-9a-f]{64}$/.test(name))
-    return;
-  throw new StoreError(
-    "failed",
-    `Cannot use ${JSON.stringify(name)} as a name.`,
-    "a name has 1 to 200 printable characters and is not an id",
-  );
-}
-
-function nameOf(record: NameRecord): readonly Name[] {
-  if (record.head === null) return [];
-  return [
-    {
-      name: record.name,
-      id: record.head,
-      epoch: record.epoch,
-      ...(record.owner !== undefined && { owner: record.owner }),
-    },
-  ];
 }
 
 function randomSecret(): Uint8Array {

@@ -39,18 +39,21 @@ export interface Shelf {
 
   name(name: string): Promise<NameRecord | undefined>;
   names(): Promise<readonly NameRecord[]>;
-  /** Takes a name away; false when there is none. The facts stay until they are collected. */
-  forget(name: string): Promise<boolean>;
-  /** The head that a step of this name was recorded with. */
-  step(name: string, key: string): Promise<FactId | undefined>;
+  /**
+   * Takes a name and its steps away, if the fence lets pass; without a fence in any case. A name that stands
+   * nowhere is unknown, and stays as it is. The facts stay until they are collected.
+   */
+  forget(name: string, fence?: Fence): Promise<"done" | "fenced" | "unknown">;
   /** Takes or renews the lease of a name. Undefined when someone else holds it. Every taking raises the epoch. */
   acquire(name: string, owner: string, until: number, now: number): Promise<NameRecord | undefined>;
-  /** Sets when the lease ends; false when it is no longer this epoch's. `until` 0 gives it back. */
+  /**
+   * Sets when the lease ends; false when it is no longer this epoch's. `until` 0 gives it back and raises the
+   * epoch, so that what was given back passes no fence.
+   */
   extend(name: string, epoch: number, until: number): Promise<boolean>;
 
   /** Synchronous: the loaded past reads its content without waiting. */
   blob(digest: Digest): Uint8Array | undefined;
-  putBlobs(blobs: readonly Blob[]): Promise<void>;
   /** Digests of all blobs, in batches. */
   digests(): AsyncIterable<readonly Digest[]>;
   erased(digest: Digest): Erasure | undefined;
@@ -94,17 +97,21 @@ export type Commit = {
   readonly move?: Move;
 };
 
-/** Moves a name to a head, if the conditions hold. */
-export type Move = {
-  readonly name: string;
-  readonly head: FactId;
+/** What a writer shows to be let at a name. */
+export type Fence = {
   /** The epoch of the lease this writer holds. */
   readonly epoch?: number;
+  readonly now: number;
+};
+
+/** Moves a name to a head, if the conditions hold. */
+export type Move = Fence & {
+  readonly name: string;
+  readonly head: FactId;
   /** The step this commit records: done once, whoever tries again. */
   readonly key?: string;
   /** Where the name must stand: an id, null for nowhere, "past" for anywhere in the past of the new head, "any". */
   readonly expect: FactId | null | "past" | "any";
-  readonly now: number;
 };
 
 export type Committed =

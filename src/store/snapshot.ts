@@ -14,8 +14,11 @@ import {
   type View,
 } from "../session/index.js";
 
-/** A snapshot is due when a session's depth passes a multiple of this. */
-export const SNAPSHOT_EVERY = 4096;
+/** A snapshot is looked into when a session's depth passes a multiple of the first, and taken at the latest after so many. */
+const SNAPSHOT_EVERY = 512;
+const SNAPSHOT_AT_LATEST = 4096;
+/** Sooner, it may add this much to what was written since the last one. */
+const SHARE = 0.02;
 /** A view that takes more than this is left out: it is asked of the whole history instead. */
 const VIEW_CHARACTERS = 262_144;
 
@@ -40,6 +43,27 @@ export function takeSnapshot(session: Session): string {
   }
   const body = JSON.stringify({ depth: session.depth, views: saved });
   return `${SEAL}${sealOf(session.id, body)}",${body.slice(1)}`;
+}
+
+/** Whether a snapshot is to be thought of after writing from one depth to another. */
+export function isDue(from: number, to: number): boolean {
+  return Math.floor(from / SNAPSHOT_EVERY) < Math.floor((to + 1) / SNAPSHOT_EVERY);
+}
+
+/** Whether a snapshot is small next to what came since the last one, or that was long ago. */
+export function isWorthKeeping(
+  snapshot: string,
+  session: Session,
+  prepared: { has(session: Session): boolean },
+): boolean {
+  let written = 0;
+  let at: Session | undefined = session;
+  for (let count = 0; at !== undefined && !prepared.has(at); count++) {
+    written += at.line.length;
+    if (count >= SNAPSHOT_AT_LATEST || snapshot.length <= SHARE * written) return true;
+    at = at.atHorizon ? undefined : at.parents[0];
+  }
+  return false;
 }
 
 const SEAL = '{"seal":"';

@@ -3,8 +3,9 @@ import { agrees } from "./exchange.js";
 import type { Erasure, Finding } from "./shelf.js";
 import { isSealed } from "./snapshot.js";
 import { chainOf, type Place, placeIn } from "./sqlite-chain.js";
-import type { SqliteDatabase, SqliteRow, SqliteValue } from "./sqlite-driver.js";
-import { keyOf, type Lines } from "./sqlite-lines.js";
+import type { SqliteDatabase, SqliteRow } from "./sqlite-driver.js";
+import type { Lines } from "./sqlite-lines.js";
+import { sumOfRow } from "./sqlite-names.js";
 
 /**
  * Whether the tables say what the lines say. A line is covered by its id, but what finds it (ids, chains,
@@ -36,6 +37,16 @@ export function* examineTables(database: SqliteDatabase, lines: Lines): Generato
         problem: `it was recorded with ${String(id)}, which is missing`,
       };
   }
+  for (const { id, secret, sum } of ask("SELECT * FROM secrets")) {
+    if (sumOfRow(id, hexOf(secret)) !== sum)
+      yield { place: `key ${String(id)}`, problem: "its row is not the one that was written" };
+  }
+  for (const { n, digest } of ask("SELECT rowid AS n, digest FROM blobs")) {
+    const [row] = ask("SELECT bytes FROM blobs WHERE rowid = ?", n as number);
+    const bytes = row?.bytes;
+    if (!(bytes instanceof Uint8Array) || digestOf(bytes) !== hexOf(digest))
+      yield { place: `blob ${hexOf(digest)}`, problem: "its bytes are not those that were written" };
+  }
   for (const { p } of ask("SELECT p FROM snapshots")) {
     const [row] = ask("SELECT snapshot FROM snapshots WHERE p = ?", p as Place);
     if (!isSealed(idAt(p as Place) ?? "", String(row?.snapshot)))
@@ -52,6 +63,10 @@ export function* examineTables(database: SqliteDatabase, lines: Lines): Generato
         problem: "it does not say what the fact says that erased it",
       };
   }
+}
+
+function hexOf(bytes: SqliteRow[string] | undefined): string {
+  return bytes instanceof Uint8Array ? Buffer.from(bytes).toString("hex") : String(bytes);
 }
 
 /** Every line: its id leads to it, and the tables have its parents as it names them. */
@@ -99,9 +114,4 @@ function* examineLines(
         problem: `it accounts for ${String(count)} rows where there are ${expected[table]}`,
       };
   }
-}
-
-/** What a row comes to: names and steps are covered by no id, and an altered one would repeat a step or let a stale writer in. */
-export function sumOfRow(...values: readonly (SqliteValue | undefined)[]): number {
-  return keyOf(digestOf(JSON.stringify(values)));
 }

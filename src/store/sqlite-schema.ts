@@ -1,3 +1,4 @@
+import { closeSync, openSync } from "node:fs";
 import { StoreError } from "./error.js";
 import { openDatabase, type SqliteDatabase } from "./sqlite-driver.js";
 import { checkLog } from "./sqlite-log.js";
@@ -26,7 +27,7 @@ const MIGRATIONS: readonly string[] = [
    CREATE TABLE snapshots (p INTEGER PRIMARY KEY, snapshot TEXT NOT NULL);
    CREATE TABLE blobs (digest BLOB NOT NULL UNIQUE, bytes BLOB NOT NULL);
    CREATE TABLE erasures (digest TEXT PRIMARY KEY, fact TEXT NOT NULL, by TEXT NOT NULL, at TEXT NOT NULL, why TEXT NOT NULL) WITHOUT ROWID;
-   CREATE TABLE secrets (id TEXT PRIMARY KEY, secret BLOB NOT NULL) WITHOUT ROWID;
+   CREATE TABLE secrets (id TEXT PRIMARY KEY, secret BLOB NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
    CREATE TABLE generation (collected INTEGER NOT NULL);
    INSERT INTO generation VALUES (0);`,
 ];
@@ -35,7 +36,14 @@ export const SCHEMA = MIGRATIONS.length;
 
 /** Opens the database of a store, new or old, ready for durable writes. */
 export function openSchema(path: string): SqliteDatabase {
+  if (path === ":memory:" || path === "")
+    throw new StoreError(
+      "url",
+      `Cannot keep a store at ${JSON.stringify(path)}: it would not last.`,
+      'use "memory:", or give a path: "sqlite:./rath.db"',
+    );
   checkLog(path);
+  makeFile(path);
   const database = openDatabase(path);
   try {
     // Waiting comes first: changing the journal mode takes a lock that a starting neighbour may hold.
@@ -70,6 +78,15 @@ export function openSchema(path: string): SqliteDatabase {
   } catch (error) {
     database.close();
     throw error;
+  }
+}
+
+/** A new store is its owner's alone: it holds what people said, and the keys of erasable content. */
+function makeFile(path: string): void {
+  try {
+    closeSync(openSync(path, "ax", 0o600));
+  } catch {
+    // It is there already, or cannot be made: opening it says why.
   }
 }
 

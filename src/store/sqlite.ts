@@ -1,7 +1,19 @@
 import { existsSync } from "node:fs";
 import { type Digest, digestOf, digestsOf, type FactId, parentsOf } from "../session/index.js";
 import { DamageError, NotFoundError, StoreError } from "./error.js";
-import type { Blob, Commit, Committed, Erasure, Finding, NameRecord, Removal, Shelf, Tail } from "./shelf.js";
+import { isFenced } from "./move.js";
+import type {
+  Blob,
+  Commit,
+  Committed,
+  Erasure,
+  Fence,
+  Finding,
+  NameRecord,
+  Removal,
+  Shelf,
+  Tail,
+} from "./shelf.js";
 import {
   Chains,
   chainOf,
@@ -12,24 +24,22 @@ import {
   placeIn,
   type Range,
 } from "./sqlite-chain.js";
+import { Connection } from "./sqlite-connection.js";
 import {
   BUSY,
   type SqliteDatabase,
   type SqliteRow,
-  type SqliteStatement,
-  sqliteCode,
+  type SqliteValue,
   storeErrorOf,
 } from "./sqlite-driver.js";
-import { examineTables, sumOfRow } from "./sqlite-examine.js";
+import { examineTables } from "./sqlite-examine.js";
 import { further, Lines } from "./sqlite-lines.js";
+import { Listeners } from "./sqlite-listeners.js";
+import { Names, sumOfRow } from "./sqlite-names.js";
 import { openSchema } from "./sqlite-schema.js";
 
 /** How many lines are read at once. */
 const BATCH = 1000;
-/** How long a writer waits for other processes before it gives up. */
-const PATIENCE_MS = 10_000;
-/** How often other processes' moves are looked for while someone listens. */
-const POLL_MS = 100;
 const REMEMBERED_PLACES = 20_000;
 /** Fewer waiting lines than this are left to the next process: packing them rewrites more than it saves. */
 const WORTH_PACKING = 64;
@@ -44,28 +54,24 @@ type Waiting = {
 export class SqliteShelf implements Shelf {
   readonly url: string;
   readonly capabilities = { durability: "power-loss", writers: "one-host" } as const;
-  readonly #path: string;
-  readonly #database: SqliteDatabase;
+  readonly #connection: Connection;
   readonly #chains: Chains;
   readonly #lines: Lines;
-  readonly #statements = new Map<string, SqliteStatement>();
+  readonly #names: Names;
+  readonly #listeners: Listeners;
   /** Where facts stand, for those used lately. Facts never move, so only a collection makes this stale. */
   readonly #known = new Map<FactId, Place>();
-  readonly #listeners = new Set<(moved: readonly NameRecord[]) => void>();
   #queue: Waiting[] = [];
   #flushing: Promise<void> | undefined;
   #generation = 0;
-  #heard = new Map<string, string>();
-  #dataVersion = 0;
-  #poll: NodeJS.Timeout | undefined;
-  #dead: unknown;
 
   private constructor(url: string, path: string, database: SqliteDatabase) {
     this.url = url;
-    this.#path = path;
-    this.#database = database;
+    this.#connection = new Connection(path, database);
     this.#chains = new Chains(database);
     this.#lines = new Lines(database);
+    this.#names = new Names(this.#connection, (id) => this.#placeOrFail(id));
+    this.#listeners = new Listeners(this.#connection, this.#names);
   }
 
   static open(path: string, url = `sqlite:${path}`): SqliteShelf {
@@ -77,11 +83,15 @@ export class SqliteShelf implements Shelf {
   }
 
   commit(commit: Commit): Promise<Committed> {
-    if (this.#dead !== undefined) return Promise.reject(this.#dead);
+    if (this.#connection.dead !== undefined) return Promise.reject(this.#connection.dead);
     return new Promise((resolve, reject) => {
       this.#queue.push({ commit, resolve, reject });
-      this.#flushing ??= new Promise<void>((done) => setImmediate(done)).then(() => this.#flush());
+      this.#flushing ??= this.#flushSoon();
     });
+  }
+
+  #flushSoon(): Promise<void> {
+    return new Promise<void>((done) => setImmediate(done)).then(() => this.#flush());
   }
 
   /** Everything queued by now goes into one transaction and one sync. */
@@ -89,57 +99,48 @@ export class SqliteShelf implements Shelf {
     const group = this.#queue;
     this.#queue = [];
     try {
-      const moved: NameRecord[] = [];
-      const outcomes = await this.#transaction(() => group.map(({ commit }) => this.#apply(commit, moved)));
-      for (const [index, outcome] of outcomes.entries()) (group[index] as Waiting).resolve(outcome);
-      if (moved.length > 0) this.#tell(moved);
+      await this.#write(group);
     } catch (error) {
-      for (const { reject } of group) reject(error);
+      // One commit that cannot be made must not take its neighbours with it; a disk that fails fails them all.
+      const alone = group.length > 1 && this.#connection.dead === undefined;
+      for (const one of group) {
+        if (alone) await this.#write([one]).catch(one.reject);
+        else one.reject(error);
+      }
     } finally {
-      this.#flushing =
-        this.#queue.length > 0
-          ? new Promise<void>((done) => setImmediate(done)).then(() => this.#flush())
-          : undefined;
+      this.#flushing = this.#queue.length > 0 ? this.#flushSoon() : undefined;
     }
+  }
+
+  async #write(group: readonly Waiting[]): Promise<void> {
+    const moved: NameRecord[] = [];
+    const outcomes = await this.#transaction(() => group.map(({ commit }) => this.#apply(commit, moved)));
+    for (const [index, outcome] of outcomes.entries()) (group[index] as Waiting).resolve(outcome);
+    if (moved.length > 0) this.#listeners.tell(moved);
   }
 
   async #transaction<Result>(work: () => Result): Promise<Result> {
-    return this.#patiently(() => {
-      if (this.#dead !== undefined) throw this.#dead;
-      this.#database.exec("BEGIN IMMEDIATE");
-      return this.#finish(work);
+    const whole = (): Result => {
+      try {
+        this.#noticeCollection();
+        this.#lines.begin();
+        const result = work();
+        this.#lines.pack();
+        return result;
+      } finally {
+        this.#lines.end();
+      }
+    };
+    return this.#connection.transaction(whole, () => {
+      this.#known.clear();
+      this.#lines.forget();
     });
   }
 
-  /** The rest of a transaction. No other code runs between its beginning and its end, or it would be part of it. */
-  #finish<Result>(work: () => Result): Result {
-    try {
-      this.#noticeCollection();
-      this.#lines.begin();
-      const result = work();
-      this.#lines.pack();
-      this.#database.exec("COMMIT");
-      return result;
-    } catch (error) {
-      this.#known.clear();
-      this.#lines.forget();
-      this.#rollBack(error);
-      throw storeErrorOf(error, this.#path);
-    } finally {
-      this.#lines.end();
-    }
-  }
-
-  /** Several looks at the database as it is at one moment, whatever other processes write or pack meanwhile. */
   #atOnce<Result>(look: () => Result): Result {
-    return this.#guard(() => {
-      this.#database.exec("BEGIN");
-      try {
-        this.#noticeCollection();
-        return look();
-      } finally {
-        this.#database.exec("COMMIT");
-      }
+    return this.#connection.atOnce(() => {
+      this.#noticeCollection();
+      return look();
     });
   }
 
@@ -152,35 +153,15 @@ export class SqliteShelf implements Shelf {
     this.#lines.forget();
   }
 
-  #rollBack(reason: unknown): void {
-    try {
-      this.#database.exec("ROLLBACK");
-    } catch {
-      // SQLite has already rolled back by itself after a failed write.
-    }
-    // A sync that failed may have dropped what it was to write, and the next one would not say so.
-    if (sqliteCode(reason) === 10)
-      this.#dead = new StoreError(
-        "failed",
-        `Writing to ${this.#path} failed at the disk.`,
-        "reopen the store; everything acknowledged before is kept",
-        { cause: reason },
-      );
-  }
-
   #apply(commit: Commit, moved: NameRecord[]): Committed {
     const { move } = commit;
-    const record = move && this.#name(move.name);
+    const record = move && this.#names.get(move.name);
     if (move !== undefined) {
-      const leased = record !== undefined && record.owner !== undefined && record.until > move.now;
-      if (move.epoch !== undefined ? record?.epoch !== move.epoch : leased) {
+      if (isFenced(record, move)) {
         return { outcome: "fenced", record: record ?? { name: move.name, head: null, epoch: 0, until: 0 } };
       }
-      const recorded =
-        move.key === undefined
-          ? undefined
-          : this.#get("SELECT id FROM steps WHERE name = ? AND key = ?", move.name, exactly(move.key));
-      if (recorded !== undefined) return { outcome: "replayed", head: recorded.id as FactId };
+      const recorded = move.key === undefined ? undefined : this.#names.step(move.name, move.key);
+      if (recorded !== undefined) return { outcome: "replayed", head: recorded };
     }
     const fresh: { id: FactId; line: string; parents: readonly FactId[] }[] = [];
     const ids = new Set<FactId>();
@@ -205,11 +186,16 @@ export class SqliteShelf implements Shelf {
       }
       if (!this.#stands(record, move.expect, ids, stored)) return { outcome: "conflict", record };
     }
-    for (const fact of fresh) this.#write(fact.id, fact.line, fact.parents);
+    for (const fact of fresh) this.#keep(fact.id, fact.line, fact.parents);
     // A process may still hold what was erased here: keys and content come back only with lines that are new.
     for (const key of commit.keys ?? []) {
       if (fresh.some(({ line, parents }) => parents.length === 0 && line.includes(`"key":"${key.id}"`)))
-        this.#run("INSERT OR IGNORE INTO secrets VALUES (?, ?)", key.id, key.secret);
+        this.#run(
+          "INSERT OR IGNORE INTO secrets VALUES (?, ?, ?)",
+          key.id,
+          key.secret,
+          sumOfRow(key.id, Buffer.from(key.secret).toString("hex")),
+        );
     }
     this.#writeBlobs(commit.blobs, revivedBy(commit, fresh));
     for (const { digest, fact, by, at, why } of commit.erase ?? []) {
@@ -217,17 +203,9 @@ export class SqliteShelf implements Shelf {
       this.#run("DELETE FROM blobs WHERE digest = ?", bytesOf(digest));
     }
     if (move === undefined) return { outcome: "done", written: fresh.length };
-    const place = this.#place(move.head) as Place;
     const now: NameRecord = { ...(record ?? { name: move.name, epoch: 0, until: 0 }), head: move.head };
-    this.#putName(now, place);
-    if (move.key !== undefined)
-      this.#run(
-        "INSERT INTO steps VALUES (?, ?, ?, ?)",
-        move.name,
-        exactly(move.key),
-        move.head,
-        sumOfRow(move.name, exactly(move.key), move.head),
-      );
+    this.#names.put(now);
+    if (move.key !== undefined) this.#names.addStep(move.name, move.key, move.head);
     moved.push(now);
     return { outcome: "done", written: fresh.length, record: now };
   }
@@ -245,7 +223,7 @@ export class SqliteShelf implements Shelf {
     return fresh.has(head as FactId) || this.#chains.descends(stored, this.#place(head as FactId) as Place);
   }
 
-  #write(id: FactId, line: string, parents: readonly FactId[]): void {
+  #keep(id: FactId, line: string, parents: readonly FactId[]): void {
     const [first, ...others] = parents.map((parent) => this.#place(parent) as Place);
     let place =
       first === undefined || isLastPlace(first) || this.#lines.has(first + 1) ? undefined : first + 1;
@@ -401,69 +379,33 @@ export class SqliteShelf implements Shelf {
   }
 
   async name(name: string): Promise<NameRecord | undefined> {
-    return this.#name(name);
+    return this.#names.get(name);
   }
 
   async names(): Promise<readonly NameRecord[]> {
-    return this.#all("SELECT name, id, epoch, owner, until FROM names ORDER BY name").map(recordOf);
+    return this.#names.all();
   }
 
-  async forget(name: string): Promise<boolean> {
-    return this.#transaction(() => {
-      const record = this.#name(name);
-      this.#run("DELETE FROM steps WHERE name = ?", name);
-      // The epoch stays and rises: should the name come again, a lease of before must not hold.
-      if (record !== undefined) this.#putName({ name, head: null, epoch: record.epoch + 1, until: 0 }, null);
-      return record?.head != null;
-    });
-  }
-
-  async step(name: string, key: string): Promise<FactId | undefined> {
-    return this.#get("SELECT id FROM steps WHERE name = ? AND key = ?", name, exactly(key))?.id as
-      | FactId
-      | undefined;
+  async forget(name: string, fence?: Fence): Promise<"done" | "fenced" | "unknown"> {
+    return this.#transaction(() => this.#names.forget(name, fence));
   }
 
   async acquire(name: string, owner: string, until: number, now: number): Promise<NameRecord | undefined> {
-    return this.#transaction(() => {
-      const record = this.#name(name);
-      if (record?.owner !== undefined && record.owner !== owner && record.until > now) return undefined;
-      const taken: NameRecord = {
-        name,
-        head: record?.head ?? null,
-        epoch: (record?.epoch ?? 0) + 1,
-        owner,
-        until,
-      };
-      this.#putName(taken, taken.head === null ? null : this.#placeOrFail(taken.head));
-      return taken;
-    });
+    return this.#transaction(() => this.#names.acquire(name, owner, until, now));
   }
 
   async extend(name: string, epoch: number, until: number): Promise<boolean> {
-    return this.#transaction(() => {
-      const record = this.#name(name);
-      if (record?.epoch !== epoch) return false;
-      // Given back is given back: without an owner there is nothing to make longer.
-      if (record.owner === undefined) return until === 0;
-      const { owner, head } = record;
-      this.#putName(
-        { name, head, epoch, until, ...(until !== 0 && { owner }) },
-        head === null ? null : this.#placeOrFail(head),
-      );
-      return true;
-    });
+    return this.#transaction(() => this.#names.extend(name, epoch, until));
   }
 
   blob(digest: Digest): Uint8Array | undefined {
     const bytes = this.#get("SELECT bytes FROM blobs WHERE digest = ?", bytesOf(digest))?.bytes;
     if (bytes !== undefined && !(bytes instanceof Uint8Array))
-      throw new DamageError(`${this.#path} blob ${digest}`, "its bytes are not those that were written");
+      throw new DamageError(
+        `${this.#connection.path} blob ${digest}`,
+        "its bytes are not those that were written",
+      );
     return bytes;
-  }
-
-  async putBlobs(blobs: readonly Blob[]): Promise<void> {
-    await this.commit({ facts: [], blobs });
   }
 
   async *digests(): AsyncIterable<readonly Digest[]> {
@@ -476,7 +418,10 @@ export class SqliteShelf implements Shelf {
       );
       if (rows.length === 0) return;
       after = further(after, rows.at(-1)?.n as number);
-      yield rows.map((row) => Buffer.from(row.digest as Uint8Array).toString("hex"));
+      yield rows.map(({ n, digest }) => {
+        if (digest instanceof Uint8Array) return Buffer.from(digest).toString("hex");
+        throw new DamageError(`${this.#connection.path} blob ${String(n)}`, "its digest is not a digest");
+      });
     }
   }
 
@@ -502,10 +447,7 @@ export class SqliteShelf implements Shelf {
         this.#run("DELETE FROM merges WHERE child = ?", place);
         if (placeIn(place) === 0) this.#run("DELETE FROM chains WHERE chain = ?", chainOf(place));
       }
-      // A step whose fact is gone cannot be answered any more.
-      const ids = new Set(gone.values());
-      for (const { id } of ids.size === 0 ? [] : this.#all("SELECT DISTINCT id FROM steps"))
-        if (ids.has(id as FactId)) this.#run("DELETE FROM steps WHERE id = ?", id as FactId);
+      this.#names.dropSteps(new Set(gone.values()));
       for (const digest of this.#stillUnused(what.digests ?? []))
         this.#run("DELETE FROM blobs WHERE digest = ?", bytesOf(digest));
       for (const key of what.keys ?? []) this.#run("DELETE FROM secrets WHERE id = ?", key);
@@ -515,7 +457,9 @@ export class SqliteShelf implements Shelf {
     this.#known.clear();
     // Pages that packing has freed still hold copies of lines; giving them back leaves none.
     const much = (what.ids?.length ?? 0) + (what.digests?.length ?? 0) > 1000;
-    await this.#patiently(() => this.#database.exec(much ? "VACUUM" : "PRAGMA incremental_vacuum"));
+    await this.#connection.patiently(() =>
+      this.#connection.database.exec(much ? "VACUUM" : "PRAGMA incremental_vacuum"),
+    );
     await this.#emptyLog();
   }
 
@@ -526,7 +470,7 @@ export class SqliteShelf implements Shelf {
       const place = this.#place(id);
       if (place !== undefined) loose.set(place, id);
     }
-    const standing = this.#all("SELECT p FROM names WHERE p IS NOT NULL").map((row) => row.p as Place);
+    const standing = [...this.#names.places()];
     for (const place of loose.keys())
       for (const child of this.#childPlaces(place)) if (!loose.has(child)) standing.push(child);
     const past = this.#chains.reach(standing);
@@ -546,76 +490,32 @@ export class SqliteShelf implements Shelf {
 
   /** What was deleted must not live on in the log. */
   async #emptyLog(): Promise<void> {
-    await this.#patiently(() => {
-      const row = this.#database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+    await this.#connection.patiently(() => {
+      const row = this.#connection.database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
       if (row?.busy !== 0)
         throw Object.assign(new Error("another process is reading the log"), { errcode: BUSY });
     });
   }
 
-  /** Tries again while other processes are in the way. SQLite itself waits only briefly, so that this process stays alive meanwhile. */
-  async #patiently<Result>(attempt: () => Result): Promise<Result> {
-    for (const deadline = Date.now() + PATIENCE_MS; ; ) {
-      try {
-        return attempt();
-      } catch (error) {
-        if (sqliteCode(error) !== BUSY || Date.now() > deadline) throw storeErrorOf(error, this.#path);
-        await new Promise((done) => setTimeout(done, 2 + Math.random() * 20));
-      }
-    }
-  }
-
   listen(heard: (moved: readonly NameRecord[]) => void): () => void {
-    this.#listeners.add(heard);
-    if (this.#poll === undefined) {
-      this.#heard = this.#standing();
-      this.#dataVersion = this.#get("PRAGMA data_version")?.data_version as number;
-      this.#poll = setInterval(() => this.#look(), POLL_MS);
-      this.#poll.unref();
-    }
-    return () => {
-      this.#listeners.delete(heard);
-      if (this.#listeners.size > 0) return;
-      clearInterval(this.#poll);
-      this.#poll = undefined;
-    };
-  }
-
-  /** SQLite tells whether another connection has written; which names moved is then compared. */
-  #look(): void {
-    const version = this.#get("PRAGMA data_version")?.data_version as number;
-    if (version === this.#dataVersion) return;
-    this.#dataVersion = version;
-    const moved = this.#all("SELECT name, id, epoch, owner, until FROM names")
-      .map(recordOf)
-      .filter((record) => record.head !== null && this.#heard.get(record.name) !== record.head);
-    if (moved.length > 0) this.#tell(moved);
-  }
-
-  #tell(moved: readonly NameRecord[]): void {
-    for (const record of moved) this.#heard.set(record.name, record.head as FactId);
-    for (const listener of [...this.#listeners]) listener(moved);
-  }
-
-  #standing(): Map<string, string> {
-    return new Map(
-      this.#all("SELECT name, id FROM names WHERE id IS NOT NULL").map((row) => [
-        row.name as string,
-        row.id as string,
-      ]),
-    );
+    return this.#listeners.add(heard);
   }
 
   async *examine(): AsyncIterable<Finding> {
     try {
       for (const row of this.#all("PRAGMA integrity_check")) {
         const problem = String(Object.values(row)[0]);
-        if (problem !== "ok") yield { place: this.#path, problem };
+        if (problem !== "ok") yield { place: this.#connection.path, problem };
       }
-      for (const { place, problem } of this.#atOnce(() => [...examineTables(this.#database, this.#lines)]))
-        yield { place: `${this.#path} ${place}`, problem };
+      for (const { place, problem } of this.#atOnce(() => [
+        ...examineTables(this.#connection.database, this.#lines),
+      ]))
+        yield { place: `${this.#connection.path} ${place}`, problem };
     } catch (error) {
-      yield { place: this.#path, problem: storeErrorOf(error, this.#path).message.split("\n")[0] as string };
+      yield {
+        place: this.#connection.path,
+        problem: storeErrorOf(error, this.#connection.path).message.split("\n")[0] as string,
+      };
     }
   }
 
@@ -627,7 +527,7 @@ export class SqliteShelf implements Shelf {
         "give a path that does not exist",
       );
     try {
-      this.#database.prepare("VACUUM INTO ?").run(path);
+      this.#connection.database.prepare("VACUUM INTO ?").run(path);
     } catch (error) {
       throw storeErrorOf(error, path);
     }
@@ -635,25 +535,21 @@ export class SqliteShelf implements Shelf {
 
   async close(): Promise<void> {
     while (this.#flushing !== undefined) await this.#flushing;
-    clearInterval(this.#poll);
-    const failed = this.#dead !== undefined;
-    this.#dead = new StoreError(
+    this.#listeners.stop();
+    const { database } = this.#connection;
+    const closed = new StoreError(
       "closed",
       `The store ${this.url} is closed.`,
       "open it again with openStore(url)",
     );
-    try {
-      // After a failed sync nothing more is written; whoever opens the store next tidies up.
-      if (!failed && this.#lines.waiting >= WORTH_PACKING) {
-        this.#database.exec("BEGIN IMMEDIATE");
+    this.#connection.close(closed, () => {
+      if (this.#lines.waiting >= WORTH_PACKING) {
+        database.exec("BEGIN IMMEDIATE");
         this.#lines.pack(true);
-        this.#database.exec("COMMIT");
+        database.exec("COMMIT");
       }
-      if (!failed) this.#database.exec("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
-    } catch {
-      // Another process is at work; it will tidy up when it closes.
-    }
-    this.#database.close();
+      database.exec("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
+    });
   }
 
   *#everyLine(): Generator<readonly { readonly place: Place; readonly line: string }[]> {
@@ -696,67 +592,21 @@ export class SqliteShelf implements Shelf {
     return place;
   }
 
-  #name(name: string): NameRecord | undefined {
-    const row = this.#get("SELECT name, id, epoch, owner, until FROM names WHERE name = ?", name);
-    return row && recordOf(row);
+  #get(sql: string, ...values: SqliteValue[]): SqliteRow | undefined {
+    return this.#connection.get(sql, ...values);
   }
 
-  #putName(
-    { name, head, epoch, owner = null, until }: Omit<NameRecord, "owner"> & { owner?: string | null },
-    place: Place | null,
-  ): void {
-    this.#run(
-      "INSERT OR REPLACE INTO names VALUES (?, ?, ?, ?, ?, ?, ?)",
-      name,
-      place,
-      head,
-      epoch,
-      owner,
-      until,
-      sumOfRow(name, place, head, epoch, owner, until),
-    );
+  #all(sql: string, ...values: SqliteValue[]): SqliteRow[] {
+    return this.#connection.all(sql, ...values);
   }
 
-  #statement(sql: string): SqliteStatement {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#database.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
-    return statement;
+  #run(sql: string, ...values: SqliteValue[]): void {
+    this.#connection.run(sql, ...values);
   }
 
-  #get(sql: string, ...values: (string | number | null | Uint8Array)[]): SqliteRow | undefined {
-    return this.#guard(() => this.#statement(sql).get(...values) as SqliteRow | undefined);
-  }
-
-  #all(sql: string, ...values: (string | number | null | Uint8Array)[]): SqliteRow[] {
-    return this.#guard(() => this.#statement(sql).all(...values));
-  }
-
-  #run(sql: string, ...values: (string | number | null | Uint8Array)[]): void {
-    this.#statement(sql).run(...values);
-  }
-
-  /** A reading that fails becomes an error with a name; a closed store says that it is closed. */
   #guard<Result>(read: () => Result): Result {
-    if (this.#dead instanceof StoreError && this.#dead.code === "store-closed") throw this.#dead;
-    try {
-      return read();
-    } catch (error) {
-      throw storeErrorOf(error, this.#path);
-    }
+    return this.#connection.guard(read);
   }
-}
-
-function recordOf(row: SqliteRow): NameRecord {
-  return {
-    name: row.name as string,
-    head: row.id as FactId | null,
-    epoch: row.epoch as number,
-    until: row.until as number,
-    ...(row.owner !== null && { owner: row.owner as string }),
-  };
 }
 
 /** Erased content comes back with new lines that refer to it, or when it is put here by itself; never with old lines. */
@@ -767,11 +617,6 @@ function revivedBy(commit: Commit, fresh: readonly { readonly line: string }[]):
       ? commit.blobs.map(({ digest }) => digest)
       : fresh.flatMap(({ line }) => digestsOf(line)),
   );
-}
-
-/** A text that SQLite tells from any other: some drivers end it at a NUL, and UTF-8 has no lone surrogates. */
-function exactly(text: string): string {
-  return JSON.stringify(text);
 }
 
 function bytesOf(digest: Digest): Uint8Array {

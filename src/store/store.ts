@@ -1,6 +1,6 @@
 import type { Digest, Fact, FactId, Principal, Session } from "../session/index.js";
 import type { Lease } from "./lease.js";
-import type { Capabilities, Finding } from "./shelf.js";
+import type { Capabilities, Erasure, Finding } from "./shelf.js";
 
 /**
  * Where sessions are kept: lines and blobs that never change, by id, and names that move. What is saved once
@@ -12,7 +12,10 @@ export interface Store {
 
   /** Keeps a session and its whole past, durable when it resolves. With a name, moves the name to it. */
   save(session: Session, options?: SaveOptions): Promise<Saved>;
-  /** The session of a name, an id, or the beginning of an id. */
+  /**
+   * The session of a name, an id, or the beginning of an id. Content in blobs is read when it is asked for: what
+   * of it was not read before the store is closed is a `store-closed` error then.
+   */
   load(nameOrId: string, options?: LoadOptions): Promise<Session>;
   /** The id of a name, an id, or the beginning of an id. */
   resolve(nameOrId: string): Promise<FactId>;
@@ -25,28 +28,42 @@ export interface Store {
   names(): Promise<readonly Name[]>;
   /** Moves a name to a session that is already here. */
   point(name: string, id: FactId, options?: Omit<SaveOptions, "name">): Promise<Saved>;
-  /** Takes a name away. Its facts stay until `gc`. */
-  forget(name: string): Promise<void>;
+  /** Takes a name away. Its facts stay until `gc`. A name that is leased is only its holder's to forget. */
+  forget(name: string, options?: ForgetOptions): Promise<void>;
   /** Makes this process the only writer of a name, until the lease ends or is taken over. */
   lease(name: string, options?: LeaseOptions): Promise<Lease>;
-  /** Tells of every move of a name (or of all names), also by other processes, until the signal stops it. */
+  /**
+   * Tells of every move of a name (or of all names) from now on, also by other processes, until the signal
+   * stops it or the store is closed. Quick successive moves of another process may arrive as one, the newest;
+   * so do those that nobody read for long. Whoever waits for the next one keeps the program running.
+   */
   watch(options?: { readonly name?: string; readonly signal?: AbortSignal }): AsyncIterable<Name>;
 
-  /** The record of sessions as lines of `docs/format.md`, parents before children, blobs before what needs them. */
+  /**
+   * The record of sessions as lines of `docs/format.md`, parents before children, blobs before what needs them.
+   * A blob that is neither here nor erased is a `DamageError`.
+   */
   export(nameOrId: string | readonly string[], options?: ExportOptions): AsyncIterable<string>;
-  /** Takes in lines; those already here are passed over. */
+  /** Takes in lines; those already here are passed over. What came before a line that is refused stays. */
   import(
     lines: string | Iterable<string> | AsyncIterable<string>,
     options?: ImportOptions,
   ): Promise<Imported>;
-  /** Brings over what another store has and this one has not. */
+  /** Brings over what another store has and this one has not: facts, content that is missing here, and names. */
   sync(from: Store, options?: { readonly names?: boolean }): Promise<Imported>;
 
   /** Keeps bytes under their SHA-256. A blob stays as long as a fact refers to it, or until `gc`. */
-  putBlob(bytes: Uint8Array): Promise<Digest>;
+  putBlob(bytes: ArrayBufferView): Promise<Digest>;
   blob(digest: Digest): Promise<Uint8Array | undefined>;
-  /** Erases blobs of a session for good and records who did it, when and why; the chain still verifies. */
+  /**
+   * Erases blobs of a session for good and records who did it, when and why; the chain still verifies. Names
+   * that stand at the session move on to the record of it. The same bytes are one blob: content without a salt
+   * disappears from every session that has it. Salted content (`Session.start(text, { inline: 0 })`) is shared
+   * with no other root.
+   */
   erase(nameOrId: string, options: EraseOptions): Promise<Session>;
+  /** Who erased what, when and why: also after the sessions that it was erased from were collected. */
+  erasures(): Promise<readonly Erasure[]>;
 
   /** Removes what no name leads to. With `dryRun`, only says what would go. */
   gc(options?: { readonly dryRun?: boolean }): Promise<Collected>;
@@ -80,7 +97,9 @@ export type Saved = {
 export type LoadOptions = {
   /**
    * How many facts to hold in memory at most (default 100,000). A longer session opens with its newest part
-   * and the answers of its views; `store.history` reads the rest.
+   * and the answers of its views; `store.history` reads the rest. Where no place to open it at was prepared near
+   * enough (that happens while sessions are saved and imported, every few thousand facts as its size allows),
+   * this one loading holds all of it and prepares such a place for the next.
    */
   readonly horizon?: number;
 };
@@ -98,6 +117,12 @@ export type Name = {
   readonly id: FactId;
   readonly epoch: number;
   readonly owner?: string;
+};
+export type ForgetOptions = {
+  /** The lease this writer holds on the name. */
+  readonly lease?: Lease;
+  /** Forgets the name whoever holds its lease. */
+  readonly force?: boolean;
 };
 export type LeaseOptions = { readonly owner?: string; readonly milliseconds?: number };
 export type ExportOptions = {
@@ -126,6 +151,8 @@ export type EraseOptions = {
   readonly digests: readonly Digest[];
   readonly why: string;
   readonly by?: Principal;
+  /** The lease this writer holds on the name that moves. */
+  readonly lease?: Lease;
 };
 export type Collected = {
   readonly facts: number;

@@ -78,6 +78,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
     },
     "approval-give": {
       type: "approval-give",
+      by: "user:ada",
       of: id,
       decision: "approve",
       digest: id,
@@ -94,7 +95,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
     },
     "budget-set": { type: "budget-set", limits: { tokens: 10 } },
     "budget-stop": { type: "budget-stop", limit: "tokens", allowed: 10, spent: 9, asked: 2 },
-    "content-erase": { type: "content-erase", digests: [id], why: "asked by the user" },
+    "content-erase": { type: "content-erase", by: "user:ada", digests: [id], why: "asked by the user" },
     "record-import": {
       type: "record-import",
       format: "jsonl",

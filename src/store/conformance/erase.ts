@@ -134,4 +134,47 @@ export const eraseCases: readonly ConformanceCase[] = [
       }
     },
   ),
+
+  promise(
+    "[S78] erasing needs the lease where there is one, and moves every name that stands there",
+    async ({ store }) => {
+      const session = Session.start("hi", { inline: 0 }).say(SECRET);
+      const [digests, why] = [contentOf(session), "asked"];
+      await store.save(session, { name: "main" });
+      const stale = await store.lease("main", { owner: "ada" });
+      const lease = await store.lease("main", { owner: "ada" });
+      for (const refusedLease of [{}, { lease: stale }]) {
+        await refused("name-fenced", store.erase("main", { digests, why, ...refusedLease }));
+        await refused("name-fenced", store.erase(session.id, { digests, why, ...refusedLease }));
+      }
+      same(await store.load("main"), session);
+      await store.save(session, { name: "also" });
+      const erased = await store.erase(session.id, { digests, why, lease });
+      deepStrictEqual(
+        (await store.names()).map(({ id }) => id),
+        [erased.id, erased.id],
+      );
+      ok(!tells(await store.load("also"), SECRET), "the erased text is still told");
+    },
+  ),
+
+  promise("[S79] who erased what, when and why is known also after a collection", async ({ store }) => {
+    const session = Session.start("hi", { inline: 0 }).say(SECRET);
+    await store.save(session.say("on"), { name: "main" });
+    const digests = contentOf(session);
+    // No name stands at this one, so the fact that tells of the erasure is loose.
+    const { fact } = await store.erase(session.id, { digests, why: "Ada asked", by: "user:ada" });
+    await store.gc();
+    const [exported] = (await collected(store.export("main"))).filter((line) =>
+      line.startsWith('{"erased":'),
+    );
+    const told = { by: "user:ada", at: fact.at, why: "Ada asked" };
+    const { erased, fact: _, ...rest } = JSON.parse(exported ?? "{}");
+    deepStrictEqual([[erased], rest], [digests, told]);
+    await store.forget("main");
+    await store.gc();
+    const [{ fact: __, ...erasure } = { fact: "" }] = await store.erasures();
+    deepStrictEqual({ ...erasure }, { digest: digests[0], ...told });
+    deepStrictEqual((await store.check()).findings, []);
+  }),
 ];

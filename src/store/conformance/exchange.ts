@@ -96,6 +96,12 @@ export const exchangeCases: readonly ConformanceCase[] = [
         [3, "a line left out", (all) => all.toSpliced(2, 1)],
         [2, "text of another kind", (all) => all.toSpliced(1, 0, "hello")],
         [1, "a list", (all) => all.toSpliced(0, 0, "[]")],
+        [1, "a blob with more to say", (all) => all.with(0, (all[0] as string).replace("}", ',"x":1}'))],
+        [
+          1,
+          "a blob in other words",
+          (all) => all.with(0, (all[0] as string).replace('{"blob":', '{"blob": ')),
+        ],
       ];
       for (const [number, what, harm] of damage) {
         const copy = await fresh();
@@ -107,6 +113,10 @@ export const exchangeCases: readonly ConformanceCase[] = [
           `${what} in line ${number} is reported as: ${error.message}`,
         );
         equal(error.data.line, number, what);
+        for (const line of harm([...lines])
+          .slice(0, number - 1)
+          .filter((one) => one.startsWith('{"rath":')))
+          ok(await copy.has(digestOf(line)), `${what}: what came before it did not stay`);
         deepStrictEqual(await copy.names(), []);
         await copy.import(lines, { name: "main" });
         same(await copy.load("main"), session);
@@ -180,4 +190,59 @@ export const exchangeCases: readonly ConformanceCase[] = [
       for (const one of [store, copy]) deepStrictEqual((await one.check()).findings, []);
     },
   ),
+
+  promise("[S56] an import refuses content that is not what its line says of it", async ({ store }) => {
+    const line = (text: string, ref: object): string[] => {
+      const blobs = { text: { digest: digestOf(text), size: Buffer.byteLength(text), ...ref } };
+      const fact = { type: "session-start", at: AT, by: "user", nonce: digestOf(text + JSON.stringify(ref)) };
+      return [
+        JSON.stringify({ blob: digestOf(text), data: Buffer.from(text).toString("base64") }),
+        JSON.stringify({ rath: 1, parents: [], blobs, fact }),
+      ];
+    };
+    const deep = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
+    const json = { media: "application/json" };
+    for (const [text, ref] of [
+      ["five", { media: "text/plain", size: 5 }],
+      ["{", json],
+      [deep(502), json],
+      [deep(100_000), json],
+    ] as const) {
+      const lines = line(text, ref);
+      for (const parts of [[lines], lines.map((one) => [one])]) {
+        const numbers: unknown[] = [];
+        for (const part of parts)
+          await store
+            .import(part)
+            .catch((error: { data?: { line?: number } }) => numbers.push(error.data?.line));
+        deepStrictEqual(numbers, [parts.length === 1 ? 2 : 1], text.slice(0, 20));
+      }
+      equal(await store.has(digestOf(lines[1] as string)), false);
+    }
+    for (const text of ["[]", deep(500)]) await store.import(line(text, json));
+    equal((await store.check()).facts, 2);
+  }),
+
+  promise(
+    "[S57] a synchronisation also brings content that is missing where the facts are",
+    async ({ store, fresh }) => {
+      const session = Session.start("long ".repeat(2000)).say("longer ".repeat(2000));
+      await store.save(session, { name: "main" });
+      const copy = await fresh();
+      await copy.import(store.export("main", { blobs: false }), { name: "main" });
+      equal((await copy.check()).findings.length, 2);
+      deepStrictEqual([(await copy.sync(store)).blobs, (await copy.sync(store)).blobs], [2, 0]);
+      same(await copy.load("main"), session);
+      deepStrictEqual((await copy.check()).findings, []);
+    },
+  ),
+
+  promise("[S58] an export never leaves content out in silence", async ({ store, fresh }) => {
+    const session = Session.start("long ".repeat(2000)).say("on");
+    await store.save(session, { name: "main" });
+    const copy = await fresh();
+    await copy.import(store.export("main", { blobs: false }), { name: "main" });
+    await refused("store-damaged", () => collected(copy.export("main")));
+    deepStrictEqual(await collected(copy.export("main", { blobs: false })), linesOf(session));
+  }),
 ];

@@ -202,10 +202,132 @@ export const keepCases: readonly ConformanceCase[] = [
         () => store.putBlob(new Uint8Array(1)),
         () => store.blob(session.id),
         () => store.erase("main", { digests: [session.id], why: "asked" }),
+        () => store.erasures(),
         () => store.gc(),
         () => store.check(),
       ];
       for (const attempt of attempts) await refused("store-closed", attempt);
+    },
+  ),
+
+  promise(
+    "[S15] what a save acknowledges is here when it resolves, whoever collected it before",
+    async ({ store, second }) => {
+      const session = chain(Session.start("hi"), 5);
+      const others = store.capabilities.writers === "one-process" ? [store] : [store, await second()];
+      for (const other of others) {
+        await store.save(session);
+        await other.gc();
+        equal((await store.save(session)).written, 6);
+        same(await store.load(session.id), session);
+        const loaded = await store.load(session.id);
+        await other.gc();
+        await store.save(loaded);
+        same(await store.load(session.id), session);
+        await other.gc();
+        await store.save(session, { name: "main" });
+        same(await store.load("main"), session);
+        await store.forget("main");
+        await other.gc();
+      }
+    },
+  ),
+
+  promise(
+    "[S16] a save that is refused or replayed has written nothing, however long it is",
+    async ({ store }) => {
+      const trunk = chain(Session.start("hi"), 3);
+      await store.save(trunk.say("done"), { name: "main", key: "k" });
+      const session = chain(trunk, 6000);
+      const facts = (await store.check()).facts;
+      const replayed = await store.save(session, { name: "main", key: "k" });
+      deepStrictEqual([replayed.replayed, replayed.written], [true, 0]);
+      await refused("name-conflict", store.save(session, { name: "main" }));
+      await refused("name-conflict", store.save(session, { name: "main", expect: null }));
+      await refused("name-conflict", store.save(session, { name: "main", expect: trunk.id }));
+      const lease = await store.lease("main");
+      await refused("name-fenced", store.save(session, { name: "main", force: true }));
+      equal((await store.check()).facts, facts);
+      await refused("name-conflict", store.save(session, { name: "main", lease }));
+      equal((await store.check()).facts, facts);
+      equal((await store.save(session, { name: "main", lease, force: true, key: "l" })).written, 6000);
+      const on = chain(session, 6000, "on");
+      equal((await store.save(on, { name: "main", lease, key: "m" })).written, 6000);
+      equal((await store.save(on, { name: "main", lease, key: "m" })).replayed, true);
+      same(await store.load("main"), on);
+    },
+  ),
+
+  promise(
+    "[S17] what cannot be meant is refused with a typed error, and nothing is written",
+    async ({ store }) => {
+      const session = Session.start("hi");
+      const any = store as unknown as {
+        readonly [method: string]: (...given: unknown[]) => Promise<unknown>;
+      };
+      const attempts: readonly (readonly [string, ...unknown[]])[] = [
+        ["save", undefined],
+        ["save", "hi"],
+        ["save", session, null],
+        ["save", session, "main"],
+        ["save", session, { name: 5 }],
+        ["save", session, { name: "main", key: 5 }],
+        ["save", session, { name: "main", expect: "yesterday" }],
+        ["save", session, { name: "main", lease: null }],
+        ["save", session, { key: "without a name" }],
+        ["load", undefined],
+        ["load", "main", null],
+        ["load", "main", { horizon: "all" }],
+        ["resolve", 5],
+        ["children", null],
+        ["point", "main"],
+        ["forget", undefined],
+        ["lease", "main", null],
+        ["import", undefined],
+        ["import", 5],
+        ["import", {}],
+        ["import", [], null],
+        ["sync", undefined],
+        ["sync", {}],
+        ["putBlob", "text"],
+        ["putBlob", undefined],
+        ["putBlob", [1, 2]],
+        ["erase", "main"],
+        ["erase", "main", null],
+        ["gc", null],
+        ["check", null],
+        ["backup", undefined],
+      ];
+      for (const [method, ...given] of attempts)
+        await refused("store-failed", async () => (any[method] as () => unknown).apply(store, given as []));
+      await refused("store-failed", () => store.watch(null as never));
+      for (const given of [[], [5], [[5]], ["main", null]] as unknown[][])
+        await refused("store-failed", () => collected(store.export(...(given as [string]))));
+      await refused("record-refused", store.import([1] as never));
+      equal(await store.has(5 as never), false);
+      equal(await store.blob("../facts.jsonl"), undefined);
+      await store.save(session, { name: "main" });
+      await refused("store-failed", store.erase("main", {} as never));
+      await refused("store-failed", store.erase("main", { digests: "all", why: "asked" } as never));
+      deepStrictEqual(await store.check(), { facts: 1, blobs: 0, erased: 0, findings: [] });
+    },
+  ),
+
+  promise(
+    "[S18] a blob is the bytes as they were when it was put, of any view of them",
+    async ({ store }) => {
+      const bytes = Buffer.from("before");
+      const putting = store.putBlob(bytes);
+      bytes.fill(0);
+      equal(await putting, digestOf("before"));
+      equal(Buffer.from((await store.blob(digestOf("before"))) ?? []).toString(), "before");
+      const words = new Uint16Array([1, 2, 3, 4]);
+      const digest = await store.putBlob(words.subarray(1, 3));
+      deepStrictEqual(
+        Uint8Array.from((await store.blob(digest)) ?? []),
+        new Uint8Array(words.buffer.slice(2, 6)),
+      );
+      await store.putBlob(new DataView(words.buffer));
     },
   ),
 ];

@@ -70,7 +70,7 @@ export const leaseCases: readonly ConformanceCase[] = [
     const session = Session.start("hi");
     const old = await store.lease("main", { milliseconds: 1, owner: "ada" });
     await store.save(session, { name: "main", lease: old });
-    await store.forget("main");
+    await store.forget("main", { lease: old });
     await refused("name-fenced", store.save(session.say("late"), { name: "main", lease: old }));
     const lease = await store.lease("main", { ...LONG, owner: "bob" });
     ok(lease.epoch > old.epoch, "the epoch went back");
@@ -148,4 +148,51 @@ export const leaseCases: readonly ConformanceCase[] = [
     equal((await store.save(next, { name: "main", key: "l", lease })).replayed, false);
     same(await store.load("main"), next);
   }),
+
+  promise("[S27] a name that is leased is only its holder's to forget", async ({ store }) => {
+    const session = Session.start("hi");
+    await store.save(session, { name: "main", key: "k" });
+    const stale = await store.lease("main", { ...LONG, owner: "ada" });
+    const lease = await store.lease("main", { ...LONG, owner: "ada" });
+    equal((await refused("name-fenced", store.forget("main"))).data.owner, "ada");
+    await refused("name-fenced", store.forget("main", { lease: stale }));
+    await refused("store-failed", store.forget("main", { lease: await store.lease("other", LONG) }));
+    equal((await store.save(session, { name: "main", key: "k", lease })).replayed, true);
+    await store.forget("main", { lease });
+    await refused("not-found", store.load("main"));
+    await store.save(session, { name: "main" });
+    await store.lease("main", { ...LONG, owner: "bob" });
+    await store.forget("main", { force: true });
+    await refused("not-found", store.forget("main"));
+    // A name that is leased and stands nowhere is no name yet, and its lease stays.
+    const early = await store.lease("early", LONG);
+    await refused("not-found", store.forget("early"));
+    await refused("not-found", store.forget("early", { lease: early }));
+    await refused("name-fenced", store.save(session, { name: "early" }));
+    await store.save(session, { name: "early", lease: early });
+  }),
+
+  promise("[S28] a lease that was given back passes no fence", async ({ store }) => {
+    const session = Session.start("hi");
+    const lease = await store.lease("main", LONG);
+    await store.save(session, { name: "main", lease });
+    await lease.release();
+    await refused("name-fenced", store.save(session.say("late"), { name: "main", lease }));
+    await refused("name-fenced", lease.renew());
+    await lease.release();
+    equal(await store.resolve("main"), session.id);
+    await store.save(session.say("on"), { name: "main" });
+  }),
+
+  promise(
+    "[S29] a lease has an owner and an end: others are refused and nothing is taken",
+    async ({ store }) => {
+      for (const milliseconds of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e12, "1000", null])
+        await refused("store-failed", store.lease("main", { milliseconds: milliseconds as number }));
+      for (const owner of ["", "a\nb", "\ud800", "x".repeat(201), 5, null])
+        await refused("store-failed", store.lease("main", { owner: owner as string }));
+      await store.save(Session.start("hi"), { name: "main" });
+      equal((await store.lease("main", { milliseconds: 0.5 })).epoch, 1);
+    },
+  ),
 ];

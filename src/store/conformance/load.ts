@@ -171,6 +171,29 @@ export const loadCases: readonly ConformanceCase[] = [
       deepStrictEqual((await store.check()).findings, []);
     },
   ),
+
+  promise(
+    "[S48] a session of thousands of facts is prepared for its horizon when it is saved or imported",
+    async ({ store, fresh }) => {
+      const session = chain(Session.start("a long way"), 3000);
+      await store.save(session, { name: "long" });
+      ok(loadedPart(await store.load("long", { horizon: 100 })) <= 100, "a saved session was loaded whole");
+      let grown = session;
+      for (let step = 0; step < 3000; step++) {
+        grown = grown.say(`step ${step}`, { at: AT });
+        if (step % 50 === 49) await store.save(grown, { name: "long" });
+      }
+      const loaded = await store.load("long", { horizon: 2200 });
+      ok(loadedPart(loaded) <= 2200, "a session that grew was loaded whole");
+      deepStrictEqual([loaded.usage, loaded.recent(5)], [grown.usage, grown.recent(5)]);
+      const copy = await fresh();
+      await copy.sync(store);
+      ok(
+        loadedPart(await copy.load("long", { horizon: 100 })) <= 100,
+        "a synchronised session was loaded whole",
+      );
+    },
+  ),
 ];
 
 /** A long session, and a store that has had the time to prepare for opening it quickly. */

@@ -1,4 +1,4 @@
-import { deepStrictEqual, equal } from "node:assert";
+import { deepStrictEqual, equal, ok } from "node:assert";
 import { Session } from "../../session/index.js";
 import type { Name, Store } from "../store.js";
 import { type ConformanceCase, promise, within } from "./case.js";
@@ -57,6 +57,54 @@ export const watchCases: readonly ConformanceCase[] = [
       return undefined;
     },
   ),
+
+  promise(
+    "[S84] a watch hears from the moment it is made until it is ended, also while it waits",
+    async ({ store }) => {
+      const session = Session.start("hi");
+      const stop = new AbortController();
+      const watches = [store.watch(), store.watch({ name: "main", signal: stop.signal })].map((watch) =>
+        watch[Symbol.asyncIterator](),
+      );
+      await store.save(session, { name: "main" });
+      for (const watch of watches) equal((await within("hearing", watch.next())).value?.id, session.id);
+      const waiting = watches.map((watch) => watch.next());
+      await within("the end by return()", watches[0]?.return?.() ?? Promise.reject(new Error("no return")));
+      stop.abort();
+      for (const end of await within("the end of those who wait", Promise.all(waiting)))
+        equal(end.done, true);
+      await store.save(session.say("after"), { name: "main" });
+      for (const watch of watches) equal((await within("the end", watch.next())).done, true);
+      const late = store.watch({ signal: AbortSignal.abort() })[Symbol.asyncIterator]();
+      equal((await within("the end of a watch that was stopped before", late.next())).done, true);
+    },
+  ),
+
+  promise("[S85] of moves that nobody reads for long, the newest of each name is kept", async ({ store }) => {
+    const moves = store.watch()[Symbol.asyncIterator]();
+    let session = Session.start("hi");
+    await store.save(session, { name: "first" });
+    for (let step = 0; step < 60; step++) {
+      const saves: Promise<unknown>[] = [];
+      for (let many = 0; many < 20; many++) {
+        session = session.say("on");
+        saves.push(store.save(session, { name: "main" }));
+      }
+      await Promise.all(saves);
+    }
+    await store.save(session, { name: "last" });
+    const heard: string[] = [];
+    while (heard.at(-1) !== `last ${session.id}`) {
+      const { value } = await within("hearing of the newest", moves.next());
+      heard.push(`${value?.name} ${value?.id}`);
+    }
+    ok(heard.length <= 1002, `${heard.length} moves were kept`);
+    ok(
+      heard.includes(`main ${session.id}`) && heard[0]?.startsWith("first "),
+      "the newest moves are missing",
+    );
+    await moves.return?.();
+  }),
 ];
 
 /** Starts listening at once and remembers what it hears. */

@@ -2,7 +2,7 @@ import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { digestOf, type RathError, Session } from "../../session/index.js";
 import { FileShelf } from "../file.js";
-import type { Commit, Finding, Move } from "../shelf.js";
+import type { Commit, Finding, Move, Shelf } from "../shelf.js";
 import { folder as temporary } from "./folder.js";
 
 export const root = Session.start("hi \u2028\u2029\u0085 🎈 é");
@@ -71,4 +71,11 @@ export async function openWith(
   } catch (error) {
     return { error: error as RathError };
   }
+}
+
+/** The head that a step of "main" was recorded with: what a worker that tries it again is answered. */
+export async function stepOf(shelf: Shelf, key: string): Promise<string | undefined> {
+  const move = { name: "main", head: "f".repeat(64), key, expect: "any", now: Number.MAX_VALUE } as const;
+  const committed = await shelf.commit({ facts: [], blobs: [], move });
+  return committed.outcome === "replayed" ? committed.head : undefined;
 }

@@ -32,6 +32,18 @@ const tasks = {
     tell({ won, conflicts });
   },
 
+  /** Does nothing but watch, and tells of the first move it hears of. */
+  async watch(store) {
+    // Nothing else may keep this process alive.
+    process.stdin.destroy();
+    const moves = store.watch({ name: "main" });
+    tell({ ready: true });
+    for await (const { id } of moves) {
+      tell({ id });
+      break;
+    }
+  },
+
   /** Collects what nobody needs until it is told to stop. */
   async collect(store) {
     let stopped = false;
@@ -130,4 +142,5 @@ const tasks = {
 const store = await openStore(url);
 await tasks[task](store);
 await store.close();
-process.exit(0);
+// Others may still be reading what this process is told; a watcher must come to its end by itself.
+if (task !== "watch") process.exit(0);

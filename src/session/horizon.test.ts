@@ -1,0 +1,141 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  BeyondHorizonError,
+  type FactId,
+  type Json,
+  type Message,
+  placementView,
+  Session,
+  seedView,
+  transcriptView,
+} from "./index.js";
+import { programs, run } from "./testing/program.js";
+
+/** What a store makes of a session whose past stays on disk: the line and a snapshot of its conversation. */
+function atHorizon(session: Session): Session {
+  const head = Session.restore(
+    session.line,
+    undefined,
+    { inline: 4096 },
+    { id: session.id, depth: session.depth },
+  );
+  const saved = JSON.parse(JSON.stringify(transcriptView.save?.(session.view(transcriptView)))) as Json;
+  seedView(head, transcriptView, transcriptView.load?.(saved));
+  seedView(head, placementView, session.view(placementView));
+  return head;
+}
+
+/** The same session built again, with the past of `cuts` left in the store. */
+function reopened(head: Session, cuts: ReadonlySet<FactId>): Session {
+  const made = new Map<FactId, Session>();
+  for (const session of head.history()) {
+    const again = cuts.has(session.id)
+      ? atHorizon(session)
+      : Session.restore(
+          session.line,
+          session.parentIds.map((id) => made.get(id) as Session),
+          { inline: 4096 },
+        );
+    made.set(session.id, again);
+  }
+  return made.get(head.id) as Session;
+}
+
+function asked<Answer>(question: () => Answer): Answer | undefined {
+  try {
+    return question();
+  } catch (error) {
+    expect(error).toBeInstanceOf(BeyondHorizonError);
+    return undefined;
+  }
+}
+
+const texts = (messages: readonly Message[]): unknown[] =>
+  messages.map((message) => ("content" in message ? message.content : message.output));
+
+describe("past the horizon", () => {
+  it("[W6] a conversation is the true one or a typed error, and what is recent is the true end", () => {
+    let [exact, refused] = [0, 0];
+    fc.assert(
+      fc.property(
+        programs(60),
+        fc.array(fc.nat(), { minLength: 1, maxLength: 4 }),
+        fc.boolean(),
+        (program, numbers, long) => {
+          // A long first message makes snapshots leave messages out.
+          const start = Session.start(long ? "x".repeat(70_000) : "task", { nonce: "n", inline: 1_000_000 });
+          const padded = long
+            ? Array.from({ length: 60 }).reduce<Session>((one, _, index) => one.say(`p${index}`), start)
+            : start;
+          const made = run(program, padded);
+          const cuts = new Set(numbers.map((number) => (made[number % made.length] as Session).id));
+          for (const session of made.slice(-12)) {
+            const again = reopened(session, cuts);
+            const told = asked(() => again.transcript);
+            if (told === undefined) refused += 1;
+            else {
+              exact += 1;
+              expect(told).toEqual(session.transcript);
+            }
+            for (const count of [1, 3, 50, 1000]) {
+              const recent = asked(() => again.recent(count));
+              if (recent === undefined) continue;
+              expect(recent).toEqual(session.transcript.slice(-recent.length || session.transcript.length));
+              if (told !== undefined) expect(recent).toEqual(session.recent(count));
+            }
+          }
+        },
+      ),
+      { numRuns: 200 },
+    );
+    // Most can be answered, and some cannot: else this test would prove nothing.
+    expect(exact).toBeGreaterThan(500);
+    expect(refused).toBeGreaterThan(100);
+  });
+
+  it("[W6] what was not adopted or summed up before the horizon does not come back", () => {
+    const trunk = Session.start("T");
+    const loser = trunk.fork("loser").say("LOSER");
+    const won = atHorizon(trunk.fork("win").say("WIN").merge(loser, { adopt: "ours" }));
+    expect(texts(won.merge(loser.say("LATER")).transcript)).toEqual(["T", "WIN", "LATER"]);
+    const long = trunk.say("A").say("B");
+    const summed = atHorizon(
+      long.append({ type: "context-compress", from: trunk.id, to: long.id, summary: "S" }),
+    );
+    expect(texts(summed.merge(long.fork("side").say("SIDE")).transcript)).toEqual(["S", "SIDE"]);
+  });
+
+  it("[W6] branches made after the horizon merge exactly, also of a conversation too long to load", () => {
+    let long = Session.start("r");
+    for (let count = 0; count < 200; count++) long = long.say(`${count} ${"x".repeat(600)}`);
+    const fork = (head: Session): Session => head.fork("a").say("ours").merge(head.fork("b").say("theirs"));
+    const [one, other] = [atHorizon(long), atHorizon(long)];
+    expect(fork(one).recent(4)).toEqual(fork(long).recent(4));
+    // Two copies of one snapshot left out the same things.
+    expect(one.fork("a").say("ours").merge(other.fork("b").say("theirs")).recent(4)).toEqual(
+      fork(long).recent(4),
+    );
+    expect(() => fork(one).transcript).toThrow(BeyondHorizonError);
+    // What a branch from before the horizon adds cannot be known, so nothing is claimed.
+    const merged = one.merge(long.fork("old").say("side"));
+    expect(() => merged.recent(1)).toThrow(BeyondHorizonError);
+    expect(texts(merged.say("on").recent(5))).toEqual(["on"]);
+  });
+
+  it("[W6] a snapshot names a bounded number of hidden entries", () => {
+    let long = Session.start("go");
+    const start = long;
+    for (let count = 0; count < 3_000; count++) long = long.say(`${count}`);
+    const summed = long.append({ type: "context-compress", from: start.id, to: long.id, summary: "S" });
+    expect(JSON.stringify(transcriptView.save?.(summed.view(transcriptView))).length).toBeLessThan(100_000);
+    const again = atHorizon(summed);
+    expect(texts(again.transcript)).toEqual(["S"]);
+    expect(() => again.merge(start.fork("x").say("y")).transcript).toThrow(BeyondHorizonError);
+    expect(texts(again.fork("a").say("A").merge(again.fork("b").say("B")).transcript)).toEqual([
+      "S",
+      "A",
+      "B",
+    ]);
+  });
+});

@@ -1,0 +1,57 @@
+import { describe, expect, it, vi } from "vitest";
+import { Session } from "../session/index.js";
+import { StoreError } from "./error.js";
+import { MemoryShelf } from "./memory.js";
+import { openStore } from "./open.js";
+import { recover } from "./recover.js";
+import { ShelfStore } from "./shelf-store.js";
+
+const AT = "2026-01-01T00:00:00.000Z";
+
+function long(length: number): Session {
+  let session = Session.start("hi");
+  for (let step = 0; step < length; step++) session = session.say(`line ${step}`, { at: AT });
+  return session;
+}
+
+describe("ShelfStore", () => {
+  it("[S49] what is prepared only saves time: it is small, and failing at it fails nothing", async () => {
+    const shelf = MemoryShelf.open();
+    const store = new ShelfStore(shelf);
+    const preparing = vi.spyOn(shelf, "saveSnapshot");
+    const session = long(6000);
+    let written = 0;
+    for (const one of session.history()) {
+      written += one.line.length;
+      if (one.depth % 100 === 99) await store.save(one, { name: "main" });
+    }
+    const prepared = preparing.mock.calls.reduce((sum, [, snapshot]) => sum + snapshot.length, 0);
+    expect(preparing).toHaveBeenCalled();
+    expect(prepared / written).toBeLessThan(0.05);
+    preparing.mockRejectedValue(new StoreError("full", "The disk is full.", "make room"));
+    await store.save(long(5000), { name: "other" });
+    await store.load("main", { horizon: 10 });
+    await store.import(store.export("other"));
+    expect((await store.check()).findings).toEqual([]);
+  });
+
+  it("[S59] a synchronisation that finds nothing new writes nothing", async () => {
+    const shelf = MemoryShelf.open();
+    const [from, to] = [await openStore("memory:"), new ShelfStore(shelf)];
+    await from.save(long(3).say("long ".repeat(2000)), { name: "main" });
+    await to.sync(from);
+    const writing = vi.spyOn(shelf, "commit");
+    await to.sync(from);
+    expect(writing).not.toHaveBeenCalled();
+  });
+
+  it("[S19] what is no url, no lines and no store is refused by name", async () => {
+    const store = await openStore("memory:");
+    for (const url of [undefined, null, 5, 5n, Symbol("url"), {}, new URL("file:///tmp/x")])
+      await expect(openStore(url as string)).rejects.toMatchObject({ code: "store-url" });
+    for (const source of [undefined, null, 5, {}])
+      await expect(recover(source as string, store)).rejects.toMatchObject({ code: "store-failed" });
+    await expect(recover([], undefined as never)).rejects.toMatchObject({ code: "store-failed" });
+    expect((await recover([5] as never, store)).findings).toHaveLength(1);
+  });
+});
