@@ -10,6 +10,7 @@ import { lanes } from "./lanes.js";
 import { verify } from "./verify.js";
 
 const program = fileURLToPath(new URL("./rath.js", import.meta.url));
+const independent = fileURLToPath(new URL("../../tools/verify.py", import.meta.url));
 
 /**
  * A small honest demonstration of the value and the store. No model runs here: the messages are written in
@@ -84,11 +85,14 @@ export async function demo(options: { readonly json: boolean }): Promise<number>
   say(`   tail -n 1 ${shown(file)} | tr -d '\\n' | sha256sum`);
   say(`   ${digestOf(last)}  -`);
   const intact =
-    digestOf(last) === merged.id && (options.json || (await verify(file, { json: false })) === 0);
+    digestOf(last) === merged.id &&
+    (options.json || (await verify(file, { json: false, head: merged.id })) === 0);
 
   say(`\n${same && intact ? "All as it should be." : "SOMETHING IS WRONG."} Try next:`);
-  say(`   node ${shown(program)} verify ${shown(file)}    # and again after changing one letter of the file`);
-  say(`   python3 tools/verify.py ${shown(file)}    # the same check without any of our code`);
+  say(`   node "${shown(program)}" verify "${shown(file)}" --head ${merged.id}`);
+  say("                                       # and again after changing one letter of the file");
+  say(`   python3 "${shown(independent)}" "${shown(file)}" --head ${merged.id}`);
+  say("                                       # the same check without any of our code");
   if (options.json)
     process.stdout.write(
       `${JSON.stringify({ name, id: merged.id, facts: saved.written, file, same, intact, usage: merged.usage, mermaid: toMermaid(graph(merged)) })}\n`,

@@ -1,35 +1,50 @@
-import { RathError } from "../session/index.js";
-import { openStore, readLines } from "../store/index.js";
+import { existsSync, statSync } from "node:fs";
+import { RathError, RecordError } from "../session/index.js";
+import { openStore, readLines, StoreError } from "../store/index.js";
+
+type Options = { readonly json: boolean; readonly head?: string };
 
 /** Checks an exported record: every hash, every edge, every blob. */
-export async function verify(
-  file: string,
-  options: { readonly json: boolean; readonly head?: string },
-): Promise<number> {
+export async function verify(file: string, options: Options): Promise<number> {
+  if (!existsSync(file) || !statSync(file).isFile())
+    throw new StoreError(
+      "url",
+      `Cannot verify ${file}: there is no such file.`,
+      "give a file of exported lines; `rath demo` writes one",
+    );
   const store = await openStore("memory:");
   try {
-    const imported = await store.import(
-      readLines(file),
-      options.head === undefined ? {} : { head: options.head },
-    );
+    const { heads } = await store.import(readLines(file));
     const checked = await store.check();
-    const intact = checked.findings.length === 0 && imported.heads.length > 0;
-    if (options.json)
-      process.stdout.write(`${JSON.stringify({ intact, ...checked, heads: imported.heads })}\n`);
+    const asked =
+      options.head === undefined ? [] : heads.filter((head) => head.startsWith(options.head as string));
+    if (options.head !== undefined && asked.length === 0)
+      throw new RecordError(
+        `no session ${options.head} ends these lines`,
+        { head: options.head, heads },
+        "the newest lines were cut off or altered, or it is another file",
+      );
+    const intact = checked.findings.length === 0 && heads.length > 0;
+    if (options.json) process.stdout.write(`${JSON.stringify({ intact, ...checked, heads })}\n`);
     else {
       for (const { place, problem } of checked.findings)
         process.stdout.write(`broken: ${place}: ${problem}\n`);
-      if (imported.heads.length === 0) process.stdout.write(`broken: ${file} holds no facts\n`);
+      if (heads.length === 0) process.stdout.write(`broken: ${file} holds no facts\n`);
       process.stdout.write(
         `${intact ? "intact" : "NOT intact"}: ${checked.facts} facts, ${checked.blobs} blobs, ${checked.erased} erased\n`,
       );
-      for (const head of imported.heads) process.stdout.write(`head ${head}\n`);
+      for (const { digest, by, at, why } of await store.erasures())
+        process.stdout.write(`erased ${digest.slice(0, 12)} by ${by} at ${at}: ${why}\n`);
+      for (const head of heads) process.stdout.write(`head ${head}\n`);
+      // Nothing in a file can tell that its newest line was altered or is missing: only an id known from elsewhere can.
+      if (intact && options.head === undefined)
+        process.stdout.write("compare the head with the id you know, or give it: --head ID\n");
     }
     return intact ? 0 : 3;
   } catch (error) {
     if (!(error instanceof RathError) || error.code !== "record-refused") throw error;
     if (options.json) process.stdout.write(`${JSON.stringify({ intact: false, error: error.toJSON() })}\n`);
-    else process.stdout.write(`NOT intact: ${error.message}\n`);
+    else process.stdout.write(`NOT intact: ${String(error.data.reason)}\n  hint: ${error.hint}\n`);
     return 3;
   } finally {
     await store.close();

@@ -188,7 +188,14 @@ class Intake {
     const committed = await this.#shelf.commit({ facts, blobs });
     if (committed.outcome === "orphan") {
       const index = facts.findIndex((fact) => fact.id === committed.id);
-      const before = facts.slice(0, index);
+      // What came before stays, but for a line that no other names and whose content is not there: it is the altered one.
+      const named = new Set(facts.flatMap(({ line }) => parentsOf(line)));
+      const brought = new Set(blobs.map(({ digest }) => digest));
+      const isThere = (digest: Digest): boolean =>
+        brought.has(digest) || this.#shelf.blob(digest) !== undefined;
+      const before = facts
+        .slice(0, index)
+        .filter(({ id, line }) => named.has(id) || digestsOf(line).every(isThere));
       const needed = new Set(before.flatMap(({ line }) => digestsOf(line)));
       await this.#shelf.commit({ facts: before, blobs: blobs.filter(({ digest }) => needed.has(digest)) });
       const number = facts[index]?.number ?? 0;

@@ -39,6 +39,8 @@ export type Recovered = {
   readonly facts: number;
   readonly blobs: number;
   readonly names: readonly string[];
+  /** The newest of what was recovered. Where no name leads to one, `target.point(name, id)` keeps it from being collected. */
+  readonly heads: readonly FactId[];
   /** What is damaged or hangs from something damaged, and where. Nothing is passed over in silence. */
   readonly findings: readonly Finding[];
 };
@@ -107,7 +109,13 @@ export async function recover(
       await target.point(name, id, { force: true });
       pointed.push(name);
     }
-    return { facts: imported.written + imported.known, blobs, names: pointed, findings };
+    return {
+      facts: imported.written + imported.known,
+      blobs,
+      names: pointed,
+      heads: imported.heads,
+      findings,
+    };
   } finally {
     salvage.close();
   }
