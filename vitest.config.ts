@@ -12,6 +12,7 @@ export default defineConfig({
   },
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    setupFiles: ["test/setup.ts"],
     pool: "forks",
     // Crash and property tests start processes and sync to disk; slow machines need the room.
     testTimeout: 60_000,
