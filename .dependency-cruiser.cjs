@@ -10,10 +10,11 @@ const table = {
   sandbox: { imports: ["session", "store"] },
   model: { imports: ["session"] },
   memory: { imports: ["session", "store"] },
-  workflow: { imports: ["session"] },
+  // The door lies under the modules: a module goes through it whatever its session is hosted by.
+  runtime: { imports: ["session", "store", "sandbox"] },
+  workflow: { imports: ["session", "runtime"] },
   tool: { imports: ["session", "sandbox"] },
-  agent: { imports: ["session", "model", "memory", "workflow", "tool"] },
-  runtime: { imports: ["session", "store", "sandbox", "workflow"] },
+  agent: { imports: ["session", "model", "memory", "runtime", "workflow", "tool"] },
   evidence: { imports: ["session", "store"] },
   cluster: { imports: ["session", "store", "workflow", "runtime"] },
   // These three sit on top of everything written above them.

@@ -20,20 +20,48 @@ export interface FactBodies {
   "message-say": { role: Role; content: Content };
   "context-compress": { from: FactId; to: FactId; summary: string; of?: FactId };
   // asking models and tools; an outcome names its request with `of`
-  "model-call": { model: string; agent?: string; config?: Digest; prompt?: Digest; parameters?: Json };
+  // and, when a finished effect is used again in another run, the outcome it was taken from with `from`
+  "agent-configure": {
+    agent: string;
+    instructions?: string;
+    tools?: Json;
+    output?: Json;
+    parameters?: Json;
+    since?: FactId;
+  };
+  "model-call": { model: string; agent?: string; config?: FactId; prompt?: Digest; parameters?: Json };
   "model-reply": {
     of: FactId;
     content: Content;
     finish: string;
     usage: Usage;
+    cost?: number;
     model?: string;
     response?: string;
+    meta?: Json;
     raw?: Json;
+    milliseconds?: number;
+    from?: FactId;
   };
-  "model-failure": { of: FactId; error: Failure };
+  "model-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId };
   "tool-call": { name: string; input: Json; call?: string; effect?: Effect; key?: string };
-  "tool-result": { of: FactId; output: Json; milliseconds?: number };
-  "tool-failure": { of: FactId; error: Failure; milliseconds?: number };
+  "tool-result": { of: FactId; output: Json; milliseconds?: number; from?: FactId };
+  "tool-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId };
+  // effects of your own, and what the runtime does about any effect: before each attempt of a `write`, after each
+  // attempt that will be repeated, and when a person settles one that nobody knows the outcome of
+  "step-call": { name: string; input?: Json; effect?: Effect; key?: string };
+  "step-result": { of: FactId; value: Json; milliseconds?: number; from?: FactId };
+  "step-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId };
+  "effect-start": { of: FactId; attempt: number; key?: string };
+  "effect-fail": { of: FactId; attempt: number; error: Failure; wait: number };
+  "effect-settle": { of: FactId; decision: Settlement; value?: Json; error?: Failure; why?: string };
+  // waiting: an answer hangs from the request it answers, and the chain takes it in with both as parents
+  "timer-set": { milliseconds?: number; until?: string };
+  "timer-fire": { of: FactId };
+  "signal-await": { name: string; what?: Json };
+  "signal-give": { of: FactId; value: Json };
+  "answer-take": { of: FactId; answer: FactId };
+  "wait-cancel": { of: FactId; why?: string };
   // what is remembered, and why
   "memory-read": { space: string; head?: FactId; query: Json; hits: readonly MemoryHit[] };
   "memory-write": { space: string; text: string; scope: Json; source: string; because: Because };
@@ -46,7 +74,8 @@ export interface FactBodies {
   "branch-fork": { name: string; why?: string };
   "branch-merge": { adopt: Adopt; why?: string };
   // who was working
-  "run-start": { nonce: string; module: string; digests?: Json; key?: string };
+  "run-start": { nonce: string; module: string; name?: string; digests?: Json; from?: Origin };
+  "run-cancel": { of: FactId; why?: string };
   "run-suspend": { of: FactId; waiting: readonly FactId[] };
   "run-end": { of: FactId; error?: Failure };
   "module-enter": { module: string; digests?: Json };
@@ -91,7 +120,7 @@ export type FactInput = {
       readonly type: Type;
     };
 }[FactType];
-type Decision = "approval-give" | "content-erase";
+type Decision = "approval-give" | "content-erase" | "effect-settle" | "signal-give";
 
 /** The id of a session, and so of the fact that made it: SHA-256 of the record line, in hex. */
 export type FactId = string;
@@ -102,11 +131,39 @@ export type Principal = PrincipalKind | `${PrincipalKind}:${string}`;
 export type PrincipalKind = "user" | "agent" | "tool" | "runtime" | "service";
 export type Role = "user" | "assistant" | "system";
 export type Content = string | readonly Part[];
+/**
+ * A piece of a message. `meta` is what the provider needs back with it (signatures, item ids), by provider. The
+ * `data` of a file is base64, or a URL. A provider that runs tools itself marks its call and gives its result;
+ * `other` keeps what this version has no word for.
+ */
 export type Part =
-  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "text"; readonly text: string; readonly meta?: Json }
   | { readonly type: "reasoning"; readonly text: string; readonly meta?: Json }
-  | { readonly type: "tool-call"; readonly call: string; readonly name: string; readonly input: Json }
-  | { readonly type: "file"; readonly media: string; readonly data: string }
+  | {
+      readonly type: "tool-call";
+      readonly call: string;
+      readonly name: string;
+      readonly input: Json;
+      readonly provider?: true;
+      readonly meta?: Json;
+    }
+  | {
+      readonly type: "tool-result";
+      readonly call: string;
+      readonly name: string;
+      readonly output: Json;
+      readonly failed?: true;
+      readonly meta?: Json;
+    }
+  | {
+      readonly type: "file";
+      readonly media: string;
+      readonly data: string;
+      readonly name?: string;
+      readonly meta?: Json;
+    }
+  | { readonly type: "source"; readonly source: Json }
+  | { readonly type: "other"; readonly value: Json }
   | { readonly type: "withheld"; readonly reason: Withheld["reason"]; readonly digest: Digest };
 /** One entry of the conversation as a model would see it. */
 export type Message =
@@ -130,7 +187,15 @@ export type Failure = {
   readonly code?: string;
   readonly data?: Json;
 };
+/**
+ * What an effect does to the world, and so what may happen after a crash: `pure` nothing, `read` looks, `idempotent`
+ * may be sent again with the same key, `write` must never be repeated unless a person or a reconciler says so.
+ */
 export type Effect = "pure" | "read" | "idempotent" | "write";
+/** What became of an effect that nobody knew the outcome of: it happened, it did not and shall not, or do it again. */
+export type Settlement = "done" | "failed" | "again";
+/** The run that a what-if starts from, by its nonce and its `run-start`, and the leaves that its tape was read from. */
+export type Origin = { readonly run: string; readonly start: FactId; readonly leaves: readonly FactId[] };
 export type Placement = { readonly sandbox: string; readonly spec?: Json };
 export type PathChange = { readonly path: string; readonly change: "add" | "modify" | "delete" };
 export type MemoryHit = { readonly memory: FactId; readonly score: number; readonly text?: string };

@@ -25,24 +25,43 @@ export type {
   Failure,
   MemoryHit,
   Message,
+  Origin,
   Part,
   PathChange,
   Placement,
   Principal,
   PrincipalKind,
   Role,
+  Settlement,
   Stamp,
   Usage,
 } from "./fact.js";
 export { type GraphNode, graph, type SessionGraph, type Span, toDot, toMermaid } from "./graph.js";
 export { type Json, MAX_CHARACTERS, MAX_DEPTH } from "./json.js";
 export { type KeepingSetting, keepingView } from "./keeping.js";
-export { checkLine, digestsOf, FORMAT, INLINE_BYTES, parentsOf, readFact, refsOf } from "./line.js";
+export {
+  checkLine,
+  digestsOf,
+  FORMAT,
+  INLINE_BYTES,
+  parentsOf,
+  readFact,
+  refsOf,
+  writeLine,
+} from "./line.js";
 export { branchView, type LineageStep, lineageView } from "./lineage.js";
 export { List } from "./list.js";
 export { type Pending, pendingView, type Requests } from "./pending.js";
 export { placementView } from "./placement.js";
-export { type Realm, Session, type Stamped, type StartOptions } from "./session.js";
+export {
+  type Draft,
+  drafted,
+  type Host,
+  type Realm,
+  Session,
+  type Stamped,
+  type StartOptions,
+} from "./session.js";
 export {
   type Asked,
   type Cut,

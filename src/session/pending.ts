@@ -1,10 +1,16 @@
-import type { FactId, FactType } from "./fact.js";
+import type { FactId, FactOf, FactType } from "./fact.js";
 import { frozen, type Json } from "./json.js";
 import { List } from "./list.js";
 import type { View } from "./view.js";
 
 /** A request that no outcome has answered yet. */
-export type Pending = { readonly id: FactId; readonly type: FactType; readonly what: string };
+export type Pending = {
+  readonly id: FactId;
+  readonly type: FactType;
+  readonly what: string;
+  /** Set when a `write` was started and nobody recorded how it ended, unless it is under way right now. */
+  readonly doubt?: true;
+};
 
 /**
  * Requests, and the ids of those answered, as they came; `compact` is how many were open when the answered
@@ -12,7 +18,7 @@ export type Pending = { readonly id: FactId; readonly type: FactType; readonly w
  */
 export type Requests = { readonly log: List<Pending | FactId>; readonly compact: number };
 
-/** What is asked for and not settled: tool and model calls without an outcome, approvals without an answer. */
+/** What is asked for and not settled: calls and steps without an outcome, approvals, signals and timers that are awaited. */
 export const pendingView: View<Requests> = {
   name: "pending",
   start: Object.freeze({ log: List.empty, compact: 0 }),
@@ -27,11 +33,25 @@ export const pendingView: View<Requests> = {
           requests,
           Object.freeze({ id: session.id, type: fact.type, what: fact.of ?? fact.digest }),
         );
+      case "step-call":
+      case "signal-await":
+        return noted(requests, Object.freeze({ id: session.id, type: fact.type, what: fact.name }));
+      case "timer-set":
+        return noted(requests, Object.freeze({ id: session.id, type: fact.type, what: dueOf(fact) }));
+      case "effect-start":
+        return doubted(requests, fact.of, true);
+      case "effect-fail":
+        return doubted(requests, fact.of, false);
       case "tool-result":
       case "tool-failure":
       case "model-reply":
       case "model-failure":
+      case "step-result":
+      case "step-failure":
+      case "timer-fire":
+      case "wait-cancel":
       case "approval-give":
+      case "signal-give":
         return noted(requests, fact.of);
       default:
         return requests;
@@ -49,6 +69,18 @@ export function pendingOf(requests: Requests): readonly Pending[] {
     else open.set(one.id, one);
   }
   return Object.freeze([...open.values()]);
+}
+
+/** When a timer is due. */
+export function dueOf(fact: FactOf<"timer-set">): string {
+  return fact.until ?? new Date(Date.parse(fact.at) + (fact.milliseconds ?? 0)).toISOString();
+}
+
+function doubted(requests: Requests, id: FactId, doubt: boolean): Requests {
+  const found = pendingOf(requests).find((one) => one.id === id);
+  if (found === undefined) return requests;
+  const { type, what } = found;
+  return noted(requests, Object.freeze(doubt ? { id, type, what, doubt } : { id, type, what }));
 }
 
 function noted(requests: Requests, one: Pending | FactId): Requests {

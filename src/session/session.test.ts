@@ -245,8 +245,12 @@ describe("the value", () => {
     const expected = {
       user: ["branch-fork", "placement-change", "budget-set", "note", "message-say"],
       agent: [
+        "agent-configure",
         "model-call",
         "tool-call",
+        "step-call",
+        "timer-set",
+        "signal-await",
         "memory-read",
         "memory-write",
         "memory-revise",
@@ -255,9 +259,22 @@ describe("the value", () => {
         "context-compress",
       ],
       service: ["model-reply", "model-failure"],
-      tool: ["tool-result", "tool-failure", "workspace-change", "validation-report"],
+      tool: [
+        "tool-result",
+        "tool-failure",
+        "step-result",
+        "step-failure",
+        "workspace-change",
+        "validation-report",
+      ],
       runtime: [
+        "effect-start",
+        "effect-fail",
+        "timer-fire",
+        "answer-take",
+        "wait-cancel",
         "run-start",
+        "run-cancel",
         "run-suspend",
         "run-end",
         "module-enter",
@@ -271,8 +288,8 @@ describe("the value", () => {
     for (const [by, types] of Object.entries(expected))
       for (const type of types)
         expect(trunk.append(facts[type as keyof typeof facts]).fact, type).toMatchObject({ by });
-    expect(Object.values(expected).flat().length + 2).toBe(Object.keys(facts).length);
-    for (const type of ["approval-give", "content-erase"] as const) {
+    expect(Object.values(expected).flat().length + 4).toBe(Object.keys(facts).length);
+    for (const type of ["approval-give", "content-erase", "effect-settle", "signal-give"] as const) {
       expect(trunk.append(facts[type]).fact.by).toBe("user:ada");
       const refusal = caught(() => trunk.append({ ...facts[type], by: undefined } as never));
       expect(refusal).toBeInstanceOf(FactError);

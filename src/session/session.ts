@@ -13,6 +13,7 @@ import type {
   Placement,
   Principal,
   Role,
+  Stamp,
 } from "./fact.js";
 import { type Json, keepFields } from "./json.js";
 import { blobsOf, INLINE_BYTES, parentsOf, readFact, writeLine } from "./line.js";
@@ -26,7 +27,7 @@ import { type View, viewOf } from "./view.js";
 
 /** What rides along with sessions and is no part of them: never hashed, never stored, inherited from the parent. */
 export interface Realm {
-  /** The runtime a session lives in, if any. */
+  /** The runtime a session lives in, if any. A `Host` has a say in what is made of it. */
   readonly host?: object;
   /** Content of up to this many bytes stays in the line; 0 puts all content into salted blobs. */
   readonly inline: number;
@@ -35,6 +36,19 @@ export interface Realm {
   /** Where the content of loaded lines is read. */
   readonly blobs?: BlobSource;
 }
+
+/** A runtime under whose eyes sessions are made: each new fact becomes the session that it answers with. */
+export interface Host {
+  next(parents: readonly Session[], fact: Draft, realm: Realm): Session;
+  /** Stands where a root would otherwise have a random word. */
+  readonly nonce: string;
+}
+
+/** A fact that is checked and not stamped yet: `at` is empty unless its author gave it, `run` and `seq` are to be set. */
+export type Draft = { -readonly [Field in keyof Stamp]: Stamp[Field] } & {
+  readonly type: Fact["type"];
+  readonly [field: string]: unknown;
+};
 
 export type Stamped = { readonly by?: Principal; readonly at?: string };
 export type StartOptions = Stamped & {
@@ -184,14 +198,19 @@ export class Session {
 
   /** The next session: this one and one more fact. */
   append(fact: FactInput): Session {
-    const next = stamped(fact);
-    if (OPERATORS.has(next.type))
-      throw new FactError(
-        next.type,
-        "it says what parents a session has",
-        "use Session.start, detach or merge",
-      );
-    return new Session(this, this.depth + 1, this.#realm, next, undefined);
+    const host = hostOf(this.#realm);
+    if (host !== undefined) return host.next([this], plain(drafted(fact)), this.#realm);
+    return new Session(this, this.depth + 1, this.#realm, plain(stamped(fact)), undefined);
+  }
+
+  /**
+   * A session made of any parents and a fact with its whole stamp, for runtimes: they join what ran side by side.
+   * Nobody else is asked, so the fact must come from a `Host`'s draft or be checked.
+   */
+  static made(parents: readonly Session[], fact: Fact, realm: Realm): Session {
+    const [first] = parents;
+    const past = parents.length === 1 && first !== undefined ? first : Object.freeze([...parents]);
+    return new Session(past, depthAbove(parents), realm, fact, undefined);
   }
 
   /** Adds a message to the conversation. */
@@ -228,13 +247,16 @@ export class Session {
     const parents = Object.freeze([this, ...list.map((other) => requireSession(other, "merge"))]);
     const adopt = adoptOf(choice, parents);
     checkPlacement(parents, adopt);
-    const fact = stamped({
+    const fact: FactInput = {
       type: "branch-merge",
       adopt,
       ...(why !== undefined && { why }),
       ...stampOf(options),
-    });
-    return new Session(parents, depthAbove(parents), strictest(parents), fact, undefined);
+    };
+    const realm = strictest(parents);
+    const host = hostOf(realm);
+    if (host !== undefined) return host.next(parents, drafted(fact), realm);
+    return new Session(parents, depthAbove(parents), realm, stamped(fact), undefined);
   }
 
   /** Places the session: from here on its side effects happen there. Nothing opens until it is used. */
@@ -251,10 +273,17 @@ export class Session {
   detach(options: Stamped & { readonly why?: string } = {}): Session {
     const { why } = given(options, "detach");
     const { inline } = this.#realm;
-    const fresh = inline === 0 ? { id: randomUUID(), secret: randomBytes(32) } : undefined;
+    const host = hostOf(this.#realm);
+    // In a run nothing may be random: its stamp makes this root unlike others, and its key stays.
+    const fresh =
+      inline !== 0
+        ? undefined
+        : host === undefined
+          ? { id: randomUUID(), secret: randomBytes(32) }
+          : this.#realm.key;
     return Session.#root(Object.freeze({ ...this.#realm, ...(fresh && { key: fresh }) }), {
       type: "session-detach",
-      nonce: randomUUID(),
+      nonce: host?.nonce ?? randomUUID(),
       from: this.id,
       ...(why !== undefined && { why }),
       messages: this.transcript,
@@ -343,6 +372,8 @@ export class Session {
   }
 
   static #root(realm: Realm, fact: FactInput): Session {
+    const host = hostOf(realm);
+    if (host !== undefined) return host.next(NO_PARENTS, drafted(fact), realm);
     return new Session(NO_PARENTS, 0, realm, stamped(fact), undefined);
   }
 
@@ -408,18 +439,37 @@ function named(value: unknown): string {
 
 /** The fact as the record will hold it: checked, copied, frozen, with its time and author. */
 function stamped(input: FactInput): Fact {
+  const time = now();
+  return Object.freeze(checked({ type: "", at: time, by: null }, input, time)) as unknown as Fact;
+}
+
+/** The fact as a host gets it: checked and copied, with room for its stamp where every fact of a run has it. */
+export function drafted(input: FactInput): Draft {
+  return checked({ type: "", at: "", run: "", seq: 0, by: null }, input, "") as unknown as Draft;
+}
+
+function checked(fact: { [field: string]: Json }, input: FactInput, time: string): { [field: string]: Json } {
   if (typeof input !== "object" || input === null)
     throw new FactError(
       typeof input,
       "a fact is an object with a type",
       'append({ type: "note", kind: "…" })',
     );
-  const time = now();
-  const fact: { [field: string]: Json } = { type: "", at: time, by: null };
   keepFields(fact, input);
   // The copy is checked, not the original: a getter may answer differently the second time.
   checkShape(fact, time);
-  return Object.freeze(fact) as unknown as Fact;
+  return fact;
+}
+
+/** The fact, unless it is one of those that have a method of their own. */
+function plain<Checked extends { readonly type: string }>(fact: Checked): Checked {
+  if (!OPERATORS.has(fact.type)) return fact;
+  throw new FactError(fact.type, "it says what parents a session has", "use Session.start, detach or merge");
+}
+
+function hostOf(realm: Realm): Host | undefined {
+  const host = realm.host as Partial<Host> | undefined;
+  return host?.next === undefined ? undefined : (host as Host);
 }
 
 let lastMillisecond = 0;

@@ -32,12 +32,23 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
   ],
   "message-say": ["by role", { role: "role", content: "content words" }],
   "context-compress": ["agent", { from: "id", to: "id", summary: "content text", of: "id?" }],
+  "agent-configure": [
+    "agent",
+    {
+      agent: "text",
+      instructions: "content text?",
+      tools: "content json?",
+      output: "content json?",
+      parameters: "content json?",
+      since: "id?",
+    },
+  ],
   "model-call": [
     "agent",
     {
       model: "text",
       agent: "text?",
-      config: "digest?",
+      config: "id?",
       prompt: "digest?",
       parameters: "content json?",
     },
@@ -49,18 +60,43 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       content: "content words",
       finish: "text",
       usage: "usage",
+      cost: "number?",
       model: "text?",
       response: "text?",
+      meta: "content json?",
       raw: "content json?",
+      milliseconds: "number?",
+      from: "id?",
     },
   ],
-  "model-failure": ["service", { of: "id", error: "content failure" }],
+  "model-failure": ["service", { of: "id", error: "content failure", milliseconds: "number?", from: "id?" }],
   "tool-call": [
     "agent",
     { name: "text", input: "content json", call: "text?", effect: "effect?", key: "text?" },
   ],
-  "tool-result": ["tool", { of: "id", output: "content json", milliseconds: "number?" }],
-  "tool-failure": ["tool", { of: "id", error: "content failure", milliseconds: "number?" }],
+  "tool-result": ["tool", { of: "id", output: "content json", milliseconds: "number?", from: "id?" }],
+  "tool-failure": ["tool", { of: "id", error: "content failure", milliseconds: "number?", from: "id?" }],
+  "step-call": ["agent", { name: "text", input: "content json?", effect: "effect?", key: "text?" }],
+  "step-result": ["tool", { of: "id", value: "content json", milliseconds: "number?", from: "id?" }],
+  "step-failure": ["tool", { of: "id", error: "content failure", milliseconds: "number?", from: "id?" }],
+  "effect-start": ["runtime", { of: "id", attempt: "size", key: "text?" }],
+  "effect-fail": ["runtime", { of: "id", attempt: "size", error: "content failure", wait: "number" }],
+  "effect-settle": [
+    "must say",
+    {
+      of: "id",
+      decision: "settlement",
+      value: "content json?",
+      error: "content failure?",
+      why: "content text?",
+    },
+  ],
+  "timer-set": ["agent", { milliseconds: "number?", until: "text?" }],
+  "timer-fire": ["runtime", { of: "id" }],
+  "signal-await": ["agent", { name: "text", what: "content json?" }],
+  "signal-give": ["must say", { of: "id", value: "content json" }],
+  "answer-take": ["runtime", { of: "id", answer: "id" }],
+  "wait-cancel": ["runtime", { of: "id", why: "content text?" }],
   "memory-read": ["agent", { space: "text", head: "id?", query: "content json", hits: "content hits" }],
   "memory-write": [
     "agent",
@@ -72,7 +108,11 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
   "workspace-change": ["tool", { before: "digest or null", after: "digest", paths: "paths", of: "id?" }],
   "branch-fork": ["user", { name: "text", why: "content text?" }],
   "branch-merge": ["user", { adopt: "side", why: "content text?" }],
-  "run-start": ["runtime", { nonce: "text", module: "text", digests: "json?", key: "text?" }],
+  "run-start": [
+    "runtime",
+    { nonce: "text", module: "text", name: "text?", digests: "json?", from: "origin?" },
+  ],
+  "run-cancel": ["runtime", { of: "id", why: "content text?" }],
   "run-suspend": ["runtime", { of: "id", waiting: "ids" }],
   "run-end": ["runtime", { of: "id", error: "content failure?" }],
   "module-enter": ["runtime", { module: "text", digests: "json?" }],
@@ -160,7 +200,7 @@ export function checkShape(value: { [field: string]: Json }, now: string): void 
       `for facts of your own use { type: "note", kind: ${JSON.stringify(type)} }`,
     );
   }
-  let known = STAMPED;
+  let known = STAMPED + (value.run === undefined ? 0 : 1) + (value.seq === undefined ? 0 : 1);
   for (const field of check.fields) {
     const found = value[field.name];
     if (found === undefined && field.optional) continue;
@@ -267,6 +307,8 @@ const describe = {
   role: '"user", "assistant" or "system"',
   effect: '"pure", "read", "idempotent" or "write"',
   decision: '"approve" or "reject"',
+  settlement: '"done", "failed" or "again"',
+  origin: "an object with the texts run and start and a list of leaves",
   side: '"ours", "theirs", "both" or the place of a parent in the list',
   json: "given",
   given: "given",
@@ -310,6 +352,15 @@ function is(kind: Kind, value: unknown, strict: boolean): boolean {
       return typeof value === "string" && (!strict || effects.has(value));
     case "decision":
       return typeof value === "string" && (!strict || value === "approve" || value === "reject");
+    case "settlement":
+      return typeof value === "string" && (!strict || settlements.has(value));
+    case "origin":
+      return (
+        isObject(value) &&
+        typeof value.run === "string" &&
+        is("id", value.start, strict) &&
+        is("ids", value.leaves, strict)
+      );
     case "side":
       return value === "ours" || value === "theirs" || value === "both" || is("size", value, strict);
     case "json":
@@ -349,14 +400,26 @@ function is(kind: Kind, value: unknown, strict: boolean): boolean {
 }
 
 const effects: ReadonlySet<string> = new Set(["pure", "read", "idempotent", "write"]);
+const settlements: ReadonlySet<string> = new Set(["done", "failed", "again"]);
 const changes: ReadonlySet<string> = new Set(["add", "modify", "delete"]);
-/** The fields that each type of part must have; all are text but the input of a call, which is any JSON. */
+/** The fields that each type of part must have; all are text; any JSON is in `carried`. */
 const parts = new Map<string, readonly string[]>([
   ["text", ["text"]],
   ["reasoning", ["text"]],
   ["tool-call", ["call", "name"]],
+  ["tool-result", ["call", "name"]],
   ["file", ["media", "data"]],
+  ["source", []],
+  ["other", []],
   ["withheld", ["reason", "digest"]],
+]);
+
+/** The field of a type of part that holds JSON. */
+const carried = new Map<string, string>([
+  ["tool-call", "input"],
+  ["tool-result", "output"],
+  ["source", "source"],
+  ["other", "value"],
 ]);
 
 function isObject(value: unknown): value is Fields {
@@ -371,7 +434,8 @@ function isPart(part: Fields, strict: boolean): boolean {
   if (typeof part.type !== "string") return false;
   const fields = parts.get(part.type);
   if (fields === undefined) return !strict;
-  if (part.type === "tool-call" && part.input === undefined) return false;
+  const given = carried.get(part.type);
+  if (given !== undefined && part[given] === undefined) return false;
   return fields.every((field) => typeof part[field] === "string");
 }
 

@@ -1,0 +1,46 @@
+import { digestOf, type Json, type Session } from "../session/index.js";
+import { canonical } from "./canonical.js";
+
+/** The only interface of composition: turns one session into another that descends from it. */
+export interface Module {
+  readonly name: string;
+  /** The modules this one is made of, by the name it knows them by. */
+  readonly parts?: { readonly [name: string]: Module };
+  forward(session: Session): Promise<Session>;
+  /** What sort of module it is: "agent", "workflow", "sequence". */
+  readonly kind?: string;
+  /** What learning may change, and what else tells one configuration from another. Part of its digest. */
+  readonly state?: { readonly [name: string]: Json };
+}
+
+/** A module and everything in it, as data. */
+export type Description = {
+  readonly name: string;
+  readonly kind: string;
+  readonly state?: { readonly [name: string]: Json };
+  readonly parts?: { readonly [name: string]: Description };
+};
+
+/** The tree of a module. A module that contains itself is described once; further in, only by name. */
+export function describe(module: Module): Description {
+  return described(module, []);
+}
+
+function described(module: Module, above: readonly Module[]): Description {
+  const { name, kind = "module", state, parts } = module;
+  if (above.includes(module)) return { name, kind: "recursion" };
+  const inner = Object.entries(parts ?? {}).map(
+    ([part, of]) => [part, described(of, [...above, module])] as const,
+  );
+  return {
+    name,
+    kind,
+    ...(state !== undefined && { state }),
+    ...(inner.length > 0 && { parts: Object.fromEntries(inner) }),
+  };
+}
+
+/** Tells two configurations of a module apart: its tree, and the state and tools of everything in it. */
+export function digestOfModule(module: Module): string {
+  return digestOf(canonical(describe(module) as unknown as Json));
+}
