@@ -25,7 +25,6 @@ export type {
   Failure,
   MemoryHit,
   Message,
-  Origin,
   Part,
   PathChange,
   Placement,
@@ -51,13 +50,14 @@ export {
 } from "./line.js";
 export { branchView, type LineageStep, lineageView } from "./lineage.js";
 export { List } from "./list.js";
-export { type Pending, pendingView, type Requests } from "./pending.js";
+export { dueOf, type Pending, pendingView, type Requests } from "./pending.js";
 export { placementView } from "./placement.js";
 export {
   type Draft,
   drafted,
   type Host,
   type Realm,
+  requireSession,
   Session,
   type Stamped,
   type StartOptions,

@@ -8,7 +8,6 @@ export class List<Item> implements Iterable<Item> {
 
   readonly length: number;
   readonly #stretch: Stretch<Item>;
-  #array: readonly Item[] | undefined;
 
   private constructor(stretch: Stretch<Item>, length: number) {
     this.#stretch = stretch;
@@ -76,10 +75,17 @@ export class List<Item> implements Iterable<Item> {
     }
   }
 
-  /** A frozen array of the same items, made once. */
-  toArray(): readonly Item[] {
-    this.#array ??= Object.freeze([...this]);
-    return this.#array;
+  /** A new array of the same items: copied by the stretch, which is many times as quick as one by one. */
+  toArray(): Item[] {
+    const stretch = this.#stretch;
+    if (stretch.before === undefined) return stretch.items.slice(0, this.length);
+    const parts: Item[][] = [];
+    let end = this.length;
+    for (let part: Stretch<Item> | undefined = stretch; part !== undefined; part = part.before) {
+      if (end > part.start) parts.push(part.items.slice(0, end - part.start));
+      end = Math.min(end, part.start);
+    }
+    return ([] as Item[]).concat(...parts.reverse());
   }
 
   [Symbol.iterator](): Iterator<Item> {

@@ -139,6 +139,13 @@ export class Session {
     return session;
   }
 
+  /** The same session with something else riding along. For runtimes: content that no store has yet stays at hand. */
+  static moved(session: Session, realm: Realm): Session {
+    const moved = new Session(session.#past, session.depth, realm, session.#fact, session.line);
+    moved.#id = session.#id;
+    return moved;
+  }
+
   /** What rides along with a session. For stores and runtimes. */
   static realmOf(session: Session): Realm {
     return session.#realm;
@@ -343,7 +350,12 @@ export class Session {
 
   /** Every start, fork, merge and detach in the past, in order. */
   get lineage(): readonly LineageStep[] {
-    return this.view(lineageView).toArray();
+    const steps = this.view(lineageView);
+    const known = lineages.get(steps);
+    if (known !== undefined) return known;
+    const array = Object.freeze(steps.toArray());
+    lineages.set(steps, array);
+    return array;
   }
 
   /** The name of the branch this session is on; "main" until the first fork. */
@@ -399,6 +411,7 @@ export class Session {
 }
 
 const OPERATORS: ReadonlySet<string> = new Set(["session-start", "session-detach", "branch-merge"]);
+const lineages = new WeakMap<object, readonly LineageStep[]>();
 const NO_STAMP: Stamped = Object.freeze({});
 const NO_PARENTS: readonly Session[] = Object.freeze([]);
 

@@ -119,15 +119,19 @@ type Saved = {
   readonly cut?: Cut | null;
 };
 
-const arrays = new WeakMap<Transcript, readonly Message[]>();
+/** Weakly: an agent asks at every step, and the history that it makes must not hold an array for each. */
+const arrays = new WeakMap<Transcript, WeakRef<readonly Message[]>>();
 
 /** All messages in order, in one frozen array. */
 export function messagesOf(transcript: Transcript): readonly Message[] {
-  let messages = arrays.get(transcript);
-  if (messages === undefined) {
-    messages = Object.freeze([...transcript.settled, ...transcript.open].map((entry) => entry.message));
-    arrays.set(transcript, messages);
-  }
+  const known = arrays.get(transcript)?.deref();
+  if (known !== undefined) return known;
+  const entries = transcript.settled.toArray();
+  const messages = new Array<Message>(entries.length + transcript.open.length);
+  let place = 0;
+  for (const entry of entries) messages[place++] = entry.message;
+  for (const entry of transcript.open) messages[place++] = entry.message;
+  arrays.set(transcript, new WeakRef(Object.freeze(messages)));
   return messages;
 }
 

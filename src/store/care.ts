@@ -10,8 +10,8 @@ export async function collect(shelf: Shelf, dryRun: boolean): Promise<Collected>
   const blobs = new Set<Digest>();
   // What damage hides must not be taken for what nobody needs.
   for await (const lines of verified(shelf, heads)) {
-    for (const line of lines) {
-      facts.add(digestOf(line));
+    for (const { id, line } of lines) {
+      facts.add(id);
       for (const ref of Object.values(refsOf(line))) blobs.add(ref.digest);
     }
   }

@@ -1,3 +1,4 @@
+import { alsoCases } from "./conformance/also.js";
 import { careCases } from "./conformance/care.js";
 import { type ConformanceCase, ConformanceError, type MakeStore } from "./conformance/case.js";
 import { eraseCases } from "./conformance/erase.js";
@@ -29,6 +30,7 @@ export {
 export const conformance: readonly ConformanceCase[] = Object.freeze([
   ...keepCases,
   ...nameCases,
+  ...alsoCases,
   ...leaseCases,
   ...loadCases,
   ...exchangeCases,

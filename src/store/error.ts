@@ -1,4 +1,5 @@
 import { type FactId, type Json, RathError } from "../session/index.js";
+import type { NameRecord } from "./shelf.js";
 
 /** The name moved since it was read: someone else's step came first. Nothing was written, nothing is lost. */
 export class ConflictError extends RathError {
@@ -14,18 +15,23 @@ export class ConflictError extends RathError {
   }
 }
 
-/** Someone else holds the lease, or took it over: this writer must stop. */
+/** Someone else holds the lease, or took it over: this writer must stop. `until` says when the holder's lease ends. */
 export class FencedError extends RathError {
-  constructor(name: string, held: number | null, current: number, owner: string | undefined) {
+  constructor(
+    name: string,
+    held: number | null,
+    current: Pick<NameRecord, "epoch" | "owner" | "until"> | undefined,
+  ) {
+    const { epoch = 0, owner, until = 0 } = current ?? {};
     super(
       "name-fenced",
-      `Cannot write to "${name}": ${held === null ? "it is leased" : `epoch ${held} is over, it is at ${current}`}${owner ? ` by ${owner}` : ""}.`,
+      `Cannot write to "${name}": ${held === null ? "it is leased" : `epoch ${held} is over, it is at ${epoch}`}${owner ? ` by ${owner}` : ""}.`,
       {
         hint:
           held === null
             ? "wait for the lease to end, or take it with store.lease(name)"
             : "stop this worker; whoever holds the lease goes on",
-        data: { name, held, current, owner: owner ?? null },
+        data: { name, held, current: epoch, owner: owner ?? null, until: owner === undefined ? null : until },
       },
     );
   }

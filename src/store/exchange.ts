@@ -10,7 +10,7 @@ import {
 import { DamageError } from "./error.js";
 import { isId } from "./move.js";
 import type { Erasure, Shelf } from "./shelf.js";
-import type { Imported, Store } from "./store.js";
+import type { Imported, Line, Store } from "./store.js";
 
 /** The lines of `docs/format.md`: facts byte for byte, and each blob right before the first fact that needs it. */
 export async function* exportLines(
@@ -21,7 +21,7 @@ export async function* exportLines(
 ): AsyncIterable<string> {
   const told = new Set<Digest>();
   for await (const lines of verified(shelf, heads, without)) {
-    for (const line of lines) {
+    for (const { id, line } of lines) {
       for (const digest of withBlobs ? digestsOf(line) : []) {
         if (told.has(digest)) continue;
         told.add(digest);
@@ -45,7 +45,7 @@ export async function* exportLines(
         else
           throw new DamageError(
             `the blob ${digest}`,
-            `it is missing, and ${digestOf(line)} refers to it; an export with { blobs: false } goes without`,
+            `it is missing, and ${id} refers to it; an export with { blobs: false } goes without`,
           );
       }
       yield line;
@@ -61,15 +61,19 @@ export async function* verified(
   shelf: Shelf,
   heads: readonly FactId[],
   without: readonly FactId[] = [],
-): AsyncIterable<readonly string[]> {
+): AsyncIterable<readonly Line[]> {
   const met = new Set<number>();
+  let last = "";
   for await (const lines of shelf.history(heads, without)) {
+    const batch: Line[] = [];
     for (const line of lines) {
       for (const parent of parentsOf(line))
-        if (!met.has(bitsOf(parent))) await missing(shelf, parent, without);
-      met.add(bitsOf(digestOf(line)));
+        if (parent !== last && !met.has(bitsOf(parent))) await missing(shelf, parent, without);
+      last = digestOf(line);
+      met.add(bitsOf(last));
+      batch.push({ id: last, line });
     }
-    yield lines;
+    yield batch;
   }
   for (const head of heads) if (!met.has(bitsOf(head))) await missing(shelf, head, without);
 }

@@ -1,5 +1,5 @@
+import type { NewFact } from "./commit.js";
 import type { FolderState } from "./file-state.js";
-import type { NewFact } from "./index-commit.js";
 import type { Change } from "./index-names.js";
 import type { Draft } from "./index-shelf.js";
 import type { Blob, NameRecord } from "./shelf.js";

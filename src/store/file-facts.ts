@@ -1,11 +1,11 @@
 import { readSync } from "node:fs";
 import { join } from "node:path";
 import type { FactId } from "../session/index.js";
+import type { NewFact } from "./commit.js";
 import { DamageError } from "./error.js";
 import { addLine, lineNumberAt, linesIn, problemOf, scanFacts } from "./file-lines.js";
 import { LogFile } from "./file-log.js";
 import type { Mark } from "./file-names.js";
-import type { NewFact } from "./index-commit.js";
 import { FactIndex } from "./index-facts.js";
 
 /** Neighbouring lines are read together, up to this many bytes. */

@@ -1,10 +1,10 @@
-import { type Digest, digestsOf, type FactId, parentsOf } from "../session/index.js";
+import { type Digest, type FactId, parentsOf } from "../session/index.js";
+import { keysOf, type NewFact, revivedBy, stands } from "./commit.js";
 import type { FactIndex } from "./index-facts.js";
 import type { Change, NameIndex } from "./index-names.js";
 import { isFenced } from "./move.js";
-import type { Commit, Committed, Move, NameRecord } from "./shelf.js";
+import type { Commit, Committed } from "./shelf.js";
 
-export type NewFact = { readonly id: FactId; readonly line: string; readonly parents: readonly FactId[] };
 /** What a commit comes to: refused, or what there is to write and the answer for when it is written. */
 export type Decision =
   | { readonly refused: Committed }
@@ -18,7 +18,7 @@ export type Decision =
 
 /** Decides a commit without writing anything: fence, then step key, then parents and head. */
 export function decide(facts: FactIndex, names: NameIndex, commit: Commit): Decision {
-  const { move } = commit;
+  const { move, also = [] } = commit;
   const record = move && names.names.get(move.name);
   if (move !== undefined) {
     if (isFenced(record, move))
@@ -36,16 +36,20 @@ export function decide(facts: FactIndex, names: NameIndex, commit: Commit): Deci
     }
     fresh.set(id, { id, line, parents });
   }
-  if (move !== undefined) {
-    if (!fresh.has(move.head) && facts.row(move.head) < 0)
-      return { refused: { outcome: "orphan", id: move.head, parent: move.head } };
-    if (!stands(facts, record?.head ?? null, move, fresh))
-      return { refused: { outcome: "conflict", record } };
+  for (const { head } of move === undefined ? also : [move, ...also]) {
+    if (head !== null && !fresh.has(head) && facts.row(head) < 0)
+      return { refused: { outcome: "orphan", id: head, parent: head } };
   }
+  const reaches = (stored: readonly FactId[], ancestor: FactId): boolean =>
+    facts.reaches(
+      stored.map((id) => facts.row(id)),
+      facts.row(ancestor),
+    );
+  if (move !== undefined && !stands(move, record?.head ?? null, fresh, reaches))
+    return { refused: { outcome: "conflict", record } };
 
-  const added = [...fresh.values()];
   const changes: Change[] = [];
-  const revived = revivedBy(commit, added);
+  const revived = revivedBy(commit, fresh);
   const blobs = new Set<Digest>();
   for (const { digest } of commit.blobs) {
     if (!names.erased.has(digest)) blobs.add(digest);
@@ -57,45 +61,14 @@ export function decide(facts: FactIndex, names: NameIndex, commit: Commit): Deci
   for (const erased of commit.erase ?? []) {
     if (!names.erased.has(erased.digest) || revived.has(erased.digest)) changes.push({ erased });
   }
-  const plan = { facts: added, blobs, keys: keysOf(commit, added), changes };
-  const done = { outcome: "done", written: fresh.size } as const;
-  if (move === undefined) return { ...plan, answer: done };
-  const moved: NameRecord = { ...(record ?? names.unused(move.name)), head: move.head };
-  changes.push({ record: moved, ...(move.key !== undefined && { key: move.key }) });
-  return { ...plan, answer: { ...done, record: moved } };
-}
-
-/** Whether the name stands where its mover expects it. */
-function stands(
-  facts: FactIndex,
-  head: FactId | null,
-  move: Move,
-  fresh: ReadonlyMap<FactId, NewFact>,
-): boolean {
-  if (move.expect === "any" || (move.expect === "past" && head === null)) return true;
-  if (move.expect !== "past") return head === move.expect;
-  // Back through what is new to what is stored; from there the index knows.
-  const stored: number[] = [];
-  const seen = new Set<FactId>([move.head]);
-  for (const id of seen) {
-    if (id === head) return true;
-    const fact = fresh.get(id);
-    if (fact === undefined) stored.push(facts.row(id));
-    else for (const parent of fact.parents) seen.add(parent);
-  }
-  return facts.reaches(stored, facts.row(head as FactId));
-}
-
-/** Erased content comes back with new lines that refer to it, or when it is put here by itself; never with old lines. */
-function revivedBy(commit: Commit, added: readonly NewFact[]): ReadonlySet<Digest> {
-  if (commit.revive !== true || commit.blobs.length === 0) return new Set();
-  if (commit.facts.length === 0) return new Set(commit.blobs.map(({ digest }) => digest));
-  return new Set(added.flatMap(({ line }) => digestsOf(line)));
-}
-
-/** A key comes with the beginning that names it. Later it would only bring back what someone made to be forgotten. */
-function keysOf(commit: Commit, added: readonly NewFact[]): ReadonlySet<string> {
-  const named = (id: string): boolean =>
-    added.some(({ parents, line }) => parents.length === 0 && line.includes(`"key":${JSON.stringify(id)}`));
-  return new Set((commit.keys ?? []).map(({ id }) => id).filter(named));
+  const moved = move && { ...(record ?? names.unused(move.name)), head: move.head };
+  if (moved !== undefined) changes.push({ record: moved, ...(move?.key !== undefined && { key: move.key }) });
+  for (const { name, head } of also) changes.push(...names.settingTo(name, head));
+  return {
+    facts: [...fresh.values()],
+    blobs,
+    keys: keysOf(commit, fresh),
+    changes,
+    answer: { outcome: "done", written: fresh.size, ...(moved && { record: moved }) },
+  };
 }

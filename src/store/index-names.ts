@@ -23,6 +23,16 @@ export class NameIndex {
     return { name, head: null, epoch: this.#forgotten.get(name) ?? 0, until: 0 };
   }
 
+  /** What it takes to set a name whatever it stood at, or to take it away. Nothing, where it stands there already. */
+  settingTo(name: string, head: FactId | null): readonly Change[] {
+    const record = this.names.get(name) ?? this.unused(name);
+    if (head === record.head) return [];
+    if (head !== null) return [{ record: { ...record, head } }];
+    // Whoever still holds a lease of the old name must not pass for a holder of a new one. Where there never was a
+    // lease, nothing stays behind.
+    return [{ forgotten: { name, epoch: record.epoch === 0 ? 0 : record.epoch + 1 } }];
+  }
+
   /** Makes a change, and returns the way back. */
   apply(change: Change): () => void {
     if ("record" in change) {
@@ -42,7 +52,7 @@ export class NameIndex {
     const undos = [
       put(this.names, name, undefined),
       put(this.steps, name, undefined),
-      put(this.#forgotten, name, epoch),
+      put(this.#forgotten, name, epoch === 0 ? undefined : epoch),
     ];
     return () => {
       for (const undo of undos) undo();

@@ -64,6 +64,43 @@ describe.each<[string, () => Shelf | Promise<Shelf>]>([
     await shelf.close();
   });
 
+  it("[IX13] names that move along are set or taken away with the move, or with none, and only to what is there", async () => {
+    const shelf = await open();
+    const at = async (name: string): Promise<string | null | undefined> => (await shelf.name(name))?.head;
+    const nowhere = { name: "a", head: "f".repeat(64) };
+    expect(await shelf.commit({ ...save(one, {}), also: [nowhere] })).toEqual({
+      outcome: "orphan",
+      id: nowhere.head,
+      parent: nowhere.head,
+    });
+    expect([await at("main"), await at("a"), await shelf.lines([one.id])]).toEqual([
+      undefined,
+      undefined,
+      [undefined],
+    ]);
+    const also = [
+      { name: "a", head: root.id },
+      { name: "b", head: one.id },
+      { name: "c", head: null },
+    ];
+    expect(await shelf.commit({ ...save(one, {}), also })).toMatchObject({
+      outcome: "done",
+      written: 2,
+      record: { name: "main", head: one.id },
+    });
+    expect([await at("a"), await at("b"), await at("c")]).toEqual([root.id, one.id, undefined]);
+    expect(await shelf.commit({ ...save(other, {}), also: [{ name: "b", head: null }] })).toMatchObject({
+      outcome: "conflict",
+    });
+    expect(await at("b")).toBe(one.id);
+    expect(await shelf.commit({ facts: [], blobs: [], also: [{ name: "b", head: null }] })).toEqual({
+      outcome: "done",
+      written: 0,
+    });
+    expect((await at("b")) ?? null).toBeNull();
+    await shelf.close();
+  });
+
   it("[IX8] every taking of a lease raises the epoch, also after the name was forgotten", async () => {
     const shelf = await open();
     expect(await shelf.acquire("main", "ada", 100, 0)).toMatchObject({ epoch: 1, head: null });

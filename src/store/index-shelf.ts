@@ -1,6 +1,7 @@
 import type { Digest, FactId } from "../session/index.js";
+import type { NewFact } from "./commit.js";
 import { StoreError } from "./error.js";
-import { decide, type NewFact } from "./index-commit.js";
+import { decide } from "./index-commit.js";
 import type { FactIndex } from "./index-facts.js";
 import type { Change, NameIndex } from "./index-names.js";
 import { isFenced } from "./move.js";
@@ -130,9 +131,11 @@ export abstract class IndexShelf implements Shelf {
     return this.book.names.get(name);
   }
 
-  async names(): Promise<readonly NameRecord[]> {
+  async names(under = ""): Promise<readonly NameRecord[]> {
     this.refresh();
-    return [...this.book.names.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
+    return [...this.book.names.values()]
+      .filter(({ name }) => name.startsWith(under))
+      .sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
   async forget(name: string, fence?: Fence): Promise<"done" | "fenced" | "unknown"> {
@@ -140,8 +143,7 @@ export abstract class IndexShelf implements Shelf {
       const record = this.book.names.get(name);
       if (record === undefined || record.head === null) return "unknown";
       if (fence !== undefined && isFenced(record, fence)) return "fenced";
-      // Whoever still holds a lease of the old name must not pass for a holder of a new one.
-      draft.change({ forgotten: { name, epoch: record.epoch + 1 } });
+      for (const change of this.book.settingTo(name, null)) draft.change(change);
       return "done";
     });
   }

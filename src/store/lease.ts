@@ -24,8 +24,7 @@ export class Lease {
   /** Keeps the lease for as long again. Throws a `FencedError` when someone took it over. */
   async renew(): Promise<void> {
     if (await this.#shelf.extend(this.name, this.epoch, Date.now() + this.#milliseconds)) return;
-    const record = await this.#shelf.name(this.name);
-    throw new FencedError(this.name, this.epoch, record?.epoch ?? 0, record?.owner);
+    throw new FencedError(this.name, this.epoch, await this.#shelf.name(this.name));
   }
 
   /** Gives the lease back: it passes no fence from then on. Nothing happens when it is someone else's by now. */

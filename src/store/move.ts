@@ -1,4 +1,4 @@
-import { BeyondHorizonError, type FactId } from "../session/index.js";
+import { BeyondHorizonError, type FactId, Session } from "../session/index.js";
 import { ConflictError, FencedError, misuse } from "./error.js";
 import type { Committed, Fence, Move, NameRecord } from "./shelf.js";
 import type { SaveOptions } from "./store.js";
@@ -31,6 +31,36 @@ export function fenceOf(name: string, lease: SaveOptions["lease"]): Fence {
   return { now: Date.now(), epoch: lease.epoch };
 }
 
+/** What options say of other names, to be set or taken away in the commit that moves `name`. */
+export function alsoOf(
+  name: string,
+  also: SaveOptions["also"],
+): readonly (readonly [string, Session | null])[] {
+  if (also === undefined) return [];
+  // A Map or a Session has no names of its own, and would be passed over in silence.
+  if (
+    typeof also !== "object" ||
+    also === null ||
+    ![Object.prototype, null].includes(Object.getPrototypeOf(also))
+  )
+    throw misuse(
+      `set ${shown(also)} beside "${name}"`,
+      "give sessions by their names: { also: { other: session } }",
+    );
+  const others = Object.entries(also);
+  for (const [other, session] of others) {
+    checkName(other);
+    if (other === name)
+      throw misuse(
+        `move "${name}" twice at once`,
+        "it moves to the session that is saved: leave it out of `also`",
+      );
+    if (session !== null && !(session instanceof Session))
+      throw misuse(`set "${other}" to ${shown(session)}`, "give a session, or null to take the name away");
+  }
+  return others;
+}
+
 /** Whether a writer must be stopped: its epoch is over, or it has none and someone holds the lease. */
 export function isFenced(record: NameRecord | undefined, fence: Fence): boolean {
   if (fence.epoch !== undefined) return record?.epoch !== fence.epoch;
@@ -45,8 +75,7 @@ export function refuse(committed: Committed, move: Move | undefined): void {
       committed.parent,
     );
   if (move === undefined) return;
-  if (committed.outcome === "fenced")
-    throw new FencedError(move.name, move.epoch ?? null, committed.record.epoch, committed.record.owner);
+  if (committed.outcome === "fenced") throw new FencedError(move.name, move.epoch ?? null, committed.record);
   if (committed.outcome === "conflict")
     throw new ConflictError(move.name, move.head, committed.record?.head ?? null);
 }

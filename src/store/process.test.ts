@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { Session } from "../session/index.js";
+import type { Lease } from "./lease.js";
 import { openStore } from "./open.js";
 import { folder } from "./testing/folder.js";
 import { ensureBuilt, Worker } from "./testing/worker.js";
@@ -98,6 +99,72 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
     await store.close();
   });
 
+  it("[S106] a process that is killed leaves names that move together together", async () => {
+    const url = `${scheme}:${join(folder(), "rath")}`;
+    await save(url, Session.start("hi"));
+    for (let round = 0; round < 6; round++) {
+      const worker = new Worker("together", url);
+      await worker.next();
+      await new Promise((done) => setTimeout(done, 7 * round));
+      await killed(worker);
+      const store = await openStore(url);
+      const names = new Map((await store.names()).map(({ name, id }) => [name, id]));
+      const [side, ...others] = [...names.keys()].filter((name) => name === "even" || name === "odd");
+      expect(others).toEqual([]);
+      expect(names.get("twin")).toBe(names.get("main"));
+      const { parents } = await store.load(side as string);
+      expect(parents[0]?.parentIds).toEqual([names.get("main")]);
+      expect((await store.check()).findings).toEqual([]);
+      await store.close();
+    }
+  });
+
+  it("[S110] the lease of a process of this machine that was killed is taken over at once, by one", async (context) => {
+    if (process.platform !== "linux")
+      return context.skip("only Linux tells which processes are gone for certain");
+    const url = `${scheme}:${join(folder(), "rath")}`;
+    await save(url, Session.start("hi"));
+    const holder = new Worker("keep", url);
+    const { epoch, owner } = await holder.next<{ epoch: number; owner: string }>();
+    const [store, other] = [await openStore(url), await openStore(url)];
+    const attempts = (): Promise<PromiseSettledResult<Lease>[]> =>
+      Promise.allSettled([store, other, store, other].map((way) => way.lease("main")));
+    const isRefused = { status: "rejected", reason: { code: "name-fenced" } };
+    expect(await attempts()).toMatchObject([isRefused, isRefused, isRefused, isRefused]);
+    await expect(store.lease("main")).rejects.toMatchObject({ data: { owner, current: epoch } });
+    // Stopped is not dead.
+    holder.process.kill("SIGSTOP");
+    await expect(store.lease("main")).rejects.toMatchObject({ code: "name-fenced" });
+    await killed(holder);
+    const outcomes = await attempts();
+    const [won, ...rest] = outcomes.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    expect(rest).toEqual([]);
+    expect(outcomes.filter(({ status }) => status === "rejected")).toMatchObject([
+      isRefused,
+      isRefused,
+      isRefused,
+    ]);
+    expect(won?.epoch).toBeGreaterThan(epoch);
+    await store.save((await store.load("main")).say("on"), { name: "main", lease: won as Lease });
+    await store.close();
+    await other.close();
+  });
+
+  it("[S111] an owner that someone chose is not judged, though its process was killed", async () => {
+    const url = `${scheme}:${join(folder(), "rath")}`;
+    await save(url, Session.start("hi"));
+    const holder = new Worker("keep", url, { lease: { owner: "the worker" } });
+    const { epoch } = await holder.next<{ epoch: number }>();
+    await killed(holder);
+    const store = await openStore(url);
+    await expect(store.lease("main")).rejects.toMatchObject({
+      code: "name-fenced",
+      data: { owner: "the worker", current: epoch, until: expect.any(Number) },
+    });
+    await store.lease("main", { owner: "the worker" });
+    await store.close();
+  });
+
   it("[S83] a watcher hears of a move by another process", async () => {
     const url = `${scheme}:${join(folder(), "rath")}`;
     const store = await openStore(url);
@@ -128,3 +195,15 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
     await store.close();
   });
 });
+
+async function save(url: string, session: Session): Promise<void> {
+  const store = await openStore(url);
+  await store.save(session, { name: "main" });
+  await store.close();
+}
+
+async function killed(worker: Worker): Promise<void> {
+  const ended = new Promise((done) => worker.process.once("exit", done));
+  worker.process.kill("SIGKILL");
+  await ended;
+}

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { Session } from "../session/index.js";
 import { StoreError } from "./error.js";
@@ -5,6 +7,9 @@ import { MemoryShelf } from "./memory.js";
 import { openStore } from "./open.js";
 import { recover } from "./recover.js";
 import { ShelfStore } from "./shelf-store.js";
+import { openDatabase } from "./sqlite-driver.js";
+import type { Line } from "./store.js";
+import { folder } from "./testing/folder.js";
 
 const AT = "2026-01-01T00:00:00.000Z";
 
@@ -12,6 +17,19 @@ function long(length: number): Session {
   let session = Session.start("hi");
   for (let step = 0; step < length; step++) session = session.say(`line ${step}`, { at: AT });
   return session;
+}
+
+/** Changes some text where the store keeps it, under the store that is open. */
+function alter(scheme: string, path: string, from: string, to: string): void {
+  if (scheme === "file") {
+    const file = join(path, "facts.jsonl");
+    writeFileSync(file, readFileSync(file, "utf8").replace(from, to));
+    return;
+  }
+  const database = openDatabase(path);
+  for (const table of ["packs SET lines = replace(lines", "fresh SET line = replace(line"])
+    database.prepare(`UPDATE ${table}, ?, ?)`).run(from, to);
+  database.close();
 }
 
 describe("ShelfStore", () => {
@@ -43,6 +61,26 @@ describe("ShelfStore", () => {
     const writing = vi.spyOn(shelf, "commit");
     await to.sync(from);
     expect(writing).not.toHaveBeenCalled();
+  });
+
+  it("[S108] lines holds every line against its id: an altered one is damage, wherever it stands", async () => {
+    const session = long(2500);
+    for (const scheme of ["sqlite", "file"]) {
+      for (const altered of ["line 7", "line 1499", "line 2499"]) {
+        const path = join(folder(), "rath");
+        const store = await openStore(`${scheme}:${path}`);
+        await store.save(session, { name: "main" });
+        const all = async (): Promise<Line[]> => {
+          const lines: Line[] = [];
+          for await (const batch of store.lines("main")) lines.push(...batch);
+          return lines;
+        };
+        expect(await all()).toEqual([...session.history()].map(({ id, line }) => ({ id, line })));
+        alter(scheme, path, `"${altered}"`, `"${altered.replace("line", "lime")}"`);
+        await expect(all()).rejects.toMatchObject({ code: "store-damaged" });
+        await store.close().catch(() => {});
+      }
+    }
   });
 
   it("[S19] what is no url, no lines and no store is refused by name", async () => {

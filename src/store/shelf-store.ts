@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { hostname } from "node:os";
 import {
   BeyondHorizonError,
   type BlobSource,
@@ -14,12 +13,13 @@ import {
 } from "../session/index.js";
 import { checkStore, collect } from "./care.js";
 import { erase } from "./erase.js";
-import { ConflictError, FencedError, misuse, NotFoundError, StoreError } from "./error.js";
+import { ConflictError, DamageError, FencedError, misuse, NotFoundError, StoreError } from "./error.js";
 import { exportLines, soundBlob, syncStores, verified } from "./exchange.js";
 import { importLines } from "./intake.js";
 import { Lease } from "./lease.js";
 import { Loader } from "./loader.js";
-import { checkName, checkOptions, checkOwner, fenceOf, isId, moveTo, refuse, shown } from "./move.js";
+import { alsoOf, checkName, checkOptions, checkOwner, fenceOf, isId, moveTo, refuse, shown } from "./move.js";
+import { checkNotForged, isDead, newOwner } from "./owner.js";
 import type { Blob, Commit, Erasure, Move, Shelf } from "./shelf.js";
 import { depthIn, isDue, isSealed, isWorthKeeping, takeSnapshot, useSnapshot } from "./snapshot.js";
 import type {
@@ -28,11 +28,14 @@ import type {
   EraseOptions,
   ExportOptions,
   ForgetOptions,
+  HistoryOptions,
   Imported,
   ImportOptions,
   LeaseOptions,
+  Line,
   LoadOptions,
   Name,
+  PointOptions,
   Recorded,
   Saved,
   SaveOptions,
@@ -48,6 +51,9 @@ const FACTS_PER_COMMIT = 5_000;
 /** How often a save starts anew when others collect what it relies on. */
 const ATTEMPTS = 3;
 const KEPT_EVERY = 64;
+
+/** The names that a commit moves. */
+type Naming = Pick<Commit, "move" | "also">;
 
 /** A `Store` on any shelf. */
 export class ShelfStore implements Store {
@@ -81,16 +87,23 @@ export class ShelfStore implements Store {
     if (!(session instanceof Session))
       throw misuse("save something that is not a Session", "pass a session: store.save(session, { name })");
     checkOptions(options, "store.save(session, { name })");
-    const { name } = options;
-    if (name === undefined && (options.key ?? options.lease ?? options.expect) !== undefined)
+    const { name, key, lease, expect, also } = options;
+    if (name === undefined && [key, lease, expect, also].some((option) => option !== undefined))
       throw misuse(
-        "keep a key, a lease or an expectation without a name",
+        "keep a key, a lease, an expectation or other names without a name",
         "they belong to a name: store.save(session, { name, … })",
       );
-    const move = name === undefined ? undefined : moveTo(name, session.id, options);
+    const others = name === undefined ? [] : alsoOf(name, also);
+    const naming: Naming = {
+      ...(name !== undefined && { move: moveTo(name, session.id, options) }),
+      ...(others.length > 0 && {
+        also: others.map(([other, at]) => ({ name: other, head: at?.id ?? null })),
+      }),
+    };
+    const heads = [session, ...others.flatMap(([, at]) => at ?? [])];
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#write(session, move);
+        return await this.#write(heads, naming);
       } catch (error) {
         if (!(error instanceof BeyondHorizonError) || attempt === ATTEMPTS) throw error;
         // Someone may have collected what was known to be here: then all of it is written again.
@@ -99,33 +112,37 @@ export class ShelfStore implements Store {
     }
   }
 
-  async #write(session: Session, move: Move | undefined): Promise<Saved> {
-    const unknown = this.#notKept(session);
-    // The head always goes along: only the shelf knows whether it is still here.
-    const fresh = unknown.length > 0 ? unknown : [session];
+  /** Writes what is new of some sessions. The first is the one that is saved and that the name moves to. */
+  async #write(heads: readonly Session[], naming: Naming): Promise<Saved> {
+    const seen = new Set<Session>();
+    const news = heads.map((head) => this.#notKept(head, seen));
+    const [mine = []] = news;
+    const fresh = news.length === 1 ? mine : news.flat();
     const parts = Math.ceil(fresh.length / FACTS_PER_COMMIT);
-    if (parts > 1 && move !== undefined) {
-      const done = await this.#probe(move, fresh);
+    if (parts > 1 && naming.move !== undefined) {
+      const done = await this.#probe(naming.move, naming, mine);
       if (done !== undefined) return done;
     }
     let written = 0;
     for (let index = 0; index < parts; index++) {
       const part = fresh.slice(index * FACTS_PER_COMMIT, (index + 1) * FACTS_PER_COMMIT);
-      const last = index === parts - 1 && move !== undefined ? { move } : {};
+      // All names move in the last one: nothing leads to what is not all here.
+      const last = index === parts - 1 ? naming : {};
       const saved = await this.#commit({ ...commitOf(part), ...last }, part);
       if (saved.replayed) return saved;
       written += saved.written;
     }
-    const [oldest] = fresh;
-    if (written > 0 && oldest !== undefined && isDue(oldest.depth, session.depth))
-      await this.#prepare(session);
-    return { id: session.id, written, replayed: false };
+    for (const [index, head] of written > 0 ? heads.entries() : []) {
+      const oldest = news[index]?.[0];
+      if (oldest !== undefined && isDue(oldest.depth, head.depth)) await this.#prepare(head);
+    }
+    return { id: (heads[0] as Session).id, written, replayed: false };
   }
 
   /** Whether a move would be made, asked before a long history is written for it. Answers when all is done already. */
-  async #probe(move: Move, fresh: readonly Session[]): Promise<Saved | undefined> {
-    // A commit without facts is checked for its fence and its step, then finds that its head is not here yet.
-    const committed = await this.#shelf.commit({ facts: [], blobs: [], move });
+  async #probe(move: Move, naming: Naming, fresh: readonly Session[]): Promise<Saved | undefined> {
+    // A commit without facts is checked for its fence and its step, then finds that a head is not here yet.
+    const committed = await this.#shelf.commit({ facts: [], blobs: [], ...naming });
     if (committed.outcome !== "orphan") {
       refuse(committed, move);
       const replayed = committed.outcome === "replayed";
@@ -163,10 +180,10 @@ export class ShelfStore implements Store {
     };
   }
 
-  /** The part of a history that is not known to be here, parents before children. */
-  #notKept(head: Session): readonly Session[] {
+  /** The part of a history that is not known to be here and was not seen before, parents before children. */
+  #notKept(head: Session, seen: Set<Session>): readonly Session[] {
     const found: Session[] = [];
-    const seen = new Set<Session>();
+    if (seen.has(head)) return found;
     const stack: { session: Session; next: number }[] = this.#kept.has(head)
       ? []
       : [{ session: head, next: 0 }];
@@ -182,6 +199,11 @@ export class ShelfStore implements Store {
       if (seen.has(top.session)) continue;
       seen.add(top.session);
       found.push(top.session);
+    }
+    // A head always goes along: only the shelf knows whether it is still here.
+    if (found.length === 0) {
+      seen.add(head);
+      found.push(head);
     }
     return found;
   }
@@ -296,24 +318,63 @@ export class ShelfStore implements Store {
     return isId(id) && (await this.#shelf.lines([id]))[0] !== undefined;
   }
 
+  async line(id: FactId): Promise<string | undefined> {
+    this.#checkOpen();
+    const [line] = isId(id) ? await this.#shelf.lines([id]) : [];
+    if (line !== undefined && digestOf(line) !== id)
+      throw new DamageError(`the fact ${id}`, "its line is not the one that was written");
+    return line;
+  }
+
   async children(id: FactId): Promise<readonly FactId[]> {
     return this.#shelf.children(await this.resolve(id));
   }
 
-  async *history(nameOrId: string): AsyncIterable<Recorded> {
-    for await (const lines of verified(this.#shelf, [await this.resolve(nameOrId)])) {
-      for (const line of lines)
-        yield { id: digestOf(line), parents: parentsOf(line), line, fact: readFact(line, this.#blobs) };
+  async *history(
+    nameOrId: string | readonly string[],
+    options: HistoryOptions = {},
+  ): AsyncIterable<Recorded> {
+    for await (const lines of this.lines(nameOrId, options)) {
+      for (const { id, line } of lines)
+        yield { id, parents: parentsOf(line), line, fact: readFact(line, this.#blobs) };
     }
   }
 
-  async names(): Promise<readonly Name[]> {
-    this.#checkOpen();
-    return (await this.#shelf.names()).flatMap((record) => nameOf(record));
+  async *lines(
+    nameOrId: string | readonly string[],
+    options: HistoryOptions = {},
+  ): AsyncIterable<readonly Line[]> {
+    checkOptions(options, "store.lines(name, { without: [other] })");
+    const heads = await this.#resolveAll(nameOrId);
+    yield* verified(this.#shelf, heads, await this.#resolveAll(options.without ?? []));
   }
 
-  async point(name: string, id: FactId, options: Omit<SaveOptions, "name"> = {}): Promise<Saved> {
+  #resolveAll(nameOrId: string | readonly string[]): Promise<FactId[]> {
+    return Promise.all((Array.isArray(nameOrId) ? nameOrId : [nameOrId]).map((one) => this.resolve(one)));
+  }
+
+  async names(options: { readonly under?: string } = {}): Promise<readonly Name[]> {
+    this.#checkOpen();
+    checkOptions(options, 'store.names({ under: "team/" })');
+    const { under } = options;
+    if (under !== undefined && typeof under !== "string")
+      throw misuse(
+        `list the names under ${shown(under)}`,
+        'say how they begin: store.names({ under: "team/" })',
+      );
+    return (await this.#shelf.names(under)).flatMap((record) => nameOf(record));
+  }
+
+  async head(name: string): Promise<FactId | undefined> {
+    this.#checkOpen();
+    if (typeof name !== "string") throw misuse(`find ${shown(name)}`, "give a name");
+    return (await this.#shelf.name(name))?.head ?? undefined;
+  }
+
+  async point(name: string, id: FactId, options: PointOptions = {}): Promise<Saved> {
     checkOptions(options, "store.point(name, id, { expect })");
+    if ("also" in options)
+      throw misuse(`point "${name}" and others at once`, "save does: store.save(session, { name, also })");
     const head = await this.resolve(id);
     return this.#commit({ facts: [], blobs: [], move: moveTo(name, head, options) }, []);
   }
@@ -330,8 +391,7 @@ export class ShelfStore implements Store {
         "list what is there: await store.names()",
       );
     if (outcome === "fenced") {
-      const record = await this.#shelf.name(name);
-      throw new FencedError(name, fence.epoch ?? null, record?.epoch ?? 0, record?.owner);
+      throw new FencedError(name, fence.epoch ?? null, await this.#shelf.name(name));
     }
   }
 
@@ -339,19 +399,24 @@ export class ShelfStore implements Store {
     this.#checkOpen();
     checkName(name);
     checkOptions(options, "store.lease(name, { milliseconds: 30_000 })");
-    const { owner = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`, milliseconds = LEASE_MS } =
-      options;
+    const { owner = newOwner(), milliseconds = LEASE_MS } = options;
     checkOwner(owner);
+    checkNotForged(owner);
     if (typeof milliseconds !== "number" || !(milliseconds > 0 && milliseconds <= YEAR_MS))
       throw misuse(
         `lease "${name}" for ${String(milliseconds)} milliseconds`,
         "give more than 0 and at most a year; a lease that is needed longer is renewed",
       );
-    const now = Date.now();
-    const taken = await this.#shelf.acquire(name, owner, now + milliseconds, now);
-    if (taken !== undefined) return new Lease(this.#shelf, name, owner, taken.epoch, milliseconds);
-    const record = await this.#shelf.name(name);
-    throw new FencedError(name, null, record?.epoch ?? 0, record?.owner);
+    for (let attempt = 1; ; attempt++) {
+      const now = Date.now();
+      const taken = await this.#shelf.acquire(name, owner, now + milliseconds, now);
+      if (taken !== undefined) return new Lease(this.#shelf, name, owner, taken.epoch, milliseconds);
+      const holder = await this.#shelf.name(name);
+      if (attempt === ATTEMPTS || holder?.owner === undefined || !isDead(holder.owner))
+        throw new FencedError(name, null, holder);
+      // Given back for the dead. Of those who find it dead at once one does that, since the epoch rises with it.
+      await this.#shelf.extend(name, holder.epoch, 0);
+    }
   }
 
   watch(options: WatchOptions = {}): AsyncIterable<Name> {
@@ -370,10 +435,8 @@ export class ShelfStore implements Store {
   async *export(nameOrId: string | readonly string[], options: ExportOptions = {}): AsyncIterable<string> {
     checkOptions(options, "store.export(name, { blobs: false })");
     const { without = [], blobs = true } = options;
-    const resolved = (names: readonly string[]): Promise<FactId[]> =>
-      Promise.all(names.map((one) => this.resolve(one)));
-    const ids = await resolved(Array.isArray(nameOrId) ? nameOrId : [nameOrId]);
-    yield* exportLines(this.#shelf, ids, await resolved(without), blobs);
+    const ids = await this.#resolveAll(nameOrId);
+    yield* exportLines(this.#shelf, ids, await this.#resolveAll(without), blobs);
   }
 
   async import(

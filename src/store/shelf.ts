@@ -38,7 +38,8 @@ export interface Shelf {
   every(): AsyncIterable<readonly string[]>;
 
   name(name: string): Promise<NameRecord | undefined>;
-  names(): Promise<readonly NameRecord[]>;
+  /** All names, or those that begin with `under`. */
+  names(under?: string): Promise<readonly NameRecord[]>;
   /**
    * Takes a name and its steps away, if the fence lets pass; without a fence in any case. A name that stands
    * nowhere is unknown, and stays as it is. The facts stay until they are collected.
@@ -95,6 +96,12 @@ export type Commit = {
   /** Blobs erased by a fact: gone when the commit is done. */
   readonly erase?: readonly Erasure[];
   readonly move?: Move;
+  /**
+   * Other names, each once, that are set in the same commit whatever they stood at and whoever holds their lease (their
+   * epoch, owner and steps stay), or taken away as by `forget` without a fence (null). Only if the move passes: a
+   * commit that is refused or replayed changes none of them. A head that is nowhere is an orphan.
+   */
+  readonly also?: readonly { readonly name: string; readonly head: FactId | null }[];
 };
 
 /** What a writer shows to be let at a name. */

@@ -26,7 +26,7 @@ export class Listeners {
     this.#listeners.add(listener);
     if (this.#poll === undefined) {
       this.#version = this.#dataVersion();
-      this.#heard = new Map(this.#names.all().map(({ name, head }) => [name, head]));
+      this.#heard = new Map(this.#names.under("").map(({ name, head }) => [name, head]));
       this.#poll = setInterval(() => this.#look(), POLL_MS);
       this.#poll.unref();
     }
@@ -52,7 +52,7 @@ export class Listeners {
       const version = this.#dataVersion();
       if (version === this.#version) return;
       const moved = this.#names
-        .all()
+        .under("")
         .filter(({ name, head }) => head !== null && this.#heard.get(name) !== head);
       this.#version = version;
       if (moved.length > 0) this.tell(moved);

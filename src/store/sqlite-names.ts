@@ -6,6 +6,8 @@ import type { Connection } from "./sqlite-connection.js";
 import type { SqliteRow, SqliteValue } from "./sqlite-driver.js";
 import { keyOf } from "./sqlite-lines.js";
 
+/** No character comes after it. */
+const LAST = "\u{10ffff}";
 const COLUMNS = "name, id, epoch, owner, until";
 
 /** Names, their leases, and the steps recorded under them. What writes is called in a transaction. */
@@ -23,13 +25,27 @@ export class Names {
     return row && recordOf(row);
   }
 
-  all(): readonly NameRecord[] {
-    return this.#connection.all(`SELECT ${COLUMNS} FROM names ORDER BY name`).map(recordOf);
+  /** The names that begin so: a stretch of the index, as names are in the order of their bytes. */
+  under(start: string): readonly NameRecord[] {
+    return this.#connection
+      .all(
+        `SELECT ${COLUMNS} FROM names WHERE name >= ? AND name < ? ORDER BY name`,
+        start,
+        `${start}${LAST}${LAST}`,
+      )
+      .map(recordOf);
   }
 
   /** Where names stand. */
   places(): readonly Place[] {
     return this.#connection.all("SELECT p FROM names WHERE p IS NOT NULL").map((row) => row.p as Place);
+  }
+
+  /** Sets where a name stands, and leaves its lease as it is in the record of before. */
+  set(name: string, head: FactId, before: NameRecord | undefined): NameRecord {
+    const now = { ...(before ?? { name, epoch: 0, until: 0 }), head };
+    this.put(now);
+    return now;
   }
 
   put({
@@ -58,7 +74,9 @@ export class Names {
     if (record === undefined || record.head === null) return "unknown";
     if (fence !== undefined && isFenced(record, fence)) return "fenced";
     this.#connection.run("DELETE FROM steps WHERE name = ?", name);
-    this.put({ name, head: null, epoch: record.epoch + 1, until: 0 });
+    // One that nobody ever leased has no lease to guard against, and leaves nothing behind.
+    if (record.epoch === 0) this.#connection.run("DELETE FROM names WHERE name = ?", name);
+    else this.put({ name, head: null, epoch: record.epoch + 1, until: 0 });
     return "done";
   }
 

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { type Digest, digestOf, digestsOf, type FactId, parentsOf } from "../session/index.js";
+import { keysOf, type NewFact, revivedBy, stands } from "./commit.js";
 import { DamageError, NotFoundError, StoreError } from "./error.js";
 import { isFenced } from "./move.js";
 import type {
@@ -154,7 +155,7 @@ export class SqliteShelf implements Shelf {
   }
 
   #apply(commit: Commit, moved: NameRecord[]): Committed {
-    const { move } = commit;
+    const { move, also = [] } = commit;
     const record = move && this.#names.get(move.name);
     if (move !== undefined) {
       if (isFenced(record, move)) {
@@ -163,33 +164,29 @@ export class SqliteShelf implements Shelf {
       const recorded = move.key === undefined ? undefined : this.#names.step(move.name, move.key);
       if (recorded !== undefined) return { outcome: "replayed", head: recorded };
     }
-    const fresh: { id: FactId; line: string; parents: readonly FactId[] }[] = [];
-    const ids = new Set<FactId>();
-    const stored: Place[] = [];
+    const fresh = new Map<FactId, NewFact>();
     for (const { id, line } of commit.facts) {
-      if (ids.has(id) || this.#place(id) !== undefined) continue;
+      if (fresh.has(id) || this.#place(id) !== undefined) continue;
       const parents = parentsOf(line);
-      for (const parent of parents) {
-        if (ids.has(parent)) continue;
-        const place = this.#place(parent);
-        if (place === undefined) return { outcome: "orphan", id, parent };
-        stored.push(place);
-      }
-      ids.add(id);
-      fresh.push({ id, line, parents });
+      for (const parent of parents)
+        if (!fresh.has(parent) && this.#place(parent) === undefined) return { outcome: "orphan", id, parent };
+      fresh.set(id, { id, line, parents });
     }
-    if (move !== undefined) {
-      if (!ids.has(move.head)) {
-        const place = this.#place(move.head);
-        if (place === undefined) return { outcome: "orphan", id: move.head, parent: move.head };
-        stored.push(place);
-      }
-      if (!this.#stands(record, move.expect, ids, stored)) return { outcome: "conflict", record };
-    }
-    for (const fact of fresh) this.#keep(fact.id, fact.line, fact.parents);
+    for (const { head } of move === undefined ? also : [move, ...also])
+      if (head !== null && !fresh.has(head) && this.#place(head) === undefined)
+        return { outcome: "orphan", id: head, parent: head };
+    const reaches = (stored: readonly FactId[], ancestor: FactId): boolean =>
+      this.#chains.descends(
+        stored.map((id) => this.#place(id) as Place),
+        this.#place(ancestor) as Place,
+      );
+    if (move !== undefined && !stands(move, record?.head ?? null, fresh, reaches))
+      return { outcome: "conflict", record };
+    for (const fact of fresh.values()) this.#keep(fact.id, fact.line, fact.parents);
     // A process may still hold what was erased here: keys and content come back only with lines that are new.
+    const keys = keysOf(commit, fresh);
     for (const key of commit.keys ?? []) {
-      if (fresh.some(({ line, parents }) => parents.length === 0 && line.includes(`"key":"${key.id}"`)))
+      if (keys.has(key.id))
         this.#run(
           "INSERT OR IGNORE INTO secrets VALUES (?, ?, ?)",
           key.id,
@@ -202,25 +199,17 @@ export class SqliteShelf implements Shelf {
       this.#run("INSERT OR IGNORE INTO erasures VALUES (?, ?, ?, ?, ?)", digest, fact, by, at, why);
       this.#run("DELETE FROM blobs WHERE digest = ?", bytesOf(digest));
     }
-    if (move === undefined) return { outcome: "done", written: fresh.length };
-    const now: NameRecord = { ...(record ?? { name: move.name, epoch: 0, until: 0 }), head: move.head };
-    this.#names.put(now);
-    if (move.key !== undefined) this.#names.addStep(move.name, move.key, move.head);
-    moved.push(now);
-    return { outcome: "done", written: fresh.length, record: now };
-  }
-
-  /** Whether a name stands where its mover expects it. `stored` are the places the new head grows from. */
-  #stands(
-    record: NameRecord | undefined,
-    expect: FactId | null | "past" | "any",
-    fresh: ReadonlySet<FactId>,
-    stored: readonly Place[],
-  ): boolean {
-    const head = record?.head ?? null;
-    if (expect === "any" || (expect === "past" && head === null)) return true;
-    if (expect !== "past") return head === expect;
-    return fresh.has(head as FactId) || this.#chains.descends(stored, this.#place(head as FactId) as Place);
+    const now = move && this.#names.set(move.name, move.head, record);
+    if (now !== undefined) moved.push(now);
+    if (move?.key !== undefined) this.#names.addStep(move.name, move.key, move.head);
+    for (const { name, head } of also) {
+      if (head === null) this.#names.forget(name);
+      else {
+        const before = this.#names.get(name);
+        if (before?.head !== head) moved.push(this.#names.set(name, head, before));
+      }
+    }
+    return { outcome: "done", written: fresh.size, ...(now && { record: now }) };
   }
 
   #keep(id: FactId, line: string, parents: readonly FactId[]): void {
@@ -382,8 +371,8 @@ export class SqliteShelf implements Shelf {
     return this.#names.get(name);
   }
 
-  async names(): Promise<readonly NameRecord[]> {
-    return this.#names.all();
+  async names(under = ""): Promise<readonly NameRecord[]> {
+    return this.#names.under(under);
   }
 
   async forget(name: string, fence?: Fence): Promise<"done" | "fenced" | "unknown"> {
@@ -607,16 +596,6 @@ export class SqliteShelf implements Shelf {
   #guard<Result>(read: () => Result): Result {
     return this.#connection.guard(read);
   }
-}
-
-/** Erased content comes back with new lines that refer to it, or when it is put here by itself; never with old lines. */
-function revivedBy(commit: Commit, fresh: readonly { readonly line: string }[]): ReadonlySet<Digest> {
-  if (commit.revive !== true || commit.blobs.length === 0) return new Set();
-  return new Set(
-    commit.facts.length === 0
-      ? commit.blobs.map(({ digest }) => digest)
-      : fresh.flatMap(({ line }) => digestsOf(line)),
-  );
 }
 
 function bytesOf(digest: Digest): Uint8Array {

@@ -1,4 +1,4 @@
-import { equal, ok } from "node:assert";
+import { deepStrictEqual, equal, ok } from "node:assert";
 import { Session } from "../../session/index.js";
 import { type ConformanceCase, promise, refused, same, sleep } from "./case.js";
 
@@ -182,6 +182,48 @@ export const leaseCases: readonly ConformanceCase[] = [
     await lease.release();
     equal(await store.resolve("main"), session.id);
     await store.save(session.say("on"), { name: "main" });
+  }),
+
+  promise(
+    "[S111] nobody is taken for dead who may be alive: this process, and an owner that someone chose",
+    async ({ store, second }) => {
+      const mine = await store.lease("main", LONG);
+      await store.save(Session.start("hi"), { name: "main", lease: mine });
+      const ways = store.capabilities.writers === "one-process" ? [store] : [store, await second()];
+      for (const way of ways) {
+        equal((await refused("name-fenced", way.lease("main", LONG))).data.owner, mine.owner);
+        await refused("name-fenced", way.lease("main", { ...LONG, owner: "bob" }));
+      }
+      await mine.renew();
+      // Its owner takes it again by name; nobody else can say to be this process, or another.
+      ok((await store.lease("main", { ...LONG, owner: mine.owner })).epoch > mine.epoch);
+      for (const owner of ["nobody", "process 999999999 on nowhere", "localhost:999999999:0", "4194304"]) {
+        const { epoch } = await store.lease(`by ${owner}`, { ...LONG, owner });
+        const { data } = await refused("name-fenced", store.lease(`by ${owner}`, LONG));
+        deepStrictEqual([data.owner, data.current], [owner, epoch]);
+      }
+      const other = mine.owner.replace(/^process \d+/, "process 4194000");
+      if (other !== mine.owner) await refused("store-failed", store.lease("free", { ...LONG, owner: other }));
+    },
+  ),
+
+  promise("[S112] whoever is refused for a lease is told when it ends", async ({ store }) => {
+    const session = Session.start("hi");
+    const from = Date.now();
+    const lease = await store.lease("main", { ...LONG, owner: "ada" });
+    const untils = [
+      await refused("name-fenced", store.lease("main", { owner: "bob" })),
+      await refused("name-fenced", store.save(session, { name: "main" })),
+      await refused("name-fenced", async () => {
+        await store.save(session, { name: "main", lease });
+        await store.forget("main");
+      }),
+    ].map(({ data }) => data.until as number);
+    equal(new Set(untils).size, 1);
+    ok((untils[0] as number) >= from + LONG.milliseconds, "the lease ends too soon");
+    ok((untils[0] as number) <= Date.now() + LONG.milliseconds, "the lease ends too late");
+    await lease.release();
+    equal((await refused("name-fenced", lease.renew())).data.until, null);
   }),
 
   promise(

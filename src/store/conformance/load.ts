@@ -54,6 +54,56 @@ export const loadCases: readonly ConformanceCase[] = [
     }
   }),
 
+  promise(
+    "[S107] the history of several sessions without the past of others has each fact once, in the same order",
+    async ({ store }) => {
+      for (let seed = 400; seed < 406; seed++) {
+        const dice = new Dice(seed);
+        const made = randomGraph(dice, 70);
+        for (const head of dice.shuffled(headsOf(made))) await store.save(head);
+        for (let round = 0; round < 30; round++) {
+          const some = (most: number): Session[] =>
+            Array.from({ length: dice.roll(most + 1) }, () => dice.pick(made));
+          const [heads, without] = [some(4), some(3)];
+          const left = new Set(without.flatMap((one) => [...one.history()].map(({ id }) => id)));
+          const expected: Session[] = [];
+          for (const one of heads.flatMap((head) => [...head.history()])) {
+            if (left.has(one.id)) continue;
+            left.add(one.id);
+            expected.push(one);
+          }
+          const ids = heads.map(({ id }) => id);
+          const options = { without: without.map(({ id }) => id) };
+          deepStrictEqual(
+            (await collected(store.lines(ids, options))).flat(),
+            expected.map(({ id, line }) => ({ id, line })),
+          );
+          deepStrictEqual(
+            await collected(store.history(ids, options)),
+            expected.map(({ id, line, parentIds, fact }) => ({ id, parents: parentIds, line, fact })),
+          );
+        }
+      }
+      const session = chain(Session.start("long"), 2500);
+      const middle = [...session.history()][1200] as Session;
+      await store.save(session, { name: "long", also: { middle } });
+      deepStrictEqual(
+        (await collected(store.lines("long", { without: ["middle"] }))).flat().map(({ id }) => id),
+        [...session.history()].slice(1201).map(({ id }) => id),
+      );
+      deepStrictEqual(await collected(store.lines([])), []);
+      deepStrictEqual(await collected(store.lines("middle", { without: ["long"] })), []);
+      await refused("not-found", () => collected(store.lines(["long", "nobody"])));
+      await refused("not-found", () => collected(store.history("long", { without: ["nobody"] })));
+      for (const wrong of [5, null, undefined, [5]] as unknown as string[]) {
+        await refused("store-failed", () => collected(store.lines(wrong)));
+        await refused("store-failed", () => collected(store.history(wrong)));
+      }
+      await refused("store-failed", () => collected(store.lines("long", null as never)));
+      await refused("store-failed", () => collected(store.lines("long", { without: [null as never] })));
+    },
+  ),
+
   promise("[S43] children are the sessions made directly from one, each once", async ({ store }) => {
     for (let seed = 200; seed < 208; seed++) {
       const made = randomGraph(new Dice(seed), 60);

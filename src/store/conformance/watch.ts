@@ -80,6 +80,31 @@ export const watchCases: readonly ConformanceCase[] = [
     },
   ),
 
+  promise(
+    "[S87] a watcher hears of names that move along with another, and not of those that are taken away or stay",
+    async ({ store, second }) => {
+      const [one, two] = [Session.start("one"), Session.start("two")];
+      const on = one.say("on");
+      await store.save(one, { name: "main", also: { stays: one, goes: one } });
+      const stop = new AbortController();
+      const all = listen(store, { signal: stop.signal });
+      const some = listen(store, { name: "other", signal: stop.signal });
+      await store.save(on, { name: "main", also: { other: two, stays: one, goes: null } });
+      const first = [`main ${on.id}`, `other ${two.id}`];
+      deepStrictEqual(await within("hearing of two moves", all.take(2)), first);
+      deepStrictEqual(await within("hearing of one move", some.take(1)), [first[1]]);
+      if (store.capabilities.writers === "one-host") {
+        const other = await second();
+        await other.save(two, { name: "third", also: { other: one, fourth: two } });
+        const heard = new Set(await within("hearing of another's moves", all.take(5)));
+        for (const move of [`third ${two.id}`, `other ${one.id}`, `fourth ${two.id}`])
+          ok(heard.has(move), `${move} was not told`);
+      }
+      stop.abort();
+      await within("the end of stopped watches", Promise.all([all.end, some.end]));
+    },
+  ),
+
   promise("[S85] of moves that nobody reads for long, the newest of each name is kept", async ({ store }) => {
     const moves = store.watch()[Symbol.asyncIterator]();
     let session = Session.start("hi");

@@ -93,6 +93,31 @@ const tasks = {
     });
   },
 
+  /** Takes a long lease and keeps it until it is killed. */
+  async keep(store) {
+    const { epoch, owner } = await store.lease("main", { ...options.lease, milliseconds: 600_000 });
+    tell({ epoch, owner });
+    await new Promise((done) => setTimeout(done, 600_000));
+  },
+
+  /** Moves names that belong together, until it is killed. */
+  async together(store) {
+    let [session, side] = [await store.load("main"), undefined];
+    for (let round = 0; ; round++) {
+      session = session.say(`${round} `.repeat(round % 50));
+      side = session.fork("side").say(`aside ${round}`);
+      await store.save(session, {
+        name: "main",
+        also: {
+          twin: session,
+          [round % 2 === 0 ? "even" : "odd"]: side,
+          [round % 2 === 0 ? "odd" : "even"]: null,
+        },
+      });
+      if (round === 3) tell({ ready: true });
+    }
+  },
+
   /** Writes long stretches, starts over now and then, and collects what is left behind. */
   async churn(store) {
     let session;

@@ -1,0 +1,49 @@
+import { type Digest, digestsOf, type FactId } from "../session/index.js";
+import type { Commit, Move } from "./shelf.js";
+
+/** A line that a commit brings and that was not there before. */
+export type NewFact = { readonly id: FactId; readonly line: string; readonly parents: readonly FactId[] };
+
+/**
+ * Whether a name that is at `head` stands where its mover expects it. `reaches` says whether an id is one of some
+ * stored ones or in their past.
+ */
+export function stands(
+  move: Move,
+  head: FactId | null,
+  fresh: ReadonlyMap<FactId, NewFact>,
+  reaches: (stored: readonly FactId[], ancestor: FactId) => boolean,
+): boolean {
+  if (move.expect === "any" || (move.expect === "past" && head === null)) return true;
+  if (move.expect !== "past") return head === move.expect;
+  // Back through what is new to what is stored, from this head alone: a commit may bring more than its past.
+  const stored: FactId[] = [];
+  const seen = new Set<FactId>([move.head]);
+  for (const id of seen) {
+    if (id === head) return true;
+    const fact = fresh.get(id);
+    if (fact === undefined) stored.push(id);
+    else for (const parent of fact.parents) seen.add(parent);
+  }
+  return reaches(stored, head as FactId);
+}
+
+/** Erased content comes back with new lines that refer to it, or when it is put here by itself; never with old lines. */
+export function revivedBy(commit: Commit, fresh: ReadonlyMap<FactId, NewFact>): ReadonlySet<Digest> {
+  const revived = new Set<Digest>();
+  if (commit.revive !== true || commit.blobs.length === 0) return revived;
+  if (commit.facts.length === 0) for (const { digest } of commit.blobs) revived.add(digest);
+  for (const { line } of fresh.values()) for (const digest of digestsOf(line)) revived.add(digest);
+  return revived;
+}
+
+/** A key comes with the beginning that names it. Later it would only bring back what someone made to be forgotten. */
+export function keysOf(commit: Commit, fresh: ReadonlyMap<FactId, NewFact>): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const { id } of commit.keys ?? []) {
+    const named = `"key":${JSON.stringify(id)}`;
+    for (const { parents, line } of fresh.values())
+      if (parents.length === 0 && line.includes(named)) keys.add(id);
+  }
+  return keys;
+}
