@@ -1,0 +1,98 @@
+import {
+  type Fact,
+  type FactId,
+  type FactInput,
+  type Failure,
+  type Json,
+  type Pending,
+  type Principal,
+  readFact,
+  Session,
+  type Settlement,
+} from "../session/index.js";
+import { ConflictError, type Store } from "../store/index.js";
+import { AnswerError } from "./error.js";
+import { answerName } from "./keeper.js";
+import { recordedRun } from "./recorded.js";
+
+/** A person's word on something that was shown. */
+export type Decision = {
+  readonly by: Principal;
+  /** Which question, by its id; may be left out when there is only one. */
+  readonly ask?: FactId;
+  /** The digest of what the person saw: refused unless it is what was asked. */
+  readonly digest?: string;
+  readonly why?: string;
+};
+
+/** What became of a write that nobody knew the outcome of. */
+export type Settle = {
+  readonly by: Principal;
+  /** Which request; may be left out when there is only one in doubt. */
+  readonly of?: FactId;
+  readonly decision: Settlement;
+  /** What it gave, when it was done. */
+  readonly value?: Json;
+  readonly error?: Failure;
+  readonly why?: string;
+};
+
+/**
+ * Hangs an answer from the request it answers, under a name that can be made only once: so there is one answer per
+ * request, whoever else is answering. The run joins it to its chain later.
+ */
+export async function giveAnswer(
+  store: Store,
+  nameOrId: string,
+  ask: FactId | { readonly signal: string } | undefined,
+  kind: "approval-ask" | "signal-await" | "doubt",
+  make: (asked: Fact) => { readonly type: FactInput["type"] } & { readonly [field: string]: unknown },
+  digest?: string,
+): Promise<FactId> {
+  // Whoever names an older session of a run means the run: what it waits for now.
+  const recorded = await recordedRun(store, nameOrId);
+  const pending = new Map<FactId, Pending>();
+  for (const leaf of recorded?.leaves ?? [])
+    for (const one of (await store.load(leaf)).pending) pending.set(one.id, one);
+  const waiting = [...pending.values()].filter((one) =>
+    kind === "doubt" ? one.doubt === true : one.type === kind,
+  );
+  const fitting = waiting.filter(
+    (one) =>
+      ask === undefined ||
+      (typeof ask === "string" ? one.id === ask || one.id.startsWith(ask) : one.what === ask.signal),
+  );
+  const [found] = fitting;
+  if (recorded === undefined || found === undefined || fitting.length > 1)
+    throw new AnswerError(
+      found === undefined
+        ? `${JSON.stringify(nameOrId)} does not wait for that`
+        : `${fitting.length} requests wait for that`,
+      waiting.length === 0
+        ? "see what is awaited: await rath.pending(name)"
+        : `say which: ${waiting.map((one) => `${one.id.slice(0, 12)} (${one.what})`).join(", ")}`,
+      { kind, waiting: waiting.map(({ id, type, what }) => ({ id, type, what })) },
+    );
+  const line = (await store.line(found.id)) as string;
+  const asked = await store.load(found.id);
+  const fact = readFact(line, Session.realmOf(asked).blobs);
+  if (digest !== undefined && (fact as { digest?: string }).digest !== digest)
+    throw new AnswerError(
+      "what is asked is not what was shown",
+      "look at it again: await rath.pending(name)",
+      {
+        shown: digest,
+        asked: (fact as { digest?: string }).digest ?? null,
+      },
+    );
+  const answer = asked.append({ ...make(fact), of: found.id } as unknown as FactInput);
+  try {
+    await store.save(answer, { name: answerName(recorded.nonce, found.id), expect: null });
+  } catch (error) {
+    if (!(error instanceof ConflictError)) throw error;
+    throw new AnswerError("it was answered already", "resume the run: await rath.resume(name, module)", {
+      request: found.id,
+    });
+  }
+  return answer.id;
+}

@@ -1,0 +1,91 @@
+import type { FactOf } from "../session/index.js";
+import type { Budget, Spend } from "./request.js";
+
+/** What the next call would exceed. */
+export type Excess = {
+  readonly limit: string;
+  readonly allowed: number;
+  readonly spent: number;
+  readonly asked: number;
+};
+
+const KINDS = ["steps", "tokens", "money"] as const;
+/** Three times 0.1 is a little more than 0.3: nobody shall be stopped for that. */
+const ROUNDING = 1e-9;
+
+/**
+ * What a scope may spend and has spent. Calls under way count with what they will cost at least, so branches that run
+ * side by side share one budget exactly. A call must fit into every budget around it.
+ */
+export class Ledger {
+  readonly limits: Budget;
+  readonly #outer: Ledger | undefined;
+  readonly #spent = { steps: 0, tokens: 0, money: 0 };
+  readonly #reserved = { steps: 0, tokens: 0, money: 0 };
+  #since = 0;
+  /** When somebody waited for people, timers and signals: that time is nobody's. Apart from each other, in order. */
+  readonly #idle: { from: number; to: number }[] = [];
+
+  constructor(limits: Budget, outer: Ledger | undefined) {
+    this.limits = limits;
+    this.#outer = outer;
+  }
+
+  /** Time counts from when the record says that its scope began. */
+  begin(at: string): void {
+    this.#since = Date.parse(at);
+  }
+
+  /** Whether a call still fits, here and in all budgets around. */
+  excess(spend: Spend, now: number): Excess | undefined {
+    for (const kind of KINDS) {
+      const allowed = this.limits[kind];
+      const asked = spend[kind] ?? 0;
+      const spent = this.#spent[kind] + this.#reserved[kind];
+      if (allowed !== undefined && asked > 0 && spent + asked > allowed * (1 + ROUNDING))
+        return { limit: kind, allowed, spent, asked };
+    }
+    const { milliseconds } = this.limits;
+    const passed = milliseconds === undefined ? 0 : now - this.#since - this.#idled();
+    if (milliseconds !== undefined && passed >= milliseconds)
+      return { limit: "milliseconds", allowed: milliseconds, spent: passed, asked: 1 };
+    return this.#outer?.excess(spend, now);
+  }
+
+  reserve(spend: Spend): void {
+    for (const kind of KINDS) this.#reserved[kind] += spend[kind] ?? 0;
+    this.#outer?.reserve(spend);
+  }
+
+  /** The call is over: what it was thought to cost goes, what it did cost stays. */
+  settle(spend: Spend, actual: Spend): void {
+    for (const kind of KINDS) {
+      this.#reserved[kind] -= spend[kind] ?? 0;
+      this.#spent[kind] += actual[kind] ?? 0;
+    }
+    this.#outer?.settle(spend, actual);
+  }
+
+  /** Somebody waited. Branches that wait at the same time do not get the time twice. */
+  pause(from: number, to: number): void {
+    let start = from;
+    for (let last = this.#idle.at(-1); last !== undefined && last.to >= start; last = this.#idle.at(-1)) {
+      start = Math.min(start, last.from);
+      this.#idle.pop();
+    }
+    this.#idle.push({ from: start, to: Math.max(start, to) });
+    this.#outer?.pause(from, to);
+  }
+
+  /** A wait may have begun before the scope did. */
+  #idled(): number {
+    return this.#idle.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, this.#since)), 0);
+  }
+}
+
+/** What a call did cost, as its outcome says. */
+export function spentOn(spend: Spend, outcome: { readonly type: string } | undefined): Spend {
+  if (outcome?.type !== "model-reply") return { steps: spend.steps ?? 0 };
+  const { usage, cost } = outcome as FactOf<"model-reply">;
+  return { steps: spend.steps ?? 0, tokens: usage.input + usage.output, money: cost ?? 0 };
+}

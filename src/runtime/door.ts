@@ -1,0 +1,78 @@
+import { type FactInput, requireSession, type Session } from "../session/index.js";
+import { OutsideRunError } from "./error.js";
+import type { Module } from "./module.js";
+import type { Prices } from "./price.js";
+import { passing, Rath } from "./rath.js";
+import type { Budget, Request } from "./request.js";
+import { Scope } from "./scope.js";
+import type { Services } from "./services.js";
+
+/**
+ * Runs the body of a module on a session; what every module's `forward` does. The outermost one is a run of its own,
+ * recorded and durable where the session has a runtime; inside a run it is a part of it, between `module-enter` and
+ * `module-exit`.
+ */
+export async function forward(
+  module: Module,
+  session: Session,
+  body: (session: Session) => Promise<Session>,
+  options: { readonly budget?: Budget | undefined } = {},
+): Promise<Session> {
+  const { host } = requireSession(session, `run ${module.name}`);
+  if (host instanceof Scope) return host.run.enter(host, module, session, body, options.budget);
+  // Begun through the module itself, so that a resume, which knows only the module, makes the same facts.
+  return (host instanceof Rath ? host : passing()).run(module, session);
+}
+
+/** Does one thing in the world: request, effect, outcome. Resolves with the session that ends in the outcome. */
+export async function perform(session: Session, request: Request): Promise<Session> {
+  return performAll(session, [request]);
+}
+
+/**
+ * Does several things side by side: all requests in order, outcomes as they come. Resolves with the session that has
+ * all of them.
+ */
+export async function performAll(session: Session, requests: readonly Request[]): Promise<Session> {
+  const scope = scopeOf(session, "perform an effect");
+  return scope.run.perform(scope, session, requests);
+}
+
+/** Waits for a person, a signal or a timer. The run is suspended as soon as nothing else is left to do. */
+export async function waitFor(session: Session, fact: FactInput): Promise<Session> {
+  const scope = scopeOf(session, "wait");
+  return scope.run.perform(scope, session, [{ fact }]);
+}
+
+/** The same session in a scope of its own, so that what happens there can be cancelled alone. */
+export function lane(session: Session): {
+  readonly session: Session;
+  cancel(why: string): void;
+  leave(): void;
+} {
+  return scopeOf(session, "open a lane").run.lane(session);
+}
+
+/**
+ * Awaits something in a body that is neither recorded nor asks anything of the world: a schema that checks
+ * asynchronously, a module that is loaded. It must give the same at every replay.
+ */
+export async function hold<Value>(session: Session, work: () => Promise<Value>): Promise<Value> {
+  return scopeOf(session, "hold a run").run.hold(work);
+}
+
+/** Where time, chance and names come from. Ask inside a `perform`, so that the answer is recorded. */
+export function hostServices(session: Session): Services {
+  return scopeOf(session, "ask the host").run.services;
+}
+
+/** What models cost, as the host was told. */
+export function pricesOf(session: Session): Prices {
+  return scopeOf(session, "look up a price").run.prices;
+}
+
+function scopeOf(session: Session, use: string): Scope {
+  const { host } = requireSession(session, use);
+  if (host instanceof Scope) return host;
+  throw new OutsideRunError(use);
+}

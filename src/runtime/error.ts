@@ -1,0 +1,224 @@
+import {
+  type Fact,
+  type FactId,
+  type Failure,
+  type Json,
+  RathError,
+  type Session,
+  type Withheld,
+} from "../session/index.js";
+
+/** The program did something else than the record says, and nothing was called to find out. */
+export class DivergenceError extends RathError {
+  constructor(run: string, expected: Side | undefined, actual: Side | undefined) {
+    super(
+      "divergence",
+      `Run ${run} does not go the way it was recorded.\n  recorded: ${shown(expected)}\n  now:      ${shown(actual)}`,
+      {
+        hint: 'run the program that made this record, or go on from here on a branch: replay(name, module, { mode: "what-if" })',
+        data: { run, expected: expected ?? null, actual: actual ?? null },
+      },
+    );
+  }
+}
+
+/** One side of a divergence: a fact, and the sessions it was made from. */
+export type Side = { readonly fact: Json; readonly parents: readonly FactId[]; readonly id?: FactId };
+
+/** The record ends before the program does: it was interrupted here. */
+export class TapeEndedError extends RathError {
+  constructor(run: string, frontiers: readonly { readonly id: FactId; readonly type: string }[]) {
+    super("tape-ended", `The record of run ${run} ends before its program does.`, {
+      hint: "go on from there: resume(name, module)",
+      data: { run, frontiers },
+    });
+  }
+}
+
+/** A replay that was to end in the recorded id ended in another one. */
+export class VerificationError extends RathError {
+  constructor(run: string, expected: FactId, actual: FactId) {
+    super("verification-failed", `Run ${run} was recorded to end in ${expected}, and ends in ${actual}.`, {
+      hint: "compare the two sessions with diff(a, b)",
+      data: { run, expected, actual },
+    });
+  }
+}
+
+/** The record says something that was erased since, so the run cannot be gone through again. */
+export class ErasedContentError extends RathError {
+  constructor(id: FactId, content: Withheld) {
+    super(
+      "content-erased",
+      `Cannot go through the record again: content of ${id.slice(0, 12)} was ${content.reason}.`,
+      {
+        hint: "a run whose content was erased can be read and verified line by line, not replayed",
+        data: { fact: id, digest: content.digest, reason: content.reason },
+      },
+    );
+  }
+}
+
+/** Something of a run that is over tried to go on: its body was cut off by a suspension, or its process lost the lease. */
+export class RunClosedError extends RathError {
+  constructor(run: string, why: string) {
+    super("run-closed", `Run ${run} is over: ${why}.`, {
+      hint: "a body awaits only modules, steps, sleep and signals; take the session up again with rath.load(id)",
+      data: { run, why },
+    });
+  }
+}
+
+/** Stopped on purpose: by the caller's signal, by the winner of a race, by a sibling that failed. */
+export class CancelledError extends RathError {
+  /** Where the run ended, when all of it was cancelled. */
+  readonly session: Session | undefined;
+
+  constructor(why: string, session?: Session) {
+    super("cancelled", `Cancelled: ${why}.`, {
+      hint: "what was done before is in the record; run or fork it again to go on",
+      data: { why },
+    });
+    this.session = session;
+  }
+}
+
+/** The next call would exceed a budget, so it was not made. */
+export class BudgetError extends RathError {
+  /** Ends with the `budget-stop` that says which limit. */
+  readonly session: Session;
+
+  constructor(
+    session: Session,
+    { limit, allowed, spent, asked }: { limit: string; allowed: number; spent: number; asked: number },
+  ) {
+    // Only these, though a recorded stop has a stamp too: the error ends up in the record, live and on a tape alike.
+    const stop = { limit, allowed, spent, asked };
+    super(
+      "budget-exceeded",
+      `The budget of ${stop.allowed} ${stop.limit} does not allow this call: ${stop.spent} are spent and it asks for ${stop.asked}.`,
+      { hint: "raise the budget, or go on from error.session", data: stop },
+    );
+    this.session = session;
+  }
+}
+
+/** The body of a run threw. The record is complete: `session` is the `run-end` that holds the error. */
+export class RunFailedError extends RathError {
+  readonly session: Session;
+
+  constructor(module: string, failure: Failure, session: Session, cause: unknown) {
+    super("run-failed", `${module} failed: ${failure.message}`, {
+      hint: "error.session has the whole record, error.cause what was thrown",
+      data: { module, error: failure },
+      cause,
+    });
+    this.session = session;
+  }
+}
+
+/** The session waits for something, so nothing new may be built on it. */
+export class PendingWorkError extends RathError {
+  constructor(pending: readonly { readonly id: FactId; readonly type: string; readonly what: string }[]) {
+    const [first] = pending;
+    super(
+      "work-pending",
+      `Cannot run on a session with unfinished work: ${pending.length} pending, first a ${first?.type} (${first?.what}).`,
+      {
+        hint: "resume its run, answer what is awaited, or fork the session before the request",
+        data: { pending: pending.map(({ id, type, what }) => ({ id, type, what })) },
+      },
+    );
+  }
+}
+
+/** Nothing waits for this answer, somebody has given one already, or it is for something else than was shown. */
+export class AnswerError extends RathError {
+  constructor(reason: string, hint: string, data: { [key: string]: Json } = {}) {
+    super("answer-refused", `Cannot answer: ${reason}.`, { hint, data });
+  }
+}
+
+/** The session or name is not that of a run. */
+export class NotARunError extends RathError {
+  constructor(what: string, use: string) {
+    super("not-a-run", `Cannot ${use} ${what}: it was not made by a run.`, {
+      hint: "run a module on it: rath.run(module, session, { name })",
+      data: { what },
+    });
+  }
+}
+
+/** The runtime was closed. */
+export class NotOpenError extends RathError {
+  constructor() {
+    super("runtime-closed", "Cannot use a runtime that was closed.", {
+      hint: "open another: openRath({ store })",
+    });
+  }
+}
+
+/** Something that must be on the record was asked for where nothing is recorded. */
+export class OutsideRunError extends RathError {
+  constructor(use: string) {
+    super("outside-run", `Cannot ${use} here: no run is under way on this session.`, {
+      hint: "do it in the body of a module: workflow(name, async (session) => …), or call forward on a step",
+      data: { use },
+    });
+  }
+}
+
+/** What a module gave back does not come from what it was given: evidence would be lost. */
+export class DescentError extends RathError {
+  constructor(module: string, given: FactId, returned: FactId) {
+    super("descent-broken", `${module} returned a session that does not descend from the one it was given.`, {
+      hint: "return what append, fork, merge or another module's forward made of it",
+      data: { module, given, returned },
+    });
+  }
+}
+
+/** An error as the record holds it. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof RathError) {
+    // The first line: what follows is a hint for whoever sees it thrown.
+    const [message = ""] = error.message.split("\n  hint: ");
+    return { name: error.name, message, code: error.code, data: error.data };
+  }
+  if (error instanceof Error) {
+    const { code } = error as { code?: unknown };
+    return { name: error.name, message: error.message, ...(typeof code === "string" && { code }) };
+  }
+  return { name: "Thrown", message: typeof error === "string" ? error : textOf(error) };
+}
+
+/** Anything can be thrown, also what JSON has no words for. */
+function textOf(thrown: unknown): string {
+  try {
+    return JSON.stringify(thrown) ?? String(thrown);
+  } catch {
+    return typeof thrown === "object" ? Object.prototype.toString.call(thrown) : String(thrown);
+  }
+}
+
+/** A fact without its stamp, for people. */
+export function bodyOf(fact: Fact): Json {
+  const { at, run, seq, ...body } = fact as Fact & { readonly [field: string]: Json };
+  return body as unknown as Json;
+}
+
+function shown(side: Side | undefined): string {
+  if (side === undefined) return "nothing";
+  const text = JSON.stringify(side.fact);
+  return text.length > 400 ? `${text.slice(0, 400)}…` : text;
+}
+
+/** A what-if begins under a name of its own. */
+export class NameTakenError extends RathError {
+  constructor(name: string, id: FactId) {
+    super("name-conflict", `Cannot begin a what-if as "${name}": it stands at ${id.slice(0, 12)}.`, {
+      hint: "give it another name, or none",
+      data: { name, actual: id },
+    });
+  }
+}

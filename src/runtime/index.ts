@@ -1,0 +1,33 @@
+export type { Decision, Settle } from "./answer.js";
+export { canonical } from "./canonical.js";
+export { forward, hold, hostServices, lane, perform, performAll, pricesOf, waitFor } from "./door.js";
+export {
+  AnswerError,
+  BudgetError,
+  CancelledError,
+  DescentError,
+  DivergenceError,
+  failureOf,
+  NotARunError,
+  OutsideRunError,
+  PendingWorkError,
+  RunClosedError,
+  RunFailedError,
+  type Side,
+  TapeEndedError,
+  VerificationError,
+} from "./error.js";
+export { failedAt } from "./failed.js";
+export { type Description, describe, digestOfModule, type Module } from "./module.js";
+export type { Prices } from "./price.js";
+export {
+  type Awaited,
+  openRath,
+  type Rath,
+  type RathOptions,
+  type ReplaySettings,
+  type RunSettings,
+} from "./rath.js";
+export type { Attempt, Budget, Outcome, OutcomeType, Request, Retry, Spend } from "./request.js";
+export type { Mode, Observation } from "./run.js";
+export type { ServiceOptions, Services } from "./services.js";

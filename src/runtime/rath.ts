@@ -1,0 +1,406 @@
+import { randomBytes } from "node:crypto";
+import {
+  type Content,
+  type FactId,
+  type FactOf,
+  type Json,
+  type Pending,
+  type Principal,
+  parentsOf,
+  readFact,
+  requireSession,
+  Session,
+  type StartOptions,
+} from "../session/index.js";
+import { type Line, openStore, type Store } from "../store/index.js";
+import { type Decision, giveAnswer, type Settle } from "./answer.js";
+import { NameTakenError, NotARunError, NotOpenError, PendingWorkError, VerificationError } from "./error.js";
+import { answerName } from "./keeper.js";
+import type { Module } from "./module.js";
+import type { Prices } from "./price.js";
+import { recordedRun, startsOf, unfinishedRuns } from "./recorded.js";
+import type { Budget } from "./request.js";
+import { type Mode, type Observation, Run } from "./run.js";
+import { type ServiceOptions, type Services, services } from "./services.js";
+import { Tape } from "./tape.js";
+
+export type RathOptions = ServiceOptions & {
+  /** Where sessions are kept: a store, or the URL of one. Default: `sqlite:./rath.db`. */
+  readonly store?: Store | string;
+  /** What models cost, for budgets in money: replaces the listed prices of these models. */
+  readonly prices?: Prices;
+  /** What each run may spend, unless it says otherwise. */
+  readonly budget?: Budget;
+};
+
+export type RunSettings = {
+  /** The name that stands at the run's newest session. Default: one made for this run, `unnamed/…`. */
+  readonly name?: string;
+  readonly budget?: Budget;
+  /** Cancels the run; that it was cancelled, and when, is recorded. */
+  readonly signal?: AbortSignal;
+};
+
+export type ReplaySettings = {
+  /**
+   * "replay" (the default) ends where the record does; "verify" also demands the same id; "resume" goes on where it
+   * ends; "what-if" goes on where it says something else too, in a run of its own.
+   */
+  readonly mode?: Mode;
+  /** The name of a what-if. */
+  readonly name?: string;
+  readonly signal?: AbortSignal;
+};
+
+/** Something a session waits for. */
+export type Awaited = Pending & {
+  /** What was shown to whoever shall answer, and the digest that an approval must name. */
+  readonly shown?: Json;
+  readonly digest?: string;
+  /** Whether an answer is there already, for the run to take in when it is resumed. */
+  readonly answered: boolean;
+};
+
+/**
+ * The runtime: hosts sessions, runs modules on them and keeps what happens.
+ *
+ * ```ts
+ * const rath = openRath({ store: "sqlite:./rath.db" });
+ * let session = rath.start("Fix issue 41.");
+ * session = await rath.run(engineer, session, { name: "issue-41" });
+ * ```
+ */
+export class Rath {
+  readonly services: Services;
+  readonly #given: Store | string | undefined;
+  readonly #prices: Prices;
+  readonly #budget: Budget | undefined;
+  readonly #observers = new Set<(observation: Observation) => void>();
+  readonly #runs = new Set<Run>();
+  #store: Promise<Store> | undefined;
+  #closed = false;
+
+  constructor(options: RathOptions, store: Store | string | undefined) {
+    this.services = services(options);
+    this.#given = store;
+    this.#prices = options.prices ?? {};
+    this.#budget = options.budget;
+  }
+
+  /** Where sessions are kept; opened when it is first needed. */
+  async store(): Promise<Store> {
+    if (this.#closed) throw new NotOpenError();
+    const given = this.#given ?? "memory:";
+    this.#store ??= typeof given === "string" ? openStore(given) : Promise.resolve(given);
+    return this.#store;
+  }
+
+  /** Begins a session that lives here. */
+  start(text?: Content, options: Omit<StartOptions, "host"> = {}): Session {
+    return Session.start(text, { at: this.services.time(), ...options, host: this });
+  }
+
+  /** The session of a name, an id, or the beginning of an id, hosted here. */
+  async load(nameOrId: string): Promise<Session> {
+    return this.#hosted(await (await this.store()).load(nameOrId));
+  }
+
+  /** Keeps a session, under a name if given: what is not made by a run is in memory only until then. */
+  async save(session: Session, name?: string): Promise<Session> {
+    await (await this.store()).save(session, name === undefined ? {} : { name });
+    return session;
+  }
+
+  /**
+   * Runs a module on a session. Resolves with the session at the end of the run, or at its suspension: then
+   * `session.pending` says what is awaited. Rejects with a `RunFailedError` when the module threw.
+   */
+  async run(module: Module, session: Session, settings: RunSettings = {}): Promise<Session> {
+    requireSession(session, `run ${module?.name}`);
+    if (session.fact.type === "run-suspend" && this.#given !== undefined)
+      return this.resume(session.id, module, settings);
+    const { pending } = session;
+    if (pending.length > 0) throw new PendingWorkError(pending);
+    const nonce = randomBytes(9).toString("base64url");
+    const { name = `unnamed/${nonce}`, signal } = settings;
+    return this.#begin({
+      module,
+      base: session,
+      nonce,
+      name,
+      signal,
+      budget: settings.budget ?? this.#budget,
+    });
+  }
+
+  /**
+   * Goes on with a run that crashed or waits, by the name or id of its session. What was recorded is taken over, and
+   * nothing that is finished is done again. A run that is over is given back as it is.
+   */
+  async resume(
+    nameOrId: string,
+    module: Module,
+    settings: Omit<RunSettings, "budget"> = {},
+  ): Promise<Session> {
+    return this.replay(nameOrId, module, {
+      ...(settings.signal && { signal: settings.signal }),
+      mode: "resume",
+    });
+  }
+
+  /** Runs a recorded run again with its record as the world; the modes differ in what happens where it ends. */
+  async replay(nameOrId: string, module: Module, settings: ReplaySettings = {}): Promise<Session> {
+    const { mode = "replay", name, signal } = settings;
+    const store = await this.store();
+    const recorded = await recordedRun(store, nameOrId);
+    if (recorded === undefined) throw new NotARunError(nameOrId, "replay");
+    const fork = mode === "what-if";
+    const taken = fork && name !== undefined ? await store.head(name) : undefined;
+    if (name !== undefined && taken !== undefined) throw new NameTakenError(name, taken);
+    const nonce = fork ? randomBytes(9).toString("base64url") : recorded.nonce;
+    const origin = fork
+      ? { run: recorded.nonce, start: recorded.root, leaves: recorded.leaves }
+      : recorded.fact.from;
+    const starts = await startsOf(store, recorded);
+    const [first] = starts;
+    const [baseId] = first === undefined ? [] : parentsOf(first.line);
+    if (first === undefined || baseId === undefined) throw new NotARunError(nameOrId, "replay");
+    const heads = new Set(recorded.leaves);
+    // Where only this run was brought here, what it did not take from the other one is not needed either.
+    for (const id of fork ? [] : (origin?.leaves ?? []))
+      if ((await store.line(id)) !== undefined) heads.add(id);
+    const lines: Line[] = [];
+    for await (const batch of store.lines([...heads], { without: [baseId] }))
+      for (const line of batch) lines.push(line);
+    const runs = starts.map(({ line }) => (readFact(line, undefined) as FactOf<"run-start">).nonce);
+    const tape = new Tape(
+      nonce,
+      runs.filter((run) => run !== nonce),
+    );
+    for (const { id, line } of lines) tape.add(id, line);
+    const entries = tape.entries.filter(({ id }) => starts.some((start) => start.id === id));
+    const base = this.#hosted(await store.load(baseId));
+    const { digests } = readFact(first.line, undefined) as FactOf<"run-start">;
+    const budget = (digests as { readonly budget?: Budget } | undefined)?.budget;
+    const session = await this.#begin({
+      module,
+      base,
+      nonce,
+      name: fork ? (name ?? `unnamed/${nonce}`) : (recorded.fact.name ?? `unnamed/${nonce}`),
+      signal,
+      budget,
+      tape,
+      starts: entries.filter(({ run }) => fork || run !== nonce || origin === undefined),
+      ...(!fork && origin !== undefined && { own: entries.find(({ run }) => run === nonce) }),
+      mode,
+      stale: fork ? [] : recorded.names,
+      ...(origin !== undefined && { origin }),
+    });
+    if (mode === "verify" && session.id !== recorded.head)
+      throw new VerificationError(recorded.nonce, recorded.head, session.id);
+    return session;
+  }
+
+  /** What a session waits for, and whether somebody has answered already. */
+  async pending(nameOrId: string): Promise<readonly Awaited[]> {
+    const store = await this.store();
+    const session = await store.load(nameOrId);
+    const run = (await recordedRun(store, session.id))?.nonce ?? "";
+    const awaited: Awaited[] = [];
+    // A suspension says what it waits for; a call that waits for its approval is not asked about itself.
+    const waiting = session.fact.type === "run-suspend" ? new Set(session.fact.waiting) : undefined;
+    for (const one of session.pending) {
+      if (waiting?.has(one.id) === false) continue;
+      const line = await store.line(one.id);
+      const fact = line === undefined ? undefined : readFact(line, Session.realmOf(session).blobs);
+      const ask = fact?.type === "approval-ask" ? { shown: fact.what, digest: fact.digest } : {};
+      const signal = fact?.type === "signal-await" && fact.what !== undefined ? { shown: fact.what } : {};
+      awaited.push({
+        ...one,
+        ...ask,
+        ...signal,
+        answered: (await store.head(answerName(run, one.id))) !== undefined,
+      });
+    }
+    return awaited;
+  }
+
+  /** Agrees to exactly what was shown. The run takes it in when it is resumed. */
+  async approve(nameOrId: string, decision: Decision): Promise<FactId> {
+    return this.#answer(
+      nameOrId,
+      decision.ask,
+      "approval-ask",
+      (fact) => ({
+        type: "approval-give",
+        by: decision.by,
+        decision: "approve",
+        digest: decision.digest ?? (fact as FactOf<"approval-ask">).digest,
+        ...(decision.why !== undefined && { why: decision.why }),
+      }),
+      decision.digest,
+    );
+  }
+
+  /** Says no, and why: the model can read it. */
+  async reject(nameOrId: string, decision: Decision): Promise<FactId> {
+    return this.#answer(
+      nameOrId,
+      decision.ask,
+      "approval-ask",
+      (fact) => ({
+        type: "approval-give",
+        by: decision.by,
+        decision: "reject",
+        digest: (fact as FactOf<"approval-ask">).digest,
+        ...(decision.why !== undefined && { why: decision.why }),
+      }),
+      decision.digest,
+    );
+  }
+
+  /** Gives a signal that a session waits for, by the signal's name. */
+  async signal(nameOrId: string, signal: string, value: Json, by: Principal): Promise<FactId> {
+    return this.#answer(nameOrId, { signal }, "signal-await", () => ({ type: "signal-give", by, value }));
+  }
+
+  /** Answers a request by its id: a signal with a value. */
+  async answer(nameOrId: string, ask: FactId, value: Json, by: Principal): Promise<FactId> {
+    return this.#answer(nameOrId, ask, "signal-await", () => ({ type: "signal-give", by, value }));
+  }
+
+  /** Says what became of a `write` that was started before a crash and has no outcome. */
+  async settle(nameOrId: string, settle: Settle): Promise<FactId> {
+    const { by, decision, value, error, why } = settle;
+    return this.#answer(nameOrId, settle.of, "doubt", () => ({
+      type: "effect-settle",
+      by,
+      decision,
+      ...(value !== undefined && { value }),
+      ...(error !== undefined && { error }),
+      ...(why !== undefined && { why }),
+    }));
+  }
+
+  /** Cancels a run that is under way in this process. False when there is none of that name. */
+  cancel(name: string, why = "somebody asked for it"): boolean {
+    let found = false;
+    for (const run of this.#runs) {
+      if (run.name !== name) continue;
+      run.cancel(why);
+      found = true;
+    }
+    return found;
+  }
+
+  /** Runs that have not ended, in any process: suspended, under way, or cut off by a crash. */
+  async unfinished(): Promise<
+    readonly { readonly run: string; readonly name: string; readonly module: string }[]
+  > {
+    const found: { run: string; name: string; module: string }[] = [];
+    for await (const { fact } of unfinishedRuns(await this.store()))
+      found.push({ run: fact.nonce, name: fact.name ?? `unnamed/${fact.nonce}`, module: fact.module });
+    return found;
+  }
+
+  /** Tells of every fact once it is durable, and of what streams in meanwhile. Returns the way to stop. */
+  observe(observer: (observation: Observation) => void): () => void {
+    this.#observers.add(observer);
+    return () => this.#observers.delete(observer);
+  }
+
+  /** Stops what is under way as a crash would, so that it can be resumed, and closes the store if it was opened here. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await Promise.all([...this.#runs].map((run) => run.abandon()));
+    if (typeof this.#given === "string") await (await this.#store)?.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #begin(
+    options: Pick<
+      ConstructorParameters<typeof Run>[0],
+      | "module"
+      | "base"
+      | "nonce"
+      | "name"
+      | "signal"
+      | "budget"
+      | "tape"
+      | "starts"
+      | "own"
+      | "mode"
+      | "stale"
+      | "origin"
+    >,
+  ): Promise<Session> {
+    const store = this.#given === undefined ? undefined : await this.store();
+    const run = new Run({
+      ...options,
+      store,
+      services: this.services,
+      prices: this.#prices,
+      observe: (observation) => this.#tell(observation),
+      outer: this.#given === undefined ? undefined : this,
+      body: (session) => options.module.forward(session),
+    });
+    this.#runs.add(run);
+    try {
+      return await run.begin();
+    } finally {
+      this.#runs.delete(run);
+    }
+  }
+
+  #tell(observation: Observation): void {
+    for (const observer of this.#observers) {
+      try {
+        observer(observation);
+      } catch (error) {
+        // An observer watches and never changes: what it throws is its own, but nobody should have to guess.
+        process.emitWarning(error instanceof Error ? error : new Error(String(error)), {
+          code: "OPENRATH_OBSERVER",
+        });
+      }
+    }
+  }
+
+  async #answer(
+    nameOrId: string,
+    ask: FactId | { readonly signal: string } | undefined,
+    kind: "approval-ask" | "signal-await" | "doubt",
+    make: Parameters<typeof giveAnswer>[4],
+    digest?: string,
+  ): Promise<FactId> {
+    const store = await this.store();
+    const id = await giveAnswer(store, nameOrId, ask, kind, make, digest);
+    for (const run of this.#runs) run.poke();
+    return id;
+  }
+
+  #hosted(session: Session): Session {
+    return Session.restore(
+      session.line,
+      session.atHorizon ? undefined : session.parents,
+      Object.freeze({ ...Session.realmOf(session), host: this }),
+      { id: session.id, depth: session.depth },
+    );
+  }
+}
+
+/** Opens a runtime. The store is opened when it is first needed. */
+export function openRath(options: RathOptions = {}): Rath {
+  return new Rath(options, options.store ?? "sqlite:./rath.db");
+}
+
+let shared: Rath | undefined;
+
+/** For sessions that have no runtime: what happens is recorded on the value and kept nowhere. */
+export function passing(): Rath {
+  shared ??= new Rath({}, undefined);
+  return shared;
+}

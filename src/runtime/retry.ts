@@ -1,0 +1,67 @@
+import type { Retry } from "./request.js";
+import type { Services } from "./services.js";
+
+const WAIT = 500;
+const MOST = 30_000;
+/** A server may ask for more patience than we would have, but not for ever. */
+const LONGEST = 10 * 60_000;
+const PASSING: ReadonlySet<string> = new Set([
+  "timeout",
+  "ECONNRESET",
+  "ECONNREFUSED",
+  "ETIMEDOUT",
+  "EPIPE",
+  "EAI_AGAIN",
+  "UND_ERR_SOCKET",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "UND_ERR_HEADERS_TIMEOUT",
+]);
+
+/** Whether a failure may pass by itself. */
+export function isRetryable(error: unknown, retry: Retry): boolean {
+  if (retry.when !== undefined) {
+    try {
+      return retry.when(error);
+    } catch {
+      return false;
+    }
+  }
+  for (let cause = error, depth = 0; typeof cause === "object" && cause !== null && depth < 5; depth++) {
+    const {
+      isRetryable: said,
+      code,
+      cause: inner,
+    } = cause as { isRetryable?: unknown; code?: unknown; cause?: unknown };
+    if (typeof said === "boolean") return said;
+    if (typeof code === "string" && PASSING.has(code)) return true;
+    cause = inner;
+  }
+  return false;
+}
+
+/** Milliseconds until the next attempt: as long as the server asks for, or twice as long each time with some chance in it. */
+export function delayOf(error: unknown, attempt: number, retry: Retry, host: Services): number {
+  const asked = askedFor(error, host);
+  if (asked !== undefined) return Math.min(LONGEST, asked);
+  const wait = Math.min(retry.most ?? MOST, (retry.wait ?? WAIT) * 2 ** (attempt - 1));
+  // Half of it is fixed: many clients that failed together must not come back together, nor at once.
+  return Math.round(wait / 2 + (wait / 2) * host.random());
+}
+
+/** What a Retry-After header said, in milliseconds. */
+function askedFor(error: unknown, host: Services): number | undefined {
+  const { retryAfter, data, responseHeaders } = (error ?? {}) as {
+    retryAfter?: unknown;
+    data?: { retryAfter?: unknown };
+    responseHeaders?: { readonly [name: string]: string };
+  };
+  if (typeof retryAfter === "number") return retryAfter;
+  if (typeof data?.retryAfter === "number") return data.retryAfter;
+  const exact = Number(responseHeaders?.["retry-after-ms"]);
+  if (exact > 0) return exact;
+  const header = responseHeaders?.["retry-after"];
+  if (header === undefined) return undefined;
+  const seconds = Number(header);
+  const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - host.now();
+  return wait > 0 ? wait : undefined;
+}

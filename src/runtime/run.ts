@@ -1,0 +1,984 @@
+import {
+  type BlobSource,
+  type Draft,
+  digestsOf,
+  drafted,
+  type Fact,
+  type FactId,
+  type FactInput,
+  type FactOf,
+  type Json,
+  type RathError,
+  type Realm,
+  readFact,
+  requireSession,
+  Session,
+  Withheld,
+} from "../session/index.js";
+import type { Lease, Store } from "../store/index.js";
+import { Ledger } from "./budget.js";
+import { canonical } from "./canonical.js";
+import {
+  BudgetError,
+  bodyOf,
+  CancelledError,
+  DescentError,
+  DivergenceError,
+  ErasedContentError,
+  failureOf,
+  RunClosedError,
+  RunFailedError,
+  type Side,
+  TapeEndedError,
+} from "./error.js";
+import { failAt } from "./failed.js";
+import { answerName, Keeper, runName } from "./keeper.js";
+import { digestOfModule, type Module } from "./module.js";
+import type { Prices } from "./price.js";
+import type { Budget, Request } from "./request.js";
+import { Scope } from "./scope.js";
+import type { Services } from "./services.js";
+import { Strand, type Wait } from "./strand.js";
+import type { Entry, Tape } from "./tape.js";
+
+/** What happens where the tape ends, and where it says something else. */
+export type Mode = "replay" | "verify" | "what-if" | "resume";
+
+/** Something to tell observers. */
+export type Observation =
+  | { readonly kind: "fact"; readonly session: Session }
+  | { readonly kind: "delta"; readonly request: Session; readonly delta: Json };
+
+export type RunOptions = {
+  readonly store: Store | undefined;
+  readonly services: Services;
+  readonly prices: Prices;
+  readonly observe: (observation: Observation) => void;
+  /** What hosts the session that comes out. */
+  readonly outer: object | undefined;
+  readonly module: Module;
+  readonly body: (session: Session) => Promise<Session>;
+  readonly base: Session;
+  readonly nonce: string;
+  readonly name: string;
+  readonly budget?: Budget | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** What was recorded of it before. Without one, the run begins now. */
+  readonly tape?: Tape | undefined;
+  readonly mode?: Mode;
+  /** The recorded `run-start`; of a what-if, those of the runs it comes from, the first run's first. */
+  readonly starts?: readonly Entry[];
+  /** What a what-if comes from. */
+  readonly origin?: FactOf<"run-start">["from"];
+  /** The recorded `run-start` of the what-if itself. */
+  readonly own?: Entry | undefined;
+  /** Names that an earlier process kept this run's branches under. */
+  readonly stale?: readonly string[];
+};
+
+type Answer = { readonly id: FactId; readonly line: string; readonly blobs?: BlobSource };
+type Waiting = { readonly take: ((answer: Answer) => void) | undefined; readonly due: string | undefined };
+
+/**
+ * One outermost `forward`: from `run-start` to `run-end`, or to a suspension. It makes every session of the run, takes
+ * facts from the tape as long as there are any, and wakes one waiter at a time, in the order of the record.
+ */
+export class Run {
+  readonly nonce: string;
+  readonly services: Services;
+  readonly result: Promise<Session>;
+  readonly #options: RunOptions;
+  readonly #keeper: Keeper;
+  #tape: Tape | undefined;
+  readonly #root: Scope;
+  readonly #strands = new Set<Strand>();
+  readonly #waiting = new Map<FactId, Waiting>();
+  readonly #ready: (() => void)[] = [];
+  readonly #timers = new Set<NodeJS.Timeout>();
+  /** Made now, with no recorded twin: nothing on the tape can have been made from them. */
+  readonly #fresh = new WeakSet<Session>();
+  #firstFresh: Session | undefined;
+  #seq: number;
+  #adopting: boolean;
+  /** The `run-start` of a what-if. Nothing is made of it but the end: what fits hangs where the other run has it. */
+  #own: Session | undefined;
+  /** The `run-start` of the run that a what-if comes from. */
+  #origin: Session | undefined;
+  /** Effects and timers under way. */
+  #busy = 0;
+  #held = 0;
+  #woken = false;
+  #closed: "ended" | "suspended" | "given up" | undefined;
+  #body: { readonly session: Session } | { readonly error: unknown } | undefined;
+  #start!: Session;
+  #seeking = false;
+  /** What was asked for, and is not awaited any more. */
+  readonly #dropped = new Map<FactId, Session>();
+  /** Why to stop as soon as the tape is at its end. */
+  #cancelling: string | undefined;
+  #lease: Lease | undefined;
+  #renewal: NodeJS.Timeout | undefined;
+  #resolve!: (session: Session) => void;
+  #reject!: (error: unknown) => void;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    this.nonce = options.nonce;
+    this.services = options.services;
+    this.#tape = options.tape;
+    this.#adopting = options.tape !== undefined;
+    this.#seq = (options.tape?.lastSeq ?? -1) + 1;
+    this.#keeper = new Keeper({
+      store: options.store,
+      run: options.nonce,
+      name: options.name,
+      told: (session) => options.observe({ kind: "fact", session }),
+    });
+    const { budget } = options;
+    this.#root = new Scope(this, undefined, budget && new Ledger(budget, undefined));
+    this.result = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    // Whoever began the run hears of it; when its beginning fails nobody else does.
+    this.result.catch(() => {});
+  }
+
+  get adopting(): boolean {
+    return this.#adopting;
+  }
+
+  get closed(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  get name(): string {
+    return this.#options.name;
+  }
+
+  get prices(): Prices {
+    return this.#options.prices;
+  }
+
+  /** Takes the lease, makes the beginning durable, and only then lets the body go. */
+  async begin(): Promise<Session> {
+    try {
+      const { store, tape } = this.#options;
+      const { mode } = this.#options;
+      // Nothing is written of a run that is over, so its name may be in other hands.
+      const reading = mode === "replay" || mode === "verify" || tape?.ended === true;
+      if (store !== undefined && !reading) await this.#takeLease(store);
+      this.#keeper.begin(this.#lease, tape !== undefined && mode !== "what-if");
+      this.#open();
+      if (tape === undefined) await this.flush();
+    } catch (error) {
+      await this.#letGo();
+      throw error;
+    }
+    this.#root.ledger?.begin(this.#start.fact.at);
+    this.#listen();
+    this.#go();
+    return this.result;
+  }
+
+  #open(): void {
+    const { base, starts = [], origin, own } = this.#options;
+    const realm = this.#root.realm(Session.realmOf(base));
+    const [first, ...later] = starts;
+    if (first === undefined) {
+      this.#start = this.#root.next([base], drafted(this.#startFact()), realm);
+      this.#keeper.also(runName(this.nonce), this.#start);
+      return;
+    }
+    if (origin === undefined) this.#checkProgram(first);
+    this.#start = this.adopt(first, [base], realm);
+    this.#root.made(this.#start);
+    if (origin === undefined) return;
+    const restored = (entry: Entry, parent: Session): Session => {
+      entry.used = true;
+      return Session.restore(entry.line, [parent], realm, { id: entry.id });
+    };
+    this.#origin = later.reduce((parent, entry) => restored(entry, parent), this.#start);
+    if (own === undefined) {
+      const fact = this.#stamped(drafted({ ...this.#startFact(), from: origin }));
+      this.#own = Session.made([this.#origin], fact, realm);
+      this.#keeper.begun(this.#own);
+      this.#keeper.also(runName(this.nonce), this.#own);
+    } else {
+      this.#checkProgram(own);
+      this.#own = restored(own, this.#origin);
+    }
+  }
+
+  /** The program must be the one that was recorded. A what-if is there to change it, and says so where it begins. */
+  #checkProgram(start: Entry): void {
+    const recorded = readFact(start.line, undefined) as FactOf<"run-start">;
+    if (this.#isProgram(recorded)) return;
+    const now = this.#startFact();
+    const parents = parentsIn(start.line);
+    throw new DivergenceError(
+      this.nonce,
+      { id: start.id, fact: bodyOf(recorded), parents },
+      { fact: now as unknown as Json, parents },
+    );
+  }
+
+  #isProgram(recorded: FactOf<"run-start">): boolean {
+    const now = this.#startFact();
+    return (
+      recorded.module === now.module && canonical(recorded.digests ?? null) === canonical(now.digests ?? null)
+    );
+  }
+
+  #startFact(): FactInput & { type: "run-start" } {
+    const { module, name, budget } = this.#options;
+    const digests = {
+      module: digestOfModule(module),
+      ...(budget !== undefined && { budget: { ...budget } }),
+    };
+    return { type: "run-start", nonce: this.nonce, module: module.name, name, digests };
+  }
+
+  #listen(): void {
+    const { signal } = this.#options;
+    const recorded = this.#tape?.typed(this.#start, "run-cancel");
+    if (recorded?.seq === ((this.#own ?? this.#start).fact.seq ?? 0) + 1) this.#adoptCancel(recorded);
+    if (signal === undefined) return;
+    const why = (): string =>
+      signal.reason instanceof Error ? signal.reason.message : String(signal.reason);
+    if (!signal.aborted) signal.addEventListener("abort", () => this.cancel(why()), { once: true });
+    else if (this.#adopting) this.cancel(why());
+    // Before the body has done anything, and so it is on a tape.
+    else this.#cancel(why());
+  }
+
+  #go(): void {
+    void (async () => this.#options.body(this.#start))().then(
+      (session) => this.#over({ session }),
+      (error: unknown) => this.#over({ error }),
+    );
+    this.wake();
+  }
+
+  #over(body: { session: Session } | { error: unknown }): void {
+    this.#body = body;
+    this.wake();
+  }
+
+  // -- making sessions
+
+  /** The next session of the run: the recorded one where there is one, else a new one with its stamp. */
+  next(parents: readonly Session[], fact: Draft, realm: Realm): Session {
+    if (this.#closed !== undefined) return this.#late(parents, fact, realm);
+    const found = this.#find(parents, fact, realm);
+    return found === undefined ? this.#make(parents, fact, realm) : this.adopt(found, parents, realm);
+  }
+
+  #find(parents: readonly Session[], fact: Draft, realm: Realm): Entry | undefined {
+    if (!this.#adopting || this.#tape === undefined || parents.some((parent) => this.#fresh.has(parent)))
+      return undefined;
+    return this.#tape.find(parents, fact, realm);
+  }
+
+  #make(parents: readonly Session[], fact: Draft, realm: Realm): Session {
+    const session = Session.made(parents, this.#stamped(fact), realm);
+    if (this.#adopting) {
+      this.#fresh.add(session);
+      this.#firstFresh ??= session;
+    }
+    this.#keeper.add(session, parents, true);
+    return session;
+  }
+
+  #stamped(fact: Draft): Fact {
+    if (fact.at === "") fact.at = this.#time();
+    fact.run = this.nonce;
+    fact.seq = this.#seq++;
+    return Object.freeze(fact) as unknown as Fact;
+  }
+
+  /** A replay asks no clock, not even for what it will throw away. */
+  #time(): string {
+    const { mode } = this.#options;
+    return this.#adopting && (mode === "replay" || mode === "verify")
+      ? this.#start.fact.at
+      : this.services.time();
+  }
+
+  /** Takes over a recorded fact, byte for byte. */
+  adopt(entry: Entry, parents: readonly Session[], realm: Realm): Session {
+    entry.used = true;
+    const session = Session.restore(entry.line, parents, realm, { id: entry.id });
+    this.#keeper.add(session, parents, false);
+    return session;
+  }
+
+  /** Something is made of a session of this run after it: outside of the run when it ended, an error when it was cut off. */
+  #late(parents: readonly Session[], fact: Draft, realm: Realm): Session {
+    if (this.#closed !== "ended")
+      throw new RunClosedError(this.nonce, `it was ${this.#closed}, and its body does not go on`);
+    const { run: _run, seq: _seq, ...plain } = fact;
+    const { outer } = this.#options;
+    const { host: _host, ...rest } = realm;
+    return Session.made(
+      parents,
+      Object.freeze({ ...plain, at: fact.at === "" ? this.services.time() : fact.at }) as unknown as Fact,
+      Object.freeze(outer === undefined ? rest : { ...rest, host: outer }),
+    );
+  }
+
+  // -- what modules ask for
+
+  /** A module inside this run, between its `module-enter` and its `module-exit`. */
+  async enter(
+    scope: Scope,
+    module: Module,
+    session: Session,
+    body: (session: Session) => Promise<Session>,
+    budget: Budget | undefined,
+  ): Promise<Session> {
+    // The outermost module is bracketed by the run itself.
+    if (session === this.#start && module === this.#options.module) {
+      return requireSession(
+        await body(budget === undefined ? session : this.#rootBudget(session, budget)),
+        "go on",
+      );
+    }
+    if (scope.cancelled !== undefined) throw new CancelledError(scope.cancelled);
+    const realm = Session.realmOf(session);
+    const ledger = budget && new Ledger(budget, scope.ledger);
+    const inner = new Scope(this, scope, ledger);
+    let entered = inner.next(
+      [session],
+      drafted({ type: "module-enter", module: module.name }),
+      inner.realm(realm),
+    );
+    const bracket = entered.id;
+    ledger?.begin(entered.fact.at);
+    if (budget !== undefined)
+      entered = entered.append({ type: "budget-set", limits: { ...budget }, by: "runtime" });
+    try {
+      const result = requireSession(await body(entered), "go on");
+      if (!result.descendsFrom(entered)) throw new DescentError(module.name, entered.id, result.id);
+      return scope.next([result], drafted({ type: "module-exit", of: bracket }), realm);
+    } catch (error) {
+      if (this.#closed !== undefined) throw error;
+      const exit = scope.next(
+        [inner.last ?? entered],
+        drafted({ type: "module-exit", of: bracket, error: failureOf(error) }),
+        realm,
+      );
+      failAt(error, exit);
+      throw error;
+    } finally {
+      inner.leave();
+    }
+  }
+
+  /** The outermost module's own budget. */
+  #rootBudget(session: Session, budget: Budget): Session {
+    const ledger = new Ledger(budget, this.#root.ledger);
+    ledger.begin(session.fact.at);
+    const scope = new Scope(this, this.#root, ledger);
+    return scope.next(
+      [session],
+      drafted({ type: "budget-set", limits: { ...budget }, by: "runtime" }),
+      scope.realm(Session.realmOf(session)),
+    );
+  }
+
+  /** The same session in a scope of its own. */
+  lane(session: Session): { readonly session: Session; cancel(why: string): void; leave(): void } {
+    const realm = Session.realmOf(session);
+    const scope = new Scope(this, realm.host as Scope, undefined);
+    const inside = Session.moved(session, scope.realm(realm));
+    this.#keeper.replace(session, inside);
+    if (this.#fresh.has(session)) this.#fresh.add(inside);
+    return { session: inside, cancel: (why) => scope.cancel(why), leave: () => scope.leave() };
+  }
+
+  /** Asks the world, through the one door. */
+  perform(scope: Scope, session: Session, requests: readonly (Request | Wait)[]): Promise<Session> {
+    if (this.#closed !== undefined) throw new RunClosedError(this.nonce, `it was ${this.#closed}`);
+    if (scope.cancelled !== undefined) throw new CancelledError(scope.cancelled);
+    if (requests.length === 0) return Promise.resolve(session);
+    if (scope.ledger !== undefined) this.#afford(scope, scope.ledger, session, requests);
+    const strand = new Strand(this, scope, session, requests);
+    this.#strands.add(strand);
+    strand.start();
+    this.wake();
+    return strand.result;
+  }
+
+  /** Stops before a call that would exceed a budget. What the record decided is not decided again. */
+  #afford(scope: Scope, ledger: Ledger, session: Session, requests: readonly (Request | Wait)[]): void {
+    const spend = { steps: 0, tokens: 0, money: 0 };
+    for (const request of requests) {
+      if (!("spend" in request) || request.spend === undefined) continue;
+      spend.steps += request.spend.steps ?? 0;
+      spend.tokens += request.spend.tokens ?? 0;
+      spend.money += request.spend.money ?? 0;
+    }
+    const realm = Session.realmOf(session);
+    const tape = this.#adopting && !this.#fresh.has(session) ? this.#tape : undefined;
+    const recorded = tape?.typed(session, "budget-stop");
+    if (recorded !== undefined) {
+      const stopped = this.adopt(recorded, [session], realm);
+      scope.made(stopped);
+      throw new BudgetError(stopped, stopped.fact as FactOf<"budget-stop">);
+    }
+    const [first] = requests as readonly [Request];
+    if (tape?.find([session], drafted(first.fact), realm) !== undefined) return;
+    const excess = ledger.excess(spend, this.services.now());
+    if (excess === undefined) return;
+    throw new BudgetError(scope.next([session], drafted({ type: "budget-stop", ...excess }), realm), excess);
+  }
+
+  // -- time
+
+  /** Does something in a turn of its own, after everything that is ready already. */
+  soon(job: () => void): void {
+    if (this.#closed !== undefined) return;
+    this.#ready.push(job);
+    this.wake();
+  }
+
+  /** Does something after a while; until then the run is busy. Returns the way to let it be. */
+  later(milliseconds: number, job: () => void): () => void {
+    const done = this.occupy();
+    const timer = setTimeout(
+      () => {
+        stop();
+        this.soon(job);
+      },
+      Math.min(milliseconds, 2 ** 31 - 1),
+    );
+    const stop = (): void => {
+      clearTimeout(timer);
+      this.#timers.delete(timer);
+      done();
+    };
+    this.#timers.add(timer);
+    return stop;
+  }
+
+  /** Something is under way, until what is returned is called. */
+  occupy(): () => void {
+    this.#busy += 1;
+    let open = true;
+    return () => {
+      if (!open) return;
+      open = false;
+      this.#busy -= 1;
+      this.wake();
+    };
+  }
+
+  wake(): void {
+    if (this.#woken || this.#closed !== undefined) return;
+    this.#woken = true;
+    // A macrotask of its own: everything that the last outcome set in motion has happened by then.
+    setImmediate(() => {
+      this.#woken = false;
+      if (this.#closed !== undefined) return;
+      try {
+        this.#turn();
+      } catch (error) {
+        void this.#giveUp(error);
+      }
+    });
+  }
+
+  /**
+   * Waits for something that asks nothing of the world, such as a check that is written asynchronously. Until it is
+   * there nobody is told anything, so that it makes no difference how long it takes.
+   */
+  async hold<Value>(work: () => Promise<Value>): Promise<Value> {
+    this.#held += 1;
+    try {
+      return await work();
+    } finally {
+      this.#held -= 1;
+      this.wake();
+    }
+  }
+
+  /** One outcome at a time, then a look around. */
+  #turn(): void {
+    if (this.#held > 0) return;
+    if (this.#adopting) {
+      if (!this.#replayOne()) this.#rest();
+      return;
+    }
+    const job = this.#ready.shift();
+    if (job !== undefined) {
+      job();
+      this.wake();
+      return;
+    }
+    if (this.#busy > 0) return;
+    if (this.#strands.size === 0) {
+      if (this.#body !== undefined) this.#finish();
+      // Otherwise the body awaits something that is not ours, and will be back.
+      return;
+    }
+    if (this.#waiting.size > 0) this.#seek();
+  }
+
+  /** Tells the oldest recorded outcome that somebody waits for. */
+  #replayOne(): boolean {
+    let next: { strand: Strand | undefined; entry: Entry } | undefined;
+    const cancelled = this.#tape?.typed(this.#start, "run-cancel");
+    if (cancelled !== undefined) next = { strand: undefined, entry: cancelled };
+    for (const strand of this.#strands) {
+      const entry = strand.recorded();
+      if (entry !== undefined && (next === undefined || entry.seq < next.entry.seq)) next = { strand, entry };
+    }
+    if (next === undefined) return false;
+    this.#tape?.pass(next.entry);
+    if (next.strand === undefined) this.#adoptCancel(next.entry);
+    else next.strand.deliver(next.entry);
+    this.wake();
+    return true;
+  }
+
+  /** Every branch rests and the tape has nothing for any of them. */
+  #rest(): void {
+    const { mode = "resume" } = this.#options;
+    const tape = this.#tape as Tape;
+    // Nobody waits at our door and the body is not over: it awaits something else, and will be back.
+    if (this.#strands.size === 0 && this.#body === undefined) return;
+    const over = this.#strands.size === 0 && this.#body !== undefined;
+    const unused = tape.unused().filter(({ type }) => !(over && type === "run-end"));
+    const [expected] = unused;
+    if (expected !== undefined && mode !== "what-if") {
+      void this.#giveUp(this.#divergence(expected));
+      return;
+    }
+    if (over && this.#tryEnd()) return;
+    const [end] = over ? tape.unused() : [];
+    if (mode === "what-if" || (mode === "resume" && end === undefined)) {
+      this.#goLive();
+      return;
+    }
+    if (over) {
+      void this.#giveUp(end === undefined ? this.#tapeEnded() : this.#divergence(end, this.#ending().fact));
+      return;
+    }
+    const suspended = this.#recordedSuspension();
+    if (suspended !== undefined) this.#settle("suspended", suspended);
+    else void this.#giveUp(this.#tapeEnded());
+  }
+
+  /** Ends as the record does, if it does. */
+  #tryEnd(): boolean {
+    const { parents: ours, fact, realm } = this.#ending();
+    const recorded = this.#tape?.entries.find(({ type, run }) => type === "run-end" && run === this.nonce);
+    const parents = [...ours, ...this.#recordedStrays(recorded, ours.length)];
+    const entry = this.#find(parents, drafted(fact), realm);
+    const end = entry === undefined ? this.#oldEnd() : this.adopt(entry, parents, realm);
+    if (end === undefined) return false;
+    this.#settle("ended", end);
+    return true;
+  }
+
+  /** The end of the run that a what-if comes from, when the same program did nothing else: then it is that run. */
+  #oldEnd(): Session | undefined {
+    const { origin, mode } = this.#options;
+    if (mode !== "what-if" || this.#origin === undefined) return undefined;
+    if (!this.#isProgram(this.#origin.fact as FactOf<"run-start">)) return undefined;
+    const entry = this.#tape?.entries.find(({ type, run }) => type === "run-end" && run === origin?.run);
+    if (entry === undefined) return undefined;
+    const { parents, fact, realm } = this.#ending();
+    const then = parents.map((parent) => (parent === this.#own ? (this.#origin as Session) : parent));
+    // Of a first run, the beginning is no leaf.
+    if (this.#origin === this.#start) then.pop();
+    then.push(...this.#recordedStrays(entry, then.length));
+    const recorded = bodyOf(readFact(entry.line, realm.blobs));
+    const now = { by: "runtime", ...fact, of: this.#origin.id } as unknown as Json;
+    if (!sameIds(parentsIn(entry.line), then) || canonical(recorded) !== canonical(now)) return undefined;
+    return this.adopt(entry, then, realm);
+  }
+
+  /** The record goes another way than the program. */
+  diverged(expected: Entry): RathError {
+    return this.#divergence(expected);
+  }
+
+  #divergence(expected: Entry, ending?: FactInput): RathError {
+    const fact = readFact(expected.line, Session.realmOf(this.#options.base).blobs);
+    const erased = Object.values(fact).find((value) => value instanceof Withheld);
+    // What the program makes cannot be held against what is gone.
+    if (erased instanceof Withheld) return new ErasedContentError(expected.id, erased);
+    const recorded: Side = {
+      id: expected.id,
+      fact: bodyOf(fact),
+      parents: parentsIn(expected.line),
+    };
+    const now = this.#firstFresh;
+    return new DivergenceError(
+      this.nonce,
+      recorded,
+      now === undefined
+        ? ending && { fact: ending as unknown as Json, parents: [] }
+        : { fact: bodyOf(now.fact), parents: now.parents.map((parent) => parent.id) },
+    );
+  }
+
+  #tapeEnded(): TapeEndedError {
+    const frontiers = [...this.#strands].flatMap((strand) => strand.frontier);
+    return new TapeEndedError(
+      this.nonce,
+      frontiers.map(({ id, fact }) => ({ id, type: fact.type })),
+    );
+  }
+
+  #goLive(): void {
+    this.#adopting = false;
+    this.#tape?.close();
+    this.#keeper.retire(this.#options.stale ?? []);
+    const live = (): void => {
+      if (this.#cancelling !== undefined) this.#cancel(this.#cancelling);
+      for (const strand of [...this.#strands]) strand.goLive();
+      this.wake();
+    };
+    if (this.#options.mode !== "what-if") {
+      live();
+      return;
+    }
+    // A name that is taken must be found out before anything is called.
+    const done = this.occupy();
+    void this.flush().then(
+      () => {
+        done();
+        if (this.#closed === undefined) live();
+      },
+      () => {},
+    );
+  }
+
+  // -- waiting
+
+  /** Notes that a request waits for an answer, or for a time. */
+  wait(request: FactId, take: ((answer: Answer) => void) | undefined, due: string | undefined): void {
+    this.#waiting.set(request, { take, due });
+    this.wake();
+  }
+
+  forget(request: FactId): void {
+    this.#waiting.delete(request);
+  }
+
+  /** Somebody may have answered. */
+  poke(): void {
+    if (this.#waiting.size > 0) this.wake();
+  }
+
+  /** Everything waits: looks for answers that were given meanwhile, and suspends when there are none. */
+  #seek(): void {
+    if (this.#seeking) return;
+    this.#seeking = true;
+    const done = this.occupy();
+    void this.#answers()
+      .then((answers) => {
+        done();
+        this.#seeking = false;
+        if (this.#closed !== undefined) return;
+        for (const { request, answer } of answers) {
+          const waiting = this.#waiting.get(request);
+          this.#waiting.delete(request);
+          this.soon(() => {
+            // Not before: until it is taken in, its name is all that leads to it.
+            this.#keeper.also(answerName(this.nonce, request), null);
+            waiting?.take?.(answer);
+          });
+        }
+        if (answers.length === 0) this.#suspend();
+      })
+      .catch((error: unknown) => this.#giveUp(error));
+  }
+
+  async #answers(): Promise<readonly { request: FactId; answer: Answer }[]> {
+    const { store } = this.#options;
+    if (store === undefined) return [];
+    await this.flush();
+    const found: { request: FactId; answer: Answer }[] = [];
+    for (const [request, { take }] of this.#waiting) {
+      const answer = take && (await this.#answerTo(request, store));
+      if (answer !== undefined) found.push({ request, answer });
+    }
+    return found;
+  }
+
+  async #answerTo(request: FactId, store: Store): Promise<Answer | undefined> {
+    const id = await store.head(answerName(this.nonce, request));
+    const line = id === undefined ? undefined : await store.line(id);
+    // An answer hangs from what it answers, and from nothing else.
+    if (id === undefined || line === undefined || parentsIn(line).join() !== request) return undefined;
+    // What was said may be in blobs, which only the store has.
+    const { blobs } = digestsOf(line).length > 0 ? Session.realmOf(await store.load(id)) : {};
+    return { id, line, ...(blobs && { blobs }) };
+  }
+
+  /** Nobody waits for this any more; it may be answered all the same. */
+  dropped(request: Session): void {
+    this.#dropped.set(request.id, request);
+  }
+
+  /** Answers that came when nobody waited for them any more: somebody was told that they are kept. */
+  async #strays(): Promise<readonly Session[]> {
+    const { store } = this.#options;
+    const strays: Session[] = [];
+    for (const [request, asked] of store === undefined ? [] : this.#dropped) {
+      const answer = await this.#answerTo(request, store as Store);
+      if (answer === undefined) continue;
+      this.#keeper.also(answerName(this.nonce, request), null);
+      strays.push(this.answer(answer, asked, Session.realmOf(this.#start)));
+    }
+    return strays;
+  }
+
+  /** The same, as the record of an end has them: after everything else. */
+  #recordedStrays(end: Entry | undefined, ours: number): readonly Session[] {
+    const ids = end === undefined ? [] : parentsIn(end.line).slice(ours);
+    return ids.flatMap((id) => {
+      const line = this.#tape?.others.get(id);
+      const asked = line === undefined ? undefined : this.#dropped.get(parentsIn(line)[0] ?? "");
+      return asked === undefined ? [] : (this.foreign(id, [asked], Session.realmOf(this.#start)) ?? []);
+    });
+  }
+
+  /** An answer as a session: it hangs from the request it answers. */
+  answer({ id, line, blobs }: Answer, asked: Session, realm: Realm): Session {
+    return Session.restore(line, [asked], blobs === undefined ? realm : Object.freeze({ ...realm, blobs }), {
+      id,
+    });
+  }
+
+  /** A session that the tape refers to and that is no part of the run. */
+  foreign(id: FactId, parents: readonly Session[], realm: Realm): Session | undefined {
+    const line = this.#tape?.others.get(id);
+    return line === undefined ? undefined : Session.restore(line, parents, realm, { id });
+  }
+
+  chained(tip: Session, asked: ReadonlySet<FactId>, fits: (entry: Entry) => boolean): Entry | undefined {
+    return this.#adopting && !this.#fresh.has(tip) ? this.#tape?.chained(tip, asked, fits) : undefined;
+  }
+
+  /** The outcome that another run recorded for the same request, to be used again. */
+  reusable(request: FactInput): { readonly id: FactId; readonly fact: Fact } | undefined {
+    const { blobs } = Session.realmOf(this.#options.base);
+    const entry = this.#tape?.outcomeOf(drafted(request), blobs);
+    return entry && { id: entry.id, fact: readFact(entry.line, blobs) };
+  }
+
+  // -- the end
+
+  ended(strand: Strand): void {
+    this.#strands.delete(strand);
+    this.wake();
+  }
+
+  /** Stops what is under way, from outside. It is recorded when it happened, so that a replay stops at the same place. */
+  cancel(why: string): void {
+    // What is only gone through again is not under way yet.
+    if (this.#adopting) this.#cancelling ??= why;
+    else this.soon(() => this.#cancel(why));
+  }
+
+  #cancel(why: string): void {
+    if (this.#root.cancelled !== undefined) return;
+    this.next(
+      [this.#start],
+      drafted({ type: "run-cancel", of: this.#startId, why }),
+      Session.realmOf(this.#start),
+    );
+    this.#root.cancel(why);
+  }
+
+  #adoptCancel(entry: Entry): void {
+    const { fact } = this.adopt(entry, [this.#start], Session.realmOf(this.#start));
+    this.#root.cancel((fact as FactOf<"run-cancel">).why ?? "");
+  }
+
+  /** What the `run-end` is made of: the result and every other leaf, so that one head holds all that a replay needs. */
+  #ending(): { parents: readonly Session[]; fact: FactInput; realm: Realm } {
+    const body = this.#outcome();
+    const result = "session" in body ? body.session : (this.#root.last ?? this.#start);
+    const leaves = this.#keeper.tips
+      .filter((tip) => tip !== result)
+      .sort((one, other) => (one.fact.seq ?? 0) - (other.fact.seq ?? 0));
+    return {
+      parents: [result, ...leaves, ...(this.#own === undefined ? [] : [this.#own])],
+      fact: { type: "run-end", of: this.#startId, ...("error" in body && { error: failureOf(body.error) }) },
+      realm: Session.realmOf(this.#start),
+    };
+  }
+
+  /** How the body came out; one that lost what it was given has failed. */
+  #outcome(): { readonly session: Session } | { readonly error: unknown } {
+    const body = this.#body as { readonly session: Session } | { readonly error: unknown };
+    if ("error" in body) return body;
+    try {
+      const session = requireSession(body.session, "end a run");
+      if (session.descendsFrom(this.#start)) return body;
+      throw new DescentError(this.#options.module.name, this.#start.id, session.id);
+    } catch (error) {
+      this.#body = { error };
+      return this.#body;
+    }
+  }
+
+  get #startId(): FactId {
+    return (this.#own ?? this.#start).id;
+  }
+
+  #finish(): void {
+    this.occupy();
+    void this.#end().catch((error: unknown) => this.#giveUp(error));
+  }
+
+  async #end(): Promise<void> {
+    const strays = this.#dropped.size > 0 ? await this.#strays() : [];
+    if (this.#closed !== undefined) return;
+    const { parents, fact, realm } = this.#ending();
+    const end = this.next([...parents, ...strays], drafted(fact), realm);
+    this.#keeper.also(runName(this.nonce), null);
+    await this.flush();
+    this.#settle("ended", end);
+  }
+
+  #suspend(): void {
+    const waiting = [...this.#waiting.keys()];
+    const recorded = this.#keeper.fresh ? undefined : this.#recordedSuspension();
+    if (recorded !== undefined) {
+      this.#settle("suspended", recorded);
+      return;
+    }
+    const suspended = this.next(
+      this.#frontiers,
+      drafted({ type: "run-suspend", of: this.#startId, waiting }),
+      Session.realmOf(this.#start),
+    );
+    this.occupy();
+    void this.flush().then(
+      () => this.#settle("suspended", suspended),
+      () => {},
+    );
+  }
+
+  get #frontiers(): readonly Session[] {
+    return this.#own === undefined ? this.#keeper.tips : [...this.#keeper.tips, this.#own];
+  }
+
+  /** The recorded suspension at exactly this place. */
+  #recordedSuspension(): Session | undefined {
+    const tips = this.#frontiers;
+    const ids = new Set(tips.map((tip) => tip.id));
+    for (const entry of this.#tape?.entries ?? []) {
+      if (entry.type !== "run-suspend" || entry.run !== this.nonce) continue;
+      const parents = parentsIn(entry.line);
+      if (parents.length !== ids.size || !parents.every((id) => ids.has(id))) continue;
+      const byId = new Map(tips.map((tip) => [tip.id, tip]));
+      const sessions = parents.map((id) => byId.get(id) as Session);
+      return this.adopt(entry, sessions, Session.realmOf(this.#start));
+    }
+    return undefined;
+  }
+
+  #settle(how: "ended" | "suspended", session: Session): void {
+    if (this.#closed !== undefined) return;
+    this.#close(how);
+    const { outer, base, mode, module } = this.#options;
+    const { host: _host, ...realm } = Session.realmOf(base);
+    const out = Session.moved(
+      session,
+      Object.freeze(outer === undefined ? realm : { ...realm, host: outer }),
+    );
+    void this.#letGo().then(() => {
+      const body = this.#body;
+      if (how === "ended" && body !== undefined && "error" in body && mode !== "replay" && mode !== "verify")
+        this.#reject(
+          body.error instanceof CancelledError && this.#root.cancelled !== undefined
+            ? new CancelledError(this.#root.cancelled, out)
+            : new RunFailedError(module.name, failureOf(body.error), out, body.error),
+        );
+      else this.#resolve(out);
+    });
+  }
+
+  /** Something that cannot be: the run cannot go on, and what is durable can be resumed. */
+  fail(error: unknown): void {
+    void this.#giveUp(error);
+  }
+
+  /** Leaves the run as a crash would: what is durable can be resumed. */
+  async #giveUp(error: unknown): Promise<void> {
+    if (this.#closed !== undefined) return;
+    this.#close("given up");
+    await this.#letGo();
+    this.#reject(error);
+  }
+
+  /** Stops at once, as a crash would; whoever resumes it later goes on. */
+  async abandon(): Promise<void> {
+    await this.#giveUp(new RunClosedError(this.nonce, "its runtime was closed; resume it"));
+  }
+
+  #close(how: "ended" | "suspended" | "given up"): void {
+    this.#closed = how;
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+    this.#ready.length = 0;
+    this.#strands.clear();
+    this.#waiting.clear();
+    // The sessions that were made keep the run; it need not keep the tape.
+    this.#tape = undefined;
+    // Effects that nobody waits for any more are told so; what a write does now is in doubt, as after a crash.
+    if (how === "given up") this.#root.cancel("the run was given up");
+  }
+
+  // -- keeping
+
+  async flush(): Promise<void> {
+    try {
+      await this.#keeper.flush();
+    } catch (error) {
+      void this.#giveUp(error);
+      throw error;
+    }
+  }
+
+  /** Writes without waiting: a reply that cost money must not be lost for long. */
+  flushSoon(): void {
+    this.flush().catch(() => {});
+  }
+
+  emit(request: Session, delta: Json): void {
+    if (this.#closed === undefined) this.#options.observe({ kind: "delta", request, delta });
+  }
+
+  async #takeLease(store: Store): Promise<void> {
+    this.#lease = await store.lease(this.#options.name);
+    this.#renewal = setInterval(() => {
+      this.#lease?.renew().catch((error: unknown) => this.#giveUp(error));
+    }, 10_000);
+    this.#renewal.unref();
+  }
+
+  async #letGo(): Promise<void> {
+    clearInterval(this.#renewal);
+    const lease = this.#lease;
+    this.#lease = undefined;
+    // A store that is gone keeps the lease until it ends by itself.
+    await lease?.release().catch(() => {});
+  }
+}
+
+function sameIds(ids: readonly FactId[], sessions: readonly Session[]): boolean {
+  return ids.length === sessions.length && ids.every((id, place) => id === sessions[place]?.id);
+}
+
+function parentsIn(line: string): readonly FactId[] {
+  return (JSON.parse(line) as { parents: readonly FactId[] }).parents;
+}

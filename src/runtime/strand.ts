@@ -1,0 +1,691 @@
+import {
+  digestOf,
+  drafted,
+  dueOf,
+  type Fact,
+  type FactId,
+  type FactInput,
+  type FactOf,
+  type Failure,
+  type Json,
+  parentsOf,
+  type Realm,
+  Session,
+  Withheld,
+} from "../session/index.js";
+import { spentOn } from "./budget.js";
+import { canonical } from "./canonical.js";
+import { CancelledError, ErasedContentError, failureOf } from "./error.js";
+import type { Attempt, Outcome, Request } from "./request.js";
+import { delayOf, isRetryable } from "./retry.js";
+import type { Run } from "./run.js";
+import { Scope } from "./scope.js";
+import type { Entry } from "./tape.js";
+
+/** A request that nothing is done about but waiting: for a person, a signal, a timer. */
+export type Wait = { readonly fact: FactInput };
+
+/** Where one request of a strand stands. */
+type Item = {
+  readonly request: Request | Wait;
+  readonly asked: Session;
+  /** Started here, or recorded as started, and not finished. */
+  started: boolean;
+  running: boolean;
+  done: boolean;
+  attempts: number;
+  ask: Session | undefined;
+  approved: boolean;
+  controller: AbortController | undefined;
+  child: Child | undefined;
+  /** Lets the run rest though an effect that was given up, or a wait, goes on. */
+  release: (() => void) | undefined;
+  /** Counts the attempts of this process: what an attempt that was given up brings later is not looked at. */
+  turn: number;
+};
+
+type Child = {
+  readonly scope: Scope;
+  readonly fork: Session;
+  head: Session | undefined;
+  failed: { error: unknown } | undefined;
+};
+
+/** What wakes whoever awaits the strand, or may. */
+const OUTCOMES: ReadonlySet<string> = new Set([
+  "model-reply",
+  "model-failure",
+  "tool-result",
+  "tool-failure",
+  "step-result",
+  "step-failure",
+  "timer-fire",
+]);
+
+/**
+ * Requests that are dealt with side by side on one chain of facts: first all requests, then what happens to them as it
+ * happens. The chain is the runtime's own until the last outcome is there; then it is handed back.
+ */
+export class Strand {
+  readonly result: Promise<Session>;
+  readonly #run: Run;
+  readonly #scope: Scope;
+  readonly #realm: Realm;
+  readonly #items: readonly Item[];
+  readonly #asked: Set<FactId>;
+  #tip: Session;
+  #resolve!: (session: Session) => void;
+  #reject!: (error: unknown) => void;
+
+  constructor(run: Run, scope: Scope, session: Session, requests: readonly (Request | Wait)[]) {
+    this.#run = run;
+    this.#scope = scope;
+    this.#realm = Session.realmOf(session);
+    this.result = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    // Nobody may be listening any more when the run is cut off.
+    this.result.catch(() => {});
+    let tip = session;
+    this.#items = requests.map((request) => {
+      tip = scope.next([tip], drafted(request.fact), this.#realm);
+      return {
+        request,
+        asked: tip,
+        started: false,
+        running: false,
+        done: false,
+        attempts: 0,
+        ask: undefined,
+        approved: false,
+        controller: undefined,
+        child: undefined,
+        release: undefined,
+        turn: 0,
+      };
+    });
+    this.#tip = tip;
+    this.#asked = new Set(run.adopting ? this.#items.map((item) => item.asked.id) : []);
+    for (const { request } of this.#items)
+      if ("spend" in request && request.spend) scope.ledger?.reserve(request.spend);
+    scope.add(this);
+  }
+
+  /** Begins what can be begun. */
+  start(): void {
+    this.#kick();
+  }
+
+  /** Whether it has not come to an end. */
+  get open(): boolean {
+    return this.#items.some((item) => !item.done);
+  }
+
+  /** The requests that nothing has answered, for those who ask where a run stands. */
+  get frontier(): readonly Session[] {
+    return this.#items.filter((item) => !item.done).map((item) => item.ask ?? item.asked);
+  }
+
+  /**
+   * The next recorded fact of this strand that may wake somebody, if it can be told now. What the runtime noted on the
+   * way to it is taken along.
+   */
+  recorded(): Entry | undefined {
+    for (;;) {
+      const entry = this.#run.chained(this.#tip, this.#asked, (one) => this.#fits(one));
+      if (entry === undefined) return undefined;
+      if (!this.#wakes(entry)) {
+        this.#adopt(entry);
+        continue;
+      }
+      const item = this.#itemOf(entry);
+      // A module that is not back yet: what it still has to do was recorded before this.
+      return item?.child !== undefined && settled(item.child) === undefined ? undefined : entry;
+    }
+  }
+
+  /** Whether it joins what is joined now: a module that came back with something else has another outcome. */
+  #fits(entry: Entry): boolean {
+    const child = this.#itemOf(entry)?.child;
+    const head = child && settled(child);
+    return head === undefined || parentsOf(entry.line)[1] === head.id;
+  }
+
+  /** Takes over a recorded outcome. */
+  deliver(entry: Entry): void {
+    const item = this.#itemOf(entry);
+    this.#adopt(entry);
+    if (item?.done === true) this.#scope.made(this.#tip);
+    this.#kick();
+    this.#finish();
+  }
+
+  #wakes(entry: Entry): boolean {
+    if (OUTCOMES.has(entry.type)) return true;
+    if (entry.type !== "answer-take" && entry.type !== "wait-cancel") return false;
+    const item = this.#itemOf(entry);
+    if (item === undefined) return false;
+    // An approval may let a module in, which then does what it does at that time and not before.
+    return !("effect" in item.request) || (entry.type === "answer-take" && item.request.inside !== undefined);
+  }
+
+  #itemOf({ of }: Entry): Item | undefined {
+    return this.#items.find((item) => item.asked.id === of || item.ask?.id === of);
+  }
+
+  #adopt(entry: Entry): void {
+    const item = this.#itemOf(entry);
+    const second = item === undefined ? undefined : this.#secondParent(entry, item);
+    this.#tip = this.#run.adopt(entry, second === undefined ? [this.#tip] : [this.#tip, second], this.#realm);
+    const gone = Object.values(this.#tip.fact).find((value) => value instanceof Withheld);
+    if (gone instanceof Withheld) throw new ErasedContentError(entry.id, gone);
+    if (item !== undefined) this.#note(item, this.#tip.fact, this.#tip, second);
+  }
+
+  /** What a recorded fact joins to the chain: the module that ran inside, or the answer that was given. */
+  #secondParent(entry: Entry, item: Item): Session | undefined {
+    const [, id] = parentsOf(entry.line);
+    if (id === undefined) return undefined;
+    const child = item.child && settled(item.child);
+    if (child?.id === id) return child;
+    const answer = this.#run.foreign(id, [askedBy(item, entry.of)], this.#realm);
+    if (answer === undefined) throw this.#run.diverged(entry);
+    return answer;
+  }
+
+  /** Where an item stands after a fact of its chain, recorded or made now. */
+  #note(item: Item, fact: Fact, session: Session, answer: Session | undefined): void {
+    switch (fact.type) {
+      case "approval-ask":
+        item.ask = session;
+        this.#asked.add(session.id);
+        return;
+      case "effect-start":
+        item.attempts = fact.attempt;
+        item.started = true;
+        return;
+      case "effect-fail":
+        item.attempts = fact.attempt;
+        item.started = false;
+        return;
+      case "answer-take":
+        this.#pause(askedBy(item, fact.of), session);
+        if (!("effect" in item.request)) item.done = true;
+        else if (answer?.fact.type === "effect-settle") item.started = false;
+        else item.approved = this.#covers(item, answer);
+        return;
+      case "wait-cancel":
+        this.#run.dropped(askedBy(item, fact.of));
+        if (!("effect" in item.request)) item.done = true;
+        return;
+      case "timer-fire":
+        this.#pause(item.asked, session);
+        item.done = true;
+        return;
+      default:
+        item.done = true;
+        if ("spend" in item.request && item.request.spend)
+          this.#scope.ledger?.settle(item.request.spend, spentOn(item.request.spend, fact));
+    }
+  }
+
+  #pause(from: Session, to: Session): void {
+    this.#scope.ledger?.pause(Date.parse(from.fact.at), Date.parse(to.fact.at));
+  }
+
+  /** Whether a person agreed to exactly the bytes that would be executed. */
+  #covers(item: Item, answer: Session | undefined): boolean {
+    const ask = item.ask?.fact;
+    const give = answer?.fact;
+    if (ask?.type !== "approval-ask" || give?.type !== "approval-give" || give.decision !== "approve")
+      return false;
+    const request = item.request as Request;
+    const shown = digestOf(canonical((request.approval?.what ?? null) as Json));
+    return give.of === item.ask?.id && give.digest === ask.digest && ask.digest === shown;
+  }
+
+  /** Begins every request that nothing stands in the way of. */
+  #kick(): void {
+    for (const item of this.#items) {
+      if (item.done || item.running || item.child !== undefined || this.#blocked(item)) continue;
+      const { request } = item;
+      // What has not begun by then is given up, each in its turn.
+      if (this.#scope.cancelled !== undefined) continue;
+      if (
+        "inside" in request &&
+        request.inside !== undefined &&
+        (item.approved || request.approval === undefined)
+      )
+        this.#enter(item, request);
+      else if (!this.#run.adopting) this.#begin(item);
+    }
+  }
+
+  /** Whether an earlier request that is not done meets this one at a key. */
+  #blocked(item: Item): boolean {
+    const keys = (item.request as Request).conflicts;
+    if (keys === undefined || keys.length === 0) return false;
+    for (const earlier of this.#items) {
+      if (earlier === item) return false;
+      if (!earlier.done && (earlier.request as Request).conflicts?.some((key) => keys.includes(key)))
+        return true;
+    }
+    return false;
+  }
+
+  /** The tape has ended: what was parked begins. */
+  goLive(): void {
+    for (const item of this.#items)
+      if (item.child !== undefined && settled(item.child) !== undefined && !item.done) this.#return(item);
+    if (this.#scope.cancelled === undefined) {
+      this.#kick();
+      return;
+    }
+    this.cancel(this.#scope.cancelled);
+    // What is in doubt stays so, cancelled or not.
+    for (const item of this.#items) if (!item.done && item.started) this.#begin(item);
+  }
+
+  /** Runs a module on a fork of the request. It goes through the door itself, so it is entered again on a tape. */
+  #enter(item: Item, request: Request): void {
+    const { branch, body } = request.inside as NonNullable<Request["inside"]>;
+    // A scope of its own knows where it has come to, should it fail: an error may be thrown in several places at once.
+    const scope = new Scope(this.#run, this.#scope, undefined);
+    const fork = scope.next(
+      [item.asked],
+      drafted({ type: "branch-fork", name: branch, by: "runtime" }),
+      scope.realm(this.#realm),
+    );
+    const child: Child = { scope, fork, head: undefined, failed: undefined };
+    item.child = child;
+    void (async () => body(fork))()
+      .then(
+        (head) => {
+          child.head = head;
+        },
+        (error: unknown) => {
+          child.failed = { error };
+        },
+      )
+      .then(() => {
+        scope.leave();
+        this.#back(item);
+      });
+  }
+
+  #back(item: Item): void {
+    if (this.#run.adopting) this.#run.wake();
+    else this.#return(item);
+  }
+
+  /** A module that ran inside came back: its head joins the chain. */
+  #return(item: Item): void {
+    const request = item.request as Request;
+    this.#run.soon(() => {
+      if (item.done) return;
+      const child = item.child as Child;
+      const { failed, head } = child;
+      const outcome =
+        failed === undefined
+          ? attemptSync(
+              () => (request.inside as NonNullable<Request["inside"]>).outcome(head as Session),
+              request,
+            )
+          : request.failed(failureOf(failed.error), failed.error);
+      this.#append(item, outcome, [settled(child) as Session]);
+      this.#end();
+    });
+  }
+
+  #begin(item: Item): void {
+    const { request } = item;
+    item.running = true;
+    if (!("effect" in request)) {
+      this.#await(item);
+      return;
+    }
+    if (request.approval !== undefined && !item.approved) {
+      if (item.ask === undefined) {
+        const { what } = request.approval;
+        this.#chain(item, {
+          type: "approval-ask",
+          what,
+          digest: digestOf(canonical(what)),
+          of: item.asked.id,
+        });
+      }
+      this.#wait(item, item.ask as Session);
+      return;
+    }
+    const reuse = this.#run.reusable(request.fact);
+    if (reuse !== undefined) {
+      this.#run.soon(() => {
+        const { of: _of, at: _at, run: _run, seq: _seq, ...body } = reuse.fact as Fact & { of: FactId };
+        this.#append(item, { ...body, from: reuse.id } as unknown as Outcome, []);
+        this.#end();
+      });
+      return;
+    }
+    if (item.started && request.effect === "write") {
+      this.#reconcile(item, request).catch((error: unknown) => this.#run.fail(error));
+      return;
+    }
+    this.#try(item, request);
+  }
+
+  #try(item: Item, request: Request): void {
+    this.#attempt(item, request).catch((error: unknown) => this.#run.fail(error));
+  }
+
+  async #attempt(item: Item, request: Request): Promise<void> {
+    const number = item.attempts + 1;
+    const write = request.effect === "write";
+    if (write)
+      this.#chain(item, { type: "effect-start", of: item.asked.id, attempt: number, key: keyOf(item) });
+    else item.attempts = number;
+    const turn = ++item.turn;
+    const controller = new AbortController();
+    item.controller = controller;
+    const release = this.#run.occupy();
+    item.release = release;
+    let outcome: Outcome | undefined;
+    let thrown: { error: unknown } | undefined;
+    const began = this.#run.services.now();
+    try {
+      // What must never be repeated unseen is on the disk before it starts; so is the key of what may be sent again.
+      if (write || request.effect === "idempotent") await this.#run.flush();
+      if (this.#run.closed || item.turn !== turn) return;
+      outcome = await timed(
+        request.act(this.#attemptOf(item, number, controller)),
+        request.timeout,
+        controller,
+      );
+    } catch (error) {
+      thrown = { error };
+    } finally {
+      release();
+    }
+    this.#run.soon(() => {
+      if (item.turn !== turn || item.done) return;
+      this.#settle(item, request, number, this.#run.services.now() - began, outcome, thrown);
+    });
+  }
+
+  #attemptOf(item: Item, number: number, controller: AbortController): Attempt {
+    const run = this.#run;
+    return {
+      number,
+      signal: controller.signal,
+      key: keyOf(item),
+      request: item.asked,
+      emit: (delta) => run.emit(item.asked, delta),
+    };
+  }
+
+  #settle(
+    item: Item,
+    request: Request,
+    number: number,
+    milliseconds: number,
+    outcome: Outcome | undefined,
+    thrown: { error: unknown } | undefined,
+  ): void {
+    if (thrown !== undefined && this.#scope.cancelled === undefined) {
+      const { retry } = request;
+      if (retry !== undefined && number < (retry.attempts ?? 3) && isRetryable(thrown.error, retry)) {
+        const wait = delayOf(thrown.error, number, retry, this.#run.services);
+        this.#chain(item, {
+          type: "effect-fail",
+          of: item.asked.id,
+          attempt: number,
+          error: failureOfRequest(request, thrown.error),
+          wait,
+        });
+        item.running = false;
+        item.release = this.#run.later(wait, () => this.#kick());
+        return;
+      }
+    }
+    const cancelled = this.#scope.cancelled;
+    const body: Outcome =
+      outcome ??
+      (cancelled === undefined
+        ? request.failed(failureOf(thrown?.error), thrown?.error)
+        : request.failed(failureOf(new CancelledError(cancelled)), undefined));
+    this.#append(item, { milliseconds, ...body }, []);
+    this.#end();
+  }
+
+  /** Appends the outcome of an item, whatever it is: one that the record cannot hold is a failure of its own. */
+  #append(item: Item, outcome: Outcome, more: readonly Session[]): void {
+    const request = item.request as Request;
+    const make = (body: Outcome): Session =>
+      this.#run.next(
+        [this.#tip, ...more],
+        drafted({ ...body, of: item.asked.id } as unknown as FactInput),
+        this.#realm,
+      );
+    let session: Session;
+    try {
+      session = make(outcome);
+    } catch (error) {
+      if (this.#run.closed) throw error;
+      session = make(request.failed(failureOf(error), error));
+    }
+    this.#tip = session;
+    item.running = false;
+    item.started = false;
+    this.#scope.made(session);
+    this.#note(item, session.fact, session, undefined);
+    if (request.effect === "write" || session.fact.type === "model-reply") this.#run.flushSoon();
+  }
+
+  #chain(item: Item, fact: FactInput): void {
+    this.#tip = this.#run.next([this.#tip], drafted(fact), this.#realm);
+    this.#note(item, this.#tip.fact, this.#tip, undefined);
+  }
+
+  /** Waits for what only the world can bring. */
+  #await(item: Item): void {
+    const { fact } = item.asked;
+    if (fact.type === "timer-set") {
+      const left = Date.parse(dueOf(fact)) - this.#run.services.now();
+      const fire = (): void => {
+        if (item.done) return;
+        this.#chain(item, { type: "timer-fire", of: item.asked.id });
+        this.#scope.made(this.#tip);
+        this.#end();
+      };
+      if (left <= this.#run.services.patience) item.release = this.#run.later(Math.max(0, left), fire);
+      else this.#run.wait(item.asked.id, undefined, dueOf(fact));
+      return;
+    }
+    this.#wait(item, item.asked);
+  }
+
+  #wait(item: Item, asked: Session): void {
+    this.#run.wait(asked.id, (answer) => this.#answered(item, asked, answer), undefined);
+  }
+
+  /** Somebody answered: the answer hangs from the request, and the chain takes it in. */
+  #answered(item: Item, asked: Session, line: { readonly id: FactId; readonly line: string }): void {
+    if (item.done) return;
+    const answer = this.#run.answer(line, asked, this.#realm);
+    this.#tip = this.#run.next(
+      [this.#tip, answer],
+      drafted({ type: "answer-take", of: asked.id, answer: answer.id }),
+      this.#realm,
+    );
+    this.#note(item, this.#tip.fact, this.#tip, answer);
+    item.running = false;
+    if (item.done) this.#scope.made(this.#tip);
+    const { request } = item;
+    const { fact } = answer;
+    if ("effect" in request) {
+      if (fact.type === "effect-settle") this.#settled(item, request, fact);
+      else if (!item.approved) this.#append(item, request.failed(refusalOf(fact), undefined), []);
+    }
+    this.#end();
+  }
+
+  /** A person said what became of a write that nobody knew the outcome of. */
+  #settled(item: Item, request: Request, fact: FactOf<"effect-settle">): void {
+    if (fact.decision === "again") this.#givenUp(item, request);
+    else if (fact.decision === "failed") {
+      const error = fact.error ?? { name: "EffectFailed", message: fact.why ?? "it did not happen" };
+      this.#append(item, request.failed(error, undefined), []);
+    } else {
+      const value = fact.value ?? null;
+      const field = request.fact.type === "tool-call" ? "tool-result" : "step-result";
+      this.#append(
+        item,
+        field === "tool-result" ? { type: field, output: value } : { type: field, value },
+        [],
+      );
+    }
+  }
+
+  /** A write that was started and has no outcome: found out by its reconciler, or left to a person. Never repeated unseen. */
+  async #reconcile(item: Item, request: Request): Promise<void> {
+    let found: Outcome | "again" | "unknown" = "unknown";
+    if (request.reconcile !== undefined) {
+      const release = this.#run.occupy();
+      try {
+        found = await request.reconcile(this.#attemptOf(item, item.attempts, new AbortController()));
+      } catch {
+        // Nobody knows, then.
+      } finally {
+        release();
+      }
+    }
+    this.#run.soon(() => {
+      if (item.done) return;
+      if (found === "unknown") this.#wait(item, item.asked);
+      else if (found === "again") {
+        item.started = false;
+        if (!this.#givenUp(item, request)) this.#try(item, request);
+      } else {
+        this.#append(item, found, []);
+        this.#end();
+      }
+    });
+  }
+
+  /** What would have to be done again is not, once its scope is cancelled. */
+  #givenUp(item: Item, request: Request): boolean {
+    const { cancelled } = this.#scope;
+    if (cancelled === undefined) return false;
+    this.#append(item, request.failed(failureOf(new CancelledError(cancelled)), undefined), []);
+    this.#end();
+    return true;
+  }
+
+  /** The scope is cancelled: what can be given up is given up, a write under way is only asked to stop. */
+  cancel(why: string): void {
+    if (this.#run.adopting) return;
+    const error = new CancelledError(why);
+    for (const item of this.#items) {
+      if (item.done) continue;
+      item.controller?.abort(error);
+      const { request } = item;
+      // What runs inside is cancelled through its own scope and comes back; a write must be waited for.
+      if (item.child !== undefined || (item.started && item.controller !== undefined)) continue;
+      // In doubt since before: only a person can say.
+      if (item.started) continue;
+      item.turn += 1;
+      // What ignores its signal must not keep the run from coming to rest.
+      item.release?.();
+      this.#run.soon(() => {
+        if (item.done) return;
+        const waiting = "effect" in request ? item.ask : item.asked;
+        if (waiting !== undefined && !item.approved) {
+          this.#run.forget(waiting.id);
+          this.#chain(item, { type: "wait-cancel", of: waiting.id, why });
+          if (item.done) this.#scope.made(this.#tip);
+        }
+        if ("effect" in request) this.#append(item, request.failed(failureOf(error), undefined), []);
+        this.#end();
+      });
+    }
+  }
+
+  #end(): void {
+    this.#kick();
+    this.#finish();
+  }
+
+  #finish(): void {
+    if (this.open) return;
+    this.#scope.remove(this);
+    this.#run.ended(this);
+    const why = this.#scope.cancelled;
+    if (why === undefined) this.#resolve(this.#tip);
+    else this.#reject(new CancelledError(why));
+  }
+}
+
+/** The same for every attempt at a request, whatever process makes it. */
+function keyOf(item: Item): string {
+  const { key } = item.request.fact as { readonly key?: string };
+  return key ?? item.asked.id.slice(0, 32);
+}
+
+/** Where a module that ran inside has come to: its result, or where it failed. */
+function settled(child: Child): Session | undefined {
+  return child.head ?? (child.failed && (child.scope.last ?? child.fork));
+}
+
+/** Which of its sessions an item asked with: for a person's agreement, or for itself. */
+function askedBy(item: Item, of: FactId): Session {
+  return item.ask?.id === of ? item.ask : item.asked;
+}
+
+function attemptSync(make: () => Outcome, request: Request): Outcome {
+  try {
+    return make();
+  } catch (error) {
+    return request.failed(failureOf(error), error);
+  }
+}
+
+function failureOfRequest(request: Request, error: unknown): Failure {
+  const { error: failure } = request.failed(failureOf(error), error) as unknown as {
+    readonly error?: Failure;
+  };
+  return failure ?? failureOf(error);
+}
+
+function refusalOf(fact: Fact): Failure {
+  if (fact.type === "approval-give" && fact.decision === "reject")
+    return { name: "Rejected", message: fact.why ?? `${fact.by} said no`, code: "rejected" };
+  return {
+    name: "ApprovalMismatch",
+    message: "the approval is for something else than this call",
+    code: "approval-mismatch",
+  };
+}
+
+async function timed(
+  work: Promise<Outcome>,
+  milliseconds: number | undefined,
+  controller: AbortController,
+): Promise<Outcome> {
+  if (milliseconds === undefined) return work;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      const error = Object.assign(new Error(`no answer within ${milliseconds} ms`), {
+        name: "TimeoutError",
+        code: "timeout",
+      });
+      controller.abort(error);
+      reject(error);
+    }, milliseconds);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

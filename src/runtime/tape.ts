@@ -1,0 +1,236 @@
+import {
+  type BlobSource,
+  type Draft,
+  type Fact,
+  type FactId,
+  type Json,
+  parentsOf,
+  type Realm,
+  readFact,
+  type Session,
+  writeLine,
+} from "../session/index.js";
+import { canonical } from "./canonical.js";
+
+/** A recorded fact of a run. */
+export type Entry = {
+  readonly id: FactId;
+  readonly line: string;
+  readonly type: string;
+  readonly run: string;
+  readonly seq: number;
+  /** The request it belongs to, or "". Known for what the runtime appends. */
+  readonly of: FactId;
+  used: boolean;
+};
+
+/** What the runtime itself appends while a request is being dealt with. */
+const CHAIN: ReadonlySet<string> = new Set([
+  "effect-start",
+  "effect-fail",
+  "approval-ask",
+  "answer-take",
+  "timer-fire",
+  "wait-cancel",
+  "model-reply",
+  "model-failure",
+  "tool-result",
+  "tool-failure",
+  "step-result",
+  "step-failure",
+]);
+
+/** The recorded facts of a run, found by what they were made from. */
+export class Tape {
+  readonly run: string;
+  /** This run last, before it the run it comes from, before that the one that comes from: theirs may be adopted and need not be. */
+  readonly #ranks: ReadonlyMap<string, number>;
+  readonly entries: Entry[] = [];
+  /** Lines that are in the past of the run's facts without being part of it: answers, and sessions merged in. */
+  readonly others = new Map<FactId, string>();
+  readonly #byParent = new Map<FactId, Entry[]>();
+  #outcomes: Map<string, Entry[]> | undefined;
+  /** Facts of runs below this rank are not adopted any more. */
+  #floor = 0;
+
+  /** @param origins what a what-if comes from, the first run first. */
+  constructor(run: string, origins: readonly string[] = []) {
+    this.run = run;
+    this.#ranks = new Map([...origins, run].map((one, rank) => [one, rank]));
+  }
+
+  /** Something that was told: its run had left the ones before it by then, and took no more from them. */
+  pass({ run }: Entry): void {
+    this.#floor = Math.max(this.#floor, this.#ranks.get(run) ?? 0);
+  }
+
+  /** Nothing of another run is adopted from here on. */
+  close(): void {
+    this.#floor = this.#ranks.size - 1;
+  }
+
+  add(id: FactId, line: string): void {
+    const stamp = stampOf(line);
+    if (stamp === undefined || !this.#ranks.has(stamp.run)) {
+      this.others.set(id, line);
+      return;
+    }
+    const entry = { id, line, used: false, of: CHAIN.has(stamp.type) ? ofOf(line) : "", ...stamp };
+    this.entries.push(entry);
+    const parent = firstParent(line);
+    const siblings = this.#byParent.get(parent);
+    if (siblings === undefined) this.#byParent.set(parent, [entry]);
+    else {
+      siblings.push(entry);
+      siblings.sort((one, other) => one.seq - other.seq);
+    }
+  }
+
+  /** Whether the run has come to its end. */
+  get ended(): boolean {
+    return this.entries.some(({ type, run }) => type === "run-end" && run === this.run);
+  }
+
+  get lastSeq(): number {
+    let last = -1;
+    for (const { seq } of this.entries) if (seq > last) last = seq;
+    return last;
+  }
+
+  /** The recorded twin of a fact: same parents in order, same body, the first that is not used yet. */
+  find(parents: readonly Session[], fact: Draft, realm: Realm): Entry | undefined {
+    const found = this.#byParent.get(parents[0]?.id ?? "");
+    if (found === undefined) return undefined;
+    const ids = parents.map((parent) => parent.id);
+    let key: string | undefined;
+    let other = false;
+    for (const entry of found) {
+      if (!this.#free(entry) || entry.type !== fact.type || CHAIN_ONLY.has(entry.type)) continue;
+      key ??= keyOf(writeLine(ids, fact as unknown as Fact, keepingOf(realm)));
+      if (keyOf(entry.line) === key) return entry;
+      other = true;
+    }
+    // The same body with its keys in another order is the same body; and where a record came without the secret of its
+    // salts, or content is in a blob, only what it says can tell.
+    if (!other) return undefined;
+    const body = bodyOf(fact as unknown as { readonly [field: string]: unknown });
+    return found.find(
+      (entry) =>
+        this.#free(entry) &&
+        entry.type === fact.type &&
+        !CHAIN_ONLY.has(entry.type) &&
+        sameIds(parentsOf(entry.line), ids) &&
+        bodyOf(readFact(entry.line, realm.blobs) as never) === body,
+    );
+  }
+
+  /** What the runtime appended next while it dealt with these requests. */
+  chained(tip: Session, asked: ReadonlySet<FactId>, fits: (entry: Entry) => boolean): Entry | undefined {
+    return this.#byParent
+      .get(tip.id)
+      ?.find((entry) => this.#free(entry) && CHAIN.has(entry.type) && asked.has(entry.of) && fits(entry));
+  }
+
+  /** A recorded fact of this type made from the session, whatever it says. */
+  typed(parent: Session, type: string): Entry | undefined {
+    return this.#byParent.get(parent.id)?.find((entry) => this.#free(entry) && entry.type === type);
+  }
+
+  /** What has been recorded in this run and was not made again, oldest first. */
+  unused(): readonly Entry[] {
+    return this.entries
+      .filter(({ used, run, type }) => !used && run === this.run && type !== "run-suspend")
+      .sort((one, other) => one.seq - other.seq);
+  }
+
+  /**
+   * The outcome that the other run recorded for such a request, wherever it was asked: an effect that is finished is
+   * not repeated because something before it changed.
+   */
+  outcomeOf(request: Draft, blobs: BlobSource | undefined): Entry | undefined {
+    if (this.#ranks.size === 1) return undefined;
+    this.#outcomes ??= this.#indexOutcomes(blobs);
+    const list = this.#outcomes.get(bodyKey(request as unknown as { readonly [field: string]: Json }));
+    const place = list?.findIndex(({ used }) => !used) ?? -1;
+    const entry = list?.[place];
+    if (entry !== undefined) entry.used = true;
+    return entry;
+  }
+
+  #indexOutcomes(blobs: BlobSource | undefined): Map<string, Entry[]> {
+    const index = new Map<string, Entry[]>();
+    const requests = new Map(
+      this.entries.filter(({ type }) => REQUESTS.has(type)).map((entry) => [entry.id, entry] as const),
+    );
+    const taken = new Set<unknown>();
+    for (const { type, run, line } of this.entries)
+      if (run === this.run && FINISHED.has(type))
+        taken.add((readFact(line, blobs) as { readonly from?: FactId }).from);
+    for (const entry of this.entries) {
+      const request = FINISHED.has(entry.type) ? requests.get(entry.of) : undefined;
+      if (request === undefined || entry.run === this.run || entry.used || taken.has(entry.id)) continue;
+      const key = bodyKey(readFact(request.line, blobs) as never);
+      const list = index.get(key);
+      if (list === undefined) index.set(key, [entry]);
+      else list.push(entry);
+    }
+    return index;
+  }
+
+  #free(entry: Entry): boolean {
+    return !entry.used && (this.#ranks.get(entry.run) ?? 0) >= this.#floor;
+  }
+}
+
+const REQUESTS: ReadonlySet<string> = new Set(["model-call", "tool-call", "step-call"]);
+/** Failures are not used again: another attempt may well succeed. */
+const FINISHED: ReadonlySet<string> = new Set(["model-reply", "tool-result", "step-result"]);
+/** Appended by the runtime alone: a program's fact is never one of these. */
+const CHAIN_ONLY: ReadonlySet<string> = new Set(["effect-start", "effect-fail", "answer-take", "timer-fire"]);
+
+/** The line without its stamp: what must be the same for two facts to be the same. */
+function keyOf(line: string): string {
+  const fact = line.indexOf('"fact":{"type":"');
+  const start = line.indexOf('"at":"', fact);
+  return line.slice(0, start) + line.slice(line.indexOf('"by":', start));
+}
+
+function stampOf(line: string): { type: string; run: string; seq: number } | undefined {
+  const match = STAMP.exec(line.slice(line.indexOf('"fact":{"type":"')));
+  if (match === null) return undefined;
+  return { type: match[1] as string, run: JSON.parse(match[2] as string), seq: Number(match[3]) };
+}
+
+/** How every fact of a run begins: the order in which a draft has its fields. */
+const STAMP = /^"fact":\{"type":"([a-z-]+)","at":"[^"]*","run":("(?:[^"\\]|\\.)*"),"seq":(\d+),/;
+
+function firstParent(line: string): FactId {
+  return parentsOf(line)[0] ?? "";
+}
+
+function ofOf(line: string): FactId {
+  const [first, second] = line.slice(line.indexOf('"fact":{"type":"')).matchAll(/"of":"([0-9a-f]{64})"/g);
+  // What an effect gave may have such a field as well; then the whole line has to be read.
+  return (second === undefined ? first?.[1] : (JSON.parse(line) as { fact: { of?: FactId } }).fact.of) ?? "";
+}
+
+function keepingOf({ inline, key }: Realm): { inline: number; secret?: Uint8Array } {
+  return key === undefined ? { inline } : { inline, secret: key.secret };
+}
+
+/** What a fact says, whatever its stamp is, as text that is the same for the same. */
+function bodyOf(fact: { readonly [field: string]: unknown }): string {
+  const { at, run, seq, ...body } = fact;
+  // The name of the secret may be another one where the secret did not come along with the record.
+  const { key, ...rest } = body;
+  return canonical((fact.type === "session-detach" ? rest : body) as { readonly [field: string]: Json });
+}
+
+function sameIds(some: readonly FactId[], others: readonly FactId[]): boolean {
+  return some.length === others.length && some.every((id, place) => id === others[place]);
+}
+
+function bodyKey(fact: { readonly [field: string]: Json }): string {
+  const { at, run, seq, by, ...body } = fact;
+  return canonical(body);
+}

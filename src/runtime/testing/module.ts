@@ -1,0 +1,17 @@
+import type { Session } from "../../session/index.js";
+import { type Budget, forward, type Module } from "../index.js";
+
+/** A module made of a body, as every builder of modules makes them. */
+export function moduleOf(
+  name: string,
+  body: (session: Session) => Promise<Session>,
+  options: { readonly budget?: Budget; readonly state?: Module["state"] } = {},
+): Module {
+  const { budget, state } = options;
+  const module: Module = {
+    name,
+    ...(state !== undefined && { state }),
+    forward: (session) => forward(module, session, body, { budget }),
+  };
+  return module;
+}
