@@ -13,6 +13,12 @@ export default {
   project: ["src/**/*.ts", "{bench,examples,scripts,test}/**/*.{mjs,ts}"],
   // A type that is part of an exported signature is exported for the reader, used elsewhere or not.
   ignoreExportsUsedInFile: true,
-  // Started as programs by the scripts; and the benchmark's peer, which has a package file of its own.
-  ignoreDependencies: ["@arethetypeswrong/cli", "dependency-cruiser", "publint", /^@langchain\//],
+  // Started as programs by the scripts; and the benchmarks' peers, which have package files of their own.
+  ignoreDependencies: [
+    "@arethetypeswrong/cli",
+    "dependency-cruiser",
+    "publint",
+    /^@langchain\//,
+    "@openai/agents",
+  ],
 };

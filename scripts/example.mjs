@@ -1,0 +1,22 @@
+// @ts-check
+// `npm run example -- <name>` runs examples/<name>.mjs against the built package.
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { ensureBuilt } from "./build.mjs";
+import { root, run, say } from "./run.mjs";
+import { ensureInstalled } from "./setup.mjs";
+
+const [name, ...args] = process.argv.slice(2);
+const examples = readdirSync(join(root, "examples"))
+  .filter((file) => file.endsWith(".mjs"))
+  .map((file) => file.slice(0, -".mjs".length));
+
+if (name === undefined || !existsSync(join(root, "examples", `${name}.mjs`))) {
+  say(name === undefined ? "which example?" : `there is no example called "${name}".`);
+  say(`npm run example -- <name>, where <name> is one of: ${examples.join(", ")}`);
+  process.exitCode = 2;
+} else if (ensureInstalled() && ensureBuilt()) {
+  process.exitCode = run(process.execPath, [join("examples", `${name}.mjs`), ...args]);
+} else {
+  process.exitCode = 1;
+}

@@ -1,0 +1,45 @@
+import { MissingPackageError } from "./error.js";
+import type { LanguageModel } from "./model.js";
+
+export type CompatibleOptions = {
+  /** Where the API is, up to and with its version: `http://localhost:11434/v1`. */
+  readonly url: string;
+  readonly model: string;
+  readonly key?: string;
+  /** The provider's name in records. */
+  readonly name?: string;
+};
+
+/**
+ * A model behind an endpoint that speaks OpenAI's chat API: Ollama, vLLM, llama.cpp and others. It is the AI SDK's own
+ * client, from a package that is installed only by who needs it.
+ */
+export async function compatible({
+  url,
+  model,
+  key,
+  name = "compatible",
+}: CompatibleOptions): Promise<LanguageModel> {
+  const { createOpenAICompatible } = await load();
+  const provider = createOpenAICompatible({
+    baseURL: url,
+    name,
+    includeUsage: true,
+    supportsStructuredOutputs: true,
+    ...(key !== undefined && { apiKey: key }),
+  });
+  return provider.chatModel(model);
+}
+
+async function load() {
+  try {
+    return await import("@ai-sdk/openai-compatible");
+  } catch (error) {
+    if (!isMissing(error) && !isMissing((error as { cause?: unknown } | null)?.cause)) throw error;
+    throw new MissingPackageError("@ai-sdk/openai-compatible", "an OpenAI-compatible endpoint", error);
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return /MODULE_NOT_FOUND$/.test(String((error as { code?: unknown } | undefined)?.code));
+}

@@ -1,0 +1,179 @@
+import { OWN, ownMeta } from "./content.js";
+import { speaksChat, takesAfterResults, takesFile } from "./media.js";
+import type { LanguageModel } from "./model.js";
+import { isUrl, NO_RESULT, note, outputText, text } from "./part.js";
+import type {
+  AssistantPart,
+  CallPart,
+  FilePart,
+  Options,
+  Output,
+  Prompt,
+  PromptMessage,
+  ResultPart,
+} from "./prompt.js";
+
+/** A message in a model's own words, and files of it that must stand in the user's next one. */
+type Spoken = { readonly message: object; readonly files: readonly object[] };
+
+/** Messages that were put into a model's own words before, by the model's version and provider. */
+const known = new WeakMap<PromptMessage, Map<string, Spoken>>();
+
+/**
+ * Messages in the words of a model's version of the AI SDK: how files are written, how a tool's result brings them, and
+ * as text what another provider did with tools of its own, which this one would take for a call without a result, and
+ * files that this one does not take.
+ */
+export function inDialect(model: LanguageModel, { messages, plain }: Prompt): object[] {
+  if (plain) return [...messages];
+  const { specificationVersion: version, provider } = model;
+  const key = `${version} ${provider}`;
+  const said: object[] = [];
+  let brought: readonly object[] = [];
+  for (const message of messages) {
+    const spoken =
+      message.role === "system" || isPlain(message) ? { message, files: [] } : translate(message);
+    // After all results of the turn, and one message with what the user says next.
+    if (brought.length > 0 && message.role === "user") said.push(joined(brought, spoken.message));
+    else if (brought.length > 0) said.push({ role: "user", content: brought }, spoken.message);
+    else said.push(spoken.message);
+    brought = spoken.files;
+  }
+  if (brought.length > 0) said.push({ role: "user", content: brought });
+  return said;
+
+  function translate(message: Exclude<PromptMessage, { role: "system" }>): Spoken {
+    const before = known.get(message) ?? new Map<string, Spoken>();
+    const spoken = before.get(key) ?? {
+      message: translated(message, version, provider),
+      files: message.role === "tool" ? filesAfter(message.content, version, provider) : [],
+    };
+    known.set(message, before.set(key, spoken));
+    return spoken;
+  }
+}
+
+function joined(brought: readonly object[], message: object): object {
+  return { role: "user", content: [...brought, ...(message as { content: readonly object[] }).content] };
+}
+
+/** Whether all versions and providers are told it the same way. */
+export function isPlain(message: PromptMessage): boolean {
+  if (message.role === "system") return true;
+  return (message.content as readonly AssistantPart[]).every(
+    (part) =>
+      part.type !== "file" &&
+      part.providerOptions?.[OWN] === undefined &&
+      !(part.type === "tool-call" && part.providerExecuted === true) &&
+      !(part.type === "tool-result" && (message.role === "assistant" || part.output.type === "content")),
+  );
+}
+
+type Version = LanguageModel["specificationVersion"];
+
+function translated(
+  { role, content }: Exclude<PromptMessage, { role: "system" }>,
+  version: Version,
+  provider: string,
+): object {
+  const parts: readonly AssistantPart[] = content;
+  const spoken = parts.flatMap((part): object[] => {
+    const providerOptions = foreign(part.providerOptions);
+    const rest = { ...part, ...(providerOptions && { providerOptions }) };
+    if (providerOptions === undefined) delete (rest as { providerOptions?: Options }).providerOptions;
+    switch (part.type) {
+      case "file":
+        if (role === "user" && !takesFile(provider, part)) return [text(note(part))];
+        return [{ ...rest, data: dataFor(part.data, version) }];
+      case "tool-call": {
+        if (part.providerExecuted !== true) return [rest];
+        const result = parts.find((other) => isResultOf(other, part));
+        return isOwn(part, result, provider) ? [rest] : [text(report(part, result))];
+      }
+      case "tool-result": {
+        if (role === "tool") return [{ ...rest, output: outputFor(part.output, version, provider) }];
+        const call = parts.find((other): other is CallPart => isCallOf(other, part));
+        return call !== undefined && isOwn(call, part, provider) ? [rest] : [];
+      }
+      default:
+        return [rest];
+    }
+  });
+  return { role, content: spoken };
+}
+
+/** Without what is ours. */
+function foreign(options: Options | undefined): Options | undefined {
+  if (options?.[OWN] === undefined) return options;
+  const { [OWN]: _, ...rest } = options;
+  return Object.keys(rest).length === 0 ? undefined : rest;
+}
+
+/** Whether a tool was run by this provider, so that it knows call and result again. */
+function isOwn(call: CallPart, result: ResultPart | undefined, provider: string): boolean {
+  const ran = [call, result].map((part) => ownMeta(part?.providerOptions).provider);
+  if (ran.some((by) => by !== provider)) return false;
+  // Google takes back only what has its server's id, and reads anything else as a call to us.
+  if (provider.startsWith("google"))
+    return Object.values(call.providerOptions ?? {}).some((options) => "serverToolCallId" in options);
+  // OpenAI's chat API runs no tools, so its clients take every call for one to us.
+  return !speaksChat(provider);
+}
+
+function isResultOf(part: AssistantPart, call: CallPart): part is ResultPart {
+  return part.type === "tool-result" && part.toolCallId === call.toolCallId;
+}
+
+function isCallOf(part: AssistantPart, result: ResultPart): boolean {
+  return part.type === "tool-call" && part.toolCallId === result.toolCallId;
+}
+
+function report(call: CallPart, result: ResultPart | undefined): string {
+  const given = result === undefined ? NO_RESULT : outputText(result.output);
+  return `[The provider ran ${call.toolName} with ${JSON.stringify(call.input)} and got:]\n${given}`;
+}
+
+function dataFor(data: string, version: Version): unknown {
+  if (version !== "v4") return isUrl(data) ? new URL(data) : data;
+  return isUrl(data) ? { type: "url", url: new URL(data) } : { type: "data", data };
+}
+
+function outputFor(output: Output, version: Version, provider: string): object {
+  if (output.type !== "content") return output;
+  const [words, ...files] = output.value;
+  const asText = speaksChat(provider);
+  const isTaken = (file: FilePart) =>
+    asText ? takesAfterResults(provider, file) : takesFile(provider, file) && canSay(file, version);
+  // With the text that is there already: some providers count the texts as results.
+  const named = [words.text, ...files.filter((file) => !isTaken(file)).map(note)].join("\n");
+  if (asText) return { type: "text", value: named };
+  const items = files.filter(isTaken).map((file) => itemFor(file, version));
+  return { type: "content", value: [{ ...words, text: named }, ...items] };
+}
+
+/** The files of results that are only text, each tool's behind a word on where they come from. */
+function filesAfter(results: readonly ResultPart[], version: Version, provider: string): readonly object[] {
+  if (!speaksChat(provider)) return [];
+  return results.flatMap(({ toolName, toolCallId, output }) => {
+    const [, ...files] = output.type === "content" ? output.value : [];
+    const taken = files.filter((file) => takesAfterResults(provider, file));
+    if (taken.length === 0) return [];
+    const parts = taken.map((file) => ({ ...file, data: dataFor(file.data, version) }));
+    return [text(`[From the tool ${toolName}, call ${toolCallId}:]`), ...parts];
+  });
+}
+
+/** The oldest version has no word for a file that a tool found somewhere. */
+function canSay({ data }: FilePart, version: Version): boolean {
+  return version !== "v2" || !isUrl(data);
+}
+
+function itemFor({ mediaType, data, filename }: FilePart, version: Version): object {
+  const name = filename === undefined ? {} : { filename };
+  if (version === "v4") return { type: "file", mediaType, data: dataFor(data, version), ...name };
+  if (version === "v2") return { type: "media", mediaType, data };
+  const image = mediaType.startsWith("image/");
+  if (isUrl(data))
+    return image ? { type: "image-url", url: data } : { type: "file-url", url: data, mediaType };
+  return image ? { type: "image-data", mediaType, data } : { type: "file-data", mediaType, data, ...name };
+}

@@ -1,0 +1,139 @@
+import { type Json, MAX_CHARACTERS, MAX_DEPTH } from "../session/index.js";
+
+/**
+ * A copy of the value as the record will hold it, or a `NotJson` that names the place. What JSON.stringify leaves
+ * out without harm is left out here too (a field that is undefined); what it would change is refused. Half of a
+ * character becomes U+FFFD: several providers refuse a whole prompt for one.
+ */
+export function jsonOf(value: unknown, depth = MAX_DEPTH): Json {
+  try {
+    return copied(value, 1, { characters: MAX_CHARACTERS, values: MAX_VALUES, depth });
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
+/** A value that JSON cannot hold. The path grows as the stack unwinds. */
+export class NotJson extends Error {
+  readonly reason: string;
+  readonly hint: string;
+  readonly steps: (string | number)[] = [];
+
+  constructor(reason: string, hint: string, cause?: unknown) {
+    super(reason, cause === undefined ? undefined : { cause });
+    this.reason = reason;
+    this.hint = hint;
+  }
+}
+
+/** The way to a value inside another: `items[0].name`, "" for the value itself. */
+export function pathOf(steps: readonly PropertyKey[]): string {
+  // The outermost and the innermost steps say enough; 500 of them would bury the message.
+  const shown = steps.length > 20 ? [...steps.slice(0, 10), "…", ...steps.slice(-5)] : steps;
+  return shown
+    .map((step, place) => {
+      if (typeof step === "number" || /^\d+$/.test(String(step))) return `[${String(step)}]`;
+      if (!/^[A-Za-z_$…][\w$]*$/.test(String(step))) return `[${JSON.stringify(String(step))}]`;
+      return place === 0 ? String(step) : `.${String(step)}`;
+    })
+    .join("");
+}
+
+/** Values in one output: a small object graph that shares its parts can unfold into a tree without end. */
+const MAX_VALUES = 5_000_000;
+
+type Room = { characters: number; values: number; readonly depth: number };
+
+function copied(value: unknown, depth: number, room: Room): Json {
+  switch (typeof value) {
+    case "string":
+      return text(value, room);
+    case "boolean":
+      return value;
+    case "number":
+      if (!Number.isFinite(value)) throw new NotJson(`${value} is not a JSON number`, "use null or a string");
+      return value === 0 ? 0 : value;
+    case "undefined":
+      return null;
+    case "object":
+      break;
+    case "bigint":
+      throw new NotJson("a BigInt has no place in JSON", "return it as text: String(value)");
+    default:
+      throw new NotJson(`a ${typeof value} has no place in JSON`, "return plain data");
+  }
+  if (value === null) return null;
+  if (depth >= room.depth)
+    throw new NotJson(
+      `it is nested deeper than ${room.depth} levels, or contains itself`,
+      "flatten it, or return it as text",
+    );
+  return Array.isArray(value) ? copiedArray(value, depth, room) : copiedObject(value, depth, room);
+}
+
+function copiedArray(value: readonly unknown[], depth: number, room: Room): Json {
+  take(value.length, room);
+  const copy: Json[] = [];
+  for (let index = 0; index < value.length; index++)
+    copy.push(at(index, () => copied(value[index], depth + 1, room)));
+  return copy;
+}
+
+function copiedObject(value: object, depth: number, room: Room): Json {
+  const prototype = Object.getPrototypeOf(value);
+  // A plain object of another realm has another Object.prototype, known by what only that one owns.
+  if (prototype !== null && prototype !== Object.prototype && !Object.hasOwn(prototype, "isPrototypeOf"))
+    throw new NotJson(`a ${nameOf(prototype)} is not plain data`, hintFor(value));
+  const keys = Object.keys(value);
+  take(keys.length + 1, room);
+  const copy: [string, Json][] = [];
+  for (const key of keys) {
+    at(key, () => {
+      const field = (value as { readonly [key: string]: unknown })[key];
+      if (field !== undefined) copy.push([text(key, room), copied(field, depth + 1, room)]);
+    });
+  }
+  // Makes an own field of "__proto__" too.
+  return Object.fromEntries(copy);
+}
+
+function text(value: string, room: Room): string {
+  room.characters -= value.length;
+  if (room.characters < 0)
+    throw new NotJson("it holds more than 60 million characters", "write it to a file and return its name");
+  return value.toWellFormed();
+}
+
+function take(count: number, room: Room): void {
+  room.values -= count;
+  if (room.values < 0) throw new NotJson("it unfolds into too many values", "return a part of it");
+}
+
+function at<Result>(step: string | number, read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    const refusal = refusalOf(error);
+    refusal.steps.unshift(step);
+    throw refusal;
+  }
+}
+
+/** Getters and proxies are other people's code. */
+function refusalOf(error: unknown): NotJson {
+  return error instanceof NotJson ? error : new NotJson("reading it failed", "return plain data", error);
+}
+
+function nameOf(prototype: { readonly constructor?: { readonly name?: unknown } }): string {
+  return String(prototype.constructor?.name || "class instance");
+}
+
+function hintFor(value: object): string {
+  if (value instanceof Date) return "return it as text: date.toISOString()";
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
+    return 'return it as base64, in content([{ type: "file", media, data }]) if the model shall see it';
+  if (value instanceof Error) return "throw it instead: then it is recorded as a failure";
+  if (value instanceof Map) return "return an object: Object.fromEntries(map)";
+  if (value instanceof Set) return "return an array: [...set]";
+  return "copy the fields you need into a plain object";
+}

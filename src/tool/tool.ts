@@ -1,0 +1,194 @@
+import type { Effect, Json, Session } from "../session/index.js";
+import { MIN_OUTPUT } from "./bound.js";
+import { ToolDefinitionError } from "./error.js";
+import type { ToolModule } from "./module-tool.js";
+import {
+  type Checker,
+  type InputChecker,
+  type InputOf,
+  type InputSchema,
+  inputChecker,
+  type JsonObject,
+  type JsonSchema,
+  type OutputOf,
+  type OutputSchema,
+  outputChecker,
+} from "./schema.js";
+
+/** Something an agent can do. `run` acts and returns evidence; the rest says what may be done with it. */
+export interface Tool<Input = unknown, Output = unknown> {
+  readonly name: string;
+  /** What the model reads to decide whether to call it. */
+  readonly description: string;
+  readonly input: InputChecker;
+  readonly output?: Checker;
+  readonly effect: Effect;
+  /** Milliseconds that one attempt may take. */
+  readonly timeout?: number;
+  /** Characters of output that the model sees, and that are recorded. */
+  readonly maxOutput: number;
+  readonly retry?: ToolRetry;
+  /** A module that does the work on a fork of the request: then `run` is not called. */
+  readonly module?: ToolModule;
+  /** Names the deed, so that the other side can tell a repetition. Without it the request is the name. */
+  key?(input: Input): string;
+  /** Of two calls with a word in common, the later one starts when the earlier one is done. */
+  conflicts(input: Input): readonly string[];
+  /** Whether a person must agree first. Of the input alone: a replay must come to the same answer. */
+  approval(input: Input): boolean;
+  run(input: Input, context: ToolContext): Output | Promise<Output>;
+  /** Finds out what became of a `write` that was started and has no outcome. */
+  reconcile?(input: Input, context: ToolContext): Promise<Finding<Output>>;
+  /** What the module is told on its fork. */
+  say?(input: Input): string;
+  /** What came of the module; left out, what was said last. */
+  answer?(session: Session): Json;
+}
+
+/** It happened and this came of it; it certainly did not happen; or nobody can tell but a person. */
+export type Finding<Output> = { readonly output: Output } | "again" | "unknown";
+
+/** What a tool gets to know about the call it answers. */
+export interface ToolContext {
+  /** Aborted when the tool shall stop: cancelled, out of time, or the run gave up. */
+  readonly signal: AbortSignal;
+  /** The same at every attempt, also after a crash: send it along, and the other side can tell a repetition. */
+  readonly key: string;
+  /** Counts from 1. */
+  readonly attempt: number;
+  /** The id of the request. */
+  readonly call: string;
+  /** The session of the request: read it, but only modules return sessions. */
+  readonly session: Session;
+  /** Tells observers about something on the way; it is not recorded. */
+  emit(delta: Json): void;
+}
+
+/** How often and how patiently a call is tried again. */
+export type ToolRetry = {
+  /** Attempts in all, the first included. */
+  readonly attempts?: number;
+  /** Milliseconds before the second attempt, then twice as long each time up to `most`. */
+  readonly wait?: number;
+  readonly most?: number;
+  /** Whether this failure may pass. */
+  readonly when?: (error: unknown) => boolean;
+};
+
+/** A tool as a model is shown it. */
+export type ToolSpec = { readonly name: string; readonly description: string; readonly input: JsonObject };
+
+/** What a tool does, in terms of what its schemas stand for. `effect` has no default: a wrong guess repeats a deed. */
+export type Deed<Input, Output> = {
+  /** Letters, digits, "_" and "-", at most 64: what every provider takes. */
+  readonly name: string;
+  readonly description: string;
+  readonly effect: Effect;
+  readonly key?: (input: Input) => string;
+  readonly conflicts?: readonly string[] | ((input: Input) => readonly string[]);
+  readonly approval?: boolean | ((input: Input) => boolean);
+  readonly timeout?: number;
+  /** Default 100,000, at most 1,000,000. */
+  readonly maxOutput?: number;
+  readonly retry?: ToolRetry;
+  readonly reconcile?: (input: Input, context: ToolContext) => Promise<Finding<Output>>;
+  readonly run: (input: Input, context: ToolContext) => Output | Promise<Output>;
+};
+
+/** What `tool` takes. */
+export type ToolDefinition<In extends InputSchema, Out extends OutputSchema> = Deed<
+  InputOf<In>,
+  OutputOf<Out>
+> & {
+  /** A Standard Schema that knows its JSON Schema (zod, arktype, wrapped valibot), or a JSON Schema. */
+  readonly input: In;
+  /** Any Standard Schema, or a JSON Schema. */
+  readonly output?: Out;
+};
+
+export const DEFAULT_OUTPUT = 100_000;
+/** More would make one fact out of what belongs into a file. */
+export const MAX_OUTPUT = 1_000_000;
+
+/** Makes a tool, or says with a `ToolDefinitionError` or a `ToolSchemaError` why it cannot be one. */
+export function tool<In extends InputSchema, Out extends OutputSchema = JsonSchema>(
+  definition: ToolDefinition<In, Out>,
+): Tool<InputOf<In>, OutputOf<Out>> {
+  const { name, input, output } = definition;
+  checkName(name);
+  return build(definition, {
+    input: inputChecker(name, input),
+    ...(output !== undefined && { output: outputChecker(name, output) }),
+  });
+}
+
+/** A tool whose schemas were made ready already. */
+export function build<Input, Output>(
+  deed: Deed<Input, Output>,
+  schemas: { readonly input: InputChecker; readonly output?: Checker },
+  module?: Pick<Tool<Input, Output>, "module" | "say" | "answer">,
+): Tool<Input, Output> {
+  const { name, description, effect, timeout, retry, key, reconcile, run } = deed;
+  const { conflicts = [], approval = false, maxOutput = DEFAULT_OUTPUT } = deed;
+  checkName(name);
+  check(
+    name,
+    typeof description === "string" && description !== "",
+    "it has no description",
+    "say what it does: a model chooses tools by that",
+  );
+  check(
+    name,
+    effects.has(effect),
+    `${JSON.stringify(effect)} is not an effect`,
+    `say what it does to the world: ${[...effects].join(", ")}`,
+  );
+  check(name, typeof run === "function", "it has no run", "add run: async (input, context) => …");
+  check(
+    name,
+    timeout === undefined || (timeout > 0 && Number.isFinite(timeout)),
+    `${timeout} is no timeout`,
+    "give the milliseconds that one attempt may take: timeout: 30_000",
+  );
+  check(
+    name,
+    Number.isInteger(maxOutput) && maxOutput >= MIN_OUTPUT && maxOutput <= MAX_OUTPUT,
+    `${maxOutput} is no limit of its output`,
+    `give a whole number of characters from ${MIN_OUTPUT} to ${MAX_OUTPUT}; what is longer belongs into a file`,
+  );
+  return Object.freeze<Tool<Input, Output>>({
+    name,
+    description,
+    ...schemas,
+    effect,
+    maxOutput,
+    ...(timeout !== undefined && { timeout }),
+    ...(retry !== undefined && { retry }),
+    ...(key !== undefined && { key }),
+    conflicts: typeof conflicts === "function" ? conflicts : () => conflicts,
+    approval: typeof approval === "function" ? approval : () => approval,
+    run,
+    ...(reconcile !== undefined && { reconcile }),
+    ...module,
+  });
+}
+
+/** The tool as a model is shown it: the same tool, the same bytes. */
+export function specOf(tool: Tool): ToolSpec {
+  return { name: tool.name, description: tool.description, input: tool.input.json };
+}
+
+const effects: ReadonlySet<string> = new Set(["pure", "read", "idempotent", "write"]);
+
+export function checkName(name: string): void {
+  check(
+    String(name),
+    typeof name === "string" && /^[a-zA-Z0-9_-]{1,64}$/.test(name),
+    "providers refuse this name",
+    'use 1 to 64 of a-z, A-Z, 0-9, "_" and "-": "read_file"',
+  );
+}
+
+function check(name: string, holds: boolean, reason: string, hint: string): void {
+  if (!holds) throw new ToolDefinitionError(name, reason, hint);
+}
