@@ -1,5 +1,26 @@
-// Every public name of the main door. Stores have their own: openrath/store.
+// Every public name of the main door. Bigger things have their own: openrath/store, openrath/model, openrath/runtime.
 
+export { type Agent, type AgentOptions, agent, outputOf, stopAfter, stopWhenCalled } from "./agent/index.js";
+export {
+  compatible,
+  type LanguageModel,
+  recorded,
+  renderedPrompt,
+  type ScriptedReply,
+  scripted,
+} from "./model/index.js";
+export {
+  BudgetError,
+  CancelledError,
+  DivergenceError,
+  openRath,
+  PendingWorkError,
+  type Rath,
+  type RathOptions,
+  RunFailedError,
+  TapeEndedError,
+  VerificationError,
+} from "./runtime/index.js";
 export type {
   Adopt,
   Asked,
@@ -73,3 +94,29 @@ export {
   usageView,
   Withheld,
 } from "./session/index.js";
+export { content, fromAiSdk, type Tool, tool } from "./tool/index.js";
+export {
+  approve,
+  type Budget,
+  branch,
+  type Description,
+  describe,
+  loop,
+  type Module,
+  map,
+  mermaidOf,
+  now,
+  parallel,
+  race,
+  random,
+  retry,
+  sequence,
+  signal,
+  sleep,
+  stateOf,
+  step,
+  uuid,
+  Workflow,
+  withState,
+  workflow,
+} from "./workflow/index.js";

@@ -1,0 +1,210 @@
+import { brokenCall, type CallRequest, textOf, transcriptFor } from "../model/index.js";
+import {
+  type Attempt,
+  BudgetError,
+  failureOf,
+  hold,
+  type Outcome,
+  performAll,
+  type Request,
+} from "../runtime/index.js";
+import type { FactId, FactInput, FactOf, Failure, Json, Principal, Session } from "../session/index.js";
+import {
+  checkInput,
+  reconcileTool,
+  runTool,
+  type Tool,
+  type ToolContext,
+  unknownTool,
+} from "../tool/index.js";
+import { textOrNone, texts, yesOrNo } from "../workflow/given.js";
+import { enter, type Module } from "../workflow/index.js";
+import type { Toolbox } from "./toolbox.js";
+
+/** Why no call of a reply may be made, or why a call may not. */
+export type Refusals = {
+  readonly all?: Failure | undefined;
+  readonly of: (call: CallRequest) => Failure | undefined;
+};
+
+/**
+ * Does what a reply asks for: all requests on the record in order, side by side where nothing forbids it, each outcome
+ * as it comes. Whatever goes wrong with a call is an outcome that the model reads.
+ */
+export async function act(
+  session: Session,
+  calls: readonly CallRequest[],
+  agent: string,
+  box: Toolbox,
+  refusals: Refusals,
+): Promise<Session> {
+  const requests = await hold(session, () =>
+    Promise.all(
+      calls.map(async (call) => {
+        const refusal = refusals.all ?? broken(call) ?? refusals.of(call);
+        return refusal === undefined ? requestFor(call, agent, box) : refused(call, agent, refusal);
+      }),
+    ),
+  );
+  try {
+    return await performAll(session, requests);
+  } catch (error) {
+    throw error instanceof BudgetError ? spent(error, calls, agent) : error;
+  }
+}
+
+/** Whether a call that was made between two sessions has a result. */
+export function isDone({ call }: CallRequest, before: Session, after: Session): boolean {
+  const done = new Set<FactId>();
+  for (let node: Session = after; node !== before; node = node.soleParent ?? (node.parents[0] as Session)) {
+    const { fact } = node;
+    if (fact.type === "tool-result") done.add(fact.of);
+    else if (fact.type === "tool-call" && fact.call === call) return done.has(node.id);
+  }
+  return false;
+}
+
+/** Time ran out before the calls could be made: they are answered all the same, or no provider would take them. */
+function spent(error: BudgetError, calls: readonly CallRequest[], agent: string): BudgetError {
+  const failure = {
+    name: error.name,
+    message: "This call was not made: the budget is spent.",
+    code: error.code,
+  };
+  let { session } = error;
+  const asked = calls.map((call) => {
+    session = session.append(requested(call, agent, {}));
+    return { call, id: session.id };
+  });
+  for (const { call, id } of asked)
+    session = session.append({ type: "tool-failure", of: id, error: failure, by: actor(call.name) });
+  return new BudgetError(session, error.data as ConstructorParameters<typeof BudgetError>[1]);
+}
+
+/** A call that was cut off or is not JSON was never meant to be made like this. */
+function broken(call: CallRequest): Failure | undefined {
+  const reason = brokenCall(call);
+  return reason === undefined
+    ? undefined
+    : { name: "BrokenCallError", message: `This call was not made: ${reason}`, code: "call-broken" };
+}
+
+async function requestFor(call: CallRequest, agent: string, box: Toolbox): Promise<Request> {
+  const tool = box.tools.get(call.name);
+  if (tool === undefined) return refused(call, agent, unknownTool(call.name, [...box.tools.keys()]));
+  const input = await checkInput(tool, call.input);
+  if (!input.ok) return refused(call, agent, input.failure);
+  try {
+    return allowed(call, agent, tool, input.value);
+  } catch (error) {
+    // The tool's own functions (key, conflicts, approval) could make nothing of the input.
+    const { message } = failureOf(error);
+    return refused(call, agent, { name: "ToolError", message, code: "tool-broken" });
+  }
+}
+
+function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): Request {
+  const { effect, timeout, retry, module } = tool;
+  const by = actor(tool.name);
+  const where = `tool "${tool.name}"`;
+  const key = textOrNone(tool.key?.(input), "key", where);
+  const conflicts = texts(tool.conflicts(input), "conflicts", where);
+  const approval = yesOrNo(tool.approval(input), "approval", where);
+  return {
+    fact: requested(call, agent, { effect, ...(key !== undefined && { key }) }),
+    effect,
+    act: async (attempt) => ({
+      type: "tool-result",
+      output: await runTool(tool, input, contextOf(attempt)),
+      by,
+    }),
+    failed: (error) => ({ type: "tool-failure", error, by }),
+    ...(conflicts.length > 0 && { conflicts }),
+    ...(approval && { approval: { what: { tool: tool.name, input: call.input } } }),
+    ...(timeout !== undefined && { timeout }),
+    ...(retry !== undefined && { retry }),
+    ...(module !== undefined && { inside: insideOf(tool, module as Module, input, agent) }),
+    ...(tool.reconcile !== undefined && {
+      reconcile: async (attempt: Attempt): Promise<Outcome | "again" | "unknown"> => {
+        const found = await reconcileTool(tool, input, contextOf(attempt));
+        return typeof found === "string" ? found : { type: "tool-result", output: found.output, by };
+      },
+    }),
+  };
+}
+
+/** A call that is recorded and answered and never made. */
+function refused(call: CallRequest, agent: string, error: Failure): Request {
+  const outcome: Outcome = { type: "tool-failure", error, by: actor(call.name) };
+  return {
+    fact: requested(call, agent, {}),
+    effect: "pure",
+    act: async () => outcome,
+    failed: (failure) => ({ ...outcome, error: failure }),
+  };
+}
+
+function requested(
+  call: CallRequest,
+  agent: string,
+  more: Pick<FactInput & { type: "tool-call" }, "effect" | "key">,
+): FactInput {
+  return {
+    type: "tool-call",
+    name: call.name,
+    input: call.input,
+    call: call.call,
+    ...more,
+    by: `agent:${agent}`,
+  };
+}
+
+/** The module works on a fork where it is told its task; what it says last is what the caller hears. */
+function insideOf(tool: Tool, module: Module, input: unknown, agent: string): NonNullable<Request["inside"]> {
+  let since: FactId | undefined;
+  return {
+    branch: tool.name,
+    body: (fork) => {
+      since = fork.id;
+      const task = tool.say?.(input) ?? JSON.stringify(input);
+      return enter(module, fork.say(task, { by: `agent:${agent}` }));
+    },
+    outcome: (session) => ({
+      type: "tool-result",
+      output: tool.answer?.(session) ?? answerOf(module, session, since),
+      by: actor(tool.name),
+    }),
+  };
+}
+
+function answerOf(module: Module, session: Session, since: FactId | undefined): Json {
+  const { output } = module as { readonly output?: (session: Session) => Json | undefined };
+  const structured = typeof output === "function" ? output(session) : undefined;
+  if (structured !== undefined) return structured;
+  const said = transcriptFor(since === undefined ? {} : { since }, session).findLast(
+    (message) => message.role === "assistant" && textOf(message.content) !== "",
+  );
+  const answer =
+    said?.role === "assistant" ? textOf(said.content) : `${module.name} ended without an answer.`;
+  const stop = stopOf(session);
+  // What it said on the way is no answer, and the caller must not take it for one.
+  return stop === undefined
+    ? answer
+    : `${answer}\n[${module.name} stopped before it was done: its limit of ${stop.allowed} ${stop.limit} is reached.]`;
+}
+
+/** The limit that ended the work on a session, if one did. */
+function stopOf(session: Session): FactOf<"budget-stop"> | undefined {
+  let end: Session | undefined = session;
+  while (end?.fact.type === "module-exit") end = end.soleParent;
+  return end?.fact.type === "budget-stop" ? end.fact : undefined;
+}
+
+function contextOf({ signal, key, number, request, emit }: Attempt): ToolContext {
+  return { signal, key, attempt: number, call: request.id, session: request, emit };
+}
+
+/** Models invent names, the empty one too. */
+function actor(tool: string): Principal {
+  return tool === "" ? "tool" : `tool:${tool}`;
+}

@@ -1,0 +1,360 @@
+import {
+  callsOf,
+  configFact,
+  type LanguageModel,
+  type ModelConfig,
+  type Parameters,
+} from "../model/index.js";
+import { type Budget, BudgetError, canonical, forward, type Retry } from "../runtime/index.js";
+import type { FactOf, Failure, Json, Session } from "../session/index.js";
+import type { InputOf, InputSchema } from "../tool/index.js";
+import { yesOrNo } from "../workflow/given.js";
+import { enter, type Module, type Rebuilds, rebuild, type State, StateError } from "../workflow/index.js";
+import { restAt } from "../workflow/side.js";
+import { act, isDone } from "./act.js";
+import { ask, NOTHING_ASKED } from "./ask.js";
+import { AgentError, OutputError } from "./error.js";
+import { type Given, given, stopsOf } from "./options.js";
+import { checked, outputBy, outputFor, repairOf } from "./output.js";
+import { counted, GIVE_UP, isNew, NONE, POINT_OUT } from "./repeat.js";
+import type { Stop } from "./stop.js";
+import { type Callable, replaced, type Toolbox, toolboxOf, transferName } from "./toolbox.js";
+import { handoffsIn, within } from "./within.js";
+
+export type AgentOptions<Schema extends InputSchema = never> = {
+  /** Who it is: on the record as `agent:<name>`, and what other agents call it by. */
+  readonly name: string;
+  /** What it is good for: read by models that may call it or hand over to it. */
+  readonly description?: string;
+  /** What the model is told as the system, before the conversation. */
+  readonly instructions?: string;
+  /** Who answers. Of several, the first; the others when it fails for good. */
+  readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
+  /** Further models to fall back to. */
+  readonly fallback?: readonly LanguageModel[];
+  /** What it can do. Another agent or workflow works on a fork and sees only its own task. */
+  readonly tools?: readonly Callable[];
+  /** Who may go on in its place. A function where two agents hand over to each other. */
+  readonly handoffs?: readonly Module[] | (() => readonly Module[]);
+  /** What the answer shall be: a Standard Schema that knows its JSON Schema, or a JSON Schema. */
+  readonly output?: Schema;
+  /** How often the model is told that its answer does not fit. Default 2. */
+  readonly repairs?: number;
+  /** When to stop beside the usual: when a reply calls no tool. Any of several is enough. */
+  readonly stop?: Stop | readonly Stop[];
+  /** What it may spend, with all it calls and hands over to. When it is spent the agent ends with a `budget-stop`. */
+  readonly budget?: Budget;
+  /** How the model is asked: temperature, tokens at most, and what else its provider takes. */
+  readonly parameters?: Parameters;
+  /** How patiently a model is asked. Default: three attempts. */
+  readonly retry?: Retry;
+  /** Milliseconds that one attempt at a model may take. */
+  readonly timeout?: number;
+  /** Whether observers hear the answer while it is being made. */
+  readonly stream?: boolean;
+  /** Whether every piece of a streamed answer is kept as evidence. They take much more room than the answer. */
+  readonly chunks?: boolean;
+  /** Replies at most; then it stops, and the record says so. Default 50. */
+  readonly maxSteps?: number;
+  /** "own": as a tool, only its own task (the default). "all": the caller's conversation too. */
+  readonly context?: "own" | "all";
+};
+
+/** A module that asks a model what to do, does it, and asks again. */
+export interface Agent<Output> extends Module, Rebuilds {
+  readonly kind: "agent";
+  readonly description?: string;
+  /** The newest answer of this agent that passed its check. */
+  output(session: Session): Output | undefined;
+}
+
+const MAX_STEPS = 50;
+const REPAIRS = 2;
+/** In one run: two agents that hand over to each other for ever get nowhere. */
+const MAX_HANDOFFS = 20;
+
+/**
+ * Reason, act, record, repeat. It ends when a reply calls no tool, a stop condition holds, the session was handed over,
+ * or a limit is reached, and then the record says so. What tools do wrong the model reads; it throws a
+ * `ModelFailedError` when no model answers, and an `OutputError` when no answer fits `output`.
+ *
+ * ```ts
+ * const coder = agent({ name: "coder", instructions: "Fix the issue.", model, tools: [readFile, writeFile] });
+ * const critic = agent({ name: "critic", model, output: z.object({ good: z.boolean(), why: z.string() }) });
+ * session = await critic.forward(await coder.forward(session));
+ * critic.output(session)?.good;
+ * ```
+ */
+export function agent<Schema extends InputSchema = never>(
+  options: AgentOptions<Schema>,
+): Agent<[Schema] extends [never] ? undefined : InputOf<Schema>> {
+  const made = new Reasoner(given(options as AgentOptions<InputSchema>));
+  const { description } = made.given;
+  type Output = [Schema] extends [never] ? undefined : InputOf<Schema>;
+  const module: Agent<Output> = {
+    name: made.name,
+    kind: "agent",
+    ...(description !== undefined && { description }),
+    get parts() {
+      return made.box.parts;
+    },
+    get state() {
+      return made.state;
+    },
+    forward: (session) => forward(module, session, (entered) => made.run(entered), budgetOf(made.given)),
+    output: (session) => outputBy(made.name, session) as Output | undefined,
+    [rebuild]: (state, parts) => agent(changed(made, state, parts)),
+  };
+  return Object.freeze(module);
+}
+
+function budgetOf({ budget }: { readonly budget?: Budget }): { readonly budget?: Budget } {
+  return budget === undefined ? {} : { budget };
+}
+
+/** An agent's options, checked once, and its loop. */
+class Reasoner {
+  readonly name: string;
+  readonly given: Given;
+  readonly #output: ReturnType<typeof outputFor> | undefined;
+  readonly #maxSteps: number;
+  readonly #stops: readonly Stop[];
+  #box: Toolbox | undefined;
+  #state: State | undefined;
+
+  constructor(options: Given) {
+    const { name, output, maxSteps = MAX_STEPS, handoffs } = options;
+    this.name = name;
+    this.given = options;
+    this.#output = output === undefined ? undefined : outputFor(name, output);
+    this.#maxSteps = maxSteps;
+    this.#stops = stopsOf(options);
+    // Agents that hand over to each other cannot both be there already.
+    if (typeof handoffs !== "function") this.#box = this.#open(handoffs ?? []);
+  }
+
+  get box(): Toolbox {
+    this.#box ??= this.#open(targetsOf(this.given));
+    return this.#box;
+  }
+
+  #open(handoffs: readonly Module[]): Toolbox {
+    return toolboxOf(this.name, this.given.tools ?? [], handoffs);
+  }
+
+  /** What learning may change, and what else tells one configuration from another. */
+  get state(): State {
+    if (this.#state === undefined) {
+      const { instructions, models, parameters, budget, repairs } = this.given;
+      // Headers may hold secrets.
+      const { headers: _, ...shown } = parameters ?? {};
+      this.#state = Object.freeze({
+        instructions: instructions ?? "",
+        model: models[0]?.modelId as string,
+        models: models.map((model) => `${model.provider}/${model.modelId}`),
+        parameters: shown as Json,
+        maxSteps: this.#maxSteps,
+        ...(budget !== undefined && { budget }),
+        ...(this.#output !== undefined && { output: this.#output.schema, repairs: repairs ?? REPAIRS }),
+        tools: this.box.specs as unknown as Json,
+      });
+    }
+    return this.#state;
+  }
+
+  async run(entered: Session): Promise<Session> {
+    try {
+      return await this.#loop(entered);
+    } catch (error) {
+      // A spent budget is an end like others: visible, and with everything that was done until then. Whoever the
+      // session was handed to has left it by now, and that stands behind the stop.
+      if (error instanceof BudgetError) return restAt(error, error.session);
+      throw error;
+    }
+  }
+
+  async #loop(entered: Session): Promise<Session> {
+    const config = this.#configOf(entered);
+    const configured = entered.append(configFact(config));
+    const { retry = {}, timeout, stream = false, chunks = false, repairs = REPAIRS } = this.given;
+    const asking = { config, configured, models: this.given.models, retry, timeout, stream, chunks };
+    let session = configured;
+    let asked = NOTHING_ASKED;
+    let repeats = NONE;
+    let refusals = 0;
+    for (let step = 1; step <= this.#maxSteps; step++) {
+      ({ session, asked } = await ask(session, asking, asked));
+      const reply = session.fact as FactOf<"model-reply">;
+      const calls = callsOf(reply.content);
+      if (calls.length === 0) {
+        if (this.#output === undefined) return session;
+        const verdict = await checked(session, this.name, this.#output);
+        session = verdict.session;
+        if (verdict.problem === undefined) return session;
+        refusals += 1;
+        if (verdict.hopeless === true || refusals > repairs)
+          throw new OutputError(this.name, session, refusals, verdict.problem, verdict.hopeless);
+        session = session.say(repairOf(verdict.problem), { by: "runtime" });
+        continue;
+      }
+      const cut = CUT.get(reply.finish);
+      const target = cut === undefined ? this.#targetOf(session, calls) : undefined;
+      const before = session;
+      session = await act(session, calls, this.name, this.box, {
+        all: cut === undefined ? undefined : cutOff(cut),
+        of: (call) =>
+          this.box.handoffs.has(call.name) && call !== target
+            ? notHandedOver(target !== undefined)
+            : undefined,
+      });
+      if (target !== undefined && isDone(target, before, session)) return this.#handOver(session, target);
+      const known = repeats;
+      repeats = counted(known, before, session);
+      if (repeats.count >= GIVE_UP) return stopped(session, "identical failing calls", GIVE_UP);
+      const info = { step, calls: calls.map(({ name }) => name) };
+      if (this.#stops.some((stop) => yesOrNo(stop(session, info), "stop", `agent "${this.name}"`)))
+        return session;
+      if (isNew(repeats, known)) session = session.say(pointedOut(repeats.name), { by: "runtime" });
+    }
+    return stopped(session, "steps", this.#maxSteps);
+  }
+
+  #configOf(entered: Session): ModelConfig {
+    const { instructions, parameters, context = "own" } = this.given;
+    const since = context === "own" ? within(entered) : undefined;
+    return Object.freeze({
+      agent: this.name,
+      ...(instructions !== undefined && { instructions }),
+      tools: this.box.specs as ModelConfig["tools"] & object,
+      ...(this.#output !== undefined && { output: this.#output.schema }),
+      ...(parameters !== undefined && { parameters }),
+      ...(since !== undefined && { since }),
+    });
+  }
+
+  /** The call by which the session is handed over, if any: the first, unless it went from hand to hand too often. */
+  #targetOf(session: Session, calls: readonly Call[]): Call | undefined {
+    const { handoffs } = this.box;
+    if (handoffs.size === 0) return undefined;
+    const call = calls.find(({ name }) => handoffs.has(name));
+    return call !== undefined && handoffsIn(session) < MAX_HANDOFFS ? call : undefined;
+  }
+
+  async #handOver(session: Session, { name, input }: Call): Promise<Session> {
+    const target = this.box.handoffs.get(name) as Module;
+    const { reason } = (input ?? {}) as { readonly reason?: Json };
+    const chosen = session.append({
+      type: "route-choose",
+      selector: this.name,
+      candidates: [...this.box.handoffs.values()].map((one) => ({ name: one.name })),
+      chosen: target.name,
+      ...(typeof reason === "string" && { why: reason }),
+      by: `agent:${this.name}`,
+    });
+    return enter(target, chosen);
+  }
+}
+
+type Call = ReturnType<typeof callsOf>[number];
+
+/** How a reply ends that is not all there: what it asks for may be half of what it meant. */
+const CUT: ReadonlyMap<string, string> = new Map([
+  ["length", "it reached its limit of tokens"],
+  ["content-filter", "a filter stopped it"],
+  ["error", "the model broke off"],
+]);
+
+function cutOff(reason: string): Failure {
+  return {
+    name: "IncompleteReplyError",
+    message: `This call was not made: the reply that asks for it is incomplete, ${reason}. Ask again, in smaller parts.`,
+    code: "reply-incomplete",
+  };
+}
+
+function notHandedOver(other: boolean): Failure {
+  return other
+    ? {
+        name: "HandoffError",
+        message: "Only one can go on from here: the first that was named does.",
+        code: "handoff-twice",
+      }
+    : {
+        name: "HandoffError",
+        message: `This went from hand to hand ${MAX_HANDOFFS} times. Answer it yourself.`,
+        code: "handoff-limit",
+      };
+}
+
+function pointedOut(tool: string): string {
+  return `The tool ${tool} was called ${POINT_OUT} times with the same input and failed each time. Do something else, or say what stands in the way.`;
+}
+
+/** An end that nobody can overlook. */
+function stopped(session: Session, limit: string, allowed: number): Session {
+  return session.append({ type: "budget-stop", limit, allowed, spent: allowed, asked: 1 });
+}
+
+/** To whom an agent may hand over. Asked when it is first needed: two that hand over to each other are not there at once. */
+function targetsOf({ name, handoffs = [] }: Given): readonly Module[] {
+  if (typeof handoffs !== "function") return handoffs;
+  let targets: unknown;
+  try {
+    targets = handoffs();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new AgentError(
+      name,
+      `its handoffs cannot be found: ${reason}`,
+      "handoffs: () => [billing, support]",
+    );
+  }
+  if (Array.isArray(targets)) return targets;
+  throw new AgentError(name, "its handoffs are not a list", "handoffs: () => [billing, support]");
+}
+
+/** The options of an agent that differs from another in its state or its parts. */
+function changed(
+  made: Reasoner,
+  state: State,
+  parts: { readonly [name: string]: Module },
+): AgentOptions<InputSchema> {
+  for (const name of ["tools", "output", "models"])
+    if (canonical(state[name] ?? null) !== canonical(made.state[name] ?? null))
+      throw new StateError(
+        `Cannot change "${name}" of the agent "${made.name}": it is code, not a value.`,
+        "make another agent with other options",
+        { agent: made.name, name },
+      );
+  const { models: _, ...options } = made.given;
+  const { headers } = options.parameters ?? {};
+  return {
+    ...options,
+    ...((options.instructions !== undefined || state.instructions !== "") && {
+      instructions: state.instructions as string,
+    }),
+    model: chosenModel(made, state.model as string),
+    fallback: [],
+    parameters: { ...(state.parameters as Parameters), ...(headers !== undefined && { headers }) },
+    maxSteps: state.maxSteps as number,
+    ...(state.budget !== undefined && { budget: state.budget as Budget }),
+    ...(state.repairs !== undefined && { repairs: state.repairs as number }),
+    ...(options.tools !== undefined && { tools: replaced(options.tools, parts) }),
+    ...(options.handoffs !== undefined && {
+      handoffs: targetsOf(made.given).map((target) => parts[transferName(target)] ?? target),
+    }),
+  };
+}
+
+/** The agent's models with the chosen one first. A model is an object with a connection: it cannot be made from a name. */
+function chosenModel(made: Reasoner, id: string): readonly [LanguageModel, ...LanguageModel[]] {
+  const { models } = made.given;
+  const chosen = models.find(({ modelId }) => modelId === id);
+  if (chosen === undefined)
+    throw new StateError(
+      `Cannot change the model of the agent "${made.name}" to "${id}": it was not given that model.`,
+      `choose one of ${models.map(({ modelId }) => `"${modelId}"`).join(", ")}, or give the agent more models`,
+      { agent: made.name, model: id },
+    );
+  return [chosen, ...models.filter((model) => model !== chosen)];
+}

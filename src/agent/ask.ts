@@ -1,0 +1,119 @@
+import {
+  callModel,
+  costOf,
+  failureOf,
+  type LanguageModel,
+  type ModelConfig,
+  type Prompt,
+  priceOf,
+  renderPrompt,
+  transcriptFor,
+  turnOf,
+} from "../model/index.js";
+import { perform, pricesOf, type Retry, type Spend } from "../runtime/index.js";
+import type { FactOf, Failure, Session } from "../session/index.js";
+import { ModelFailedError } from "./error.js";
+
+/** Whom an agent asks, and how. */
+export type Asking = {
+  readonly config: ModelConfig;
+  /** Where the configuration was recorded. */
+  readonly configured: Session;
+  readonly models: readonly LanguageModel[];
+  readonly retry: Retry;
+  readonly timeout?: number | undefined;
+  readonly stream: boolean;
+  readonly chunks: boolean;
+};
+
+/** The prompt before, which most of the next one repeats, the place of the model that answered it, and the answers so far. */
+export type Asked = { readonly prompt: Prompt | undefined; readonly place: number; readonly replies: number };
+
+export const NOTHING_ASKED: Asked = Object.freeze({ prompt: undefined, place: 0, replies: 0 });
+
+/**
+ * Asks the model what to do next. When it fails for good the next one is asked, and whoever answered is asked first
+ * from then on: a model that is down would cost its retries again at every step.
+ */
+export async function ask(
+  given: Session,
+  asking: Asking,
+  before: Asked,
+): Promise<{ readonly session: Session; readonly asked: Asked }> {
+  const { config, models } = asking;
+  const failures: { model: string; error: Failure }[] = [];
+  let session = given;
+  let prompt = before.prompt;
+  for (let place = before.place; place < models.length; place++) {
+    const model = models[place] as LanguageModel;
+    prompt = renderPrompt(config, transcriptFor(config, session), prompt);
+    session = await called(session, asking, model, prompt, before.replies);
+    const { fact } = session;
+    if (fact.type === "model-reply")
+      return { session, asked: { prompt, place, replies: before.replies + 1 } };
+    failures.push({ model: model.modelId, error: (fact as FactOf<"model-failure">).error });
+  }
+  throw new ModelFailedError(config.agent, session, failures);
+}
+
+function called(
+  session: Session,
+  asking: Asking,
+  model: LanguageModel,
+  prompt: Prompt,
+  replies: number,
+): Promise<Session> {
+  const { config, configured, retry, timeout, stream, chunks } = asking;
+  // What the host was told, else what is listed.
+  const price = priceOf(model.modelId, pricesOf(session)) ?? priceOf(model.modelId);
+  const by = `service:${model.provider}` as const;
+  return perform(session, {
+    fact: {
+      type: "model-call",
+      model: model.modelId,
+      agent: config.agent,
+      config: configured.id,
+      prompt: prompt.digest,
+      by: `agent:${config.agent}`,
+    },
+    effect: "read",
+    act: async (attempt) => {
+      const reply = await callModel(model, prompt, config, {
+        signal: attempt.signal,
+        stream,
+        chunks,
+        // Counted from the configuration on: the whole past is looked at once, not at every step.
+        turn: turnOf(configured, config.agent) + replies,
+        onDelta: (delta) => attempt.emit(delta),
+      });
+      return {
+        type: "model-reply",
+        ...reply,
+        ...(price !== undefined && { cost: costOf(reply.usage, price) }),
+        by,
+      };
+    },
+    failed: (error, thrown) => ({
+      type: "model-failure",
+      // What the provider said, and the code by which the door knows what became of it: "timeout".
+      error:
+        thrown === undefined
+          ? error
+          : { ...(error.code !== undefined && { code: error.code }), ...failureOf(thrown) },
+      by,
+    }),
+    retry,
+    ...(timeout !== undefined && { timeout }),
+    spend: spendOf(prompt, config, price),
+  });
+}
+
+/** What the call takes at least: the prompt, and as much of an answer as it may give. */
+function spendOf(prompt: Prompt, config: ModelConfig, price: ReturnType<typeof priceOf>): Spend {
+  const output = config.parameters?.maxOutputTokens ?? 0;
+  return {
+    steps: 1,
+    tokens: prompt.tokens + output,
+    ...(price !== undefined && { money: costOf({ input: prompt.tokens, output }, price) }),
+  };
+}

@@ -1,0 +1,42 @@
+import { type Failure, type Json, RathError, type Session } from "../session/index.js";
+
+/** An agent that cannot be: no name, no model, two tools under one name. */
+export class AgentError extends RathError {
+  constructor(agent: string, reason: string, hint: string) {
+    super("agent-refused", `Cannot make the agent "${agent}": ${reason}.`, { hint, data: { agent, reason } });
+  }
+}
+
+/** None of an agent's models answered. Their failures are on the record: `session` ends with the last one. */
+export class ModelFailedError extends RathError {
+  readonly session: Session;
+
+  constructor(
+    agent: string,
+    session: Session,
+    failures: readonly { readonly model: string; readonly error: Failure }[],
+  ) {
+    const said = failures.map(({ model, error }) => `\n- ${model}: ${error.message}`).join("");
+    super("model-failed", `No model answered the agent "${agent}".${said}`, {
+      hint: "give it another model to fall back to: model: [main, other], or more patience: retry: { attempts: 5 }",
+      data: { agent, failures: failures as unknown as Json },
+    });
+    this.session = session;
+  }
+}
+
+/** The answer did not become what it shall be, however often the model was told. `session` ends with the last check. */
+export class OutputError extends RathError {
+  readonly session: Session;
+
+  constructor(agent: string, session: Session, tries: number, problem: string, hopeless = false) {
+    const often = tries === 1 ? "one try" : `${tries} tries`;
+    super("output-refused", `The agent "${agent}" gave no fitting output in ${often}: ${problem}`, {
+      hint: hopeless
+        ? "repair the schema: the model was not asked again, since no answer would pass"
+        : "allow more repairs, ask for something simpler, or use a model with structured output",
+      data: { agent, tries, problem },
+    });
+    this.session = session;
+  }
+}

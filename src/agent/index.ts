@@ -1,0 +1,5 @@
+export { type Agent, type AgentOptions, agent } from "./agent.js";
+export { AgentError, ModelFailedError, OutputError } from "./error.js";
+export { outputOf } from "./output.js";
+export { type StepInfo, type Stop, stopAfter, stopWhenCalled } from "./stop.js";
+export type { Callable } from "./toolbox.js";

@@ -1,0 +1,149 @@
+import { textOf } from "../model/index.js";
+import { hold } from "../runtime/index.js";
+import {
+  drafted,
+  type FactOf,
+  type Failure,
+  type Json,
+  List,
+  RathError,
+  requireSession,
+  type Session,
+  type View,
+} from "../session/index.js";
+import { checkInput, type InputSchema, type Issue, type Tool, tool } from "../tool/index.js";
+import { AgentError } from "./error.js";
+
+/** What an agent's answer shall be: shown to the model as a JSON Schema, and checked when it comes. */
+export type Output = { readonly schema: Json; readonly checker: Tool };
+
+export function outputFor(agent: string, schema: InputSchema): Output {
+  try {
+    // The same rules as for what a tool takes: one place that knows schemas is enough.
+    const checker = tool({
+      name: "output",
+      description: "What the answer shall be.",
+      input: schema,
+      effect: "pure",
+      run: (value) => value,
+    }) as Tool;
+    return { schema: checker.input.json, checker };
+  } catch (error) {
+    if (!(error instanceof RathError)) throw error;
+    throw new AgentError(agent, `its output cannot be checked: ${error.data.reason}`, error.hint);
+  }
+}
+
+/**
+ * The newest answer of an agent that passed its check, whichever agent it was; undefined when there is none.
+ *
+ * ```ts
+ * const session = await rath.run(sequence([reader, critic]), rath.start("Read it."));
+ * outputOf(session); // what the critic said, as JSON; critic.output(session) has its type
+ * ```
+ */
+export function outputOf(session: Session): Json | undefined {
+  const outputs = requireSession(session, "read the output").view(outputView);
+  for (const { value } of outputs.from(outputs.length - 1)) return value;
+  return undefined;
+}
+
+/** The newest answer of this agent that passed its check. */
+export function outputBy(agent: string, session: Session): Json | undefined {
+  return requireSession(session, "read the output")
+    .view(outputView)
+    .toArray()
+    .findLast((output) => output.agent === agent)?.value;
+}
+
+/** Answers that passed, oldest first: of this line of the conversation, and of what was merged into it unless it lost. */
+const outputView: View<List<{ readonly agent: string; readonly value: Json }>> = {
+  start: List.empty,
+  step(outputs, fact) {
+    if (fact.type !== "validation-report" || fact.name !== "output" || !fact.passed) return outputs;
+    const { by, detail: value = null } = fact;
+    return by.startsWith("agent:")
+      ? outputs.push(Object.freeze({ agent: by.slice("agent:".length), value }))
+      : outputs;
+  },
+  merge(sides, { fact: { adopt } }) {
+    const place = adopt === "ours" ? 0 : adopt === "theirs" ? 1 : adopt;
+    const [ours = List.empty, ...others] = sides;
+    if (typeof place === "number") return sides[place] ?? ours;
+    let joined = ours;
+    for (const theirs of others)
+      for (const output of theirs.from(ours.sharedWith(theirs))) joined = joined.push(output);
+    return joined;
+  },
+};
+
+/** What was found of an answer. `hopeless`: the schema itself is broken, and no other answer would help. */
+export type Verdict = { readonly session: Session; readonly problem?: string; readonly hopeless?: boolean };
+
+/** Checks the answer that a session ends with, and records what was found. */
+export async function checked(session: Session, agent: string, output: Output): Promise<Verdict> {
+  const reply = session.fact as FactOf<"model-reply">;
+  // Some providers say which text is the output.
+  const { output: said } = (reply.meta ?? {}) as { readonly output?: Json };
+  const text = typeof said === "string" ? said : textOf(reply.content);
+  const found = await hold(session, () => valueIn(text, output));
+  const report = (passed: boolean, detail: Json) =>
+    session.append({
+      type: "validation-report",
+      name: "output",
+      passed,
+      detail,
+      of: session.id,
+      by: `agent:${agent}`,
+    });
+  if (found.ok) return { session: report(true, found.value) };
+  const { problem, hopeless = false } = found;
+  return { session: report(false, problem), problem, hopeless };
+}
+
+/** What tells the model that its answer does not fit. */
+export function repairOf(problem: string): string {
+  return `Your answer cannot be used: ${problem}\nAnswer again with the JSON alone, fitting the schema.`;
+}
+
+type Found =
+  | { readonly ok: true; readonly value: Json }
+  | { readonly ok: false; readonly problem: string; readonly hopeless?: boolean };
+
+async function valueIn(text: string, { checker }: Output): Promise<Found> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(unfenced(text));
+  } catch (error) {
+    return { ok: false, problem: `it is not JSON (${error instanceof Error ? error.message : error}).` };
+  }
+  const result = await checkInput(checker, parsed);
+  if (!result.ok) return misfit(result.failure);
+  try {
+    // A schema may make something of the answer that no record can hold.
+    drafted({ type: "note", value: result.value as Json });
+  } catch (error) {
+    const { data } = error as Partial<RathError>;
+    return {
+      ok: false,
+      problem: `its schema makes of it what no record can hold: ${data?.reason}.`,
+      hopeless: true,
+    };
+  }
+  return { ok: true, value: result.value as Json };
+}
+
+/** What is wrong, in words for a model that was asked for an answer and not for a call. */
+function misfit({ message, data }: Failure): Found {
+  const { issues, reason } = (data ?? {}) as { readonly issues?: readonly Issue[]; readonly reason?: string };
+  if (issues === undefined)
+    return { ok: false, problem: `its schema is broken: ${reason ?? message}.`, hopeless: true };
+  const lines = issues.map(({ path, message: said }) => `\n- ${path === "" ? said : `${path}: ${said}`}`);
+  return { ok: false, problem: `it does not fit the schema.${lines.join("")}` };
+}
+
+/** Many models put JSON between fences, even when told not to. */
+function unfenced(text: string): string {
+  const match = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text);
+  return match?.[1] ?? text;
+}

@@ -1,0 +1,144 @@
+import type { Json } from "../session/index.js";
+import { type JsonSchema, moduleTool, specOf, type Tool, type ToolSpec, tool } from "../tool/index.js";
+import { shown } from "../workflow/given.js";
+import type { Module, Parts } from "../workflow/index.js";
+import { isModule } from "../workflow/part.js";
+import { AgentError } from "./error.js";
+
+/** What an agent may call: a tool, or a module (another agent, a workflow), which works on a fork of the request. */
+export type Callable = Tool<never, unknown> | Module;
+
+/** All that an agent can do beside answering. */
+export type Toolbox = {
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** Agents to hand the session to, by the name of the tool that does it. */
+  readonly handoffs: ReadonlyMap<string, Module>;
+  readonly specs: readonly ToolSpec[];
+  /** The modules among them. */
+  readonly parts: Parts;
+};
+
+/** Checks what an agent was given and makes it ready. */
+export function toolboxOf(
+  agent: string,
+  callables: readonly Callable[],
+  targets: readonly Module[],
+): Toolbox {
+  const tools = new Map<string, Tool>();
+  const handoffs = new Map<string, Module>();
+  const parts = new Map<string, Module>();
+  const take = (one: Tool): void => {
+    if (tools.has(one.name))
+      throw new AgentError(
+        agent,
+        `two of its tools are called "${one.name}"`,
+        "give one of them another name",
+      );
+    tools.set(one.name, one);
+  };
+  for (const callable of callables) {
+    const one = asTool(agent, callable);
+    take(one);
+    if (one.module !== undefined) parts.set(one.name, one.module as Module);
+  }
+  for (const target of targets) {
+    if (!isModule(target) || !isName(target.name))
+      throw new AgentError(
+        agent,
+        isModule(target) ? "one of its handoffs has no name" : `one of its handoffs is ${shown(target)}`,
+        "hand over to agents or workflows: handoffs: [billing, support]",
+      );
+    const one = transferTo(target);
+    take(one);
+    handoffs.set(one.name, target);
+    parts.set(one.name, target);
+  }
+  return {
+    tools,
+    handoffs,
+    specs: Object.freeze([...tools.values()].map((one) => Object.freeze(specOf(one)))),
+    parts: Object.freeze(Object.fromEntries(parts)),
+  };
+}
+
+/** The same callables with other modules in the place of those that were replaced. */
+export function replaced(callables: readonly Callable[], parts: Parts): readonly Callable[] {
+  return callables.map((callable) => {
+    if (isModule(callable)) return parts[plainName(callable.name)] ?? callable;
+    const module = callable.module === undefined ? undefined : parts[callable.name];
+    return module === undefined || module === callable.module
+      ? callable
+      : Object.freeze({ ...callable, module });
+  });
+}
+
+/** The name of the tool by which a session is handed to a module. */
+export function transferName(target: Module): string {
+  return plainName(`transfer_to_${target.name}`);
+}
+
+function asTool(agent: string, callable: Callable): Tool {
+  if (isModule(callable)) {
+    if (!isName(callable.name))
+      throw new AgentError(
+        agent,
+        "a module among its tools has no name",
+        "give it one: it is what models call",
+      );
+    return moduleTool(callable, {
+      name: plainName(callable.name),
+      description: descriptionOf(callable),
+    }) as Tool;
+  }
+  if (isTool(callable)) return callable;
+  throw new AgentError(
+    agent,
+    `one of its tools, ${shown(callable)}, is neither a tool nor a module`,
+    "make it with tool({ name, description, input, effect, run }), with fromAiSdk(tools, { effect }), or pass an agent",
+  );
+}
+
+function isName(name: unknown): name is string {
+  return typeof name === "string" && name !== "";
+}
+
+/** What `tool` made, and not only what looks like it: a tool without its effect would be run without care. */
+function isTool(callable: unknown): callable is Tool {
+  const { name, run, input, effect, conflicts, approval } = (callable ?? {}) as Partial<Tool>;
+  return (
+    isName(name) &&
+    typeof effect === "string" &&
+    typeof input?.check === "function" &&
+    [run, conflicts, approval].every((one) => typeof one === "function")
+  );
+}
+
+function transferTo(target: Module): Tool {
+  return tool({
+    name: transferName(target),
+    description: `Hands the conversation to "${target.name}", who goes on with it. ${descriptionOf(target)}`,
+    input: REASON,
+    effect: "pure",
+    run: () => transferred(target),
+  }) as Tool;
+}
+
+/** What the model reads when its handoff is under way. */
+export function transferred(target: Module): Json {
+  return `${target.name} goes on from here.`;
+}
+
+const REASON: JsonSchema = {
+  type: "object",
+  properties: { reason: { type: "string", description: "Why." } },
+};
+
+function descriptionOf(module: Module): string {
+  const { description } = module as { readonly description?: unknown };
+  return typeof description === "string" ? description : `Gives a task to "${module.name}".`;
+}
+
+/** What providers take as the name of a tool. */
+function plainName(name: string): string {
+  return name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64);
+}

@@ -1,0 +1,93 @@
+import { type Json, RathError, type Session } from "../session/index.js";
+
+/** A module that cannot be: something it was given is no module, no limit, no rule. */
+export class ModuleError extends RathError {
+  constructor(where: string, reason: string, hint = MODULE) {
+    super("module-refused", `Cannot make ${where}: ${reason}.`, { hint, data: { where, reason } });
+  }
+}
+
+const MODULE =
+  "a module is an object with a name and forward(session), such as agent(…), workflow(…) or step(…)";
+
+/** A function that decides something in a module (`until`, `choose`, `when`) gave what is no decision. */
+export class RuleError extends RathError {
+  constructor(where: string, rule: string, gave: string, wanted: string) {
+    super("rule-refused", `Cannot go on in ${where}: its \`${rule}\` gave ${gave}, not ${wanted}.`, {
+      hint: "decide at once and from the session alone; what must be awaited belongs into a step before",
+      data: { where, rule, gave, wanted },
+    });
+  }
+}
+
+/** A step that failed for good. The failure is recorded: `session` ends with it. */
+export class StepError extends RathError {
+  readonly session: Session;
+
+  constructor(name: string, session: Session, failure: { readonly [field: string]: Json }) {
+    super("step-failed", `Step "${name}" failed: ${failure.message}`, {
+      hint: "catch StepError to go on from error.session, or give the step a retry: { attempts: 3 }",
+      data: { step: name, failure },
+    });
+    this.session = session;
+  }
+}
+
+/** A person said no. `session` ends with their answer. */
+export class RejectedError extends RathError {
+  readonly session: Session;
+
+  constructor(name: string, session: Session, why: string | undefined) {
+    super("rejected", `"${name}" was rejected${why === undefined ? "" : `: ${why}`}`, {
+      hint: "use approve(…).call(session) where a no is an answer to go on from",
+      data: { name, ...(why !== undefined && { why }) },
+    });
+    this.session = session;
+  }
+}
+
+/** A loop took all the turns it was given, and what it waits for did not come. */
+export class LoopError extends RathError {
+  readonly session: Session;
+
+  constructor(name: string, session: Session, max: number) {
+    super("loop-exhausted", `Loop "${name}" took ${max} turns and its \`until\` never held.`, {
+      hint: "allow more turns (max), or catch LoopError and go on from error.session",
+      data: { name, max },
+    });
+    this.session = session;
+  }
+}
+
+/** A choice that none of the routes answers to. */
+export class RouteError extends RathError {
+  constructor(name: string, chosen: string, routes: readonly string[]) {
+    super("route-unknown", `Branch "${name}" chose "${chosen}", and has no such route.`, {
+      hint: `choose one of ${routes.map((route) => `"${route}"`).join(", ")}, or null when none fits`,
+      data: { name, chosen, routes },
+    });
+  }
+}
+
+/** Nobody finished the race. The errors are in `errors`, in the order of the parts. */
+export class RaceError extends RathError {
+  readonly session: Session;
+  readonly errors: readonly unknown[];
+
+  constructor(name: string, session: Session, errors: readonly unknown[]) {
+    super("race-lost", `None of the ${errors.length} parts of race "${name}" finished.`, {
+      hint: "see error.errors for what stopped each of them",
+      data: { name, errors: errors.map((error) => (error instanceof Error ? error.message : String(error))) },
+      cause: errors[0],
+    });
+    this.session = session;
+    this.errors = errors;
+  }
+}
+
+/** A name or a value that a module's state does not have. */
+export class StateError extends RathError {
+  constructor(message: string, hint: string, data: { [key: string]: Json }) {
+    super("state-refused", message, { hint, data });
+  }
+}

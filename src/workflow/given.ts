@@ -1,0 +1,169 @@
+import type { Budget, Retry } from "../runtime/index.js";
+import { ContentError, drafted, type Effect, type Json } from "../session/index.js";
+import { ModuleError, RuleError } from "./error.js";
+
+/**
+ * Checks of what a module is made of, for callers the compiler did not check. A limit that is no number would be no
+ * limit at all, and a rule that answers with a promise would always say yes, so they are refused when the module is made.
+ */
+export type Refuse = (reason: string, hint: string) => Error;
+
+/** How a module is called in the refusals of what it was given. The name may be anything. */
+export function called(kind: string, name: unknown): string {
+  return typeof name === "string" && name !== "" ? `${kind} "${name}"` : `a ${kind}`;
+}
+
+export function refusing(where: string): Refuse {
+  return (reason, hint) => new ModuleError(where, reason, hint);
+}
+
+export function requireName(name: unknown, kind: string, example: string): void {
+  if (typeof name === "string" && name.trim() !== "") return;
+  throw refusing(called(kind, name))(
+    typeof name === "string" ? "its name is empty" : `its name is ${shown(name)}, not a text`,
+    example,
+  );
+}
+
+export function requireOptions(options: unknown, refuse: Refuse, example: string): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options))
+    throw refuse(`its options are ${shown(options)}, not an object`, example);
+}
+
+export function requireFunction(value: unknown, what: string, refuse: Refuse, example: string): void {
+  if (typeof value !== "function")
+    throw refuse(`its \`${what}\` is ${shown(value)}, not a function`, example);
+}
+
+/** A whole number, at least so much. */
+export function requireCount(
+  value: unknown,
+  what: string,
+  refuse: Refuse,
+  least = 1,
+  example = `${what}: ${least + 2}`,
+): void {
+  if (!Number.isSafeInteger(value) || (value as number) < least)
+    throw refuse(`its \`${what}\` is ${shown(value)}, not a whole number, at least ${least}`, example);
+}
+
+/** Node's timers take no more: a longer one would ring at once. */
+const LONGEST = 2 ** 31 - 1;
+
+export function requireMilliseconds(value: unknown, what: string, refuse: Refuse): void {
+  if (typeof value !== "number" || !(value > 0 && value <= LONGEST))
+    throw refuse(
+      `its \`${what}\` is ${shown(value)}, not a number of milliseconds from 1 to ${LONGEST}`,
+      `${what}: 30_000`,
+    );
+}
+
+const BUDGET = "budget: { steps: 20, tokens: 100_000, money: 0.5, milliseconds: 60_000 }, or some of them";
+const LIMITS: readonly string[] = ["steps", "tokens", "money", "milliseconds"] satisfies (keyof Budget)[];
+
+export function requireBudget(budget: unknown, refuse: Refuse): void {
+  if (budget === undefined) return;
+  if (typeof budget !== "object" || budget === null)
+    throw refuse(`its budget is ${shown(budget)}, not an object`, BUDGET);
+  for (const [limit, allowed] of Object.entries(budget)) {
+    if (!LIMITS.includes(limit)) throw refuse(`a budget has no limit "${limit}"`, BUDGET);
+    if (allowed !== undefined && !(Number.isFinite(allowed) && allowed >= 0))
+      throw refuse(
+        `its budget of ${limit} is ${shown(allowed)}, not a number from 0 up`,
+        `${BUDGET}; leave out what has no limit`,
+      );
+  }
+}
+
+const RETRY = "retry: { attempts: 3, wait: 500, most: 30_000 }";
+
+export function requireRetry(retry: unknown, refuse: Refuse): void {
+  if (retry === undefined) return;
+  if (typeof retry !== "object" || retry === null)
+    throw refuse(`its retry is ${shown(retry)}, not an object`, RETRY);
+  const { attempts, wait, most, when } = retry as { readonly [name in keyof Retry]: unknown };
+  if (attempts !== undefined) requireCount(attempts, "attempts", refuse);
+  for (const [name, value] of Object.entries({ wait, most }))
+    if (value !== undefined && !(Number.isFinite(value) && (value as number) >= 0))
+      throw refuse(`its retry has a \`${name}\` of ${shown(value)}, not of milliseconds`, RETRY);
+  if (when !== undefined) requireFunction(when, "retry.when", refuse, "when: (error) => true or false");
+}
+
+const EFFECTS: readonly string[] = ["pure", "read", "idempotent", "write"] satisfies Effect[];
+
+export function requireEffect(effect: unknown, refuse: Refuse): void {
+  if (!EFFECTS.includes(effect as string))
+    throw refuse(
+      `its effect is ${shown(effect)}`,
+      `say what it does to the world: ${EFFECTS.map((one) => `effect: "${one}"`).join(", ")}`,
+    );
+}
+
+/** A copy that nobody else can change. */
+export function requireJson(value: unknown, what: string, refuse: Refuse): Json {
+  try {
+    return jsonOf(value);
+  } catch (error) {
+    if (!(error instanceof ContentError)) throw error;
+    throw refuse(`its ${what} cannot be recorded: ${reasonOf(error)}`, error.hint);
+  }
+}
+
+/** What a rule said that goes on the record, as it will stand there. */
+export function recordable(answer: unknown, rule: string, where: string): Json {
+  try {
+    return jsonOf(answer);
+  } catch (error) {
+    if (!(error instanceof ContentError)) throw error;
+    throw wrong(answer, rule, where, `what the record can hold (${reasonOf(error)})`);
+  }
+}
+
+function jsonOf(value: unknown): Json {
+  return (drafted({ type: "note", value: value as Json }) as unknown as { readonly value: Json }).value;
+}
+
+function reasonOf({ data }: ContentError): string {
+  const path = String(data.path).replace(/^note\.value\.?/, "");
+  return path === "" ? String(data.reason) : `${path}: ${data.reason}`;
+}
+
+/** What a rule said that can only say yes or no. */
+export function yesOrNo(answer: unknown, rule: string, where: string): boolean {
+  if (typeof answer === "boolean") return answer;
+  throw wrong(answer, rule, where, "true or false");
+}
+
+/** The key that a rule gave, if any. */
+export function textOrNone(answer: unknown, rule: string, where: string): string | undefined {
+  if (answer === undefined || typeof answer === "string") return answer;
+  throw wrong(answer, rule, where, "a text");
+}
+
+/** What a rule said that gives several words. */
+export function texts(answer: unknown, rule: string, where: string): readonly string[] {
+  if (Array.isArray(answer) && answer.every((one) => typeof one === "string")) return answer;
+  throw wrong(answer, rule, where, "a list of texts");
+}
+
+/** The refusal of what a rule answered. */
+export function wrong(answer: unknown, rule: string, where: string, wanted: string): RuleError {
+  // Nobody else will look at it: a promise that fails unseen would end the process.
+  if (isPromise(answer)) answer.then(undefined, () => {});
+  return new RuleError(where, rule, shown(answer), wanted);
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function"
+  );
+}
+
+/** A value in a message: enough to recognise it, whatever it is. */
+export function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+  if (typeof value === "object" && value !== null) {
+    return Array.isArray(value) ? "a list" : isPromise(value) ? "a promise" : "an object";
+  }
+  return typeof value === "function" ? "a function" : String(value);
+}

@@ -1,0 +1,44 @@
+import { hostServices, perform } from "../runtime/index.js";
+import type { Json, Session } from "../session/index.js";
+import { StepError } from "./error.js";
+
+/** A session, and what it was told. */
+export type Told<Value> = { readonly session: Session; readonly value: Value };
+
+/**
+ * The time in milliseconds, from the host and on the record: a replay reads the same clock.
+ *
+ * ```ts
+ * const { session: next, value: milliseconds } = await now(session);
+ * ```
+ */
+export const now = (session: Session): Promise<Told<number>> =>
+  ask(session, "now", (services) => services.now());
+
+/** A number from 0 up to 1, from the host and on the record: a replay draws the same one. */
+export const random = (session: Session): Promise<Told<number>> =>
+  ask(session, "random", (services) => services.random());
+
+/** A new id, from the host and on the record. */
+export const uuid = (session: Session): Promise<Told<string>> =>
+  ask(session, "uuid", (services) => services.uuid());
+
+async function ask<Value extends Json>(
+  session: Session,
+  name: string,
+  read: (services: ReturnType<typeof hostServices>) => Value,
+): Promise<Told<Value>> {
+  const ended = await perform(session, {
+    fact: { type: "step-call", name, effect: "read" },
+    effect: "read",
+    act: async (attempt) => ({
+      type: "step-result",
+      value: read(hostServices(attempt.request)),
+      by: "runtime",
+    }),
+    failed: (error) => ({ type: "step-failure", error, by: "runtime" }),
+  });
+  const { fact } = ended;
+  if (fact.type === "step-result") return { session: ended, value: fact.value as Value };
+  throw new StepError(name, ended, (fact as { error?: object }).error as { [field: string]: Json });
+}

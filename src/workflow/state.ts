@@ -1,0 +1,145 @@
+import { canonical, type Module } from "../runtime/index.js";
+import type { Json } from "../session/index.js";
+import { StateError } from "./error.js";
+import { requireJson, shown } from "./given.js";
+import { isModule, type Parts } from "./part.js";
+
+/** What learning may change about a module and its parts, by path: `{ "coder.instructions": "…" }`. */
+export type State = { readonly [path: string]: Json };
+
+/** Names the method by which a module makes another of its kind, with other state and parts. */
+export const rebuild: unique symbol = Symbol.for("openrath.rebuild");
+
+/** A module that `withState` can change. The state it gets is whole: what was not changed is as it was. */
+export interface Rebuilds {
+  [rebuild](state: State, parts: Parts): Module;
+}
+
+/**
+ * All that can be read and replaced in a module, deep, by path. A module that contains itself is read once.
+ *
+ * ```ts
+ * stateOf(team)["coder.instructions"];
+ * ```
+ */
+export function stateOf(module: Module): State {
+  requireModule(module, "read");
+  return Object.freeze(Object.fromEntries(entriesOf(module, "", [])));
+}
+
+/**
+ * The same module with other state, deep by path; the one given stays as it is. A name that is not there is refused,
+ * and so is a value that the module cannot take.
+ *
+ * ```ts
+ * const kinder = withState(team, { "coder.instructions": "Be kind.", "coder.maxSteps": 10 });
+ * ```
+ */
+export function withState(module: Module, state: State): Module {
+  requireModule(module, "change");
+  if (typeof state !== "object" || state === null)
+    throw new StateError(
+      `Cannot change the state of "${module.name}" to ${shown(state)}.`,
+      'pass what shall be different: withState(team, { "coder.instructions": "Be kind." })',
+      { module: module.name },
+    );
+  const known = entriesOf(module, "", []).map(([path]) => path);
+  const next = Object.entries(state).map(([path, value]): [string, Json] => {
+    if (!known.includes(path)) throw unknownName(module, path, known);
+    const refuse = (reason: string, hint: string) =>
+      new StateError(`Cannot change "${path}" of "${module.name}": ${reason}.`, hint, {
+        module: module.name,
+        path,
+      });
+    return [path, requireJson(value, "new value", refuse)];
+  });
+  return changed(module, Object.fromEntries(next), "", []);
+}
+
+function requireModule(module: unknown, use: string): void {
+  if (!isModule(module))
+    throw new StateError(
+      `Cannot ${use} the state of ${shown(module)}: it is no module.`,
+      "pass what agent(…), workflow(…) or another of them made",
+      {},
+    );
+}
+
+/** The refusal of a module whose state tells it apart and is no matter of learning. */
+export function unchangeable(module: Module): StateError {
+  const names = Object.keys(module.state ?? {});
+  return new StateError(
+    `Cannot change ${names.map((name) => `"${name}"`).join(", ")} of "${module.name}": it says what the module is.`,
+    "make another module instead",
+    { module: module.name, names },
+  );
+}
+
+function changed(module: Module, state: State, prefix: string, above: readonly Module[]): Module {
+  if (above.includes(module)) return module;
+  const own = Object.entries(module.state ?? {});
+  const next = own.map(([name, value]) => {
+    const path = prefix + name;
+    return [name, Object.hasOwn(state, path) ? (state[path] as Json) : value] as const;
+  });
+  const parts = Object.entries(module.parts ?? {});
+  const newParts = parts.map(
+    ([name, part]) => [name, changed(part, state, `${prefix}${name}.`, [...above, module])] as const,
+  );
+  const same =
+    next.every(([, value], place) => canonical(value) === canonical(own[place]?.[1] as Json)) &&
+    newParts.every(([, part], place) => part === parts[place]?.[1]);
+  if (same) return module;
+  const { [rebuild]: build } = module as Module & Partial<Rebuilds>;
+  if (build === undefined)
+    throw new StateError(
+      `Cannot change the state of "${module.name}": it does not say how another one is made.`,
+      "implement [rebuild](state, parts) on it, and return the new module",
+      { module: module.name },
+    );
+  return build.call(module, Object.fromEntries(next), Object.fromEntries(newParts));
+}
+
+function entriesOf(module: Module, prefix: string, above: readonly Module[]): [string, Json][] {
+  if (above.includes(module)) return [];
+  return [
+    ...Object.entries(module.state ?? {}).map(([name, value]): [string, Json] => [prefix + name, value]),
+    ...Object.entries(module.parts ?? {}).flatMap(([name, part]) =>
+      entriesOf(part, `${prefix}${name}.`, [...above, module]),
+    ),
+  ];
+}
+
+function unknownName(module: Module, path: string, known: readonly string[]): StateError {
+  const nearest = nearestOf(path, known);
+  return new StateError(
+    `Cannot change "${path}" of "${module.name}": it has no such state.`,
+    nearest === undefined
+      ? `"${module.name}" has no state that can be changed`
+      : `did you mean "${nearest}"? stateOf(module) lists them all`,
+    { module: module.name, path, known, ...(nearest !== undefined && { nearest }) },
+  );
+}
+
+/** The name that takes the fewest changes of letters. */
+export function nearestOf(name: string, known: readonly string[]): string | undefined {
+  let nearest: { name: string; distance: number } | undefined;
+  for (const one of known) {
+    const distance = distanceOf(name, one);
+    if (nearest === undefined || distance < nearest.distance) nearest = { name: one, distance };
+  }
+  return nearest?.name;
+}
+
+function distanceOf(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, place) => place);
+  for (let at = 1; at <= one.length; at++) {
+    const next = [at];
+    for (let to = 1; to <= other.length; to++) {
+      const replaced = (row[to - 1] as number) + (one[at - 1] === other[to - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[to] as number) + 1, (next[to - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[other.length] as number;
+}

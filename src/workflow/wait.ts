@@ -1,0 +1,128 @@
+import { canonical, forward, type Module, waitFor } from "../runtime/index.js";
+import { digestOf, type FactOf, type Json, type Session } from "../session/index.js";
+import { RejectedError } from "./error.js";
+import { called, recordable, refusing, requireJson, requireName, shown } from "./given.js";
+import type { Told } from "./host.js";
+
+/** When a sleep ends: after so many milliseconds, or at a time. */
+export type Wake = number | { readonly until: string | Date };
+
+/**
+ * Waits for a while. The run is suspended meanwhile: it survives a restart, and nothing stays in memory.
+ *
+ * ```ts
+ * const reminder = sequence([ask, sleep(24 * 3_600_000), ask]); // or sleep({ until: "2030-01-01T09:00:00Z" })
+ * ```
+ */
+export function sleep(wake: Wake): Module {
+  const timer = timerOf(wake);
+  const module: Module = {
+    name: "sleep",
+    kind: "sleep",
+    state: Object.freeze({ ...timer }),
+    forward: (session) =>
+      forward(module, session, (entered) => waitFor(entered, { type: "timer-set", ...timer })),
+  };
+  return Object.freeze(module);
+}
+
+/** A module that waits for the outside to say something. */
+export interface Signal extends Module {
+  /** Waits, and gives back what was said. */
+  call(session: Session): Promise<Told<Json>>;
+}
+
+/**
+ * Waits until somebody answers under this name. `what` tells them what is asked.
+ *
+ * ```ts
+ * const paid = signal("paid", { order: 7 });
+ * const { session: next, value } = await paid.call(session); // rath.signal(run, "paid", { amount: 130 }, "service:bank")
+ * ```
+ */
+export function signal(name: string, what?: Json): Signal {
+  requireName(name, "signal", 'signal("paid")');
+  const asked =
+    what === undefined ? {} : { what: requireJson(what, "`what`", refusing(called("signal", name))) };
+  const call = async (session: Session): Promise<Told<Json>> => {
+    const taken = await waitFor(session, {
+      type: "signal-await",
+      name,
+      ...asked,
+    });
+    const given = answerIn<"signal-give">(taken);
+    return { session: taken, value: given.value };
+  };
+  const module: Signal = {
+    name,
+    kind: "signal",
+    ...(what !== undefined && { state: Object.freeze(asked) }),
+    forward: (session) => forward(module, session, async (entered) => (await call(entered)).session),
+    call,
+  };
+  return Object.freeze(module);
+}
+
+/** What a person answered to a question. */
+export type Verdict = { readonly session: Session; readonly approved: boolean; readonly why?: string };
+
+/** A module that asks a person to agree. */
+export interface Approve extends Module {
+  /** Waits for the answer, and gives it back whatever it is. */
+  call(session: Session): Promise<Verdict>;
+}
+
+/**
+ * Waits until a person agrees to exactly what is shown; the record names its digest, and the answer covers nothing
+ * else. `forward` throws a `RejectedError` at a no; `call` gives it back.
+ *
+ * ```ts
+ * const consent = approve("consent", (session) => ({ pay: totalOf(session) }));
+ * const { session: next, approved, why } = await consent.call(session);
+ * ```
+ */
+export function approve(name: string, what: Json | ((session: Session) => Json)): Approve {
+  requireName(name, "question", 'approve("consent", { pay: 130 })');
+  const where = called("question", name);
+  const fixed = typeof what === "function" ? undefined : requireJson(what, "`what`", refusing(where));
+  const call = async (session: Session): Promise<Verdict> => {
+    const question = typeof what === "function" ? recordable(what(session), "what", where) : (fixed as Json);
+    const digest = digestOf(canonical(question));
+    const taken = await waitFor(session, { type: "approval-ask", what: question, digest });
+    const { decision, why, digest: covered } = answerIn<"approval-give">(taken);
+    return {
+      session: taken,
+      approved: decision === "approve" && covered === digest,
+      ...(why !== undefined && { why }),
+    };
+  };
+  const module: Approve = {
+    name,
+    kind: "approve",
+    ...(fixed !== undefined && { state: Object.freeze({ what: fixed }) }),
+    forward: (session) =>
+      forward(module, session, async (entered) => {
+        const verdict = await call(entered);
+        if (!verdict.approved) throw new RejectedError(name, verdict.session, verdict.why);
+        return verdict.session;
+      }),
+    call,
+  };
+  return Object.freeze(module);
+}
+
+function timerOf(wake: Wake): { readonly milliseconds: number } | { readonly until: string } {
+  if (typeof wake === "number" && wake >= 0 && Number.isFinite(wake)) return { milliseconds: wake };
+  const { until } = (typeof wake === "object" && wake !== null ? wake : {}) as { readonly until?: unknown };
+  const time = typeof until === "string" || until instanceof Date ? new Date(until) : undefined;
+  if (time !== undefined && !Number.isNaN(time.getTime())) return { until: time.toISOString() };
+  throw refusing("a sleep")(
+    `${shown(until ?? wake)} is neither milliseconds nor a time`,
+    'sleep(60_000), or sleep({ until: "2030-01-01T09:00:00Z" })',
+  );
+}
+
+/** An answer hangs from its request, so the session that takes it in has it as its second parent. */
+function answerIn<Type extends "signal-give" | "approval-give">(taken: Session): FactOf<Type> {
+  return taken.parents[1]?.fact as FactOf<Type>;
+}
