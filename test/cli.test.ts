@@ -29,7 +29,7 @@ describe("rath", () => {
     const { file, id } = JSON.parse(stdout);
     const text = readFileSync(file, "utf8");
     const changed = join(folder, "changed.jsonl");
-    writeFileSync(changed, text.replace("Two ways", "Tow ways"));
+    writeFileSync(changed, text.replace("I compute in cents", "I compute in cetns"));
     const broken = await rath("verify", changed);
     expect(broken.code).toBe(3);
     expect(broken.stdout).toMatch(/NOT intact: .*line \d+/s);

@@ -4,9 +4,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it, vi } from "vitest";
 
-// The programs of the README are run as they stand, in an empty folder.
-const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
-const programs = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map((match) => match[1] as string);
+// The programs of the README and the guide are run as they stand, each page in an empty folder.
+const pages = ["README.md", "docs/guide.md"].map((name) => ({
+  name,
+  programs: [
+    ...readFileSync(new URL(`../${name}`, import.meta.url), "utf8").matchAll(/^```ts\n(.*?)^```/gms),
+  ].map((match) => match[1] as string),
+}));
 const generated = fileURLToPath(new URL("./generated", import.meta.url));
 const home = process.cwd();
 
@@ -16,7 +20,7 @@ afterAll(() => {
 });
 
 describe("README", () => {
-  it("[R10] shows programs, and each of them runs", async () => {
+  it.each(pages)("[R10] $name shows programs, and each of them runs", async ({ name, programs }) => {
     expect(programs.length).toBeGreaterThan(1);
     const folder = mkdtempSync(join(tmpdir(), "openrath-readme-"));
     mkdirSync(generated, { recursive: true });
@@ -24,15 +28,16 @@ describe("README", () => {
     try {
       process.chdir(folder);
       for (const [index, program] of programs.entries()) {
-        const file = join(generated, `readme-${index}.ts`);
+        const file = join(generated, `${name.replaceAll(/\W/g, "-")}-${index}.ts`);
         writeFileSync(file, program);
         await import(file);
       }
       // The store's program prints the record of two facts.
-      expect(log.mock.calls.map(([line]) => JSON.parse(String(line)).fact.type)).toEqual([
-        "session-start",
-        "message-say",
-      ]);
+      if (name === "README.md")
+        expect(log.mock.calls.map(([line]) => JSON.parse(String(line)).fact.type)).toEqual([
+          "session-start",
+          "message-say",
+        ]);
     } finally {
       process.chdir(home);
       log.mockRestore();
