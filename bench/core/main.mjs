@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
-import { ensurePeer } from "./langgraph/install.mjs";
+import { ensurePeer } from "../peer.mjs";
 import { measureStore } from "./store.mjs";
 import { measureValue } from "./value.mjs";
 
@@ -26,7 +26,9 @@ process.stdout.write(options.json ? `${JSON.stringify(figures)}\n` : table(figur
 
 async function measurePeer() {
   if (options["no-peer"]) return { langgraph_skipped: "--no-peer" };
-  const installed = await ensurePeer();
+  const installed = await ensurePeer(new URL("./langgraph/", import.meta.url), "LangGraph.js", [
+    "better-sqlite3",
+  ]);
   if (!installed.ok) return { langgraph_skipped: installed.reason };
   progress("the same conversation in LangGraph.js with its SqliteSaver");
   const { stdout } = await promisify(execFile)(

@@ -1,7 +1,7 @@
 // @ts-check
 // Run as a process of its own by store.mjs: opens a long session, shows its last 50 messages, appends to it.
 import { openStore } from "openrath/store";
-import { timeAsync } from "./measure.mjs";
+import { timeAsync } from "../measure.mjs";
 
 const ms = await timeAsync(async () => {
   const store = await openStore(`sqlite:${process.argv[2]}`);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Session } from "openrath";
 import { openStore } from "openrath/store";
-import { median, time, timeAsync, words } from "./measure.mjs";
+import { median, time, timeAsync, words } from "../measure.mjs";
 
 const KILOBYTE = 1024;
 

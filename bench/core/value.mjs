@@ -2,7 +2,7 @@
 // The value in memory: appending, forking, merging. The limit is what any content-addressed record must do.
 import { hash } from "node:crypto";
 import { Session } from "openrath";
-import { heap, median, time, words } from "./measure.mjs";
+import { heap, median, time, words } from "../measure.mjs";
 
 const FACTS = 10_000;
 

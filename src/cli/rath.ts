@@ -6,7 +6,7 @@ import { RathError } from "../session/index.js";
 /** Exit codes: 0 fine, 1 an error, 2 a wrong command line, 3 a record that does not verify. */
 const HELP = `rath — sessions that can be forked, merged, kept and checked
 
-  rath demo                 build a session graph, keep it, read it back in another process, verify every hash
+  rath demo                 two agents repair a file; the run is killed, resumed, replayed and verified
   rath verify FILE          check an exported record (JSON lines, see docs/format.md); --head ID also tells a cut-off file
   rath help                 this text
 
@@ -43,9 +43,17 @@ async function main(): Promise<number> {
     return 0;
   }
   if (command === "demo") return (await import("./demo.js")).demo({ json });
-  // The demonstration's second process: reads what the first one kept.
-  if (command === "demo-reopen" && rest[0] !== undefined && rest[1] !== undefined)
-    return (await import("./demo.js")).reopen(rest[0], rest[1]);
+  // The demonstration's other processes: the one that is killed, and the one that replays.
+  const [url, name, workshop] = rest;
+  if (
+    /^demo-(work|replay)$/.test(command) &&
+    url !== undefined &&
+    name !== undefined &&
+    workshop !== undefined
+  ) {
+    const { work, replay } = await import("./demo.js");
+    return (command === "demo-work" ? work : replay)(url, name, workshop);
+  }
   if (command === "verify" && rest[0] !== undefined)
     return (await import("./verify.js")).verify(rest[0], {
       json,

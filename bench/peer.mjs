@@ -1,36 +1,37 @@
 // @ts-check
-// Installs the peer when the benchmark first asks for it. Nothing else in the project needs it.
+// Installs the peers of a benchmark when it first asks for them. Nothing else in the project needs them.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-const folder = fileURLToPath(new URL(".", import.meta.url));
-const stamp = new URL("node_modules/.openrath-lock", import.meta.url);
 const TIMEOUT_MINUTES = 15;
 
 /**
- * Makes node_modules beside this file match its lock file. Where that cannot be done the benchmark goes on without
- * the peer, so the reason is an answer and not an error.
+ * Makes node_modules in a folder match its lock file. Where that cannot be done the benchmark goes on without the
+ * peer, so the reason is an answer and not an error.
  *
+ * @param {URL} folder with a slash at its end
+ * @param {string} what
+ * @param {readonly string[]} [native] packages whose install script must run: they are compiled here
  * @returns {Promise<{ ok: true } | { ok: false, reason: string }>}
  */
-export async function ensurePeer() {
+export async function ensurePeer(folder, what, native = []) {
+  const stamp = new URL("node_modules/.openrath-lock", folder);
   // A compiled module is good for one Node ABI and one machine type.
-  const lock = readFileSync(new URL("package-lock.json", import.meta.url));
+  const lock = readFileSync(new URL("package-lock.json", folder));
   const wanted = `${createHash("sha256").update(lock).digest("hex")} ${process.versions.modules} ${process.platform}-${process.arch}\n`;
   if (read(stamp) === wanted) return { ok: true };
 
-  say("installing LangGraph.js, for this comparison only (npm ci) ...");
+  say(`installing ${what}, for this comparison only (npm ci) ...`);
   const steps = [
     ["ci", "--ignore-scripts=true"],
-    // The saver's SQLite is native code: the one install script that is allowed to run.
-    ["rebuild", "better-sqlite3", "--ignore-scripts=false"],
+    ...native.map((name) => ["rebuild", name, "--ignore-scripts=false"]),
   ];
   for (const args of steps) {
     if (args[0] === "rebuild")
-      say("building better-sqlite3; without a prebuilt binary this takes some minutes ...");
-    const failure = await npm([...args, "--loglevel=error"]);
+      say(`building ${args[1]}; without a prebuilt binary this takes some minutes ...`);
+    const failure = await npm(fileURLToPath(folder), [...args, "--loglevel=error"]);
     if (failure !== undefined) return { ok: false, reason: `npm ${args.join(" ")} ${failure}` };
   }
   writeFileSync(stamp, wanted);
@@ -38,15 +39,16 @@ export async function ensurePeer() {
 }
 
 /**
- * Runs npm in this folder; returns what went wrong, if anything did.
+ * Runs npm in a folder; returns what went wrong, if anything did.
  *
+ * @param {string} cwd
  * @param {readonly string[]} args
  * @returns {Promise<string | undefined>}
  */
-function npm(args) {
+function npm(cwd, args) {
   return new Promise((resolve) => {
     const child = spawn("npm", args, {
-      cwd: folder,
+      cwd,
       stdio: ["ignore", 2, 2],
       timeout: TIMEOUT_MINUTES * 60_000,
       // npm is a .cmd file on Windows, which only a shell can start.
