@@ -533,6 +533,22 @@ describe("state", () => {
   });
 });
 
+describe("state of agents that hand over to each other", () => {
+  it("[S1] is read and replaced once, without end", () => {
+    const make = (name: string, target: () => Module): Module =>
+      agent({ name, instructions: name, model: scripted("x"), handoffs: () => [target()] });
+    const ping: Module = make("ping", () => pong);
+    const pong: Module = make("pong", () => ping);
+    expect(Object.keys(stateOf(ping)).filter((path) => path.endsWith("instructions"))).toEqual([
+      "instructions",
+      "transfer_to_pong.instructions",
+    ]);
+    const changed = withState(ping, { "transfer_to_pong.instructions": "Be brief." });
+    expect(stateOf(changed)["transfer_to_pong.instructions"]).toBe("Be brief.");
+    expect(stateOf(pong).instructions).toBe("pong");
+  });
+});
+
 describe("time", () => {
   it("[T1] is not lost by agents side by side", async () => {
     let now = 0;

@@ -1,11 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { digestOf, type Json, type Session } from "../session/index.js";
 import { openStore, type Store } from "../store/index.js";
-import { AnswerError, canonical, perform, performAll, type Rath, type Request, waitFor } from "./index.js";
+import {
+  AnswerError,
+  canonical,
+  lane,
+  perform,
+  performAll,
+  type Rath,
+  type Request,
+  waitFor,
+} from "./index.js";
 import { moduleOf } from "./testing/module.js";
 import { blind, rathOf, storeOf, urlOf } from "./testing/rath.js";
 import { all, made, only } from "./testing/record.js";
-import { errorIn, World } from "./testing/world.js";
+import { errorIn, gate, until, World } from "./testing/world.js";
 
 const asking = (world: World, name: string, input: Json): Request =>
   world.step(name, { effect: "write", input, approval: { what: { name, input } } });
@@ -350,5 +359,35 @@ describe("an approval", () => {
       const after = await rath.resume("n", module);
       expect([at, after.pending.filter(({ type }) => type === "approval-ask")]).toEqual([at, []]);
     }
+  });
+});
+
+describe("an answer that comes too late", () => {
+  it("[A5] is kept where the run ends, and a replay ends there too", async () => {
+    const store = await storeOf();
+    const rath = rathOf({ store });
+    const world = new World();
+    const hold = gate();
+    const module = moduleOf("m", async (session) => {
+      const waiting = lane(session.fork("waits"));
+      const given = waitFor(waiting.session, { type: "signal-await", name: "s" }).catch(() => waiting.rest());
+      const worked = await perform(
+        session.fork("works"),
+        world.step("work", { effect: "write", give: () => hold.passed }),
+      );
+      waiting.cancel("not needed");
+      return worked.merge(await given);
+    });
+    const running = rath.run(module, rath.start("go"), { name: "n" });
+    await until(() => world.count("work") > 0);
+    const answer = await rath.signal("n", "s", { to: "late" }, "user:ada");
+    hold.open();
+    const ended = await running;
+    expect(only(made(ended, "signal-give")).id).toBe(answer);
+    expect(ended.parents.at(-1)?.id).toBe(answer);
+    expect((await store.names()).map(({ name }) => name)).toEqual(["n"]);
+    expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(ended.id);
+    const again = await rath.replay("n", module, { mode: "what-if" });
+    expect(again.id).toBe(ended.id);
   });
 });

@@ -4,6 +4,7 @@ import type { Module } from "./module.js";
 import type { Prices } from "./price.js";
 import { passing, Rath } from "./rath.js";
 import type { Budget, Request } from "./request.js";
+import type { Lane } from "./run.js";
 import { Scope } from "./scope.js";
 import type { Services } from "./services.js";
 
@@ -45,11 +46,7 @@ export async function waitFor(session: Session, fact: FactInput): Promise<Sessio
 }
 
 /** The same session in a scope of its own, so that what happens there can be cancelled alone. */
-export function lane(session: Session): {
-  readonly session: Session;
-  cancel(why: string): void;
-  leave(): void;
-} {
+export function lane(session: Session): Lane {
   return scopeOf(session, "open a lane").run.lane(session);
 }
 

@@ -76,6 +76,16 @@ export type RunOptions = {
   readonly stale?: readonly string[];
 };
 
+/** A part of a run that can be cancelled alone. */
+export type Lane = {
+  /** The session that it begins with. */
+  readonly session: Session;
+  /** Where it has come to: the newest session that was made in it. */
+  rest(): Session;
+  cancel(why: string): void;
+  leave(): void;
+};
+
 type Answer = { readonly id: FactId; readonly line: string; readonly blobs?: BlobSource };
 type Waiting = { readonly take: ((answer: Answer) => void) | undefined; readonly due: string | undefined };
 
@@ -388,13 +398,18 @@ export class Run {
   }
 
   /** The same session in a scope of its own. */
-  lane(session: Session): { readonly session: Session; cancel(why: string): void; leave(): void } {
+  lane(session: Session): Lane {
     const realm = Session.realmOf(session);
     const scope = new Scope(this, realm.host as Scope, undefined);
     const inside = Session.moved(session, scope.realm(realm));
     this.#keeper.replace(session, inside);
     if (this.#fresh.has(session)) this.#fresh.add(inside);
-    return { session: inside, cancel: (why) => scope.cancel(why), leave: () => scope.leave() };
+    return {
+      session: inside,
+      rest: () => scope.last ?? inside,
+      cancel: (why) => scope.cancel(why),
+      leave: () => scope.leave(),
+    };
   }
 
   /** Asks the world, through the one door. */

@@ -89,6 +89,41 @@ describe("steps", () => {
     expect(error).toMatchObject({ code: "step-failed", data: { failure: { code: "timeout" } } });
   });
 
+  it.each([
+    ["happened", { value: "found" }, 1, "found"],
+    ["did not happen", "again", 2, "paid"],
+  ] as const)("[E8] find out after a crash that a write %s", async (_what, finding, times, value) => {
+    const keeper = openRath({ store: "memory:" });
+    const store = await keeper.store();
+    let paid = 0;
+    let begin = (): void => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const pay = step(
+      "pay",
+      async () => {
+        paid += 1;
+        begin();
+        // The first process never hears how it came out.
+        if (paid === 1) await new Promise(() => {});
+        return "paid";
+      },
+      { effect: "write", reconcile: async () => finding },
+    );
+    const first = openRath({ store });
+    const lost = first.run(pay, first.start("go"), { name: "pay" }).catch((error: unknown) => error);
+    await begun;
+    await first.close();
+    await lost;
+    const second = openRath({ store });
+    const session = await second.resume("pay", pay);
+    expect(paid).toBe(times);
+    expect(all(session, "step-result")).toMatchObject([{ value }]);
+    await second.close();
+    await keeper.close();
+  });
+
   it("[E5] ask the host for time, chance and ids", async () => {
     const asks = workflow("asks", async (given) => {
       const time = await now(given);

@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
-import { DescentError } from "../runtime/index.js";
+import { BudgetError, DescentError } from "../runtime/index.js";
 import { Session } from "../session/index.js";
-import { type Module, ModuleError, parallel, sequence, Workflow, workflow } from "./index.js";
+import { type Module, ModuleError, now, parallel, sequence, Workflow, workflow } from "./index.js";
 import { says } from "./testing/modules.js";
 import { all, factsOf, failed, ran, saidIn, typesOf } from "./testing/ran.js";
 
@@ -52,6 +52,17 @@ describe("workflows", () => {
       "critique",
       "done",
     ]);
+  });
+
+  it("[W2] may be classes with a budget", async () => {
+    class Late extends Workflow {
+      protected async body(session: Session): Promise<Session> {
+        return (await now(session)).session;
+      }
+    }
+    const { error } = await failed(new Late("late", {}, { budget: { milliseconds: 0 } }));
+    expect(error).toBeInstanceOf(BudgetError);
+    await ran(new Late("late"));
   });
 
   it("[W3] take plain objects as parts", async () => {
