@@ -266,7 +266,8 @@ describe("the loop", () => {
     const stubborn = scripted((_prompt, turn) => ({ tool: "broken", input: { x: 1, turn: turn < 0 } }));
     const session = await ran(agent({ name: "stubborn", model: stubborn, tools: [broken] }));
     expect(all(session, "tool-failure")).toHaveLength(6);
-    const [told] = all(session, "message-say");
+    const [told, ...again] = all(session, "message-say");
+    expect(again).toEqual([]);
     expect(told).toMatchObject({ role: "user", by: "runtime" });
     expect(told?.content).toContain("broken was called 3 times");
     expect(all(session, "budget-stop")).toMatchObject([{ limit: "identical failing calls", allowed: 6 }]);

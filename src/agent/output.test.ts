@@ -1,10 +1,12 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
 import { scripted } from "../model/index.js";
+import { openRath } from "../runtime/index.js";
 import type { StandardJson } from "../tool/index.js";
-import { parallel, sequence } from "../workflow/index.js";
+import { approve, parallel, sequence } from "../workflow/index.js";
 import { all, failed, ran, saidIn } from "../workflow/testing/ran.js";
 import { agent, OutputError, outputOf } from "./index.js";
 import { add } from "./testing/tools.js";
@@ -89,6 +91,31 @@ describe("structured output", () => {
     };
     const finder = agent({ name: "finder", model, output: schema });
     expect(finder.output(await ran(finder))).toEqual({ city: "Ulm", people: 126000 });
+  });
+
+  it("[O1] may take its time to be checked, also when a run is resumed", async () => {
+    const { jsonSchema } = schema["~standard"];
+    const slow: StandardJson<{ city: string }, { city: string }> = {
+      "~standard": {
+        version: 1,
+        vendor: "somebody",
+        jsonSchema,
+        validate: async (value) => {
+          await pause(20);
+          return { value: value as { city: string } };
+        },
+      },
+    };
+    const finder = agent({ name: "finder", model: scripted('{"city":"Ulm"}'), output: slow });
+    const asks = sequence("asks", [finder, approve("right?", "Ulm")]);
+    const rath = openRath({ store: "memory:" });
+    await rath.run(asks, rath.start("go"), { name: "city" });
+    await rath.approve("city", { by: "user:ada" });
+    const session = await rath.resume("city", asks);
+    expect(session.fact.type).toBe("run-end");
+    expect(finder.output(session)).toEqual({ city: "Ulm" });
+    expect((await rath.replay("city", asks, { mode: "verify" })).id).toBe(session.id);
+    await rath.close();
   });
 
   it("[O2] is asked for again when it does not fit", async () => {

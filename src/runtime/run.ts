@@ -251,7 +251,7 @@ export class Run {
 
   #listen(): void {
     const { signal } = this.#options;
-    const recorded = this.#tape?.typed(this.#start, "run-cancel");
+    const recorded = this.#tape?.cancelled(this.#start);
     if (recorded?.seq === ((this.#own ?? this.#start).fact.seq ?? 0) + 1) this.#adoptCancel(recorded);
     if (signal === undefined) return;
     const why = (): string =>
@@ -543,18 +543,23 @@ export class Run {
   /** Tells the oldest recorded outcome that somebody waits for. */
   #replayOne(): boolean {
     let next: { strand: Strand | undefined; entry: Entry } | undefined;
-    const cancelled = this.#tape?.typed(this.#start, "run-cancel");
+    const cancelled = this.#tape?.cancelled(this.#start);
     if (cancelled !== undefined) next = { strand: undefined, entry: cancelled };
     for (const strand of this.#strands) {
       const entry = strand.recorded();
       if (entry !== undefined && (next === undefined || entry.seq < next.entry.seq)) next = { strand, entry };
     }
-    if (next === undefined) return false;
-    this.#tape?.pass(next.entry);
+    // Every branch rests: this is where a what-if left the run before it, and where it goes on with what is its own.
+    if (next === undefined) return !this.#elsewhere && this.#tape?.leave() === true && this.#replayOne();
     if (next.strand === undefined) this.#adoptCancel(next.entry);
     else next.strand.deliver(next.entry);
     this.wake();
     return true;
+  }
+
+  /** Whether the body awaits something that is not ours. */
+  get #elsewhere(): boolean {
+    return this.#strands.size === 0 && this.#body === undefined;
   }
 
   /** Every branch rests and the tape has nothing for any of them. */
@@ -562,7 +567,7 @@ export class Run {
     const { mode = "resume" } = this.#options;
     const tape = this.#tape as Tape;
     // Nobody waits at our door and the body is not over: it awaits something else, and will be back.
-    if (this.#strands.size === 0 && this.#body === undefined) return;
+    if (this.#elsewhere) return;
     const over = this.#strands.size === 0 && this.#body !== undefined;
     const unused = tape.unused().filter(({ type }) => !(over && type === "run-end"));
     const [expected] = unused;

@@ -59,9 +59,11 @@ export class Tape {
     this.#ranks = new Map([...origins, run].map((one, rank) => [one, rank]));
   }
 
-  /** Something that was told: its run had left the ones before it by then, and took no more from them. */
-  pass({ run }: Entry): void {
-    this.#floor = Math.max(this.#floor, this.#ranks.get(run) ?? 0);
+  /** Leaves the oldest of the runs, now that it has nothing left for anybody. False when this run is the only one. */
+  leave(): boolean {
+    if (this.#floor === this.#ranks.size - 1) return false;
+    this.#floor += 1;
+    return true;
   }
 
   /** Nothing of another run is adopted from here on. */
@@ -128,7 +130,12 @@ export class Tape {
   chained(tip: Session, asked: ReadonlySet<FactId>, fits: (entry: Entry) => boolean): Entry | undefined {
     return this.#byParent
       .get(tip.id)
-      ?.find((entry) => this.#free(entry) && CHAIN.has(entry.type) && asked.has(entry.of) && fits(entry));
+      ?.find((entry) => this.#told(entry) && CHAIN.has(entry.type) && asked.has(entry.of) && fits(entry));
+  }
+
+  /** The recorded cancellation of the run that begins here. */
+  cancelled(start: Session): Entry | undefined {
+    return this.#byParent.get(start.id)?.find((entry) => this.#told(entry) && entry.type === "run-cancel");
   }
 
   /** A recorded fact of this type made from the session, whatever it says. */
@@ -175,6 +182,11 @@ export class Tape {
       else list.push(entry);
     }
     return index;
+  }
+
+  /** Whether the runtime noted it in the run that is being gone through: a what-if noted nothing before it left the other. */
+  #told(entry: Entry): boolean {
+    return !entry.used && this.#ranks.get(entry.run) === this.#floor;
   }
 
   #free(entry: Entry): boolean {

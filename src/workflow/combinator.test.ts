@@ -287,6 +287,25 @@ describe("race", () => {
   });
 });
 
+describe("one error on several branches", () => {
+  it("[C11] leaves each of them its own evidence", async () => {
+    const shared = new Error("the same for all");
+    const throws = (word: string): Module =>
+      workflow(word, async (session) => {
+        session.say(word, { by: "agent" });
+        throw shared;
+      });
+    const { error, session } = await failed(race("r", [throws("a"), throws("b")]));
+    expect((error as RaceError).errors).toEqual([shared, shared]);
+    expect(
+      all(session, "message-say")
+        .map(({ content }) => content)
+        .sort(),
+    ).toEqual(["a", "b"]);
+    expect(all(session, "module-exit")).toHaveLength(2);
+  });
+});
+
 describe("map", () => {
   it("[C12] does each input on a fork, bounded, and merges in order", async () => {
     let busyNow = 0;
