@@ -303,6 +303,55 @@ describe("a cancellation", () => {
   });
 });
 
+describe("a body that awaits something of its own", () => {
+  it("[C3] is not waited for once it is cancelled, cannot go on, and replays to the same id", async () => {
+    const store = await storeOf();
+    const rath = rathOf({ store });
+    const world = new World();
+    const never = gate<string>();
+    let late: unknown;
+    const module = moduleOf("m", async (session) => {
+      const one = await perform(session, world.step("a"));
+      const word = await never.passed;
+      try {
+        return one.say(word);
+      } catch (error) {
+        late = error;
+        throw error;
+      }
+    });
+    const error = await cancelled(rath, module, () => until(() => world.count("a") > 0));
+    expect(error).toBeInstanceOf(CancelledError);
+    const ended = error.session as Session;
+    expect(ended.fact).toMatchObject({ type: "run-end", error: { code: "cancelled" } });
+    expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(ended.id);
+    await expect(rath.resume("n", module)).rejects.toMatchObject({ session: { id: ended.id } });
+    never.open("at last");
+    await until(() => late !== undefined);
+    expect(late).toMatchObject({ code: "run-closed" });
+    expect(await rath.unfinished()).toEqual([]);
+  });
+
+  it("[C3] and comes back in time ends as it likes", async () => {
+    const rath = rathOf();
+    const world = new World();
+    const own = gate<string>();
+    const module = moduleOf("m", async (session) => {
+      const one = await perform(session, world.step("a"));
+      return one.say(await own.passed);
+    });
+    const running = rath.run(module, rath.start("go"), { name: "n" });
+    await until(() => world.count("a") > 0);
+    await spin(20);
+    rath.cancel("n", "enough");
+    await spin(20);
+    own.open("in time");
+    const ended = await running;
+    expect(ended.fact).not.toHaveProperty("error");
+    expect(ended.transcript.at(-1)).toMatchObject({ content: "in time" });
+  });
+});
+
 describe("a cancelled write", () => {
   it.each([
     ["was done all the same", (hold: Promise<unknown>) => hold.then(() => "done"), "step-result"],

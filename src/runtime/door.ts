@@ -20,9 +20,10 @@ export async function forward(
   options: { readonly budget?: Budget | undefined } = {},
 ): Promise<Session> {
   const { host } = requireSession(session, `run ${module.name}`);
-  if (host instanceof Scope) return host.run.enter(host, module, session, body, options.budget);
+  if (host instanceof Scope && !host.run.isOver)
+    return host.run.enter(host, module, session, body, options.budget);
   // Begun through the module itself, so that a resume, which knows only the module, makes the same facts.
-  return (host instanceof Rath ? host : passing()).run(module, session);
+  return runtimeOf(host).run(module, session);
 }
 
 /** Does one thing in the world: request, effect, outcome. Resolves with the session that ends in the outcome. */
@@ -68,8 +69,14 @@ export function pricesOf(session: Session): Prices {
   return scopeOf(session, "look up a price").run.prices;
 }
 
+/** The runtime of a session. One that was made in a run which is over by now is where that run was. */
+function runtimeOf(host: object | undefined): Rath {
+  const outer = host instanceof Scope ? host.run.outer : host;
+  return outer instanceof Rath ? outer : passing();
+}
+
 function scopeOf(session: Session, use: string): Scope {
   const { host } = requireSession(session, use);
-  if (host instanceof Scope) return host;
+  if (host instanceof Scope && !host.run.isOver) return host;
   throw new OutsideRunError(use);
 }

@@ -1,4 +1,5 @@
 import {
+  drafted,
   type Fact,
   type FactId,
   type Failure,
@@ -74,10 +75,11 @@ export class CancelledError extends RathError {
   /** Where the run ended, when all of it was cancelled. */
   readonly session: Session | undefined;
 
-  constructor(why: string, session?: Session) {
+  /** @param abandoned its body awaited something of its own, and was not waited for */
+  constructor(why: string, session?: Session, abandoned = false) {
     super("cancelled", `Cancelled: ${why}.`, {
       hint: "what was done before is in the record; run or fork it again to go on",
-      data: { why },
+      data: { why, ...(abandoned && { abandoned }) },
     });
     this.session = session;
   }
@@ -183,13 +185,28 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof RathError) {
     // The first line: what follows is a hint for whoever sees it thrown.
     const [message = ""] = error.message.split("\n  hint: ");
-    return { name: error.name, message, code: error.code, data: error.data };
+    const data = recordable(error.data);
+    return { name: error.name, message, code: error.code, ...(data !== undefined && { data }) };
   }
   if (error instanceof Error) {
     const { code } = error as { code?: unknown };
     return { name: error.name, message: error.message, ...(typeof code === "string" && { code }) };
   }
   return { name: "Thrown", message: typeof error === "string" ? error : textOf(error) };
+}
+
+/** Data that somebody else gave their error, as far as JSON has words for it: an error must not keep a run from ending. */
+function recordable(data: unknown): Json | undefined {
+  try {
+    drafted({ type: "note", kind: "error", data: data as Json });
+    return data as Json;
+  } catch {
+    try {
+      return JSON.parse(JSON.stringify(data)) as Json;
+    } catch {
+      return undefined;
+    }
+  }
 }
 
 /** Anything can be thrown, also what JSON has no words for. */

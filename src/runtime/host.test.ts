@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { Session } from "../session/index.js";
+import { RathError, Session } from "../session/index.js";
 import { openStore } from "../store/index.js";
 import {
   DescentError,
@@ -19,7 +19,7 @@ import {
   waitFor,
 } from "./index.js";
 import { moduleOf } from "./testing/module.js";
-import { rathOf, storeOf, urlOf } from "./testing/rath.js";
+import { blind, rathOf, storeOf, urlOf } from "./testing/rath.js";
 import { all, factsOf, made, only, typesOf } from "./testing/record.js";
 import { gate, until, World } from "./testing/world.js";
 
@@ -458,5 +458,80 @@ describe("keeping", () => {
         }))
       ).found,
     ).toBe(true);
+  });
+});
+
+describe("what makes no sense", () => {
+  it.each([
+    ["nothing", undefined],
+    ["an object", {}],
+    ["a name alone", { name: "x" }],
+    ["no name", { forward: async (session: Session) => session }],
+    ["an empty name", { name: "", forward: async (session: Session) => session }],
+  ])("[H7] %s instead of a module is refused before anything is recorded", async (_what, module) => {
+    const store = await storeOf();
+    const rath = rathOf({ store });
+    await rath.run(
+      moduleOf("m", async (session) => session),
+      rath.start("go"),
+      { name: "n" },
+    );
+    const { facts } = await store.check();
+    for (const use of [
+      () => rath.run(module as never, rath.start("go")),
+      () => rath.resume("n", module as never),
+      () => rath.replay("n", module as never, { mode: "what-if" }),
+    ])
+      await expect(use()).rejects.toMatchObject({ code: "run-refused", hint: expect.any(String) });
+    expect((await store.check()).facts).toBe(facts);
+  });
+
+  it.each([[{ token: 5 }], [{ steps: Number.NaN }], [{ money: -1 }], [{ tokens: "9" }], [7], [[]]])(
+    "[H7] the budget %j is refused: it would limit nothing",
+    async (budget) => {
+      const rath = rathOf();
+      const module = moduleOf("m", async (session) => session);
+      await expect(rath.run(module, rath.start("go"), { budget: budget as never })).rejects.toMatchObject({
+        code: "run-refused",
+        hint: expect.stringContaining("steps"),
+      });
+      expect(() => openRath({ budget: budget as never })).toThrow("Cannot open a runtime");
+    },
+  );
+
+  it("[H7] names that the runtime keeps for itself are refused", async () => {
+    const rath = rathOf();
+    const module = moduleOf("m", async (session) => session);
+    for (const name of ["run/x", "answer/x/y"])
+      await expect(rath.run(module, rath.start("go"), { name })).rejects.toMatchObject({
+        code: "run-refused",
+      });
+    await rath.run(module, rath.start("go"), { name: "runs/x" });
+    await expect(rath.replay("runs/x", module, { mode: "what-if", name: "run/y" })).rejects.toMatchObject({
+      code: "run-refused",
+    });
+  });
+
+  it("[H7] an error whose data JSON has no words for still ends the run, with what can be said of it", async () => {
+    const circle: { self?: unknown } = {};
+    circle.self = circle;
+    for (const [data, recorded] of [
+      [{ at: new Date(0) }, { at: "1970-01-01T00:00:00.000Z" }],
+      [{ big: 1n }, undefined],
+      [circle, undefined],
+      [{ plain: 1 }, { plain: 1 }],
+    ] as const) {
+      const store = await storeOf();
+      const rath = rathOf({ store });
+      const module = moduleOf("m", async () => {
+        throw new RathError("mine", "no", { hint: "h", data: data as never });
+      });
+      const error = (await rath
+        .run(module, rath.start("go"), { name: "n" })
+        .catch((thrown: unknown) => thrown)) as RunFailedError;
+      expect(error).toBeInstanceOf(RunFailedError);
+      expect((error.session.fact as { error?: { data?: unknown } }).error?.data).toEqual(recorded);
+      expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(error.session.id);
+    }
   });
 });

@@ -8,6 +8,7 @@ export {
   DescentError,
   DivergenceError,
   failureOf,
+  NameTakenError,
   NotARunError,
   OutsideRunError,
   PendingWorkError,
@@ -18,6 +19,7 @@ export {
   VerificationError,
 } from "./error.js";
 export { failedAt } from "./failed.js";
+export { budgetFault, RefusedError } from "./given.js";
 export { type Description, describe, digestOfModule, type Module } from "./module.js";
 export type { Prices } from "./price.js";
 export {

@@ -15,6 +15,7 @@ import {
 import { type Line, openStore, type Store } from "../store/index.js";
 import { type Decision, giveAnswer, type Settle } from "./answer.js";
 import { NameTakenError, NotARunError, NotOpenError, PendingWorkError, VerificationError } from "./error.js";
+import { requireBudget, requireFreeName, requireModule } from "./given.js";
 import { answerName } from "./keeper.js";
 import type { Module } from "./module.js";
 import type { Prices } from "./price.js";
@@ -81,6 +82,7 @@ export class Rath {
   #closed = false;
 
   constructor(options: RathOptions, store: Store | string | undefined) {
+    requireBudget(options.budget, "open a runtime");
     this.services = services(options);
     this.#given = store;
     this.#prices = options.prices ?? {};
@@ -116,7 +118,10 @@ export class Rath {
    * `session.pending` says what is awaited. Rejects with a `RunFailedError` when the module threw.
    */
   async run(module: Module, session: Session, settings: RunSettings = {}): Promise<Session> {
-    requireSession(session, `run ${module?.name}`);
+    requireModule(module, "run it");
+    requireSession(session, `run ${module.name}`);
+    requireBudget(settings.budget, `run ${module.name}`);
+    requireFreeName(settings.name, `run ${module.name}`);
     if (session.fact.type === "run-suspend" && this.#given !== undefined)
       return this.resume(session.id, module, settings);
     const { pending } = session;
@@ -151,6 +156,8 @@ export class Rath {
   /** Runs a recorded run again with its record as the world; the modes differ in what happens where it ends. */
   async replay(nameOrId: string, module: Module, settings: ReplaySettings = {}): Promise<Session> {
     const { mode = "replay", name, signal } = settings;
+    requireModule(module, `${mode} ${JSON.stringify(nameOrId)}`);
+    requireFreeName(name, `begin a ${mode}`);
     const store = await this.store();
     const recorded = await recordedRun(store, nameOrId);
     if (recorded === undefined) throw new NotARunError(nameOrId, "replay");

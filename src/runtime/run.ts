@@ -41,6 +41,9 @@ import type { Services } from "./services.js";
 import { Strand, type Wait } from "./strand.js";
 import type { Entry, Tape } from "./tape.js";
 
+/** Milliseconds that a cancelled body has for what it awaits beside the door. */
+const GRACE = 1_000;
+
 /** What happens where the tape ends, and where it says something else. */
 export type Mode = "replay" | "verify" | "what-if" | "resume";
 
@@ -74,6 +77,8 @@ export type RunOptions = {
   readonly own?: Entry | undefined;
   /** Names that an earlier process kept this run's branches under. */
   readonly stale?: readonly string[];
+  /** Taken before the tape was read, so that nobody can have gone on since. */
+  readonly lease?: Lease | undefined;
 };
 
 /** A part of a run that can be cancelled alone. */
@@ -85,6 +90,9 @@ export type Lane = {
   cancel(why: string): void;
   leave(): void;
 };
+
+/** The platform's timers cannot be set for longer: they would go off at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
 
 type Answer = { readonly id: FactId; readonly line: string; readonly blobs?: BlobSource };
 type Waiting = { readonly take: ((answer: Answer) => void) | undefined; readonly due: string | undefined };
@@ -118,14 +126,21 @@ export class Run {
   #busy = 0;
   #held = 0;
   #woken = false;
+  #grace: NodeJS.Timeout | undefined;
   #closed: "ended" | "suspended" | "given up" | undefined;
   #body: { readonly session: Session } | { readonly error: unknown } | undefined;
   #start!: Session;
   #seeking = false;
+  #suspending = false;
   /** What was asked for, and is not awaited any more. */
   readonly #dropped = new Map<FactId, Session>();
+  /** The program has another digest than the recorded one. */
+  #otherProgram: DivergenceError | undefined;
+  /** The body was not waited for. */
+  #abandoned = false;
   /** Why to stop as soon as the tape is at its end. */
   #cancelling: string | undefined;
+  #unlisten: (() => void) | undefined;
   #lease: Lease | undefined;
   #renewal: NodeJS.Timeout | undefined;
   #resolve!: (session: Session) => void;
@@ -159,11 +174,21 @@ export class Run {
   }
 
   get closed(): boolean {
-    return this.#closed !== undefined;
+    return this.#stopped !== undefined;
+  }
+
+  /** Whether it has come to its end: what is made of its sessions now is outside of it. */
+  get isOver(): boolean {
+    return this.#closed === "ended" && !this.#abandoned;
   }
 
   get name(): string {
     return this.#options.name;
+  }
+
+  /** What hosts what comes out of it. */
+  get outer(): object | undefined {
+    return this.#options.outer;
   }
 
   get prices(): Prices {
@@ -178,17 +203,24 @@ export class Run {
       // Nothing is written of a run that is over, so its name may be in other hands.
       const reading = mode === "replay" || mode === "verify" || tape?.ended === true;
       if (store !== undefined && !reading) await this.#takeLease(store);
+      this.#requireOpen();
       this.#keeper.begin(this.#lease, tape !== undefined && mode !== "what-if");
       this.#open();
       if (tape === undefined) await this.flush();
+      this.#requireOpen();
+      this.#root.ledger?.begin(this.#start.fact.at);
+      this.#listen();
     } catch (error) {
       await this.#letGo();
       throw error;
     }
-    this.#root.ledger?.begin(this.#start.fact.at);
-    this.#listen();
     this.#go();
     return this.result;
+  }
+
+  /** Its runtime may be closed while it begins: then no body is called, and no lease stays behind. */
+  #requireOpen(): void {
+    if (this.#closed !== undefined) throw new RunClosedError(this.nonce, "its runtime was closed; resume it");
   }
 
   #open(): void {
@@ -226,11 +258,14 @@ export class Run {
     if (this.#isProgram(recorded)) return;
     const now = this.#startFact();
     const parents = parentsIn(start.line);
-    throw new DivergenceError(
+    const error = new DivergenceError(
       this.nonce,
       { id: start.id, fact: bodyOf(recorded), parents },
       { fact: now as unknown as Json, parents },
     );
+    if (recorded.module !== now.module) throw error;
+    // Digests say that something differs, and not what: the first fact that differs says it better, if there is one.
+    this.#otherProgram = error;
   }
 
   #isProgram(recorded: FactOf<"run-start">): boolean {
@@ -256,8 +291,12 @@ export class Run {
     if (signal === undefined) return;
     const why = (): string =>
       signal.reason instanceof Error ? signal.reason.message : String(signal.reason);
-    if (!signal.aborted) signal.addEventListener("abort", () => this.cancel(why()), { once: true });
-    else if (this.#adopting) this.cancel(why());
+    if (!signal.aborted) {
+      const heard = (): void => this.cancel(why());
+      signal.addEventListener("abort", heard, { once: true });
+      // It may be the signal of a whole program, and must not hold every run there ever was.
+      this.#unlisten = () => signal.removeEventListener("abort", heard);
+    } else if (this.#adopting) this.cancel(why());
     // Before the body has done anything, and so it is on a tape.
     else this.#cancel(why());
   }
@@ -275,11 +314,16 @@ export class Run {
     this.wake();
   }
 
+  /** How it came to rest. Nothing comes after a suspension, also while that is being written. */
+  get #stopped(): "ended" | "suspended" | "given up" | undefined {
+    return this.#closed ?? (this.#suspending ? "suspended" : undefined);
+  }
+
   // -- making sessions
 
   /** The next session of the run: the recorded one where there is one, else a new one with its stamp. */
   next(parents: readonly Session[], fact: Draft, realm: Realm): Session {
-    if (this.#closed !== undefined) return this.#late(parents, fact, realm);
+    if (this.#stopped !== undefined) return this.#late(parents, fact, realm);
     const found = this.#find(parents, fact, realm);
     return found === undefined ? this.#make(parents, fact, realm) : this.adopt(found, parents, realm);
   }
@@ -325,8 +369,11 @@ export class Run {
 
   /** Something is made of a session of this run after it: outside of the run when it ended, an error when it was cut off. */
   #late(parents: readonly Session[], fact: Draft, realm: Realm): Session {
-    if (this.#closed !== "ended")
-      throw new RunClosedError(this.nonce, `it was ${this.#closed}, and its body does not go on`);
+    if (this.#stopped !== "ended" || this.#abandoned)
+      throw new RunClosedError(
+        this.nonce,
+        `it was ${this.#abandoned ? "cancelled" : this.#stopped}, and its body does not go on`,
+      );
     const { run: _run, seq: _seq, ...plain } = fact;
     const { outer } = this.#options;
     const { host: _host, ...rest } = realm;
@@ -414,7 +461,7 @@ export class Run {
 
   /** Asks the world, through the one door. */
   perform(scope: Scope, session: Session, requests: readonly (Request | Wait)[]): Promise<Session> {
-    if (this.#closed !== undefined) throw new RunClosedError(this.nonce, `it was ${this.#closed}`);
+    if (this.#stopped !== undefined) throw new RunClosedError(this.nonce, `it was ${this.#stopped}`);
     if (scope.cancelled !== undefined) throw new CancelledError(scope.cancelled);
     if (requests.length === 0) return Promise.resolve(session);
     if (scope.ledger !== undefined) this.#afford(scope, scope.ledger, session, requests);
@@ -461,20 +508,26 @@ export class Run {
   /** Does something after a while; until then the run is busy. Returns the way to let it be. */
   later(milliseconds: number, job: () => void): () => void {
     const done = this.occupy();
-    const timer = setTimeout(
-      () => {
-        stop();
+    let timer: NodeJS.Timeout;
+    const set = (left: number): void => {
+      const step = Math.min(left, LONGEST_TIMER);
+      timer = setTimeout(() => {
+        this.#timers.delete(timer);
+        if (left > step) {
+          set(left - step);
+          return;
+        }
+        done();
         this.soon(job);
-      },
-      Math.min(milliseconds, 2 ** 31 - 1),
-    );
-    const stop = (): void => {
+      }, step);
+      this.#timers.add(timer);
+    };
+    set(milliseconds);
+    return () => {
       clearTimeout(timer);
       this.#timers.delete(timer);
       done();
     };
-    this.#timers.add(timer);
-    return stop;
   }
 
   /** Something is under way, until what is returned is called. */
@@ -490,12 +543,12 @@ export class Run {
   }
 
   wake(): void {
-    if (this.#woken || this.#closed !== undefined) return;
+    if (this.#woken || this.#stopped !== undefined) return;
     this.#woken = true;
     // A macrotask of its own: everything that the last outcome set in motion has happened by then.
     setImmediate(() => {
       this.#woken = false;
-      if (this.#closed !== undefined) return;
+      if (this.#stopped !== undefined) return;
       try {
         this.#turn();
       } catch (error) {
@@ -534,7 +587,8 @@ export class Run {
     if (this.#busy > 0) return;
     if (this.#strands.size === 0) {
       if (this.#body !== undefined) this.#finish();
-      // Otherwise the body awaits something that is not ours, and will be back.
+      // Otherwise the body awaits something that is not ours, and will be back; whether or not it was cancelled.
+      else if (this.#root.cancelled !== undefined) this.#abandonLater(this.#root.cancelled);
       return;
     }
     if (this.#waiting.size > 0) this.#seek();
@@ -567,12 +621,19 @@ export class Run {
     const { mode = "resume" } = this.#options;
     const tape = this.#tape as Tape;
     // Nobody waits at our door and the body is not over: it awaits something else, and will be back.
-    if (this.#elsewhere) return;
+    if (this.#elsewhere) {
+      if (this.#wasAbandoned()) this.#abandon(this.#root.cancelled as string);
+      return;
+    }
     const over = this.#strands.size === 0 && this.#body !== undefined;
     const unused = tape.unused().filter(({ type }) => !(over && type === "run-end"));
     const [expected] = unused;
     if (expected !== undefined && mode !== "what-if") {
       void this.#giveUp(this.#divergence(expected));
+      return;
+    }
+    if (this.#otherProgram !== undefined) {
+      void this.#giveUp(this.#otherProgram);
       return;
     }
     if (over && this.#tryEnd()) return;
@@ -588,6 +649,31 @@ export class Run {
     const suspended = this.#recordedSuspension();
     if (suspended !== undefined) this.#settle("suspended", suspended);
     else void this.#giveUp(this.#tapeEnded());
+  }
+
+  /** A body that was cancelled and awaits something of its own is not waited for for ever. */
+  #abandonLater(why: string): void {
+    if (this.#grace !== undefined) return;
+    this.#grace = setTimeout(() => {
+      this.#timers.delete(this.#grace as NodeJS.Timeout);
+      this.#grace = undefined;
+      if (this.#closed !== undefined || !this.#elsewhere || this.#busy > 0) return;
+      this.#abandon(why);
+    }, GRACE);
+    this.#timers.add(this.#grace);
+  }
+
+  #abandon(why: string): void {
+    this.#abandoned = true;
+    this.#over({ error: new CancelledError(why, undefined, true) });
+  }
+
+  /** Whether the record says that the body was not waited for, and nothing else is left of it. */
+  #wasAbandoned(): boolean {
+    const [end, ...more] = this.#tape?.unused() ?? [];
+    if (this.#root.cancelled === undefined || end?.type !== "run-end" || more.length > 0) return false;
+    const { error } = readFact(end.line, undefined) as FactOf<"run-end">;
+    return (error?.data as { readonly abandoned?: boolean } | undefined)?.abandoned === true;
   }
 
   /** Ends as the record does, if it does. */
@@ -713,7 +799,8 @@ export class Run {
             waiting?.take?.(answer);
           });
         }
-        if (answers.length === 0) this.#suspend();
+        // Something may have come up meanwhile, such as a cancellation: then not everything waits.
+        if (answers.length === 0 && this.#ready.length === 0 && this.#busy === 0) this.#suspend();
       })
       .catch((error: unknown) => this.#giveUp(error));
   }
@@ -880,7 +967,7 @@ export class Run {
       drafted({ type: "run-suspend", of: this.#startId, waiting }),
       Session.realmOf(this.#start),
     );
-    this.occupy();
+    this.#suspending = true;
     void this.flush().then(
       () => this.#settle("suspended", suspended),
       () => {},
@@ -947,6 +1034,7 @@ export class Run {
 
   #close(how: "ended" | "suspended" | "given up"): void {
     this.#closed = how;
+    this.#unlisten?.();
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
     this.#ready.length = 0;
@@ -979,7 +1067,7 @@ export class Run {
   }
 
   async #takeLease(store: Store): Promise<void> {
-    this.#lease = await store.lease(this.#options.name);
+    this.#lease = this.#options.lease ?? (await store.lease(this.#options.name));
     this.#renewal = setInterval(() => {
       this.#lease?.renew().catch((error: unknown) => this.#giveUp(error));
     }, 10_000);

@@ -1,4 +1,5 @@
 import {
+  type Draft,
   digestOf,
   drafted,
   dueOf,
@@ -88,8 +89,10 @@ export class Strand {
     // Nobody may be listening any more when the run is cut off.
     this.result.catch(() => {});
     let tip = session;
-    this.#items = requests.map((request) => {
-      tip = scope.next([tip], drafted(request.fact), this.#realm);
+    // All of them or none: a request that nobody deals with would be pending for ever.
+    const drafts = requests.map(({ fact }) => drafted(fact));
+    this.#items = requests.map((request, place) => {
+      tip = scope.next([tip], drafts[place] as Draft, this.#realm);
       return {
         request,
         asked: tip,
@@ -396,6 +399,8 @@ export class Strand {
       // What must never be repeated unseen is on the disk before it starts; so is the key of what may be sent again.
       if (write || request.effect === "idempotent") await this.#run.flush();
       if (this.#run.closed || item.turn !== turn) return;
+      // Cancelled while that was being written: nothing has happened yet, and nothing shall.
+      if (this.#scope.cancelled !== undefined) throw new CancelledError(this.#scope.cancelled);
       outcome = await timed(
         request.act(this.#attemptOf(item, number, controller)),
         request.timeout,
@@ -450,7 +455,8 @@ export class Strand {
     const cancelled = this.#scope.cancelled;
     const body: Outcome =
       outcome ??
-      (cancelled === undefined
+      // How a write failed is part of what became of it, cancelled or not.
+      (cancelled === undefined || request.effect === "write"
         ? request.failed(failureOf(thrown?.error), thrown?.error)
         : request.failed(failureOf(new CancelledError(cancelled)), undefined));
     this.#append(item, { milliseconds, ...body }, []);

@@ -465,7 +465,7 @@ describe("a replay", () => {
         const configured = session.append({
           type: "agent-configure",
           agent: "coder",
-          instructions: change === "prompt" ? "Be brief!" : "Be brief.",
+          instructions: change.startsWith("prompt") ? "Be brief!" : "Be brief.",
           tools: change === "tools" ? ["read"] : ["read", "write"],
         });
         const one = await perform(configured, world.step("a"));
@@ -475,7 +475,7 @@ describe("a replay", () => {
         if (change === "less") return one;
         return change === "more" ? next.say("more") : next;
       },
-      { state: { model: change === "state" ? "b" : "a" } },
+      { state: { model: change.endsWith("state") ? "b" : "a" } },
     );
 
   it.each([
@@ -486,6 +486,12 @@ describe("a replay", () => {
     ["less", { type: "run-end" }, undefined],
     ["more", { type: "run-end" }, { type: "message-say", content: "more" }],
     ["state", { type: "run-start", module: "m" }, { type: "run-start", module: "m" }],
+    // Its digest differs too, but a fact says more.
+    [
+      "prompt and state",
+      { type: "agent-configure", instructions: "Be brief." },
+      { instructions: "Be brief!" },
+    ],
   ])(
     "[M3] a changed %s is shown at the first fact that differs, with both sides",
     async (change, expected, actual) => {

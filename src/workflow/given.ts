@@ -1,4 +1,4 @@
-import type { Budget, Retry } from "../runtime/index.js";
+import { budgetFault, type Retry } from "../runtime/index.js";
 import { ContentError, drafted, type Effect, type Json } from "../session/index.js";
 import { ModuleError, RuleError } from "./error.js";
 
@@ -58,21 +58,9 @@ export function requireMilliseconds(value: unknown, what: string, refuse: Refuse
     );
 }
 
-const BUDGET = "budget: { steps: 20, tokens: 100_000, money: 0.5, milliseconds: 60_000 }, or some of them";
-const LIMITS: readonly string[] = ["steps", "tokens", "money", "milliseconds"] satisfies (keyof Budget)[];
-
 export function requireBudget(budget: unknown, refuse: Refuse): void {
-  if (budget === undefined) return;
-  if (typeof budget !== "object" || budget === null)
-    throw refuse(`its budget is ${shown(budget)}, not an object`, BUDGET);
-  for (const [limit, allowed] of Object.entries(budget)) {
-    if (!LIMITS.includes(limit)) throw refuse(`a budget has no limit "${limit}"`, BUDGET);
-    if (allowed !== undefined && !(Number.isFinite(allowed) && allowed >= 0))
-      throw refuse(
-        `its budget of ${limit} is ${shown(allowed)}, not a number from 0 up`,
-        `${BUDGET}; leave out what has no limit`,
-      );
-  }
+  const fault = budgetFault(budget);
+  if (fault !== undefined) throw refuse(fault.reason, fault.hint);
 }
 
 const RETRY = "retry: { attempts: 3, wait: 500, most: 30_000 }";

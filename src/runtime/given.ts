@@ -1,0 +1,61 @@
+import { RathError } from "../session/index.js";
+import type { Module } from "./module.js";
+import type { Budget } from "./request.js";
+
+/** What a runtime was told to run, or how, makes no sense. Nothing was recorded. */
+export class RefusedError extends RathError {
+  constructor(what: string, reason: string, hint: string) {
+    super("run-refused", `Cannot ${what}: ${reason}.`, { hint, data: { reason } });
+  }
+}
+
+const MODULE = 'make one: workflow("name", async (session) => session), or agent({ name, model })';
+
+export function requireModule(module: unknown, use: string): asserts module is Module {
+  const { name, forward } = (module ?? {}) as { readonly [field in keyof Module]?: unknown };
+  if (typeof forward !== "function") throw new RefusedError(use, "what was given is no module", MODULE);
+  if (typeof name !== "string" || name === "")
+    throw new RefusedError(use, "the module has no name", "give it a name: { name, forward }");
+}
+
+/** Where the runtime keeps what is its own. */
+const RESERVED = /^(run|answer)\//;
+
+export function requireFreeName(name: string | undefined, use: string): void {
+  if (name !== undefined && RESERVED.test(name))
+    throw new RefusedError(
+      use,
+      `names that begin with "run/" and "answer/" are the runtime's own`,
+      `choose another: ${JSON.stringify(name.replace(/^(run|answer)\//, "$1s/"))}`,
+    );
+}
+
+export function requireBudget(budget: unknown, use: string): void {
+  const fault = budgetFault(budget);
+  if (fault !== undefined) throw new RefusedError(use, fault.reason, fault.hint);
+}
+
+const BUDGET = "budget: { steps: 20, tokens: 100_000, money: 0.5, milliseconds: 60_000 }, or some of them";
+const LIMITS: readonly string[] = ["steps", "tokens", "money", "milliseconds"] satisfies (keyof Budget)[];
+
+/** What is wrong with a budget. A limit that is misspelt, or no number, would be no limit at all. */
+export function budgetFault(budget: unknown): { readonly reason: string; readonly hint: string } | undefined {
+  if (budget === undefined) return undefined;
+  if (typeof budget !== "object" || budget === null || Array.isArray(budget))
+    return { reason: `its budget is ${shown(budget)}, not an object`, hint: BUDGET };
+  for (const [limit, allowed] of Object.entries(budget)) {
+    if (!LIMITS.includes(limit)) return { reason: `a budget has no limit "${limit}"`, hint: BUDGET };
+    if (allowed !== undefined && !(Number.isFinite(allowed) && allowed >= 0))
+      return {
+        reason: `its budget of ${limit} is ${shown(allowed)}, not a number from 0 up`,
+        hint: `${BUDGET}; leave out what has no limit`,
+      };
+  }
+  return undefined;
+}
+
+function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" && value !== null ? "an object" : String(value);
+}
