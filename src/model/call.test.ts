@@ -355,6 +355,20 @@ describe("calling a model", () => {
     expect(reply.raw).toEqual({ chunks: [{ delta: "x" }] });
   });
 
+  it.each([
+    ["nothing", undefined],
+    ["an empty object", {}],
+    ["content that is a text", { content: "yes", finishReason: "stop", usage: flat }],
+    ["a part that is nothing", { content: [null], finishReason: "stop", usage: flat }],
+  ])("[C9] %s instead of a reply is a failure that says whose it is", async (_what, answer) => {
+    const model = { ...versions.v3({}), provider: "odd", doGenerate: async () => answer } as unknown;
+    const error: unknown = await callModel(model as LanguageModel, prompt, config).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(ModelError);
+    expect((error as Error).message).toContain("The model of odd answered with");
+  });
+
   it("[C7] tells a failure without telling secrets", async () => {
     const error = new APICallError({
       message: "Incorrect API key: sk-abcdefghijklmnop",

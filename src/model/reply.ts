@@ -30,6 +30,7 @@ export type Came = Omit<Generated, "content" | "response"> & {
 
 /** `mint` gives ids to calls that came without one of their own. */
 export function replyOf(came: Came, provider: string, mint: (place: number) => string): ModelReply {
+  requireContent(came, provider);
   const response = fieldsOf(came.response);
   const finish = came.finishReason;
   const model = modelIn(response, came.chunks);
@@ -54,6 +55,14 @@ export function replyOf(came: Came, provider: string, mint: (place: number) => s
     ...(meta && { meta }),
     ...(raw && { raw }),
   };
+}
+
+function requireContent(came: unknown, provider: string): void {
+  const { content } = fieldsOf(came);
+  if (Array.isArray(content) && content.every(isRecord)) return;
+  throw new Error(
+    `The model of ${provider} answered with ${content === undefined ? "no content" : "content that is no list of parts"}, which no version of its interface allows.`,
+  );
 }
 
 /** Google's client leaves the name of the model in the reply as it came. */

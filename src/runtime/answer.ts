@@ -6,6 +6,7 @@ import {
   type Json,
   type Pending,
   type Principal,
+  parentsOf,
   readFact,
   Session,
   type Settlement,
@@ -13,7 +14,7 @@ import {
 import { ConflictError, type Store } from "../store/index.js";
 import { AnswerError } from "./error.js";
 import { answerName } from "./keeper.js";
-import { recordedRun } from "./recorded.js";
+import { type Recorded, recordedRun } from "./recorded.js";
 
 /** A person's word on something that was shown. */
 export type Decision = {
@@ -51,9 +52,7 @@ export async function giveAnswer(
 ): Promise<FactId> {
   // Whoever names an older session of a run means the run: what it waits for now.
   const recorded = await recordedRun(store, nameOrId);
-  const pending = new Map<FactId, Pending>();
-  for (const leaf of recorded?.leaves ?? [])
-    for (const one of (await store.load(leaf)).pending) pending.set(one.id, one);
+  const pending = recorded === undefined ? new Map<FactId, Pending>() : await awaited(store, recorded);
   const waiting = [...pending.values()].filter((one) =>
     kind === "doubt" ? one.doubt === true : one.type === kind,
   );
@@ -86,13 +85,58 @@ export async function giveAnswer(
       },
     );
   const answer = asked.append({ ...make(fact), of: found.id } as unknown as FactInput);
-  try {
-    await store.save(answer, { name: answerName(recorded.nonce, found.id), expect: null });
-  } catch (error) {
-    if (!(error instanceof ConflictError)) throw error;
-    throw new AnswerError("it was answered already", "resume the run: await rath.resume(name, module)", {
+  const name = answerName(recorded.nonce, found.id);
+  const refused = (): AnswerError =>
+    new AnswerError("it was answered already", "resume the run: await rath.resume(name, module)", {
       request: found.id,
     });
+  try {
+    await store.save(answer, { name, expect: null });
+  } catch (error) {
+    if (!(error instanceof ConflictError)) throw error;
+    throw refused();
+  }
+  // The name is free again as soon as an answer was taken in, which may have happened since we looked.
+  if (await isTooLate(store, recorded, found.id, answer.id)) {
+    if ((await store.head(name)) === answer.id) await store.forget(name);
+    throw refused();
   }
   return answer.id;
+}
+
+/** What a run waits for now, in all of its branches. */
+async function awaited(store: Store, { leaves }: Recorded): Promise<ReadonlyMap<FactId, Pending>> {
+  const pending = new Map<FactId, Pending>();
+  for (const leaf of leaves) for (const one of (await store.load(leaf)).pending) pending.set(one.id, one);
+  return pending;
+}
+
+/**
+ * Whether the run went on without this answer: it took in another one, or has ended. What nobody waits for any more is
+ * kept where the run ends, so until then it is not too late.
+ */
+async function isTooLate(store: Store, run: Recorded, request: FactId, answer: FactId): Promise<boolean> {
+  const now = (await recordedRun(store, run.head)) ?? run;
+  if (!now.over && !(await isTaken(store, run, request, answer))) return false;
+  if ((await joinedTo(store, run, answer)).length > 0) return false;
+  return now.over || !(await awaited(store, now)).has(request);
+}
+
+/** Whether the run has taken in another answer to a request. A doubt can come up again, and is answered anew then. */
+async function isTaken(store: Store, run: Recorded, request: FactId, but: FactId): Promise<boolean> {
+  for (const child of await store.children(request))
+    if (child !== but && (await joinedTo(store, run, child)).some((fact) => fact.type === "answer-take"))
+      return true;
+  return false;
+}
+
+/** What the run made of a session as a second parent or a later one: an answer that was taken in, or kept at the end. */
+async function joinedTo(store: Store, { nonce }: Recorded, id: FactId): Promise<readonly Fact[]> {
+  const joined: Fact[] = [];
+  for (const child of await store.children(id)) {
+    const line = await store.line(child);
+    const fact = line === undefined ? undefined : readFact(line, undefined);
+    if (line !== undefined && fact?.run === nonce && parentsOf(line)[0] !== id) joined.push(fact);
+  }
+  return joined;
 }

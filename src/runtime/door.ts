@@ -77,6 +77,6 @@ function runtimeOf(host: object | undefined): Rath {
 
 function scopeOf(session: Session, use: string): Scope {
   const { host } = requireSession(session, use);
-  if (host instanceof Scope && !host.run.isOver) return host;
+  if (host instanceof Scope) return host;
   throw new OutsideRunError(use);
 }

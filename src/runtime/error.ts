@@ -230,12 +230,19 @@ function shown(side: Side | undefined): string {
   return text.length > 400 ? `${text.slice(0, 400)}…` : text;
 }
 
-/** A what-if begins under a name of its own. */
+/** A name stands at something else than the run that would move it. */
 export class NameTakenError extends RathError {
-  constructor(name: string, id: FactId) {
-    super("name-conflict", `Cannot begin a what-if as "${name}": it stands at ${id.slice(0, 12)}.`, {
-      hint: "give it another name, or none",
-      data: { name, actual: id },
-    });
+  constructor(name: string, id: FactId, use: "begin a what-if as" | "resume") {
+    super(
+      "name-conflict",
+      `Cannot ${use} "${name}": it stands at ${id.slice(0, 12)}, which is ${use === "resume" ? "no part of the run" : "something else"}.`,
+      {
+        hint:
+          use === "resume"
+            ? `give that another name: await store.point("another", "${id.slice(0, 12)}"); then await store.forget(${JSON.stringify(name)})`
+            : "give it another name, or none",
+        data: { name, actual: id },
+      },
+    );
   }
 }

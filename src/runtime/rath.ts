@@ -12,16 +12,17 @@ import {
   Session,
   type StartOptions,
 } from "../session/index.js";
-import { type Line, openStore, type Store } from "../store/index.js";
+import { type Lease, type Line, openStore, type Store } from "../store/index.js";
 import { type Decision, giveAnswer, type Settle } from "./answer.js";
 import { NameTakenError, NotARunError, NotOpenError, PendingWorkError, VerificationError } from "./error.js";
-import { requireBudget, requireFreeName, requireModule } from "./given.js";
+import { RefusedError, requireBudget, requireFreeName, requireModule } from "./given.js";
 import { answerName } from "./keeper.js";
 import type { Module } from "./module.js";
 import type { Prices } from "./price.js";
-import { recordedRun, startsOf, unfinishedRuns } from "./recorded.js";
+import { nameOf, type Recorded, recordedRun, startsOf, unfinishedRuns } from "./recorded.js";
 import type { Budget } from "./request.js";
 import { type Mode, type Observation, Run } from "./run.js";
+import { Scope } from "./scope.js";
 import { type ServiceOptions, type Services, services } from "./services.js";
 import { Tape } from "./tape.js";
 
@@ -122,6 +123,13 @@ export class Rath {
     requireSession(session, `run ${module.name}`);
     requireBudget(settings.budget, `run ${module.name}`);
     requireFreeName(settings.name, `run ${module.name}`);
+    const { host } = session;
+    if (host instanceof Scope && !host.run.closed)
+      throw new RefusedError(
+        `run ${module.name}`,
+        `its session is inside run ${host.nonce}, and a replay of that would run it again`,
+        "make it a part of that run: await module.forward(session); or run it beside: rath.run(module, await rath.load(session.id))",
+      );
     if (session.fact.type === "run-suspend" && this.#given !== undefined)
       return this.resume(session.id, module, settings);
     const { pending } = session;
@@ -155,15 +163,41 @@ export class Rath {
 
   /** Runs a recorded run again with its record as the world; the modes differ in what happens where it ends. */
   async replay(nameOrId: string, module: Module, settings: ReplaySettings = {}): Promise<Session> {
-    const { mode = "replay", name, signal } = settings;
+    const { mode = "replay", name } = settings;
     requireModule(module, `${mode} ${JSON.stringify(nameOrId)}`);
     requireFreeName(name, `begin a ${mode}`);
     const store = await this.store();
     const recorded = await recordedRun(store, nameOrId);
     if (recorded === undefined) throw new NotARunError(nameOrId, "replay");
+    if (mode !== "resume" || recorded.over) return this.#again(store, recorded, module, settings);
+    // Taken before the record is read: whoever held it until now may have gone on since.
+    const lease = await store.lease(nameOf(recorded));
+    try {
+      const newest = (await recordedRun(store, recorded.head)) ?? recorded;
+      if (newest.elsewhere !== undefined)
+        throw new NameTakenError(nameOf(newest), newest.elsewhere, "resume");
+      if (!newest.over) return await this.#again(store, newest, module, settings, lease);
+      await lease.release();
+      return await this.#again(store, newest, module, settings);
+    } catch (error) {
+      // Nothing happens when the run has given it back already.
+      await lease.release().catch(() => {});
+      throw error;
+    }
+  }
+
+  async #again(
+    store: Store,
+    recorded: Recorded,
+    module: Module,
+    settings: ReplaySettings,
+    lease?: Lease,
+  ): Promise<Session> {
+    const { mode = "replay", name, signal } = settings;
     const fork = mode === "what-if";
     const taken = fork && name !== undefined ? await store.head(name) : undefined;
-    if (name !== undefined && taken !== undefined) throw new NameTakenError(name, taken);
+    if (name !== undefined && taken !== undefined)
+      throw new NameTakenError(name, taken, "begin a what-if as");
     const nonce = fork ? randomBytes(9).toString("base64url") : recorded.nonce;
     const origin = fork
       ? { run: recorded.nonce, start: recorded.root, leaves: recorded.leaves }
@@ -171,7 +205,7 @@ export class Rath {
     const starts = await startsOf(store, recorded);
     const [first] = starts;
     const [baseId] = first === undefined ? [] : parentsOf(first.line);
-    if (first === undefined || baseId === undefined) throw new NotARunError(nameOrId, "replay");
+    if (first === undefined || baseId === undefined) throw new NotARunError(recorded.head, "replay");
     const heads = new Set(recorded.leaves);
     // Where only this run was brought here, what it did not take from the other one is not needed either.
     for (const id of fork ? [] : (origin?.leaves ?? []))
@@ -193,7 +227,7 @@ export class Rath {
       module,
       base,
       nonce,
-      name: fork ? (name ?? `unnamed/${nonce}`) : (recorded.fact.name ?? `unnamed/${nonce}`),
+      name: fork ? (name ?? `unnamed/${nonce}`) : nameOf(recorded),
       signal,
       budget,
       tape,
@@ -202,6 +236,7 @@ export class Rath {
       mode,
       stale: fork ? [] : recorded.names,
       ...(origin !== undefined && { origin }),
+      ...(lease && { lease }),
     });
     if (mode === "verify" && session.id !== recorded.head)
       throw new VerificationError(recorded.nonce, recorded.head, session.id);
@@ -306,7 +341,7 @@ export class Rath {
   > {
     const found: { run: string; name: string; module: string }[] = [];
     for await (const { fact } of unfinishedRuns(await this.store()))
-      found.push({ run: fact.nonce, name: fact.name ?? `unnamed/${fact.nonce}`, module: fact.module });
+      found.push({ run: fact.nonce, name: nameOf({ nonce: fact.nonce, fact }), module: fact.module });
     return found;
   }
 
@@ -343,6 +378,7 @@ export class Rath {
       | "mode"
       | "stale"
       | "origin"
+      | "lease"
     >,
   ): Promise<Session> {
     const store = this.#given === undefined ? undefined : await this.store();
@@ -366,12 +402,11 @@ export class Rath {
   #tell(observation: Observation): void {
     for (const observer of this.#observers) {
       try {
-        observer(observation);
+        // It may be asynchronous: then what it throws comes later.
+        const heard = observer(observation) as unknown;
+        if (heard instanceof Promise) heard.catch(warn);
       } catch (error) {
-        // An observer watches and never changes: what it throws is its own, but nobody should have to guess.
-        process.emitWarning(error instanceof Error ? error : new Error(String(error)), {
-          code: "OPENRATH_OBSERVER",
-        });
+        warn(error);
       }
     }
   }
@@ -397,6 +432,13 @@ export class Rath {
       { id: session.id, depth: session.depth },
     );
   }
+}
+
+/** An observer watches and never changes: what it throws is its own, but nobody should have to guess. */
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : new Error(String(error)), {
+    code: "OPENRATH_OBSERVER",
+  });
 }
 
 /** Opens a runtime. The store is opened when it is first needed. */

@@ -12,7 +12,16 @@ export type Recorded = {
   readonly fact: FactOf<"run-start">;
   readonly leaves: readonly FactId[];
   readonly names: readonly string[];
+  /** Whether its end is there. */
+  readonly over: boolean;
+  /** Where its name stands, when that is no part of it: the name is somebody else's here. */
+  readonly elsewhere: FactId | undefined;
 };
+
+/** The name that a run goes by. */
+export function nameOf({ nonce, fact }: Pick<Recorded, "nonce" | "fact">): string {
+  return fact.name ?? `unnamed/${nonce}`;
+}
 
 /** What the store has of a run, found from any of its sessions. */
 export async function recordedRun(store: Store, nameOrId: string): Promise<Recorded | undefined> {
@@ -34,7 +43,7 @@ export async function recordedRun(store: Store, nameOrId: string): Promise<Recor
   if (start === undefined || fact?.type !== "run-start") return undefined;
   // A what-if that was cut off early stands at a session of the run that it comes from.
   if (fact.name !== nameOrId && (await store.head(nameOrId)) !== undefined) {
-    const own = await anchorOf(store, nameOrId);
+    const own = await whatIfOf(store, fact.from?.start ?? start, nameOrId);
     if (own !== undefined && own !== start) return recordedRun(store, own);
   }
   const branches = await store.names({ under: `${runName(nonce)}/` });
@@ -53,12 +62,38 @@ export async function recordedRun(store: Store, nameOrId: string): Promise<Recor
     fact,
     leaves: end === undefined ? [...new Set([main, ...branches.map(({ id }) => id)])] : [end],
     names: branches.map(({ name }) => name),
+    over: end !== undefined,
+    elsewhere:
+      current === undefined || newest !== undefined || (await isOrigin(store, current, start, fact))
+        ? undefined
+        : current,
   };
 }
 
-/** The beginning of the run under way that goes by a name. */
-async function anchorOf(store: Store, wanted: string): Promise<FactId | undefined> {
-  for await (const { id, fact } of unfinishedRuns(store)) if (fact.name === wanted) return id;
+/** Whether this is a session of the run that a what-if comes from: it stands there until it has made something itself. */
+async function isOrigin(
+  store: Store,
+  id: FactId,
+  start: FactId,
+  { from }: FactOf<"run-start">,
+): Promise<boolean> {
+  const there = from && (await stampedIn(store, id));
+  if (there === undefined) return false;
+  const starts = await startsOf(store, { start, root: from?.start ?? start });
+  return starts.some(({ line }) => readFact(line, undefined).run === there.fact.run);
+}
+
+/** The beginning of the what-if under way that goes by a name, among those that come from a run or from one another. */
+async function whatIfOf(store: Store, root: FactId, wanted: string): Promise<FactId | undefined> {
+  const starts = new Set([root]);
+  for (const start of starts)
+    for (const id of await store.children(start)) {
+      const line = await store.line(id);
+      const fact = line === undefined ? undefined : readFact(line, undefined);
+      if (fact?.type !== "run-start" || fact.from === undefined) continue;
+      if (fact.name === wanted && (await store.head(runName(fact.nonce))) === id) return id;
+      starts.add(id);
+    }
   return undefined;
 }
 
@@ -70,12 +105,15 @@ export async function* unfinishedRuns(
     if (!isRunName(name)) continue;
     const line = await store.line(id);
     const fact = line === undefined ? undefined : readFact(line, undefined);
-    if (fact?.type === "run-start") yield { id, fact };
+    if (fact?.type === "run-start" && name === runName(fact.nonce)) yield { id, fact };
   }
 }
 
 /** The beginnings of the runs that a what-if comes from and its own, the first run's first; of a run, its own alone. */
-export async function startsOf(store: Store, { start, root }: Recorded): Promise<readonly Line[]> {
+export async function startsOf(
+  store: Store,
+  { start, root }: Pick<Recorded, "start" | "root">,
+): Promise<readonly Line[]> {
   const starts: Line[] = [];
   for (let id: FactId | undefined = start; id !== undefined; ) {
     const line: string | undefined = await store.line(id);

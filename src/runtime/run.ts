@@ -35,6 +35,7 @@ import { failAt } from "./failed.js";
 import { answerName, Keeper, runName } from "./keeper.js";
 import { digestOfModule, type Module } from "./module.js";
 import type { Prices } from "./price.js";
+import { Queue } from "./queue.js";
 import type { Budget, Request } from "./request.js";
 import { Scope } from "./scope.js";
 import type { Services } from "./services.js";
@@ -110,6 +111,9 @@ export class Run {
   #tape: Tape | undefined;
   readonly #root: Scope;
   readonly #strands = new Set<Strand>();
+  /** While the tape lasts: strands that must be asked what they can be told, and what the others said. */
+  readonly #changed = new Set<Strand>();
+  readonly #recorded = new Queue<{ readonly strand: Strand; readonly entry: Entry }>();
   readonly #waiting = new Map<FactId, Waiting>();
   readonly #ready: (() => void)[] = [];
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -467,6 +471,7 @@ export class Run {
     if (scope.ledger !== undefined) this.#afford(scope, scope.ledger, session, requests);
     const strand = new Strand(this, scope, session, requests);
     this.#strands.add(strand);
+    if (this.#adopting) this.#changed.add(strand);
     strand.start();
     this.wake();
     return strand.result;
@@ -596,19 +601,44 @@ export class Run {
 
   /** Tells the oldest recorded outcome that somebody waits for. */
   #replayOne(): boolean {
-    let next: { strand: Strand | undefined; entry: Entry } | undefined;
     const cancelled = this.#tape?.cancelled(this.#start);
-    if (cancelled !== undefined) next = { strand: undefined, entry: cancelled };
-    for (const strand of this.#strands) {
-      const entry = strand.recorded();
-      if (entry !== undefined && (next === undefined || entry.seq < next.entry.seq)) next = { strand, entry };
+    const next = this.#nextRecorded();
+    if (cancelled !== undefined && (next === undefined || cancelled.seq < next.entry.seq))
+      this.#adoptCancel(cancelled);
+    else if (next !== undefined) {
+      this.#recorded.shift();
+      this.#changed.add(next.strand);
+      next.strand.deliver(next.entry);
+    } else {
+      // Every branch rests: this is where a what-if left the run before it, and where it goes on with what is its own.
+      if (this.#elsewhere || this.#tape?.leave() !== true) return false;
+      for (const strand of this.#strands) this.#changed.add(strand);
+      return this.#replayOne();
     }
-    // Every branch rests: this is where a what-if left the run before it, and where it goes on with what is its own.
-    if (next === undefined) return !this.#elsewhere && this.#tape?.leave() === true && this.#replayOne();
-    if (next.strand === undefined) this.#adoptCancel(next.entry);
-    else next.strand.deliver(next.entry);
     this.wake();
     return true;
+  }
+
+  /** The oldest outcome that a strand can be told. Only those are asked that may have another answer than before. */
+  #nextRecorded(): { readonly strand: Strand; readonly entry: Entry } | undefined {
+    for (;;) {
+      for (const strand of this.#changed) {
+        const entry = this.#strands.has(strand) ? strand.recorded() : undefined;
+        if (entry !== undefined) this.#recorded.add(entry.seq, { strand, entry });
+      }
+      this.#changed.clear();
+      const { first } = this.#recorded;
+      if (first === undefined || (!first.entry.used && this.#strands.has(first.strand))) return first;
+      // Taken by somebody else meanwhile.
+      this.#recorded.shift();
+      this.#changed.add(first.strand);
+    }
+  }
+
+  /** A strand may have something else to be told than before. */
+  look(strand: Strand): void {
+    this.#changed.add(strand);
+    this.wake();
   }
 
   /** Whether the body awaits something that is not ours. */
@@ -799,8 +829,10 @@ export class Run {
             waiting?.take?.(answer);
           });
         }
-        // Something may have come up meanwhile, such as a cancellation: then not everything waits.
-        if (answers.length === 0 && this.#ready.length === 0 && this.#busy === 0) this.#suspend();
+        // Something may have come up meanwhile, such as a cancellation: then not everything waits any more.
+        if (answers.length > 0 || this.#ready.length > 0 || this.#busy > 0 || this.#waiting.size === 0)
+          this.wake();
+        else this.#suspend();
       })
       .catch((error: unknown) => this.#giveUp(error));
   }

@@ -318,7 +318,7 @@ export class Strand {
   }
 
   #back(item: Item): void {
-    if (this.#run.adopting) this.#run.wake();
+    if (this.#run.adopting) this.#run.look(this);
     else this.#return(item);
   }
 

@@ -49,6 +49,9 @@ export class Tape {
   /** Lines that are in the past of the run's facts without being part of it: answers, and sessions merged in. */
   readonly others = new Map<FactId, string>();
   readonly #byParent = new Map<FactId, Entry[]>();
+  /** A session may have thousands of children: they are put in order once, when they are first looked at. */
+  readonly #unsorted = new Set<Entry[]>();
+  readonly #cancels: Entry[] = [];
   #outcomes: Map<string, Entry[]> | undefined;
   /** Facts of runs below this rank are not adopted any more. */
   #floor = 0;
@@ -83,9 +86,18 @@ export class Tape {
     const siblings = this.#byParent.get(parent);
     if (siblings === undefined) this.#byParent.set(parent, [entry]);
     else {
+      if ((siblings.at(-1) as Entry).seq > entry.seq) this.#unsorted.add(siblings);
       siblings.push(entry);
-      siblings.sort((one, other) => one.seq - other.seq);
     }
+    if (entry.type === "run-cancel") this.#cancels.push(entry);
+  }
+
+  /** What was made of a session, oldest first. */
+  #madeOf(parent: FactId): readonly Entry[] | undefined {
+    const entries = this.#byParent.get(parent);
+    if (entries !== undefined && this.#unsorted.delete(entries))
+      entries.sort((one, other) => one.seq - other.seq);
+    return entries;
   }
 
   /** Whether the run has come to its end. */
@@ -101,7 +113,7 @@ export class Tape {
 
   /** The recorded twin of a fact: same parents in order, same body, the first that is not used yet. */
   find(parents: readonly Session[], fact: Draft, realm: Realm): Entry | undefined {
-    const found = this.#byParent.get(parents[0]?.id ?? "");
+    const found = this.#madeOf(parents[0]?.id ?? "");
     if (found === undefined) return undefined;
     const ids = parents.map((parent) => parent.id);
     let key: string | undefined;
@@ -128,19 +140,19 @@ export class Tape {
 
   /** What the runtime appended next while it dealt with these requests. */
   chained(tip: Session, asked: ReadonlySet<FactId>, fits: (entry: Entry) => boolean): Entry | undefined {
-    return this.#byParent
-      .get(tip.id)
-      ?.find((entry) => this.#told(entry) && CHAIN.has(entry.type) && asked.has(entry.of) && fits(entry));
+    return this.#madeOf(tip.id)?.find(
+      (entry) => this.#told(entry) && CHAIN.has(entry.type) && asked.has(entry.of) && fits(entry),
+    );
   }
 
   /** The recorded cancellation of the run that begins here. */
   cancelled(start: Session): Entry | undefined {
-    return this.#byParent.get(start.id)?.find((entry) => this.#told(entry) && entry.type === "run-cancel");
+    return this.#cancels.find((entry) => this.#told(entry) && firstParent(entry.line) === start.id);
   }
 
   /** A recorded fact of this type made from the session, whatever it says. */
   typed(parent: Session, type: string): Entry | undefined {
-    return this.#byParent.get(parent.id)?.find((entry) => this.#free(entry) && entry.type === type);
+    return this.#madeOf(parent.id)?.find((entry) => this.#free(entry) && entry.type === type);
   }
 
   /** What has been recorded in this run and was not made again, oldest first. */

@@ -1,7 +1,7 @@
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import * as v from "valibot";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { z } from "zod";
 import * as mini from "zod/mini";
 import { z as z3 } from "zod/v3";
@@ -251,6 +251,28 @@ describe("a schema", () => {
       failure: { code: "tool-schema-refused", name: "ToolSchemaError" },
     });
     expect(JSON.stringify(checked)).toContain("no atlas");
+  });
+
+  it("[S7] that fails later is a failure to read too, is asked once, and nothing is left unheard", async () => {
+    const unheard = vi.fn();
+    process.on("unhandledRejection", unheard);
+    onTestFinished(() => void process.off("unhandledRejection", unheard));
+    let asked = 0;
+    const throwing = withInput(
+      z.object({
+        city: z.string().refine(async () => {
+          asked += 1;
+          throw new Error("no atlas");
+        }),
+      }),
+    );
+    expect(await checkInput(throwing, { city: "Rome" })).toMatchObject({
+      ok: false,
+      failure: { code: "tool-schema-refused" },
+    });
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+    expect(asked).toBe(1);
+    expect(unheard).not.toHaveBeenCalled();
   });
 
   it("[S7] with a reference that leads nowhere is a failure to read", async () => {

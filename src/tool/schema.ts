@@ -99,11 +99,28 @@ export function isStandard(schema: unknown): schema is StandardSchema {
 }
 
 function standardCheck(schema: StandardSchema): Checker["check"] {
+  const validate = validatorOf(schema);
   return async (value) => {
-    const result = await schema["~standard"].validate(value);
+    const result = await validate(value);
     return result.issues === undefined
       ? { ok: true, value: result.value }
       : { ok: false, issues: issuesOf(result.issues) };
+  };
+}
+
+/**
+ * Zod first tries without waiting and drops the promises it gets that way: one that fails then would end the process.
+ * Asked to wait from the start, it does each check once.
+ */
+function validatorOf(schema: StandardSchema): StandardProps<unknown, unknown>["validate"] {
+  const { vendor, validate } = schema["~standard"];
+  const { safeParseAsync } = schema as { readonly safeParseAsync?: unknown };
+  if (vendor !== "zod" || typeof safeParseAsync !== "function") return validate;
+  return async (value) => {
+    const parsed = (await safeParseAsync.call(schema, value)) as
+      | { readonly success: true; readonly data: unknown }
+      | { readonly success: false; readonly error: { readonly issues: readonly StandardIssue[] } };
+    return parsed.success ? { value: parsed.data } : { issues: parsed.error.issues };
   };
 }
 

@@ -51,7 +51,14 @@ describe("a definition", () => {
     expect(refusal({ effect: "constructor" }).message).toContain("is not an effect");
     expect(refusal({ description: "" }).message).toContain("no description");
     expect(refusal({ run: undefined }).message).toContain("no run");
-    for (const timeout of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
+    for (const retry of [{ attempts: Number.NaN }, { attempts: 0 }, { wait: -1 }, { when: true }, 3, null])
+      expect(refusal({ retry }).message).toContain("`retry` makes no sense");
+    for (const conflicts of [7, "database", [1]])
+      expect(refusal({ conflicts }).message).toContain("`conflicts`");
+    for (const approval of ["yes", 1, {}]) expect(refusal({ approval }).message).toContain("`approval`");
+    expect(refusal({ key: "k" }).message).toContain("`key` is no function");
+    expect(refusal({ reconcile: {} }).message).toContain("`reconcile` is no function");
+    for (const timeout of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])
       expect(refusal({ timeout }).message).toContain("timeout");
     for (const maxOutput of [0, 199, 0.5, Number.NaN, MAX_OUTPUT + 1])
       expect(refusal({ maxOutput }).message).toContain("limit of its output");

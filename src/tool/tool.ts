@@ -146,9 +146,30 @@ export function build<Input, Output>(
   check(name, typeof run === "function", "it has no run", "add run: async (input, context) => …");
   check(
     name,
-    timeout === undefined || (timeout > 0 && Number.isFinite(timeout)),
+    timeout === undefined || (timeout > 0 && timeout <= LONGEST),
     `${timeout} is no timeout`,
-    "give the milliseconds that one attempt may take: timeout: 30_000",
+    "give the milliseconds that one attempt may take, at most 24 days: timeout: 30_000",
+  );
+  checkRetry(name, retry);
+  for (const [option, given] of Object.entries({ key, reconcile }))
+    check(
+      name,
+      given === undefined || typeof given === "function",
+      `its \`${option}\` is no function`,
+      `${option}: (input) => …, or leave it out`,
+    );
+  check(
+    name,
+    typeof conflicts === "function" ||
+      (Array.isArray(conflicts) && conflicts.every((one) => typeof one === "string")),
+    "its `conflicts` are neither a list of texts nor a function",
+    'name what only one call at a time may touch: conflicts: (input) => [input.path], or ["database"]',
+  );
+  check(
+    name,
+    typeof approval === "function" || typeof approval === "boolean",
+    "its `approval` is neither true, nor false, nor a function",
+    "approval: true, or approval: (input) => input.amount > 100",
   );
   check(
     name,
@@ -176,6 +197,23 @@ export function build<Input, Output>(
 /** The tool as a model is shown it: the same tool, the same bytes. */
 export function specOf(tool: Tool): ToolSpec {
   return { name: tool.name, description: tool.description, input: tool.input.json };
+}
+
+/** Node's timers take no more: a longer one would ring at once. */
+const LONGEST = 2 ** 31 - 1;
+
+function checkRetry(name: string, retry: ToolRetry | undefined): void {
+  const { attempts = 1, wait = 0, most = 0, when = () => true } = retry ?? {};
+  check(
+    name,
+    (retry === undefined || (typeof retry === "object" && retry !== null)) &&
+      Number.isSafeInteger(attempts) &&
+      attempts >= 1 &&
+      [wait, most].every((milliseconds) => Number.isFinite(milliseconds) && milliseconds >= 0) &&
+      typeof when === "function",
+    "its `retry` makes no sense",
+    "retry: { attempts: 3, wait: 500, most: 30_000, when: (error) => true }, or some of it",
+  );
 }
 
 const effects: ReadonlySet<string> = new Set(["pure", "read", "idempotent", "write"]);

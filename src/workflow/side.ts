@@ -32,7 +32,7 @@ export async function sideBySide(
       const side = sides[place] as Side;
       const own = lane(session.fork(side.branch, { why: side.why, by: "runtime" }));
       lanes.set(place, own);
-      const rest = await restOf(own.session, side.run);
+      const rest = await restOf(own, side.run);
       lanes.delete(place);
       own.leave();
       rests[place] = rest;
@@ -47,11 +47,12 @@ export async function sideBySide(
   return rests;
 }
 
-async function restOf(forked: Session, run: Side["run"]): Promise<Rest> {
+async function restOf(own: ReturnType<typeof lane>, run: Side["run"]): Promise<Rest> {
   try {
-    return { session: await run(forked), failed: false };
+    return { session: await run(own.session), failed: false };
   } catch (error) {
-    return { session: restAt(error, forked), error, failed: true };
+    // Not what the error says of itself: one error may be thrown on several sides.
+    return { session: own.rest(), error, failed: true };
   }
 }
 
