@@ -18,6 +18,8 @@ export {
   type Rath,
   type RathOptions,
   RunFailedError,
+  type Status,
+  statusOf,
   TapeEndedError,
   VerificationError,
 } from "./runtime/index.js";

@@ -15,6 +15,7 @@ import {
   runTool,
   type Tool,
   type ToolContext,
+  ToolOutputError,
   unknownTool,
 } from "../tool/index.js";
 import { textOrNone, texts, yesOrNo } from "../workflow/given.js";
@@ -113,11 +114,11 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
   return {
     fact: requested(call, agent, { effect, ...(key !== undefined && { key }) }),
     effect,
-    act: async (attempt) => ({
-      type: "tool-result",
-      output: await runTool(tool, input, contextOf(attempt)),
-      by,
-    }),
+    act: (attempt) =>
+      orLost(tool, async (): Promise<Outcome> => {
+        const output = await runTool(tool, input, contextOf(attempt));
+        return { type: "tool-result", output, by };
+      }),
     failed: (error) => ({ type: "tool-failure", error, by }),
     ...(conflicts.length > 0 && { conflicts }),
     ...(approval && { approval: { what: { tool: tool.name, input: call.input } } }),
@@ -125,12 +126,23 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
     ...(retry !== undefined && { retry }),
     ...(module !== undefined && { inside: insideOf(tool, module as Module, input, agent) }),
     ...(tool.reconcile !== undefined && {
-      reconcile: async (attempt: Attempt): Promise<Outcome | "again" | "unknown"> => {
-        const found = await reconcileTool(tool, input, contextOf(attempt));
-        return typeof found === "string" ? found : { type: "tool-result", output: found.output, by };
-      },
+      reconcile: (attempt: Attempt) =>
+        orLost(tool, async (): Promise<Outcome | "again" | "unknown"> => {
+          const found = await reconcileTool(tool, input, contextOf(attempt));
+          return typeof found === "string" ? found : { type: "tool-result", output: found.output, by };
+        }),
     }),
   };
+}
+
+/** What a tool did to the world stays done when its output cannot be used: it is told, and never tried again. */
+async function orLost<Found>(tool: Tool, find: () => Promise<Found>): Promise<Found | Outcome> {
+  try {
+    return await find();
+  } catch (error) {
+    if (tool.effect !== "write" || !(error instanceof ToolOutputError)) throw error;
+    return { type: "tool-failure", error: failureOf(error), by: actor(tool.name) };
+  }
 }
 
 /** A call that is recorded and answered and never made. */

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { renderedPrompt, scripted } from "../model/index.js";
+import { renderedPrompt, type ScriptedReply, scripted } from "../model/index.js";
 import { type Observation, openRath } from "../runtime/index.js";
 import type { FactOf, Session } from "../session/index.js";
 import { moduleTool, tool } from "../tool/index.js";
@@ -375,6 +375,21 @@ describe("models", () => {
     expect((error as ModelFailedError).message).toMatch(/m1: one[\s\S]*m2: two/);
     expect((error as ModelFailedError).session.fact.type).toBe("model-failure");
     expect(all(session, "model-failure")).toHaveLength(2);
+  });
+
+  const refused = (statusCode: number) =>
+    Object.assign(new Error("no"), { name: "AI_APICallError", statusCode, isRetryable: false });
+  it.each<[string, readonly ScriptedReply[], string, string]>([
+    ["what may pass", [busy()], "more patience", "the key"],
+    ["a key", [refused(401)], "m refused the key", "patience"],
+    ["a right", [refused(403)], "m refused the key", "patience"],
+    ["a mistake", [refused(400)], "another model to fall back to", "patience"],
+    ["a script at its end", [], "add a reply to the script of m", "patience"],
+  ])("[M3] advise what helps: %s", async (_what, replies, hint, other) => {
+    const model = scripted(replies, { name: "m" });
+    const { error } = await failed(agent({ name: "a", model, retry: { attempts: 1 } }));
+    expect((error as ModelFailedError).hint).toContain(hint);
+    expect((error as ModelFailedError).hint).not.toContain(other);
   });
 });
 

@@ -18,11 +18,28 @@ export class ModelFailedError extends RathError {
   ) {
     const said = failures.map(({ model, error }) => `\n- ${model}: ${error.message}`).join("");
     super("model-failed", `No model answered the agent "${agent}".${said}`, {
-      hint: "give it another model to fall back to: model: [main, other], or more patience: retry: { attempts: 5 }",
+      hint: hintsFor(failures).join("; "),
       data: { agent, failures: failures as unknown as Json },
     });
     this.session = session;
   }
+}
+
+const OTHER = "give it another model to fall back to: model: [main, other]";
+
+/** What may help, by what the models said: patience only where something may pass. */
+function hintsFor(
+  failures: readonly { readonly model: string; readonly error: Failure }[],
+): readonly string[] {
+  const hints = failures.map(({ model, error: { code, data } }) => {
+    const { status, retryable } = (data ?? {}) as { readonly status?: number; readonly retryable?: boolean };
+    if (status === 401 || status === 403)
+      return `${model} refused the key: see that the one it is given (most read it from the environment) is valid and may use this model`;
+    if (code === "script-ended")
+      return `add a reply to the script of ${model}, or end it with a function, which answers from there on: scripted(…, (prompt) => …)`;
+    return retryable === true ? `${OTHER}, or more patience: retry: { attempts: 5 }` : OTHER;
+  });
+  return [...new Set(hints)];
 }
 
 /** The answer did not become what it shall be, however often the model was told. `session` ends with the last check. */

@@ -43,6 +43,19 @@ describe("what an agent is given", () => {
     }
   });
 
+  it.each([
+    ["instruction", "instructions"],
+    ["tool", "tools"],
+    ["Model", "model"],
+    ["max_steps", "maxSteps"],
+    ["temprature", "name, description, instructions"],
+  ])("[L9] is refused when there is no such option: %s", (option, hint) => {
+    const error = thrownBy({ name: "a", model, [option]: "x" }) as RathError;
+    expect(error).toBeInstanceOf(AgentError);
+    expect(error.message).toContain(`it has no option "${option}"`);
+    expect(error.hint).toContain(hint);
+  });
+
   it("[L9] is refused when there is nothing, and when what it streams with cannot", () => {
     for (const options of [undefined, null, 7, "a"]) expect(thrownBy(options)).toBeInstanceOf(AgentError);
     const { doStream: _, ...still } = model;

@@ -2,12 +2,14 @@ import type { LanguageModel, Parameters } from "../model/index.js";
 import type { Json } from "../session/index.js";
 import type { InputSchema } from "../tool/index.js";
 import {
+  type Known,
   type Refuse,
   requireBudget,
   requireCount,
   requireFunction,
   requireJson,
   requireMilliseconds,
+  requireOptions,
   requireRetry,
   shown,
 } from "../workflow/given.js";
@@ -28,6 +30,7 @@ export function given(options: AgentOptions<InputSchema>): Given {
       'agent({ name: "coder", model, … })',
     );
   const refuse: Refuse = (reason, hint) => new AgentError(name, reason, hint);
+  requireOptions(options, refuse, 'agent({ name: "coder", model, … })', OPTIONS);
   requireText(options.description, "description", refuse);
   requireText(options.instructions, "instructions", refuse);
   requireList(options.tools, "tools", refuse);
@@ -53,6 +56,27 @@ export function given(options: AgentOptions<InputSchema>): Given {
     models: modelsOf(options, refuse),
   };
 }
+
+const OPTIONS: Known<AgentOptions<InputSchema>> = {
+  name: true,
+  description: true,
+  instructions: true,
+  model: true,
+  fallback: true,
+  tools: true,
+  handoffs: true,
+  output: true,
+  repairs: true,
+  stop: true,
+  budget: true,
+  parameters: true,
+  retry: true,
+  timeout: true,
+  stream: true,
+  chunks: true,
+  maxSteps: true,
+  context: true,
+};
 
 export function stopsOf({ stop }: { readonly stop?: Stop | readonly Stop[] }): readonly Stop[] {
   if (stop === undefined) return [];

@@ -179,6 +179,45 @@ describe("tools", () => {
     await keeper.close();
   });
 
+  it("[T8] that wrote are not called again for their output", async () => {
+    let paid = 0;
+    const again = { attempts: 3, wait: 1, when: () => true };
+    for (const [effect, times] of [
+      ["write", 1],
+      ["idempotent", 3],
+    ] as const) {
+      paid = 0;
+      const pay = tool({
+        name: "pay",
+        description: "Pays.",
+        input: { type: "object" },
+        effect,
+        retry: again,
+        run: () => ({ paid: BigInt(++paid) }),
+      });
+      const session = await ran(agent({ name: "a", model: scripted({ tool: "pay" }, "ok"), tools: [pay] }));
+      expect(paid).toBe(times);
+      expect(all(session, "tool-failure")).toMatchObject([
+        {
+          error: {
+            code: "tool-output-refused",
+            message: expect.stringContaining('"pay" did its work; only its output cannot be used'),
+            data: { done: true, issues: [{ path: "paid" }] },
+          },
+        },
+      ]);
+    }
+    const when = tool({
+      name: "when",
+      description: "Says when.",
+      input: { type: "object" },
+      effect: "write",
+      run: () => ({ at: new Date(0) }),
+    });
+    const session = await ran(agent({ name: "a", model: scripted({ tool: "when" }, "ok"), tools: [when] }));
+    expect(all(session, "tool-result")).toMatchObject([{ output: { at: "1970-01-01T00:00:00.000Z" } }]);
+  });
+
   it("[T2] take a call without input as one with an empty input", async () => {
     const ping = tool({
       name: "ping",

@@ -206,6 +206,33 @@ describe("a budget", () => {
     expect(world.calls).toEqual(["work"]);
   });
 
+  it("[B3] stops what is under way when the time is spent, and lets a write come to its end", async () => {
+    const store = await storeOf();
+    const rath = rathOf({ store });
+    const world = new World();
+    const never = gate();
+    const write = gate<number>();
+    const module = moduleOf("m", async (session) => {
+      const both = await performAll(session, [
+        world.step("never", { give: () => never.passed }),
+        world.step("write", { effect: "write", give: () => write.passed }),
+      ]);
+      return perform(both, world.step("more"));
+    });
+    const running = rath
+      .run(module, rath.start("go"), { name: "n", budget: { milliseconds: 50 } })
+      .catch((thrown: unknown) => thrown as RunFailedError);
+    await until(() => world.signals[0]?.aborted === true);
+    expect(world.signals[1]?.aborted).toBe(false);
+    write.open(1);
+    const error = (await running) as RunFailedError;
+    expect(error).toMatchObject({ cause: { code: "budget-exceeded", data: { limit: "milliseconds" } } });
+    expect(world.calls).toEqual(["never", "write"]);
+    expect(only(all(error.session, "step-failure")).error).toMatchObject({ code: "timeout" });
+    expect(all(error.session, "step-result")).toHaveLength(1);
+    expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(error.session.id);
+  });
+
   it("[B1] is recorded, and holds on after a crash with what was spent before", async () => {
     const url = urlOf("sqlite");
     const world = new World();

@@ -52,6 +52,13 @@ export class Ledger {
     return this.#outer?.excess(spend, now);
   }
 
+  /** Milliseconds until the time is spent, here or in a budget around. */
+  left(now: number): number {
+    const { milliseconds = Number.POSITIVE_INFINITY } = this.limits;
+    const left = milliseconds - (now - this.#since - this.#idled());
+    return Math.min(left, this.#outer?.left(now) ?? Number.POSITIVE_INFINITY);
+  }
+
   reserve(spend: Spend): void {
     for (const kind of KINDS) this.#reserved[kind] += spend[kind] ?? 0;
     this.#outer?.reserve(spend);

@@ -563,6 +563,135 @@ describe("how an effect comes out", () => {
   });
 });
 
+describe("a write of which nobody knows how it ended", () => {
+  const lost = (code: string): Error => Object.assign(new Error("gone"), { code });
+
+  it.each([
+    ["ran out of time", { timeout: 20, give: () => new Promise<never>(() => {}) }, "timeout"],
+    ["lost its connection", { give: () => Promise.reject(lost("ECONNRESET")) }, "ECONNRESET"],
+    [
+      "lost its connection, further in",
+      { give: () => Promise.reject(new Error("fetch failed", { cause: lost("UND_ERR_SOCKET") })) },
+      undefined,
+    ],
+  ])("[T6] because it %s is in doubt, not tried again, and settled", async (_how, going, code) => {
+    const store = await storeOf();
+    const rath = rathOf({ store });
+    const world = new World();
+    const module = moduleOf("m", async (session) =>
+      perform(session, world.step("pay", { effect: "write", retry: { attempts: 3, wait: 1 }, ...going })),
+    );
+    const suspended = await rath.run(module, rath.start("go"), { name: "n" });
+    expect(suspended.fact.type).toBe("run-suspend");
+    expect(suspended.pending).toMatchObject([{ what: "pay", doubt: true }]);
+    expect(only(all(suspended, "effect-doubt"))).toMatchObject({
+      attempt: 1,
+      error: code === undefined ? { message: "fetch failed" } : { code },
+    });
+    expect((await blind(store).replay("n", module)).id).toBe(suspended.id);
+    await rath.settle("n", { by: "user:ada", decision: "done", value: 7 });
+    const ended = await rath.resume("n", module);
+    expect(only(all(ended, "step-result")).value).toBe(7);
+    expect(world.calls).toEqual(["pay"]);
+    expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(ended.id);
+  });
+
+  it("[T6] is looked into by its reconciler, unless it still goes on", async () => {
+    for (const stops of [true, false]) {
+      const rath = rathOf();
+      const world = new World();
+      let asked = 0;
+      const module = moduleOf("m", async (session) =>
+        perform(
+          session,
+          world.step("pay", {
+            effect: "write",
+            timeout: 10,
+            give: ({ signal }) =>
+              new Promise((_resolve, reject) => {
+                if (stops) signal.addEventListener("abort", () => reject(signal.reason));
+              }),
+            reconcile: async () => {
+              asked += 1;
+              return { type: "step-result", value: "found" };
+            },
+          }),
+        ),
+      );
+      const session = await rath.run(module, rath.start("go"), { name: "n" });
+      expect([stops, session.fact.type, asked]).toEqual(
+        stops ? [true, "run-end", 1] : [false, "run-suspend", 0],
+      );
+      expect(world.calls).toEqual(["pay"]);
+    }
+  });
+
+  it("[T6] is tried again as often as failures are, where its reconciler knows that it did not happen", async () => {
+    const store = await storeOf();
+    const rath = rathOf({ store });
+    const world = new World();
+    const module = moduleOf("m", async (session) =>
+      perform(
+        session,
+        world.step("pay", {
+          effect: "write",
+          timeout: 1,
+          takes: 10_000,
+          retry: { attempts: 3, wait: 1 },
+          reconcile: async () => "again",
+        }),
+      ),
+    );
+    const ended = await rath.run(module, rath.start("go"), { name: "n" });
+    expect(world.calls).toHaveLength(3);
+    expect(all(ended, "effect-doubt")).toHaveLength(3);
+    expect(only(all(ended, "step-failure")).error).toMatchObject({ code: "timeout" });
+    expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(ended.id);
+  });
+
+  it("[T6] but that says in the end how it went is believed", async () => {
+    const rath = rathOf();
+    const world = new World();
+    const module = moduleOf("m", async (session) =>
+      perform(
+        session,
+        world.step("pay", {
+          effect: "write",
+          timeout: 10,
+          give: ({ signal }) =>
+            new Promise((resolve) => {
+              signal.addEventListener("abort", () => resolve("paid, at the last moment"));
+            }),
+        }),
+      ),
+    );
+    const ended = await rath.run(module, rath.start("go"));
+    expect(only(all(ended, "step-result")).value).toBe("paid, at the last moment");
+  });
+
+  it.each([
+    ["nobody was reached", () => lost("ECONNREFUSED"), {}],
+    ["the failure says so", () => Object.assign(lost("ECONNRESET"), { isRetryable: true }), {}],
+    ["its owner says so", () => lost("ECONNRESET"), { when: () => true }],
+  ])("[E3] is tried again where %s", async (_why, error, more) => {
+    const rath = rathOf();
+    const world = new World();
+    const module = moduleOf("m", async (session) =>
+      perform(
+        session,
+        world.step("pay", {
+          effect: "write",
+          retry: { attempts: 3, wait: 1, ...more },
+          give: ({ number }) => (number < 3 ? Promise.reject(error()) : "paid"),
+        }),
+      ),
+    );
+    const ended = await rath.run(module, rath.start("go"));
+    expect(only(all(ended, "step-result")).value).toBe("paid");
+    expect(world.calls).toHaveLength(3);
+  });
+});
+
 describe("attempts", () => {
   const flaky =
     (times: number, error: () => unknown) =>

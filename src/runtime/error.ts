@@ -8,6 +8,7 @@ import {
   type Session,
   type Withheld,
 } from "../session/index.js";
+import type { Status } from "./status.js";
 
 /** The program did something else than the record says, and nothing was called to find out. */
 export class DivergenceError extends RathError {
@@ -232,17 +233,33 @@ function shown(side: Side | undefined): string {
 
 /** A name stands at something else than the run that would move it. */
 export class NameTakenError extends RathError {
-  constructor(name: string, id: FactId, use: "begin a what-if as" | "resume") {
-    super(
-      "name-conflict",
-      `Cannot ${use} "${name}": it stands at ${id.slice(0, 12)}, which is ${use === "resume" ? "no part of the run" : "something else"}.`,
-      {
-        hint:
-          use === "resume"
-            ? `give that another name: await store.point("another", "${id.slice(0, 12)}"); then await store.forget(${JSON.stringify(name)})`
-            : "give it another name, or none",
-        data: { name, actual: id },
-      },
-    );
+  constructor(
+    name: string,
+    id: FactId,
+    use: "begin a run as" | "begin a what-if as" | "resume",
+    status?: Status,
+  ) {
+    super("name-conflict", `Cannot ${use} ${JSON.stringify(name)}: ${takenBy(id, use, status)}.`, {
+      hint: insteadOf(name, id, use, status),
+      data: { name, actual: id, ...(status !== undefined && { status }) },
+    });
   }
+}
+
+function takenBy(id: FactId, use: string, status: Status | undefined): string {
+  if (status !== undefined && status !== "open") {
+    const how = status === "cancelled" ? "was cancelled" : status === "waiting" ? "waits" : status;
+    return `a run has this name that ${how} (${id.slice(0, 12)})`;
+  }
+  return `it stands at ${id.slice(0, 12)}, which is ${use === "resume" ? "no part of the run" : "something else"}`;
+}
+
+function insteadOf(name: string, id: FactId, use: string, status: Status | undefined): string {
+  const quoted = JSON.stringify(name);
+  if (use === "resume")
+    return `give that another name: await store.point("another", "${id.slice(0, 12)}"); then await store.forget(${quoted})`;
+  if (use === "begin a what-if as") return "give it another name, or none";
+  return status === "waiting" || status === "open"
+    ? `go on with it: rath.resume(${quoted}, module); or take another name`
+    : `go on from where it ended: rath.run(module, (await rath.load(${quoted})).say("…"), { name: ${quoted} }); or take another name`;
 }

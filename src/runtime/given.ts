@@ -18,6 +18,13 @@ export function requireModule(module: unknown, use: string): asserts module is M
     throw new RefusedError(use, "the module has no name", "give it a name: { name, forward }");
 }
 
+const MODES: readonly string[] = ["replay", "verify", "resume", "what-if"];
+
+export function requireMode(mode: string): void {
+  if (!MODES.includes(mode))
+    throw new RefusedError("replay", `${shown(mode)} is no mode`, `mode: ${MODES.map(shown).join(", ")}`);
+}
+
 /** Where the runtime keeps what is its own. */
 const RESERVED = /^(run|answer)\//;
 

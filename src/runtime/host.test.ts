@@ -16,6 +16,7 @@ import {
   pricesOf,
   RunClosedError,
   RunFailedError,
+  statusOf,
   waitFor,
 } from "./index.js";
 import { moduleOf } from "./testing/module.js";
@@ -498,6 +499,47 @@ describe("what makes no sense", () => {
       expect(() => openRath({ budget: budget as never })).toThrow("Cannot open a runtime");
     },
   );
+
+  it("[H7] a mode that there is not is refused", async () => {
+    const rath = rathOf();
+    const module = moduleOf("m", async (session) => session);
+    await rath.run(module, rath.start("go"), { name: "n" });
+    await expect(rath.replay("n", module, { mode: "verfy" as never })).rejects.toMatchObject({
+      code: "run-refused",
+      hint: expect.stringContaining('"verify"'),
+    });
+  });
+
+  it("[H4] a name that another run has is refused with what to do, as the other one came out", async () => {
+    const rath = rathOf();
+    const make = (how: string): Module =>
+      moduleOf(how, async (session) => {
+        if (how === "failed") throw new Error("no");
+        return how === "waiting" ? waitFor(session, { type: "signal-await", name: "s" }) : session;
+      });
+    for (const [how, hint] of [
+      ["finished", "go on from where it ended"],
+      ["failed", "go on from where it ended"],
+      ["waiting", "rath.resume"],
+    ] as const) {
+      const first = await rath
+        .run(make(how), rath.start("go"), { name: how })
+        .catch((error: RunFailedError) => error.session);
+      expect(statusOf(first)).toBe(how);
+      await expect(rath.run(make("finished"), rath.start("go"), { name: how })).rejects.toMatchObject({
+        code: "name-conflict",
+        message: expect.stringContaining(`a run has this name that ${how === "waiting" ? "waits" : how}`),
+        hint: expect.stringContaining(hint),
+        data: { name: how, status: how, actual: first.id },
+      });
+    }
+    await rath.save(rath.start("something"), "plain");
+    await expect(rath.run(make("finished"), rath.start("go"), { name: "plain" })).rejects.toMatchObject({
+      code: "name-conflict",
+      data: { status: "open" },
+    });
+    expect(statusOf(rath.start("go"))).toBe("open");
+  });
 
   it("[H7] names that the runtime keeps for itself are refused", async () => {
     const rath = rathOf();

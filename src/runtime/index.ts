@@ -7,9 +7,11 @@ export {
   CancelledError,
   DescentError,
   DivergenceError,
+  ErasedContentError,
   failureOf,
   NameTakenError,
   NotARunError,
+  NotOpenError,
   OutsideRunError,
   PendingWorkError,
   RunClosedError,
@@ -29,7 +31,9 @@ export {
   type RathOptions,
   type ReplaySettings,
   type RunSettings,
+  type Unfinished,
 } from "./rath.js";
 export type { Attempt, Budget, Outcome, OutcomeType, Request, Retry, Spend } from "./request.js";
-export type { Mode, Observation } from "./run.js";
+export type { Lane, Mode, Observation } from "./run.js";
 export type { ServiceOptions, Services } from "./services.js";
+export { type Status, statusOf } from "./status.js";

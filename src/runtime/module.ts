@@ -42,5 +42,20 @@ function described(module: Module, above: readonly Module[]): Description {
 
 /** Tells two configurations of a module apart: its tree, and the state and tools of everything in it. */
 export function digestOfModule(module: Module): string {
-  return digestOf(canonical(describe(module) as unknown as Json));
+  // Each module is gone into once: agents that all hand over to each other have more paths than anybody can walk.
+  const known = new Map<Module, string>();
+  const digestedIn = (one: Module, above: ReadonlySet<Module>): string => {
+    const { name, kind = "module", state, parts = {} } = one;
+    if (above.has(one)) return digestOf(canonical({ name, kind: "recursion" }));
+    let digest = known.get(one);
+    if (digest === undefined) {
+      const inside = new Set([...above, one]);
+      const inner: { [part: string]: string } = {};
+      for (const part of Object.keys(parts).sort()) inner[part] = digestedIn(parts[part] as Module, inside);
+      digest = digestOf(canonical({ name, kind, ...(state !== undefined && { state }), parts: inner }));
+      known.set(one, digest);
+    }
+    return digest;
+  };
+  return digestedIn(module, new Set());
 }

@@ -69,6 +69,37 @@ describe("a module used as a tool", () => {
     expect((await blind(store).replay(ended.id, module, { mode: "verify" })).id).toBe(ended.id);
   });
 
+  it("[T8] one that fails while something of it goes on is joined where that has come to, on the tape too", async () => {
+    const store = await storeOf();
+    const rath = rathOf({ store });
+    const world = new World();
+    const module = moduleOf("m", (session) =>
+      perform(session, {
+        ...inside(
+          "sub",
+          moduleOf("none", async (given) => given),
+        ),
+        inside: {
+          branch: "sub",
+          body: async (fork) => {
+            const first = perform(fork, world.step("first"));
+            void perform(fork.fork("aside"), world.step("aside"));
+            await first;
+            throw new Error("sub failed");
+          },
+          outcome: () => ({ type: "tool-result", output: null }),
+        },
+      }),
+    );
+    const ended = await rath.run(module, rath.start("go"), { name: "n" });
+    const outcome = only(made(ended, "tool-failure"));
+    const aside = made(ended, "step-result").find(
+      ({ fact }) => fact.type === "step-result" && fact.value === "aside",
+    );
+    expect(outcome.parents[1]?.id).toBe(aside?.id);
+    expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(ended.id);
+  });
+
   it("[T8] two that fail with one and the same error each keep their own evidence, on the tape too", async () => {
     const store = await storeOf();
     const rath = rathOf({ store });

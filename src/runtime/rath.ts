@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import {
   type Content,
+  dueOf,
+  type Fact,
   type FactId,
   type FactOf,
   type Json,
@@ -12,10 +14,10 @@ import {
   Session,
   type StartOptions,
 } from "../session/index.js";
-import { type Lease, type Line, openStore, type Store } from "../store/index.js";
+import { ConflictError, type Lease, type Line, openStore, type Store } from "../store/index.js";
 import { type Decision, giveAnswer, type Settle } from "./answer.js";
 import { NameTakenError, NotARunError, NotOpenError, PendingWorkError, VerificationError } from "./error.js";
-import { RefusedError, requireBudget, requireFreeName, requireModule } from "./given.js";
+import { RefusedError, requireBudget, requireFreeName, requireMode, requireModule } from "./given.js";
 import { answerName } from "./keeper.js";
 import type { Module } from "./module.js";
 import type { Prices } from "./price.js";
@@ -24,6 +26,7 @@ import type { Budget } from "./request.js";
 import { type Mode, type Observation, Run } from "./run.js";
 import { Scope } from "./scope.js";
 import { type ServiceOptions, type Services, services } from "./services.js";
+import { statusIn } from "./status.js";
 import { Tape } from "./tape.js";
 
 export type RathOptions = ServiceOptions & {
@@ -61,6 +64,18 @@ export type Awaited = Pending & {
   readonly digest?: string;
   /** Whether an answer is there already, for the run to take in when it is resumed. */
   readonly answered: boolean;
+};
+
+/** A run that has not ended. */
+export type Unfinished = {
+  readonly run: string;
+  readonly name: string;
+  /** The name of the module that began it. */
+  readonly module: string;
+  /** Whether it waits for somebody or something; otherwise it is under way in some process, or was cut off. */
+  readonly waiting: boolean;
+  /** When the first timer is due that it waits for. */
+  readonly due?: string;
 };
 
 /**
@@ -136,14 +151,24 @@ export class Rath {
     if (pending.length > 0) throw new PendingWorkError(pending);
     const nonce = randomBytes(9).toString("base64url");
     const { name = `unnamed/${nonce}`, signal } = settings;
-    return this.#begin({
-      module,
-      base: session,
-      nonce,
-      name,
-      signal,
-      budget: settings.budget ?? this.#budget,
-    });
+    try {
+      return await this.#begin({
+        module,
+        base: session,
+        nonce,
+        name,
+        signal,
+        budget: settings.budget ?? this.#budget,
+      });
+    } catch (error) {
+      if (!(error instanceof ConflictError) || error.data.name !== name) throw error;
+      const store = await this.store();
+      const at = await store.head(name);
+      const newest = at === undefined ? undefined : await factAt(store, at);
+      throw at === undefined || newest === undefined
+        ? error
+        : new NameTakenError(name, at, "begin a run as", statusIn(newest));
+    }
   }
 
   /**
@@ -164,6 +189,7 @@ export class Rath {
   /** Runs a recorded run again with its record as the world; the modes differ in what happens where it ends. */
   async replay(nameOrId: string, module: Module, settings: ReplaySettings = {}): Promise<Session> {
     const { mode = "replay", name } = settings;
+    requireMode(mode);
     requireModule(module, `${mode} ${JSON.stringify(nameOrId)}`);
     requireFreeName(name, `begin a ${mode}`);
     const store = await this.store();
@@ -243,28 +269,30 @@ export class Rath {
     return session;
   }
 
-  /** What a session waits for, and whether somebody has answered already. */
+  /**
+   * What a session waits for, and whether somebody has answered already. Of a run that is not over: what all of it waits
+   * for now, whichever of its sessions is named.
+   */
   async pending(nameOrId: string): Promise<readonly Awaited[]> {
     const store = await this.store();
-    const session = await store.load(nameOrId);
-    const run = (await recordedRun(store, session.id))?.nonce ?? "";
-    const awaited: Awaited[] = [];
-    // A suspension says what it waits for; a call that waits for its approval is not asked about itself.
-    const waiting = session.fact.type === "run-suspend" ? new Set(session.fact.waiting) : undefined;
-    for (const one of session.pending) {
-      if (waiting?.has(one.id) === false) continue;
-      const line = await store.line(one.id);
-      const fact = line === undefined ? undefined : readFact(line, Session.realmOf(session).blobs);
-      const ask = fact?.type === "approval-ask" ? { shown: fact.what, digest: fact.digest } : {};
-      const signal = fact?.type === "signal-await" && fact.what !== undefined ? { shown: fact.what } : {};
-      awaited.push({
-        ...one,
-        ...ask,
-        ...signal,
-        answered: (await store.head(answerName(run, one.id))) !== undefined,
-      });
+    const run = await recordedRun(store, nameOrId);
+    const heads = run === undefined || run.over ? [nameOrId] : run.leaves;
+    const awaited = new Map<FactId, Awaited>();
+    for (const head of heads) {
+      const session = await store.load(head);
+      // A suspension says what it waits for; a call that waits for its approval is not asked about itself.
+      const waiting = session.fact.type === "run-suspend" ? new Set(session.fact.waiting) : undefined;
+      for (const one of session.pending) {
+        if (awaited.has(one.id) || waiting?.has(one.id) === false) continue;
+        const line = await store.line(one.id);
+        const fact = line === undefined ? undefined : readFact(line, Session.realmOf(session).blobs);
+        const ask = fact?.type === "approval-ask" ? { shown: fact.what, digest: fact.digest } : {};
+        const signal = fact?.type === "signal-await" && fact.what !== undefined ? { shown: fact.what } : {};
+        const answered = run !== undefined && (await store.head(answerName(run.nonce, one.id))) !== undefined;
+        awaited.set(one.id, { ...one, ...ask, ...signal, answered });
+      }
     }
-    return awaited;
+    return [...awaited.values()];
   }
 
   /** Agrees to exactly what was shown. The run takes it in when it is resumed. */
@@ -336,12 +364,13 @@ export class Rath {
   }
 
   /** Runs that have not ended, in any process: suspended, under way, or cut off by a crash. */
-  async unfinished(): Promise<
-    readonly { readonly run: string; readonly name: string; readonly module: string }[]
-  > {
-    const found: { run: string; name: string; module: string }[] = [];
-    for await (const { fact } of unfinishedRuns(await this.store()))
-      found.push({ run: fact.nonce, name: nameOf({ nonce: fact.nonce, fact }), module: fact.module });
+  async unfinished(): Promise<readonly Unfinished[]> {
+    const store = await this.store();
+    const found: Unfinished[] = [];
+    for await (const { fact } of unfinishedRuns(store)) {
+      const name = nameOf({ nonce: fact.nonce, fact });
+      found.push({ run: fact.nonce, name, module: fact.module, ...(await waitingOf(store, name)) });
+    }
     return found;
   }
 
@@ -452,4 +481,23 @@ let shared: Rath | undefined;
 export function passing(): Rath {
   shared ??= new Rath({}, undefined);
   return shared;
+}
+
+async function factAt(store: Store, id: FactId): Promise<Fact | undefined> {
+  const line = await store.line(id);
+  return line === undefined ? undefined : readFact(line, undefined);
+}
+
+/** Whether a run waits, and until when at least. */
+async function waitingOf(store: Store, name: string): Promise<Pick<Unfinished, "waiting" | "due">> {
+  const head = await store.head(name);
+  const newest = head === undefined ? undefined : await factAt(store, head);
+  if (newest?.type !== "run-suspend") return { waiting: false };
+  const timers: string[] = [];
+  for (const id of newest.waiting) {
+    const fact = await factAt(store, id);
+    if (fact?.type === "timer-set") timers.push(dueOf(fact));
+  }
+  const [due] = timers.sort();
+  return { waiting: true, ...(due !== undefined && { due }) };
 }

@@ -5,19 +5,20 @@ const WAIT = 500;
 const MOST = 30_000;
 /** A server may ask for more patience than we would have, but not for ever. */
 const LONGEST = 10 * 60_000;
-const PASSING: ReadonlySet<string> = new Set([
+/** Nobody was reached: whatever was to be done was not. */
+const UNREACHED: ReadonlySet<string> = new Set(["ECONNREFUSED", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
+/** Nobody answered: it may have been done all the same. */
+const UNANSWERED: ReadonlySet<string> = new Set([
   "timeout",
   "ECONNRESET",
-  "ECONNREFUSED",
   "ETIMEDOUT",
   "EPIPE",
-  "EAI_AGAIN",
   "UND_ERR_SOCKET",
-  "UND_ERR_CONNECT_TIMEOUT",
   "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_BODY_TIMEOUT",
 ]);
 
-/** Whether a failure may pass by itself. */
+/** Whether a failure may pass by itself, so that it makes sense to try again. */
 export function isRetryable(error: unknown, retry: Retry): boolean {
   if (retry.when !== undefined) {
     try {
@@ -26,14 +27,30 @@ export function isRetryable(error: unknown, retry: Retry): boolean {
       return false;
     }
   }
-  for (let cause = error, depth = 0; typeof cause === "object" && cause !== null && depth < 5; depth++) {
-    const {
-      isRetryable: said,
-      code,
-      cause: inner,
-    } = cause as { isRetryable?: unknown; code?: unknown; cause?: unknown };
+  return spoken(error, ({ isRetryable: said, code }) => {
     if (typeof said === "boolean") return said;
-    if (typeof code === "string" && PASSING.has(code)) return true;
+    return UNREACHED.has(code) || UNANSWERED.has(code) || undefined;
+  });
+}
+
+/** Whether nobody can say if what failed so was done: of a `write`, that is no failure but a doubt. */
+export function isUnanswered(error: unknown): boolean {
+  return spoken(error, ({ isRetryable: said, code }) => {
+    // Whoever knows whether it can be tried again knows how it ended.
+    if (typeof said === "boolean" || UNREACHED.has(code)) return false;
+    return UNANSWERED.has(code) || undefined;
+  });
+}
+
+/** What the first that has something to say says, of an error and its causes. */
+function spoken(
+  error: unknown,
+  say: (one: { readonly isRetryable?: unknown; readonly code: string }) => boolean | undefined,
+): boolean {
+  for (let cause = error, depth = 0; typeof cause === "object" && cause !== null && depth < 5; depth++) {
+    const { isRetryable: said, code, cause: inner } = cause as { [field: string]: unknown };
+    const answer = say({ isRetryable: said, code: typeof code === "string" ? code : "" });
+    if (answer !== undefined) return answer;
     cause = inner;
   }
   return false;

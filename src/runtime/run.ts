@@ -92,9 +92,17 @@ export type Lane = {
   leave(): void;
 };
 
+/** Modules inside each other before the stack is left. */
+const DEEP = 100;
+
+/** Milliseconds after which what was made is durable, though nothing asked for it: a crash must not cost an hour of reading. */
+const KEPT_WITHIN = 1_000;
+
 /** The platform's timers cannot be set for longer: they would go off at once. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
+/** A recorded outcome, and who is told it. */
+type Recording = { readonly strand: Strand; readonly entry: Entry };
 type Answer = { readonly id: FactId; readonly line: string; readonly blobs?: BlobSource };
 type Waiting = { readonly take: ((answer: Answer) => void) | undefined; readonly due: string | undefined };
 
@@ -113,7 +121,7 @@ export class Run {
   readonly #strands = new Set<Strand>();
   /** While the tape lasts: strands that must be asked what they can be told, and what the others said. */
   readonly #changed = new Set<Strand>();
-  readonly #recorded = new Queue<{ readonly strand: Strand; readonly entry: Entry }>();
+  readonly #recorded = new Queue<Recording>();
   readonly #waiting = new Map<FactId, Waiting>();
   readonly #ready: (() => void)[] = [];
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -131,6 +139,7 @@ export class Run {
   #held = 0;
   #woken = false;
   #grace: NodeJS.Timeout | undefined;
+  #keeping: NodeJS.Timeout | undefined;
   #closed: "ended" | "suspended" | "given up" | undefined;
   #body: { readonly session: Session } | { readonly error: unknown } | undefined;
   #start!: Session;
@@ -345,7 +354,18 @@ export class Run {
       this.#firstFresh ??= session;
     }
     this.#keeper.add(session, parents, true);
+    if (!this.#adopting) this.#keepSoon();
     return session;
+  }
+
+  #keepSoon(): void {
+    if (this.#keeping !== undefined) return;
+    this.#keeping = setTimeout(() => {
+      this.#timers.delete(this.#keeping as NodeJS.Timeout);
+      this.#keeping = undefined;
+      this.flushSoon();
+    }, KEPT_WITHIN).unref();
+    this.#timers.add(this.#keeping);
   }
 
   #stamped(fact: Draft): Fact {
@@ -419,6 +439,9 @@ export class Run {
     if (budget !== undefined)
       entered = entered.append({ type: "budget-set", limits: { ...budget }, by: "runtime" });
     try {
+      // Modules call each other on the stack. A fresh one every so often, always at the same depth, so that how deep they
+      // can go is no matter of the machine, and a replay goes as deep.
+      if (inner.depth % DEEP === 0) await undefined;
       const result = requireSession(await body(entered), "go on");
       if (!result.descendsFrom(entered)) throw new DescentError(module.name, entered.id, result.id);
       return scope.next([result], drafted({ type: "module-exit", of: bracket }), realm);
@@ -606,7 +629,7 @@ export class Run {
     if (cancelled !== undefined && (next === undefined || cancelled.seq < next.entry.seq))
       this.#adoptCancel(cancelled);
     else if (next !== undefined) {
-      this.#recorded.shift();
+      if (next === this.#recorded.first) this.#recorded.shift();
       this.#changed.add(next.strand);
       next.strand.deliver(next.entry);
     } else {
@@ -620,19 +643,29 @@ export class Run {
   }
 
   /** The oldest outcome that a strand can be told. Only those are asked that may have another answer than before. */
-  #nextRecorded(): { readonly strand: Strand; readonly entry: Entry } | undefined {
-    for (;;) {
-      for (const strand of this.#changed) {
-        const entry = this.#strands.has(strand) ? strand.recorded() : undefined;
-        if (entry !== undefined) this.#recorded.add(entry.seq, { strand, entry });
+  #nextRecorded(): Recording | undefined {
+    let next: Recording | undefined;
+    for (const strand of this.#changed) {
+      const open = this.#strands.has(strand);
+      const entry = open ? strand.recorded() : undefined;
+      if (open && strand.unsettled) {
+        // Asked every time: what it can be told depends on what else happens inside.
+        if (entry !== undefined && (next === undefined || entry.seq < next.entry.seq))
+          next = { strand, entry };
+        continue;
       }
-      this.#changed.clear();
-      const { first } = this.#recorded;
-      if (first === undefined || (!first.entry.used && this.#strands.has(first.strand))) return first;
+      this.#changed.delete(strand);
+      if (entry !== undefined) this.#recorded.add(entry.seq, { strand, entry });
+    }
+    const { first } = this.#recorded;
+    if (first === undefined) return next;
+    if (first.entry.used || !this.#strands.has(first.strand)) {
       // Taken by somebody else meanwhile.
       this.#recorded.shift();
       this.#changed.add(first.strand);
+      return this.#nextRecorded();
     }
+    return next !== undefined && next.entry.seq < first.entry.seq ? next : first;
   }
 
   /** A strand may have something else to be told than before. */
@@ -1071,6 +1104,7 @@ export class Run {
     this.#timers.clear();
     this.#ready.length = 0;
     this.#strands.clear();
+    this.#changed.clear();
     this.#waiting.clear();
     // The sessions that were made keep the run; it need not keep the tape.
     this.#tape = undefined;

@@ -9,6 +9,8 @@ import type { Run } from "./run.js";
 export class Scope implements Host {
   readonly run: Run;
   readonly ledger: Ledger | undefined;
+  /** How many scopes are around it. */
+  readonly depth: number;
   readonly #outer: Scope | undefined;
   readonly #inner = new Set<{ cancel(why: string): void }>();
   #cancelled: string | undefined;
@@ -21,6 +23,7 @@ export class Scope implements Host {
   constructor(run: Run, outer: Scope | undefined, ledger: Ledger | undefined) {
     this.run = run;
     this.#outer = outer;
+    this.depth = outer === undefined ? 0 : outer.depth + 1;
     this.ledger = ledger ?? outer?.ledger;
     if (outer?.cancelled !== undefined) this.#cancelled = outer.cancelled;
     outer?.add(this);

@@ -18,10 +18,11 @@ import { spentOn } from "./budget.js";
 import { canonical } from "./canonical.js";
 import { CancelledError, ErasedContentError, failureOf } from "./error.js";
 import type { Attempt, Outcome, Request } from "./request.js";
-import { delayOf, isRetryable } from "./retry.js";
+import { delayOf, isRetryable, isUnanswered } from "./retry.js";
 import type { Run } from "./run.js";
 import { Scope } from "./scope.js";
 import type { Entry } from "./tape.js";
+import { TimeoutError, timed } from "./timeout.js";
 
 /** A request that nothing is done about but waiting: for a person, a signal, a timer. */
 export type Wait = { readonly fact: FactInput };
@@ -125,6 +126,13 @@ export class Strand {
     return this.#items.some((item) => !item.done);
   }
 
+  /** Whether a module inside is back and not joined yet. Where one that failed has come to may still change. */
+  get unsettled(): boolean {
+    return this.#items.some(
+      ({ child, done }) => child !== undefined && !done && settled(child) !== undefined,
+    );
+  }
+
   /** The requests that nothing has answered, for those who ask where a run stands. */
   get frontier(): readonly Session[] {
     return this.#items.filter((item) => !item.done).map((item) => item.ask ?? item.asked);
@@ -211,6 +219,8 @@ export class Strand {
       case "effect-fail":
         item.attempts = fact.attempt;
         item.started = false;
+        return;
+      case "effect-doubt":
         return;
       case "answer-take":
         this.#pause(askedBy(item, fact.of), session);
@@ -403,8 +413,9 @@ export class Strand {
       if (this.#scope.cancelled !== undefined) throw new CancelledError(this.#scope.cancelled);
       outcome = await timed(
         request.act(this.#attemptOf(item, number, controller)),
-        request.timeout,
+        this.#patience(request),
         controller,
+        write,
       );
     } catch (error) {
       thrown = { error };
@@ -415,6 +426,16 @@ export class Strand {
       if (item.turn !== turn || item.done) return;
       this.#settle(item, request, number, this.#run.services.now() - began, outcome, thrown);
     });
+  }
+
+  /** Milliseconds that an attempt may take. A `write` is not stopped because a budget is spent: nobody would know how it ended. */
+  #patience({ effect, timeout = Number.POSITIVE_INFINITY }: Request): number {
+    const { ledger } = this.#scope;
+    const left =
+      ledger === undefined || effect === "write"
+        ? Number.POSITIVE_INFINITY
+        : ledger.left(this.#run.services.now());
+    return Math.min(timeout, Math.max(1, left));
   }
 
   #attemptOf(item: Item, number: number, controller: AbortController): Attempt {
@@ -436,6 +457,15 @@ export class Strand {
     outcome: Outcome | undefined,
     thrown: { error: unknown } | undefined,
   ): void {
+    if (thrown !== undefined && this.#inDoubt(request, thrown.error)) {
+      const error = failureOfRequest(request, thrown.error);
+      this.#chain(item, { type: "effect-doubt", of: item.asked.id, attempt: number, error });
+      this.#run.flushSoon();
+      // While it may still happen, nobody can find out that it did not.
+      if (thrown.error instanceof TimeoutError && thrown.error.running) this.#wait(item, item.asked);
+      else this.#reconcile(item, request, error).catch((failed: unknown) => this.#run.fail(failed));
+      return;
+    }
     if (thrown !== undefined && this.#scope.cancelled === undefined) {
       const { retry } = request;
       if (retry !== undefined && number < (retry.attempts ?? 3) && isRetryable(thrown.error, retry)) {
@@ -461,6 +491,12 @@ export class Strand {
         : request.failed(failureOf(new CancelledError(cancelled)), undefined));
     this.#append(item, { milliseconds, ...body }, []);
     this.#end();
+  }
+
+  /** Whether a `write` may have happened though it failed; unless its owner wants it tried again whatever happened. */
+  #inDoubt({ effect, retry }: Request, error: unknown): boolean {
+    if (effect !== "write" || !isUnanswered(error)) return false;
+    return retry?.when === undefined || !isRetryable(error, retry);
   }
 
   /** Appends the outcome of an item, whatever it is: one that the record cannot hold is a failure of its own. */
@@ -553,7 +589,7 @@ export class Strand {
   }
 
   /** A write that was started and has no outcome: found out by its reconciler, or left to a person. Never repeated unseen. */
-  async #reconcile(item: Item, request: Request): Promise<void> {
+  async #reconcile(item: Item, request: Request, error?: Failure): Promise<void> {
     let found: Outcome | "again" | "unknown" = "unknown";
     if (request.reconcile !== undefined) {
       const release = this.#run.occupy();
@@ -570,7 +606,11 @@ export class Strand {
       if (found === "unknown") this.#wait(item, item.asked);
       else if (found === "again") {
         item.started = false;
-        if (!this.#givenUp(item, request)) this.#try(item, request);
+        // It certainly did not happen: then it failed, and is tried again as often as failures are.
+        if (error !== undefined && item.attempts >= (request.retry?.attempts ?? 1)) {
+          this.#append(item, request.failed(error, undefined), []);
+          this.#end();
+        } else if (!this.#givenUp(item, request)) this.#try(item, request);
       } else {
         this.#append(item, found, []);
         this.#end();
@@ -670,28 +710,4 @@ function refusalOf(fact: Fact): Failure {
     message: "the approval is for something else than this call",
     code: "approval-mismatch",
   };
-}
-
-async function timed(
-  work: Promise<Outcome>,
-  milliseconds: number | undefined,
-  controller: AbortController,
-): Promise<Outcome> {
-  if (milliseconds === undefined) return work;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      const error = Object.assign(new Error(`no answer within ${milliseconds} ms`), {
-        name: "TimeoutError",
-        code: "timeout",
-      });
-      controller.abort(error);
-      reject(error);
-    }, milliseconds);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -28,6 +28,7 @@ export type Entry = {
 const CHAIN: ReadonlySet<string> = new Set([
   "effect-start",
   "effect-fail",
+  "effect-doubt",
   "approval-ask",
   "answer-take",
   "timer-fire",
@@ -210,7 +211,13 @@ const REQUESTS: ReadonlySet<string> = new Set(["model-call", "tool-call", "step-
 /** Failures are not used again: another attempt may well succeed. */
 const FINISHED: ReadonlySet<string> = new Set(["model-reply", "tool-result", "step-result"]);
 /** Appended by the runtime alone: a program's fact is never one of these. */
-const CHAIN_ONLY: ReadonlySet<string> = new Set(["effect-start", "effect-fail", "answer-take", "timer-fire"]);
+const CHAIN_ONLY: ReadonlySet<string> = new Set([
+  "effect-start",
+  "effect-fail",
+  "effect-doubt",
+  "answer-take",
+  "timer-fire",
+]);
 
 /** The line without its stamp: what must be the same for two facts to be the same. */
 function keyOf(line: string): string {

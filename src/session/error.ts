@@ -6,7 +6,7 @@ import type { Json } from "./json.js";
  */
 export class RathError extends Error {
   readonly code: string;
-  readonly hint: string;
+  declare readonly hint: string;
   readonly data: { readonly [key: string]: Json };
 
   constructor(
@@ -17,7 +17,8 @@ export class RathError extends Error {
     super(`${message}\n  hint: ${more.hint}`, more.cause === undefined ? undefined : { cause: more.cause });
     this.name = new.target.name;
     this.code = code;
-    this.hint = more.hint;
+    // The message has it already: whoever prints an error with its properties need not read it twice.
+    Object.defineProperty(this, "hint", { value: more.hint, enumerable: false });
     this.data = more.data ?? {};
   }
 

@@ -48,12 +48,13 @@ export interface FactBodies {
   "tool-result": { of: FactId; output: Json; milliseconds?: number; from?: FactId };
   "tool-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId };
   // effects of your own, and what the runtime does about any effect: before each attempt of a `write`, after each
-  // attempt that will be repeated, and when a person settles one that nobody knows the outcome of
+  // attempt that will be repeated, when nobody knows how a `write` ended, and when a person settles that
   "step-call": { name: string; input?: Json; effect?: Effect; key?: string };
   "step-result": { of: FactId; value: Json; milliseconds?: number; from?: FactId };
   "step-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId };
   "effect-start": { of: FactId; attempt: number; key?: string };
   "effect-fail": { of: FactId; attempt: number; error: Failure; wait: number };
+  "effect-doubt": { of: FactId; attempt: number; error: Failure };
   "effect-settle": { of: FactId; decision: Settlement; value?: Json; error?: Failure; why?: string };
   // waiting: an answer hangs from the request it answers, and the chain takes it in with both as parents
   "timer-set": { milliseconds?: number; until?: string };

@@ -16,7 +16,13 @@ export type Pending = {
  * Requests, and the ids of those answered, as they came; `compact` is how many were open when the answered
  * ones were last dropped. Thousands may be open at once, so a step must not copy them all.
  */
-export type Requests = { readonly log: List<Pending | FactId>; readonly compact: number };
+export type Requests = { readonly log: List<Noted>; readonly compact: number };
+
+/** A request, one that is answered, or whether one is in doubt. Approvals are of a call, and say which. */
+type Noted =
+  | (Pending & { readonly of?: FactId })
+  | FactId
+  | { readonly id: FactId; readonly type?: never; readonly doubt: boolean };
 
 /** What is asked for and not settled: calls and steps without an outcome, approvals, signals and timers that are awaited. */
 export const pendingView: View<Requests> = {
@@ -31,7 +37,12 @@ export const pendingView: View<Requests> = {
       case "approval-ask":
         return noted(
           requests,
-          Object.freeze({ id: session.id, type: fact.type, what: fact.of ?? fact.digest }),
+          Object.freeze({
+            id: session.id,
+            type: fact.type,
+            what: typeof fact.what === "string" ? fact.what : fact.digest,
+            ...(fact.of !== undefined && { of: fact.of }),
+          }),
         );
       case "step-call":
       case "signal-await":
@@ -39,9 +50,9 @@ export const pendingView: View<Requests> = {
       case "timer-set":
         return noted(requests, Object.freeze({ id: session.id, type: fact.type, what: dueOf(fact) }));
       case "effect-start":
-        return doubted(requests, fact.of, true);
+        return noted(requests, Object.freeze({ id: fact.of, doubt: true }));
       case "effect-fail":
-        return doubted(requests, fact.of, false);
+        return noted(requests, Object.freeze({ id: fact.of, doubt: false }));
       case "tool-result":
       case "tool-failure":
       case "model-reply":
@@ -66,7 +77,13 @@ export function pendingOf(requests: Requests): readonly Pending[] {
   const open = new Map<FactId, Pending>();
   for (const one of requests.log) {
     if (typeof one === "string") open.delete(one);
-    else open.set(one.id, one);
+    else if (one.type === undefined) doubt(open, one);
+    else if (one.of === undefined) open.set(one.id, one);
+    else {
+      const { of, ...ask } = one;
+      // What shall be agreed to is called what the call is called.
+      open.set(one.id, Object.freeze({ ...ask, what: open.get(of)?.what ?? ask.what }));
+    }
   }
   return Object.freeze([...open.values()]);
 }
@@ -76,14 +93,14 @@ export function dueOf(fact: FactOf<"timer-set">): string {
   return fact.until ?? new Date(Date.parse(fact.at) + (fact.milliseconds ?? 0)).toISOString();
 }
 
-function doubted(requests: Requests, id: FactId, doubt: boolean): Requests {
-  const found = pendingOf(requests).find((one) => one.id === id);
-  if (found === undefined) return requests;
+function doubt(open: Map<FactId, Pending>, { id, doubt: is }: { id: FactId; doubt: boolean }): void {
+  const found = open.get(id);
+  if (found === undefined) return;
   const { type, what } = found;
-  return noted(requests, Object.freeze(doubt ? { id, type, what, doubt } : { id, type, what }));
+  open.set(id, Object.freeze(is ? { id, type, what, doubt: is } : { id, type, what }));
 }
 
-function noted(requests: Requests, one: Pending | FactId): Requests {
+function noted(requests: Requests, one: Noted): Requests {
   const next = { log: requests.log.push(one), compact: requests.compact };
   // Dropping what is settled costs as much as was noted since the last time.
   return next.log.length > 2 * next.compact + 64 ? compacted(pendingOf(next)) : Object.freeze(next);

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
@@ -239,6 +240,9 @@ describe("the value", () => {
       expect(error, attempt.toString()).toBeInstanceOf(RathError);
       expect(error.hint).toMatch(/\w/);
     }
+    const told = caught(call("merge", { session: trunk, value: 1 })) as RathError;
+    expect(told.message).toContain("{ session, value }");
+    expect(told.hint).toContain("(await step.call(session)).session");
   });
 
   it("[V10] who did it is never left to a guess that would be wrong", () => {
@@ -270,6 +274,7 @@ describe("the value", () => {
       runtime: [
         "effect-start",
         "effect-fail",
+        "effect-doubt",
         "timer-fire",
         "answer-take",
         "wait-cancel",
@@ -314,6 +319,8 @@ describe("the value", () => {
       hint: error.hint,
       data: {},
     });
+    expect(inspect(error).match(/hint/g)).toHaveLength(1);
+    expect(error).toMatchObject({ hint: expect.stringMatching(/\w/) });
     for (const inline of [0.5, Number.NaN, Number.POSITIVE_INFINITY, "4" as unknown as number])
       expect(() => Session.start("x", { inline })).toThrow(RathError);
   });

@@ -432,8 +432,16 @@ function stampOf(options: Stamped): Stamped {
 /** The value, if it is a session; for callers the compiler did not check. */
 export function requireSession(value: unknown, use: string): Session {
   if (value instanceof Session) return value;
-  throw new RathError("not-a-session", `Cannot ${use} with ${named(value)}: it is not a session.`, {
-    hint: "pass what Session.start, append, fork, merge or store.load gave you; await what is a promise",
+  // What `call` gives: a step's value, and the session beside it.
+  const told =
+    typeof value === "object" &&
+    value !== null &&
+    (value as { session?: unknown }).session instanceof Session;
+  const what = told ? "what a call gave, such as { session, value }" : named(value);
+  throw new RathError("not-a-session", `Cannot ${use} with ${what}: it is not a session.`, {
+    hint: told
+      ? "take the session out of it: return (await step.call(session)).session"
+      : "pass what Session.start, append, fork, merge or store.load gave you; await what is a promise",
     data: { use },
   });
 }

@@ -81,6 +81,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
   "step-failure": ["tool", { of: "id", error: "content failure", milliseconds: "number?", from: "id?" }],
   "effect-start": ["runtime", { of: "id", attempt: "size", key: "text?" }],
   "effect-fail": ["runtime", { of: "id", attempt: "size", error: "content failure", wait: "number" }],
+  "effect-doubt": ["runtime", { of: "id", attempt: "size", error: "content failure" }],
   "effect-settle": [
     "must say",
     {

@@ -156,7 +156,7 @@ describe("pending", () => {
     expect(approval.pending).toEqual([
       { id: ask.parentIds[0], type: "tool-call", what: "a" },
       { id: ask.id, type: "model-call", what: "m" },
-      { id: approval.id, type: "approval-ask", what: "b".repeat(64) },
+      { id: approval.id, type: "approval-ask", what: "rm" },
     ]);
     const given = approval.append({
       type: "approval-give",

@@ -175,7 +175,7 @@ describe.each(versions)("tools of the AI SDK %i", (version, ai) => {
       code: "tool-reported-failure",
       data: { tool: "weather", report: { code: 5 } },
     });
-    await expect(shows({ type: "error-json", value: new Date(0) })).rejects.toThrow(ToolOutputError);
+    await expect(shows({ type: "error-json", value: new Map() })).rejects.toThrow(ToolOutputError);
     await expect(shows({ type: "execution-denied", reason: "too late" })).rejects.toThrow(
       "not allowed: too late",
     );

@@ -1,7 +1,7 @@
 import type { Effect, Json } from "../session/index.js";
 import { type ContentPart, content } from "./content.js";
 import { ToolDefinitionError, ToolReportedError, ToolSchemaError } from "./error.js";
-import { jsonOf } from "./json.js";
+import { jsonOfOutput } from "./json.js";
 import {
   type CheckResult,
   customChecker,
@@ -104,7 +104,7 @@ async function finalOf(result: unknown, context: ToolContext): Promise<unknown> 
 function tell(output: unknown, context: ToolContext): void {
   let delta: Json;
   try {
-    delta = jsonOf(output);
+    delta = jsonOfOutput(output);
   } catch {
     return;
   }
@@ -134,7 +134,7 @@ function shown(name: string, output: ModelOutput): unknown {
     case "error-text":
       throw new ToolReportedError(name, String(output.value), null);
     case "error-json": {
-      const report = jsonOf(output.value);
+      const report = jsonOfOutput(output.value);
       throw new ToolReportedError(name, JSON.stringify(report), report);
     }
     case "execution-denied":
@@ -167,7 +167,7 @@ function partOf(part: ModelPart): ContentPart {
     }
   }
   // Files that only one provider knows, and parts of later versions: shown as what they are.
-  return { type: "text", text: JSON.stringify(jsonOf(part)) };
+  return { type: "text", text: JSON.stringify(jsonOfOutput(part)) };
 }
 
 const fallback: { readonly [type: string]: string } = {

@@ -103,6 +103,26 @@ describe("the limit of an output", () => {
     expect(cut).toMatch(NOTE);
   });
 
+  it("[O13] an output of any length is read a few times", () => {
+    let reads = 0;
+    const rows = Array.from({ length: 20_000 }, (_, place) => ({ place, word: "word" }));
+    const counted = new Proxy(rows, {
+      get(target, key) {
+        if (typeof key === "string" && /^\d+$/.test(key)) reads += 1;
+        return Reflect.get(target, key);
+      },
+    });
+    expect(bounded(counted, 100_000)).toMatch(NOTE);
+    expect(reads).toBeLessThan(6 * rows.length);
+    const file = { type: "file", media: "image/png", data: "A".repeat(1_000) };
+    rows.push(file as never);
+    reads = 0;
+    const cut = bounded(counted, 100_000);
+    if (!isContent(cut)) throw new Error("it is no content");
+    expect(cut.value).toEqual([{ type: "text", text: expect.stringMatching(NOTE) }, file]);
+    expect(reads).toBeLessThan(9 * rows.length);
+  });
+
   it("[O9] halves of characters are replaced", async () => {
     expect(await run("a\ud83db")).toBe("a\ufffdb");
     expect(await run({ "k\udc00": ["\ud800", "👍"] })).toEqual({ "k\ufffd": ["\ufffd", "👍"] });

@@ -30,14 +30,51 @@ export function cutText(text: string, most: number): string {
 export function bounded(value: Json, most: number): Json {
   if (typeof value === "string") return cutText(value, most);
   const { kept, files } = withFiles(value);
-  const json = textOf(kept);
-  if (json.length <= most) return kept;
+  if (fits(kept, most)) return kept;
   for (let cap = most / 2; cap >= MIN_OUTPUT; cap /= 2) {
-    const less = withTexts(kept, Math.floor(cap));
-    if (textOf(less).length <= most) return less;
+    const whole = Math.floor(cap);
+    if (fits(kept, most, whole)) return withTexts(kept, whole);
   }
-  const text = cutText(json, most);
+  const text = cutText(JSON.stringify(files.length === 0 ? kept : withoutData(kept)), most);
   return files.length === 0 ? text : content([{ type: "text", text }, ...files]);
+}
+
+/**
+ * Whether the JSON of a value has room, without the data of the files that models look at and with its texts cut.
+ * It stops where there is no room left: an output may be a thousand times as long as what is kept of it.
+ */
+function fits(value: Json, most: number, cap?: number): boolean {
+  return roomAfter(value, most, cap) >= 0;
+}
+
+function roomAfter(value: Json, room: number, cap: number | undefined): number {
+  if (typeof value === "string") return afterText(cap === undefined ? value : cutText(value, cap), room);
+  if (typeof value !== "object" || value === null) return room - String(value).length;
+  const replaced = cap === undefined ? undefined : lessOf(value, cap);
+  const shown = replaced ?? value;
+  const inside = replaced === undefined ? cap : undefined;
+  const file = fileOf(shown);
+  const hidden = file !== undefined && SEEN.test(file.media);
+  // Its brackets, and a comma before all but the first.
+  let left = room - 2;
+  if (Array.isArray(shown)) {
+    for (let place = 0; place < shown.length && left >= 0; place++)
+      left = roomAfter(shown[place] as Json, left - (place === 0 ? 0 : 1), inside);
+    return left;
+  }
+  let first = true;
+  for (const key of Object.keys(shown)) {
+    if (left < 0) return left;
+    const inner = hidden && key === "data" ? "" : ((shown as { readonly [key: string]: Json })[key] as Json);
+    left = roomAfter(inner, afterText(key, left - (first ? 1 : 2)), inside);
+    first = false;
+  }
+  return left;
+}
+
+function afterText(text: string, room: number): number {
+  // Escaped it is longer still, which only matters where it might fit.
+  return text.length + 2 > room ? -1 : room - JSON.stringify(text).length;
 }
 
 /** What models look at; they read all other files as text, if at all: also a drawing that is one. */
@@ -49,11 +86,10 @@ type File = { readonly media: string; readonly data: string; readonly name?: str
 
 function fileOf(value: Json): File | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  const { type, data, media, mediaType, mimeType, name, filename } = value as {
-    readonly [key: string]: Json;
-  };
-  const kind = media ?? mediaType ?? mimeType;
+  const { type } = value as { readonly [key: string]: Json };
   if (typeof type !== "string" || !FILE.test(type)) return undefined;
+  const { data, media, mediaType, mimeType, name, filename } = value as { readonly [key: string]: Json };
+  const kind = media ?? mediaType ?? mimeType;
   if (typeof kind !== "string" || typeof data !== "string") return undefined;
   const called = name ?? filename;
   return { media: kind, data, ...(typeof called === "string" && { name: called }) };
@@ -75,29 +111,50 @@ function withFiles(value: Json): { readonly kept: Json; readonly files: readonly
 }
 
 function withTexts(value: Json, cap: number): Json {
+  return mapped(value, (inner) => (typeof inner === "string" ? cutText(inner, cap) : lessOf(inner, cap)));
+}
+
+/** What stands for a file when texts are cut: a file that is seen stays, another is a text. */
+function lessOf(value: Json, cap: number): Json | undefined {
+  const file = fileOf(value);
+  if (file === undefined) return undefined;
+  return SEEN.test(file.media) || file.data.length <= cap ? value : noteOfFile(file);
+}
+
+function withoutData(value: Json): Json {
   return mapped(value, (inner) => {
-    if (typeof inner === "string") return cutText(inner, cap);
     const file = fileOf(inner);
-    if (file === undefined) return undefined;
-    return SEEN.test(file.media) || file.data.length <= cap ? inner : noteOfFile(file);
+    return file !== undefined && SEEN.test(file.media) ? { ...(inner as object), data: "" } : undefined;
   });
 }
 
-/** The value with parts of it replaced, from the outside in; undefined goes on inside. */
+/** The value with parts of it replaced, from the outside in; undefined goes on inside. What did not change is not copied. */
 function mapped(value: Json, replace: (inner: Json) => Json | undefined): Json {
   const replaced = replace(value);
   if (replaced !== undefined) return replaced;
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map((item) => mapped(item, replace));
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, mapped(inner, replace)]));
-}
-
-/** The JSON of a value without the data of the files that models look at. */
-function textOf(value: Json): string {
-  return JSON.stringify(value, (_key, inner: Json) => {
-    const file = fileOf(inner);
-    return file !== undefined && SEEN.test(file.media) ? { ...(inner as object), data: "" } : inner;
-  });
+  if (Array.isArray(value)) {
+    let list: Json[] | undefined;
+    for (let place = 0; place < value.length; place++) {
+      const inner = mapped(value[place] as Json, replace);
+      if (inner === value[place]) continue;
+      list ??= [...value];
+      list[place] = inner;
+    }
+    return list ?? value;
+  }
+  const fields = value as { readonly [key: string]: Json };
+  let changed: Map<string, Json> | undefined;
+  for (const key of Object.keys(fields)) {
+    const inner = mapped(fields[key] as Json, replace);
+    if (inner === fields[key]) continue;
+    changed ??= new Map();
+    changed.set(key, inner);
+  }
+  if (changed === undefined) return value;
+  const other = changed;
+  // Makes an own field of "__proto__" too.
+  return Object.fromEntries(Object.entries(fields).map(([key, inner]) => [key, other.get(key) ?? inner]));
 }
 
 function noteOf(left: number, whole: number): string {

@@ -49,6 +49,12 @@ function nested(levels: number): Json {
   return value;
 }
 
+class Endless {
+  toJSON(): object {
+    return { next: new Endless() };
+  }
+}
+
 describe("an input", () => {
   it("[I1] is refused, not stumbled over, whatever it is", async () => {
     const cycle: { self?: unknown } = {};
@@ -202,16 +208,42 @@ describe("an output", () => {
     [Object.create(null), {}],
     [[[[]]], [[[]]]],
     [JSON.parse('{"__proto__": 1}'), JSON.parse('{"__proto__": 1}')],
+    [new Date(0), "1970-01-01T00:00:00.000Z"],
+    [{ when: [new Date(0)] }, { when: ["1970-01-01T00:00:00.000Z"] }],
+    [{ at: new URL("http://a.b/c") }, { at: "http://a.b/c" }],
+    [new Date(Number.NaN), null],
+    [{ sum: { toJSON: () => "1.50" } }, { sum: "1.50" }],
+    [{ a: { toJSON: () => undefined }, b: [{ toJSON: () => undefined }] }, { b: [null] }],
+    [{ a: { toJSON: () => ({ when: new Date(0) }) } }, { a: { when: "1970-01-01T00:00:00.000Z" } }],
+    [
+      { a: { toJSON: (key: string) => key }, b: [{ toJSON: (key: string) => key }] },
+      { a: "a", b: ["0"] },
+    ],
   ])("[O1] %j is recorded as %j", async (value, expected) => {
     expect(await runTool(returning(value), {}, callContext())).toEqual(expected);
   });
 
   it.each([
-    ["a Date", { when: [new Date(0)] }, "when[0]", "toISOString"],
     ["a Map", { a: { b: new Map() } }, "a.b", "Object.fromEntries"],
     ["a Set", new Set(), "", "[...set]"],
     ["a BigInt", { "odd key": 1n }, '["odd key"]', "String(value)"],
     ["bytes", { data: new Uint8Array(3) }, "data", "base64"],
+    ["a Buffer", { data: Buffer.from("x") }, "data", "base64"],
+    ["NaN of a toJSON", [{ toJSON: () => Number.NaN }], "[0]", "null"],
+    ["a toJSON that gives no plain data", { a: { toJSON: () => new Map() } }, "a", "Object.fromEntries"],
+    ["a toJSON without end", new Endless(), "next.next", "flatten"],
+    [
+      "a toJSON that throws",
+      {
+        a: {
+          toJSON() {
+            throw new Error("boo");
+          },
+        },
+      },
+      "a",
+      "plain data",
+    ],
     ["an Error", { error: new Error("x") }, "error", "throw it"],
     ["a function", { run: () => 1 }, "run", "plain data"],
     ["NaN", [1, Number.NaN], "[1]", "null"],
@@ -229,7 +261,9 @@ describe("an output", () => {
   ])("[O2] %s is refused with its path", async (_what, value, path, hint) => {
     const error = await refusal(returning(value));
     expect(error.code).toBe("tool-output-refused");
-    expect((error.data.issues as { path: string }[])[0]?.path).toBe(path);
+    const [issue] = error.data.issues as { path: string }[];
+    if (path === "next.next") expect(issue?.path).toContain(path);
+    else expect(issue?.path).toBe(path);
     expect(error.hint).toContain(hint);
   });
 
@@ -283,9 +317,27 @@ describe("an output", () => {
     const plain = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
     expect(await runTool(returning({ n: 1 }, plain), {}, callContext())).toEqual({ n: 1 });
     expect((await refusal(returning({ n: "1" }, plain))).data).toMatchObject({ issues: [{ path: "n" }] });
-    expect((await refusal(returning({ n: new Date(0) }, plain))).message).toContain(
-      "a Date is not plain data",
-    );
+    expect((await refusal(returning({ n: new Map() }, plain))).message).toContain("a Map is not plain data");
+    const text = { type: "object", properties: { when: { type: "string" } } };
+    expect(await runTool(returning({ when: new Date(0) }, text), {}, callContext())).toEqual({
+      when: "1970-01-01T00:00:00.000Z",
+    });
+  });
+
+  it("[O12] that is lost belongs to work that is done", async () => {
+    const broken = z.object({}).refine(() => {
+      throw new Error("no atlas");
+    });
+    for (const made of [
+      returning(1n),
+      returning({ n: "1" }, z.object({ n: z.number() })),
+      returning({}, broken),
+    ]) {
+      const error = await refusal(made);
+      expect(error.message).toMatch(/^The tool "t" did its work; only its output cannot be used/);
+      expect(error.hint).toContain("do not repeat it");
+      expect(error.data).toMatchObject({ tool: "t", done: true });
+    }
   });
 
   it("[O5] what run throws comes out, and nothing starts that was aborted", async () => {
@@ -350,7 +402,7 @@ describe("an output", () => {
     const found = (await finding(async () => ({ output: "x".repeat(1_000) }))) as { output: string };
     expect(found.output).toMatch(/of 1000 characters left out/);
     expect(found.output.length).toBeLessThanOrEqual(200);
-    await expect(finding(async () => ({ output: new Date(0) }))).rejects.toThrow(ToolOutputError);
+    await expect(finding(async () => ({ output: new Map() }))).rejects.toThrow(ToolOutputError);
     expect(await reconcileTool(returning(1), {}, callContext())).toBe("unknown");
   });
 });

@@ -1,7 +1,8 @@
 import type { Failure, Json, RathError } from "../session/index.js";
 import { bounded } from "./bound.js";
 import { failureOf, ToolInputError, ToolOutputError, ToolSchemaError, UnknownToolError } from "./error.js";
-import { jsonOf, NotJson, pathOf } from "./json.js";
+import { jsonOf, jsonOfOutput, NotJson, pathOf } from "./json.js";
+import { nearestOf } from "./nearest.js";
 import type { Tool, ToolContext } from "./tool.js";
 
 /**
@@ -45,7 +46,7 @@ export async function reconcileTool(
 
 /** What the model reads when it calls a tool that is not there. */
 export function unknownTool(name: string, known: readonly string[]): Failure {
-  return failureOf(new UnknownToolError(name, known, nearest(name, known)));
+  return failureOf(new UnknownToolError(name, known, nearestOf(name, known)));
 }
 
 function unchecked(tool: Tool, error: unknown): RathError {
@@ -66,63 +67,23 @@ function unchecked(tool: Tool, error: unknown): RathError {
 }
 
 async function outputOf(tool: Tool, act: () => unknown): Promise<Json> {
+  let done = false;
   try {
-    let value = await act();
-    if (tool.output !== undefined) {
-      const result = await tool.output.check(value);
-      if (!result.ok)
-        throw new ToolOutputError(
-          tool.name,
-          result.issues,
-          "it has been done: do not repeat it for its output. Its author has to make run and output agree",
-        );
-      value = result.value;
-    }
-    return bounded(typeof value === "string" ? value.toWellFormed() : jsonOf(value), tool.maxOutput);
+    const value = await act();
+    done = true;
+    const result = (await tool.output?.check(value)) ?? { ok: true, value };
+    if (!result.ok) throw new ToolOutputError(tool.name, result.issues, "make run and output agree");
+    const made = result.value;
+    return bounded(typeof made === "string" ? made.toWellFormed() : jsonOfOutput(made), tool.maxOutput);
   } catch (error) {
-    if (!(error instanceof NotJson)) throw error;
-    throw new ToolOutputError(
-      tool.name,
-      [{ path: pathOf(error.steps), message: error.reason }],
-      error.hint,
-      error,
-    );
+    if (error instanceof ToolOutputError || !(done || error instanceof NotJson)) throw error;
+    // It is done, whatever was thrown then: only the output is lost.
+    const { steps, reason, hint } = error instanceof NotJson ? error : unreadable(error);
+    throw new ToolOutputError(tool.name, [{ path: pathOf(steps), message: reason }], hint, error);
   }
 }
 
-/** The name that was most likely meant, if any is near. */
-function nearest(name: string, known: readonly string[]): string | undefined {
-  const wanted = plainly(name.slice(0, LONGEST));
-  let best: string | undefined;
-  let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
-  for (const candidate of known) {
-    const steps = distance(wanted, plainly(candidate.slice(0, LONGEST)));
-    if (steps < least) [best, least] = [candidate, steps];
-  }
-  return best;
-}
-
-/** No tool has a longer name. */
-const LONGEST = 64;
-
-/** `readFile`, `read-file` and `functions.read_file` mean one thing. */
-function plainly(name: string): string {
-  return name
-    .replace(/^.*[.:/]/s, "")
-    .replaceAll(/[^A-Za-z0-9]/g, "")
-    .toLowerCase();
-}
-
-/** How many letters must be added, left out or changed. */
-function distance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, place) => place);
-  for (let i = 0; i < one.length; i++) {
-    const next = [i + 1];
-    for (let j = 0; j < other.length; j++) {
-      const change = (row[j] as number) + (one[i] === other[j] ? 0 : 1);
-      next.push(Math.min(change, (row[j + 1] as number) + 1, (next[j] as number) + 1));
-    }
-    row = next;
-  }
-  return row[other.length] as number;
+function unreadable(error: unknown): Pick<NotJson, "steps" | "reason" | "hint"> {
+  const reason = `checking it failed: ${error instanceof Error ? error.message : String(error)}`;
+  return { steps: [], reason, hint: "repair the schema of its output" };
 }

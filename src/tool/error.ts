@@ -35,14 +35,21 @@ export class ToolInputError extends RathError {
   }
 }
 
-/** An output that is not what the tool promised, or that no record can hold. The tool did run. */
+/**
+ * An output that is not what the tool promised, or that no record can hold. The tool did run, and what it did is not
+ * undone: only what it says about it is lost.
+ */
 export class ToolOutputError extends RathError {
   constructor(tool: string, issues: readonly Issue[], hint: string, cause?: unknown) {
     const shown = bounded(issues);
     super(
       "tool-output-refused",
-      `The tool ${quoted(tool)} ran, but its output cannot be used.${listed(shown)}`,
-      { hint, data: { tool: brief(tool), issues: shown }, cause },
+      `The tool ${quoted(tool)} did its work; only its output cannot be used.${listed(shown)}`,
+      {
+        hint: `it has been done: do not repeat it for its output. For its author: ${hint}`,
+        data: { tool: brief(tool), done: true, issues: shown },
+        cause,
+      },
     );
   }
 }

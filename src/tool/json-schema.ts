@@ -2,6 +2,7 @@ import type { Validator } from "@cfworker/json-schema";
 import type { Json } from "../session/index.js";
 import type { Issue } from "./error.js";
 import { pathOf } from "./json.js";
+import { DATA, isList, MAPS } from "./keyword.js";
 import type { Checker, JsonObject } from "./schema.js";
 
 /** Checks values with a JSON Schema. The validator is loaded with the first value: most programs never need it. */
@@ -64,10 +65,6 @@ function stepsOf(pointer: string): string[] {
     .map((step) => decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/** Fields are in the order that their author chose, which is the order in which models write them. */
-const maps = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
-const data = new Set(["const", "enum", "default", "examples", "required", "dependentRequired"]);
-
 /** The schema with its keywords in alphabetical order, frozen. */
 export function ordered(json: JsonObject): JsonObject {
   return frozen(sorted(json)) as JsonObject;
@@ -80,7 +77,7 @@ function sorted(json: Json, isMap = false): Json {
   return Object.fromEntries(
     keys.map((key) => {
       const inner = json[key] as Json;
-      return [key, !isMap && data.has(key) ? inner : sorted(inner, !isMap && maps.has(key))];
+      return [key, !isMap && DATA.has(key) ? inner : sorted(inner, !isMap && MAPS.has(key))];
     }),
   );
 }
@@ -88,38 +85,4 @@ function sorted(json: Json, isMap = false): Json {
 function frozen(json: Json): Json {
   if (typeof json === "object" && json !== null) Object.values(Object.freeze(json)).forEach(frozen);
   return json;
-}
-
-/** A pattern that is none: the validator would stumble over it with every value. */
-export function flawOf(json: Json, isMap = false): string | undefined {
-  if (isList(json)) return first(json, (inner) => flawOf(inner));
-  if (typeof json !== "object" || json === null) return undefined;
-  return first(Object.entries(json), ([key, inner]) => {
-    if (isMap) return flawOf(inner);
-    if (data.has(key)) return undefined;
-    const patterns =
-      key === "pattern" ? [inner] : key === "patternProperties" ? Object.keys(Object(inner)) : [];
-    return first(patterns, badPattern) ?? flawOf(inner, maps.has(key));
-  });
-}
-
-function badPattern(pattern: Json): string | undefined {
-  try {
-    new RegExp(String(pattern), "u");
-    return undefined;
-  } catch {
-    return `its pattern ${JSON.stringify(pattern)} is not a regular expression`;
-  }
-}
-
-function first<Item>(items: readonly Item[], find: (item: Item) => string | undefined): string | undefined {
-  for (const item of items) {
-    const found = find(item);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function isList(json: Json): json is readonly Json[] {
-  return Array.isArray(json);
 }

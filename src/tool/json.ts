@@ -6,11 +6,15 @@ import { type Json, MAX_CHARACTERS, MAX_DEPTH } from "../session/index.js";
  * character becomes U+FFFD: several providers refuse a whole prompt for one.
  */
 export function jsonOf(value: unknown, depth = MAX_DEPTH): Json {
-  try {
-    return copied(value, 1, { characters: MAX_CHARACTERS, values: MAX_VALUES, depth });
-  } catch (error) {
-    throw refusalOf(error);
-  }
+  return copyOf(value, { characters: MAX_CHARACTERS, values: MAX_VALUES, depth, tells: false });
+}
+
+/**
+ * The same for what came of a deed: it cannot be taken back, so what says itself how it is written as JSON (a Date, a
+ * URL, a decimal: whatever has a `toJSON`) is written so, as JSON.stringify would.
+ */
+export function jsonOfOutput(value: unknown): Json {
+  return copyOf(value, { characters: MAX_CHARACTERS, values: MAX_VALUES, depth: MAX_DEPTH, tells: true });
 }
 
 /** A value that JSON cannot hold. The path grows as the stack unwinds. */
@@ -42,7 +46,28 @@ export function pathOf(steps: readonly PropertyKey[]): string {
 /** Values in one output: a small object graph that shares its parts can unfold into a tree without end. */
 const MAX_VALUES = 5_000_000;
 
-type Room = { characters: number; values: number; readonly depth: number };
+type Room = { characters: number; values: number; readonly depth: number; readonly tells: boolean };
+
+function copyOf(value: unknown, room: Room): Json {
+  try {
+    return copied(told(value, "", room), 1, room);
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
+/** The value, or what its `toJSON` makes of it. Not of bytes: as a list of numbers they are of no use to anybody. */
+function told(value: unknown, key: string | number, room: Room): unknown {
+  if (!room.tells || typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
+  const { toJSON } = value as { readonly toJSON?: unknown };
+  if (typeof toJSON !== "function") return value;
+  try {
+    return toJSON.call(value, String(key));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new NotJson(`its toJSON failed: ${reason}`, "return plain data", error);
+  }
+}
 
 function copied(value: unknown, depth: number, room: Room): Json {
   switch (typeof value) {
@@ -74,8 +99,13 @@ function copied(value: unknown, depth: number, room: Room): Json {
 function copiedArray(value: readonly unknown[], depth: number, room: Room): Json {
   take(value.length, room);
   const copy: Json[] = [];
-  for (let index = 0; index < value.length; index++)
-    copy.push(at(index, () => copied(value[index], depth + 1, room)));
+  for (let index = 0; index < value.length; index++) {
+    try {
+      copy.push(copied(told(value[index], index, room), depth + 1, room));
+    } catch (error) {
+      throw within(error, index);
+    }
+  }
   return copy;
 }
 
@@ -86,15 +116,23 @@ function copiedObject(value: object, depth: number, room: Room): Json {
     throw new NotJson(`a ${nameOf(prototype)} is not plain data`, hintFor(value));
   const keys = Object.keys(value);
   take(keys.length + 1, room);
-  const copy: [string, Json][] = [];
+  const copy: { [key: string]: Json } = {};
   for (const key of keys) {
-    at(key, () => {
-      const field = (value as { readonly [key: string]: unknown })[key];
-      if (field !== undefined) copy.push([text(key, room), copied(field, depth + 1, room)]);
-    });
+    try {
+      const field = told((value as { readonly [key: string]: unknown })[key], key, room);
+      if (field !== undefined) put(copy, text(key, room), copied(field, depth + 1, room));
+    } catch (error) {
+      throw within(error, key);
+    }
   }
-  // Makes an own field of "__proto__" too.
-  return Object.fromEntries(copy);
+  return copy;
+}
+
+/** Makes an own field of "__proto__" too. */
+function put(target: { [key: string]: Json }, key: string, value: Json): void {
+  if (key === "__proto__")
+    Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
+  else target[key] = value;
 }
 
 function text(value: string, room: Room): string {
@@ -109,14 +147,10 @@ function take(count: number, room: Room): void {
   if (room.values < 0) throw new NotJson("it unfolds into too many values", "return a part of it");
 }
 
-function at<Result>(step: string | number, read: () => Result): Result {
-  try {
-    return read();
-  } catch (error) {
-    const refusal = refusalOf(error);
-    refusal.steps.unshift(step);
-    throw refusal;
-  }
+function within(error: unknown, step: string | number): NotJson {
+  const refusal = refusalOf(error);
+  refusal.steps.unshift(step);
+  return refusal;
 }
 
 /** Getters and proxies are other people's code. */

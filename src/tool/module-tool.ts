@@ -1,7 +1,7 @@
 import type { Json, Session } from "../session/index.js";
 import { ToolDefinitionError } from "./error.js";
 import { type InputOf, type InputSchema, inputChecker, type JsonSchema } from "./schema.js";
-import { build, checkName, type Tool } from "./tool.js";
+import { build, checkName, checkOptions, type Tool } from "./tool.js";
 
 /** What turns one session into another: an agent, a workflow, anything with a `forward`. */
 export interface ToolModule {
@@ -31,6 +31,7 @@ export function moduleTool<In extends InputSchema = JsonSchema>(
   module: ToolModule,
   options: ModuleToolOptions<In>,
 ): Tool<InputOf<In>, Json> {
+  checkOptions(options, OPTIONS, 'moduleTool(module, { description: "…" })');
   const { name = module.name, description, input = TASK, say = told, answer, approval, conflicts } = options;
   checkName(name);
   return build<InputOf<In>, Json>(
@@ -48,6 +49,16 @@ export function moduleTool<In extends InputSchema = JsonSchema>(
     { module, say, ...(answer !== undefined && { answer }) },
   );
 }
+
+const OPTIONS: { readonly [option in keyof ModuleToolOptions<InputSchema>]-?: true } = {
+  name: true,
+  description: true,
+  input: true,
+  say: true,
+  answer: true,
+  approval: true,
+  conflicts: true,
+};
 
 const TASK: JsonSchema = {
   type: "object",

@@ -186,6 +186,38 @@ describe("a schema", () => {
     expect(withInput({ type: "object", properties: { pattern: { type: "string" } } }).name).toBe("t");
   });
 
+  it("[S9] that says nothing, or no type, is refused with what was meant", () => {
+    expect(refusal({ foo: 1 })).toMatchObject({
+      message: expect.stringContaining('only "foo"'),
+      hint: expect.stringContaining("properties: {"),
+    });
+    expect(refusal({ typ: "object" }).hint).toBe('did you mean "type"?');
+    expect(refusal({ city: { type: "string" } }).hint).toContain(
+      'properties: { "city": { type: "string" } }',
+    );
+    for (const field of ["title", "description", "id", "type"])
+      expect(refusal({ [field]: { type: "string" } }).hint).toContain(`properties: { "${field}": {`);
+    expect(refusal({ type: "objekt" })).toMatchObject({
+      message: expect.stringContaining('"objekt" is not a type'),
+      hint: 'did you mean "object"? The types are string, number, integer, boolean, array, object, null',
+    });
+    const deep = { a: { items: { anyOf: [{ type: "string" }, { type: ["null", "int"] }] } } };
+    expect(refusal({ type: "object", properties: deep }).message).toContain(
+      'at properties.a.items.anyOf[1], "int" is not a type',
+    );
+    expect(refusal({ type: ["object", 5] }).message).toContain("5 is not a type");
+    const typed = { type: { type: "string" }, objekt: {} };
+    for (const fine of [
+      {},
+      { properties: { ...typed } },
+      { description: "Anything." },
+      { $comment: "later" },
+      { "x-own": 1 },
+      { type: "object", properties: typed, default: { type: "objekt" }, "x-own": { type: "objekt" } },
+    ])
+      expect(withInput(fine).name).toBe("t");
+  });
+
   it("[S4] describes an object", () => {
     for (const other of [
       z.string(),

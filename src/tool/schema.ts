@@ -1,7 +1,8 @@
 import type { Json } from "../session/index.js";
 import { type Issue, ToolSchemaError } from "./error.js";
-import { jsonOf, NotJson, pathOf } from "./json.js";
-import { flawOf, jsonSchemaCheck, ordered } from "./json-schema.js";
+import { flawOf } from "./flaw.js";
+import { jsonOf, jsonOfOutput, NotJson, pathOf } from "./json.js";
+import { jsonSchemaCheck, ordered } from "./json-schema.js";
 
 /** What zod, valibot, arktype and others share (standardschema.dev), written out here so as to depend on nobody. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -73,7 +74,7 @@ export function outputChecker(tool: string, schema: unknown): Checker {
   if (isStandard(schema)) return { check: standardCheck(schema) };
   const check = jsonSchemaCheck(plain(tool, "output", schema));
   // A validator of JSON must not be shown anything else.
-  return { check: (value) => check(jsonOf(value)) };
+  return { check: (value) => check(jsonOfOutput(value)) };
 }
 
 /** Checks with a JSON Schema and a function that came with it, as schemas of the AI SDK do. */
@@ -171,8 +172,7 @@ function converted(tool: string, converter: Converter): unknown {
 function plain(tool: string, side: "input" | "output", schema: unknown): JsonObject {
   const json = copyOf(tool, side, schema);
   const flaw = flawOf(json);
-  if (flaw !== undefined)
-    throw new ToolSchemaError(tool, side, flaw, "patterns are regular expressions with the flag u");
+  if (flaw !== undefined) throw new ToolSchemaError(tool, side, flaw.reason, flaw.hint);
   return json;
 }
 

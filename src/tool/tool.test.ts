@@ -1,10 +1,12 @@
 import { type } from "arktype";
 import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
+import type { Session } from "../session/index.js";
 import {
   DEFAULT_OUTPUT,
   type JsonSchema,
   MAX_OUTPUT,
+  moduleTool,
   specOf,
   type ToolDefinition,
   ToolDefinitionError,
@@ -67,6 +69,22 @@ describe("a definition", () => {
       maxOutput: MAX_OUTPUT,
       timeout: 5,
     });
+  });
+
+  it("[T7] refuses options that there are not", () => {
+    expect(refusal({ descripton: "x" })).toMatchObject({
+      message: expect.stringContaining('it has no option "descripton"'),
+      hint: 'did you mean "description"?',
+    });
+    expect(refusal({ maxoutput: 200 }).hint).toBe('did you mean "maxOutput"?');
+    expect(refusal({ execute: () => 1 }).hint).toContain("name, description, input, output, effect");
+    expect(refusal({ retry: { attempt: 3 } }).hint).toContain("attempts: 3");
+    for (const none of [undefined, null, 7])
+      expect(() => tool(none as never)).toThrow(expect.objectContaining({ code: "tool-definition-refused" }));
+    const module = { name: "m", forward: async (session: Session) => session };
+    expect(() => moduleTool(module, { description: "d", tell: () => "x" } as never)).toThrow(
+      'it has no option "tell"',
+    );
   });
 
   it("[T3] values and functions answer alike", () => {

@@ -2,6 +2,7 @@ import type { Effect, Json, Session } from "../session/index.js";
 import { MIN_OUTPUT } from "./bound.js";
 import { ToolDefinitionError } from "./error.js";
 import type { ToolModule } from "./module-tool.js";
+import { nearestOf } from "./nearest.js";
 import {
   type Checker,
   type InputChecker,
@@ -114,12 +115,45 @@ export const MAX_OUTPUT = 1_000_000;
 export function tool<In extends InputSchema, Out extends OutputSchema = JsonSchema>(
   definition: ToolDefinition<In, Out>,
 ): Tool<InputOf<In>, OutputOf<Out>> {
+  checkOptions(definition, OPTIONS, "tool({ name, description, input, effect, run })");
   const { name, input, output } = definition;
   checkName(name);
   return build(definition, {
     input: inputChecker(name, input),
     ...(output !== undefined && { output: outputChecker(name, output) }),
   });
+}
+
+const OPTIONS: { readonly [option in keyof ToolDefinition<InputSchema, OutputSchema>]-?: true } = {
+  name: true,
+  description: true,
+  input: true,
+  output: true,
+  effect: true,
+  key: true,
+  conflicts: true,
+  approval: true,
+  timeout: true,
+  maxOutput: true,
+  retry: true,
+  reconcile: true,
+  run: true,
+};
+
+/** Refuses what is no option: a limit that is misspelt would be no limit. */
+export function checkOptions(options: unknown, known: object, example: string): void {
+  if (typeof options !== "object" || options === null)
+    throw new ToolDefinitionError(String(options), "its definition is not an object", example);
+  const { name } = options as { readonly name?: unknown };
+  const names = Object.keys(known);
+  const unknown = Object.keys(options).find((option) => !names.includes(option));
+  if (unknown === undefined) return;
+  const meant = nearestOf(unknown, names);
+  throw new ToolDefinitionError(
+    String(name),
+    `it has no option ${JSON.stringify(unknown)}`,
+    meant === undefined ? `the options are ${names.join(", ")}` : `did you mean ${JSON.stringify(meant)}?`,
+  );
 }
 
 /** A tool whose schemas were made ready already. */
@@ -210,7 +244,8 @@ function checkRetry(name: string, retry: ToolRetry | undefined): void {
       Number.isSafeInteger(attempts) &&
       attempts >= 1 &&
       [wait, most].every((milliseconds) => Number.isFinite(milliseconds) && milliseconds >= 0) &&
-      typeof when === "function",
+      typeof when === "function" &&
+      Object.keys(retry ?? {}).every((option) => ["attempts", "wait", "most", "when"].includes(option)),
     "its `retry` makes no sense",
     "retry: { attempts: 3, wait: 500, most: 30_000, when: (error) => true }, or some of it",
   );

@@ -29,7 +29,9 @@ export function branch<Routes extends Parts>(
     refuse,
     "branch(name, (session) => the name of a route, or null, { routes })",
   );
-  requireOptions(options, refuse, "say what there is to choose from: { routes: { billing, support } }");
+  requireOptions(options, refuse, "say what there is to choose from: { routes: { billing, support } }", {
+    routes: true,
+  });
   const routes = partsOf(options.routes, where);
   if (Object.keys(routes).length === 0)
     throw refuse("it has no routes", "say what there is to choose from: { routes: { billing, support } }");

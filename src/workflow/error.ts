@@ -1,4 +1,5 @@
-import { type Json, RathError, type Session } from "../session/index.js";
+import { type Failure, type Json, RathError, type Session } from "../session/index.js";
+import { isDone } from "./advice.js";
 
 /** A module that cannot be: something it was given is no module, no limit, no rule. */
 export class ModuleError extends RathError {
@@ -20,14 +21,22 @@ export class RuleError extends RathError {
   }
 }
 
-/** A step that failed for good. The failure is recorded: `session` ends with it. */
+/**
+ * A step that failed for good, or was done and whose value no record can hold (then `data.failure.data.done` is true).
+ * The failure is recorded: `session` ends with it.
+ */
 export class StepError extends RathError {
   readonly session: Session;
 
-  constructor(name: string, session: Session, failure: { readonly [field: string]: Json }) {
-    super("step-failed", `Step "${name}" failed: ${failure.message}`, {
-      hint: "catch StepError to go on from error.session, or give the step a retry: { attempts: 3 }",
-      data: { step: name, failure },
+  constructor(
+    name: string,
+    session: Session,
+    failure: Failure,
+    hint = "catch StepError to go on from error.session",
+  ) {
+    super("step-failed", `Step "${name}" ${isDone(failure) ? "was done:" : "failed:"} ${failure.message}`, {
+      hint,
+      data: { step: name, failure: failure as Json },
     });
     this.session = session;
   }

@@ -123,6 +123,29 @@ describe("what a module is given", () => {
     }
   });
 
+  it.each<[string, (options: never) => unknown, string]>([
+    ["step", (options) => step("s", act, options), '"timeout"'],
+    ["workflow", (options) => workflow("w", async (one) => one, options), "budget"],
+    ["workflow with parts", (options) => workflow("w", { part }, async (one) => one, options), "budget"],
+    ["parallel", (options) => parallel("p", [part], options), "adopt, concurrency"],
+    ["retry", (options) => retry("r", part, options), "attempts, when"],
+    ["loop", (options) => loop("l", part, options), "until, max"],
+    ["branch", (options) => branch("b", () => null, options), "routes"],
+    ["map", (options) => map("m", part, options), "inputs, concurrency, say"],
+  ])("[W7] has no options that there are not: %s", (_what, make, hint) => {
+    const error = thrownBy(() => make({ timeOut: 5 } as never)) as RathError;
+    expect(error).toBeInstanceOf(ModuleError);
+    expect(error.message).toContain('it has no option "timeOut"');
+    expect(error.hint).toContain(hint);
+  });
+
+  it("[W7] has no such patience", () => {
+    expect(() => step("s", act, { effect: "read", retry: { attempt: 3 } as never })).toThrow(
+      /its retry has no option "attempt"[\s\S]*did you mean "attempts"/,
+    );
+    expect(() => step("s", act, { effect: "read", retries: 3 } as never)).toThrow(/did you mean "retry"/);
+  });
+
   it("[W7] is kept as it was", async () => {
     const what = { pay: 1 };
     const asked = [signal("s", what), approve("a", what)];
@@ -229,6 +252,15 @@ describe("rules", () => {
 });
 
 describe("bodies", () => {
+  it("[W4] that return what a call gave are told to take it apart", async () => {
+    const five = step("five", () => 5, { effect: "pure" });
+    const odd = workflow("odd", { five }, async (session) => any<Session>(await five.call(session)));
+    expect((await failed(odd)).error).toMatchObject({
+      code: "not-a-session",
+      hint: expect.stringContaining("return (await step.call(session)).session"),
+    });
+  });
+
   it("[W4] that return no session are refused, and so is the session of another run", async () => {
     let other: Session | undefined;
     await ran(

@@ -1,6 +1,7 @@
 import { budgetFault, type Retry } from "../runtime/index.js";
 import { ContentError, drafted, type Effect, type Json } from "../session/index.js";
 import { ModuleError, RuleError } from "./error.js";
+import { optionFor } from "./nearest.js";
 
 /**
  * Checks of what a module is made of, for callers the compiler did not check. A limit that is no number would be no
@@ -25,9 +26,24 @@ export function requireName(name: unknown, kind: string, example: string): void 
   );
 }
 
-export function requireOptions(options: unknown, refuse: Refuse, example: string): void {
+/** All options that there are. Whoever adds one to the type is told to add it here. */
+export type Known<Options> = { readonly [option in keyof Options]-?: true };
+
+/** An object with none but these: an option that is misspelt would be none. */
+export function requireOptions<Options extends object>(
+  options: Options,
+  refuse: Refuse,
+  example: string,
+  known: Known<Options>,
+): void {
   if (typeof options !== "object" || options === null || Array.isArray(options))
     throw refuse(`its options are ${shown(options)}, not an object`, example);
+  requireKnown(options, "it has no option", refuse, Object.keys(known));
+}
+
+function requireKnown(options: object, reason: string, refuse: Refuse, known: readonly string[]): void {
+  const unknown = Object.keys(options).find((option) => !known.includes(option));
+  if (unknown !== undefined) throw refuse(`${reason} ${shown(unknown)}`, optionFor(unknown, known));
 }
 
 export function requireFunction(value: unknown, what: string, refuse: Refuse, example: string): void {
@@ -63,12 +79,14 @@ export function requireBudget(budget: unknown, refuse: Refuse): void {
   if (fault !== undefined) throw refuse(fault.reason, fault.hint);
 }
 
+const RETRIES: Known<Retry> = { attempts: true, wait: true, most: true, when: true };
 const RETRY = "retry: { attempts: 3, wait: 500, most: 30_000 }";
 
 export function requireRetry(retry: unknown, refuse: Refuse): void {
   if (retry === undefined) return;
   if (typeof retry !== "object" || retry === null)
     throw refuse(`its retry is ${shown(retry)}, not an object`, RETRY);
+  requireKnown(retry, "its retry has no option", refuse, Object.keys(RETRIES));
   const { attempts, wait, most, when } = retry as { readonly [name in keyof Retry]: unknown };
   if (attempts !== undefined) requireCount(attempts, "attempts", refuse);
   for (const [name, value] of Object.entries({ wait, most }))

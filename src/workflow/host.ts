@@ -1,5 +1,5 @@
 import { hostServices, perform } from "../runtime/index.js";
-import type { Json, Session } from "../session/index.js";
+import type { Failure, Json, Session } from "../session/index.js";
 import { StepError } from "./error.js";
 
 /** A session, and what it was told. */
@@ -40,5 +40,5 @@ async function ask<Value extends Json>(
   });
   const { fact } = ended;
   if (fact.type === "step-result") return { session: ended, value: fact.value as Value };
-  throw new StepError(name, ended, (fact as { error?: object }).error as { [field: string]: Json });
+  throw new StepError(name, ended, (fact as { error?: object }).error as Failure);
 }

@@ -32,7 +32,7 @@ export function loop(name: string, module: Module, options: LoopOptions): Module
   const where = called("loop", name);
   const refuse = refusing(where);
   const body = requireModule(module, where);
-  requireOptions(options, refuse, "say how often at most: { max: 5 }");
+  requireOptions(options, refuse, "say how often at most: { max: 5 }", { until: true, max: true });
   const { until, max } = options;
   requireCount(max, "max", refuse);
   if (until !== undefined) requireFunction(until, "until", refuse, "until: (session, turn) => true or false");

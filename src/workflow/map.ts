@@ -45,7 +45,7 @@ export function map<Input extends Json>(name: string, module: Module, options: M
   const refuse = refusing(where);
   const body = requireModule(module, where);
   const example = "say what there is to do, read from the session: { inputs: (session) => […] }";
-  requireOptions(options, refuse, example);
+  requireOptions(options, refuse, example, { inputs: true, concurrency: true, say: true });
   const { inputs, concurrency, say = said } = options;
   requireFunction(inputs, "inputs", refuse, example);
   requireFunction(say, "say", refuse, "say: (input, place) => a text");

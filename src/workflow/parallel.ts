@@ -42,6 +42,7 @@ export function parallel(
     options,
     refusing(where),
     'leave the options out, or pass { adopt: "both", concurrency: 2 }',
+    { adopt: true, concurrency: true },
   );
   const parts = partsOf(modules, where);
   const order = orderOf(modules);

@@ -6,6 +6,11 @@ import { shown } from "./given.js";
 /** The modules that a module is made of, by the name it knows them by. */
 export type Parts = { readonly [name: string]: Module };
 
+/** A module, or what is one once it is given an input: a step that cannot do without. */
+export type Usable = Omit<Module, "forward"> & {
+  forward(session: Session, ...input: never[]): Promise<Session>;
+};
+
 /** Whether something can turn one session into another. */
 export function isModule(value: unknown): value is Module {
   return (

@@ -33,7 +33,7 @@ export function retry(name: string, module: Module, options: RetryOptions): Modu
   const where = called("retry", name);
   const refuse = refusing(where);
   const body = requireModule(module, where);
-  requireOptions(options, refuse, "say how often at most: { attempts: 3 }");
+  requireOptions(options, refuse, "say how often at most: { attempts: 3 }", { attempts: true, when: true });
   const { attempts, when = mayPass } = options;
   requireCount(attempts, "attempts", refuse);
   requireFunction(when, "when", refuse, "when: (error) => true or false");

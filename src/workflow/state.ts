@@ -2,6 +2,7 @@ import { canonical, type Module } from "../runtime/index.js";
 import type { Json } from "../session/index.js";
 import { StateError } from "./error.js";
 import { requireJson, shown } from "./given.js";
+import { nearestOf } from "./nearest.js";
 import { isModule, type Parts } from "./part.js";
 
 /** What learning may change about a module and its parts, by path: `{ "coder.instructions": "…" }`. */
@@ -119,27 +120,4 @@ function unknownName(module: Module, path: string, known: readonly string[]): St
       : `did you mean "${nearest}"? stateOf(module) lists them all`,
     { module: module.name, path, known, ...(nearest !== undefined && { nearest }) },
   );
-}
-
-/** The name that takes the fewest changes of letters. */
-export function nearestOf(name: string, known: readonly string[]): string | undefined {
-  let nearest: { name: string; distance: number } | undefined;
-  for (const one of known) {
-    const distance = distanceOf(name, one);
-    if (nearest === undefined || distance < nearest.distance) nearest = { name: one, distance };
-  }
-  return nearest?.name;
-}
-
-function distanceOf(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, place) => place);
-  for (let at = 1; at <= one.length; at++) {
-    const next = [at];
-    for (let to = 1; to <= other.length; to++) {
-      const replaced = (row[to - 1] as number) + (one[at - 1] === other[to - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[to] as number) + 1, (next[to - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[other.length] as number;
 }

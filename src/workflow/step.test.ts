@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { openRath } from "../runtime/index.js";
 import type { FactOf } from "../session/index.js";
-import { now, random, StepError, step, uuid, workflow } from "./index.js";
+import { now, random, StepError, type StepOptions, step, uuid, workflow } from "./index.js";
 import { all, failed, ran, typesOf } from "./testing/ran.js";
 
 describe("steps", () => {
@@ -39,6 +39,40 @@ describe("steps", () => {
     expect(typesOf(await ran(silent))).toContain("step-result");
   });
 
+  it("[E1] give their value as the record has it", async () => {
+    const sparse: (number | undefined)[] = [1];
+    sparse[2] = 3;
+    const shared = { on: new Date(1) };
+    const given = {
+      when: new Date(0),
+      at: new URL("http://a.b/c"),
+      sum: { toJSON: (key: string) => `${key} 1.50` },
+      left: undefined,
+      list: [
+        new Date(Number.NaN),
+        { toJSON: () => undefined },
+        { deep: { toJSON: () => ({ on: new Date(2) }) } },
+      ],
+      sparse,
+      twice: [shared, shared],
+      ["__proto__"]: new Date(3),
+    };
+    const before = { ...given };
+    const rich = step("rich", () => given, { effect: "write" });
+    const seen: unknown[] = [];
+    const module = workflow("w", { rich }, async (session) => {
+      const { session: next, value } = await rich.call(session);
+      seen.push(value);
+      return next;
+    });
+    const session = await ran(module);
+    // As JSON.stringify has it, live and in the replay.
+    const expected = JSON.parse(JSON.stringify(given));
+    expect(seen).toEqual([expected, expected]);
+    expect(all(session, "step-result")[0]?.value).toEqual(expected);
+    expect(given).toEqual(before);
+  });
+
   it("[E2] throw a StepError with the session when they fail", async () => {
     const broken = step("broken", () => Promise.reject(new Error("no disk")), { effect: "pure" });
     const { error, session } = await failed(workflow("w", { broken }, (given) => broken.forward(given)));
@@ -61,6 +95,139 @@ describe("steps", () => {
     const { error, session } = await failed(workflow("w", { odd }, (given) => odd.forward(given)));
     expect(error).toBeInstanceOf(StepError);
     expect(all(session, "step-failure")[0]?.error).toMatchObject({ code: "content-refused" });
+  });
+
+  const cycle: { self?: unknown } = {};
+  cycle.self = cycle;
+  class Endless {
+    toJSON(): object {
+      return { one: new Endless(), other: new Endless() };
+    }
+  }
+  it.each<[string, unknown, string]>([
+    ["a BigInt", { total: 1n }, "value.total: a BigInt"],
+    ["a Map", [new Map()], "value[0]: a Map"],
+    ["NaN", { list: [Number.NaN] }, "value.list[0]: NaN"],
+    ["a function", { a: () => 1 }, "value.a: a function"],
+    ["a cycle", cycle, "contains itself"],
+    ["bytes", Buffer.from("x"), "value: a Buffer"],
+    ["an instance", new (class Receipt {})(), "value: a Receipt"],
+    ["named items of a list", Object.assign([new Date(0)], { name: 1 }), "value[0]: a Date"],
+    ["a toJSON without end", new Endless(), "nested too deep"],
+    [
+      "a toJSON that throws",
+      {
+        a: {
+          toJSON() {
+            throw new Error("boo");
+          },
+        },
+      },
+      "value.a: its toJSON failed: boo",
+    ],
+  ])("[E3] that wrote and gave %s have done it, once", async (_what, value, reason) => {
+    let done = 0;
+    const pay = step(
+      "pay",
+      () => {
+        done += 1;
+        return value;
+      },
+      { effect: "write", retry: { attempts: 3, wait: 1, when: () => true } },
+    );
+    const { error, session } = await failed(workflow("w", { pay }, (given) => pay.forward(given)));
+    expect(done).toBe(1);
+    const [failure] = all(session, "step-failure");
+    expect(failure?.error).toMatchObject({
+      code: "content-refused",
+      message: expect.stringContaining("it happened, and only its value is lost"),
+      data: { done: true },
+    });
+    expect(failure?.error.message).toContain(reason);
+    expect((error as StepError).message).toMatch(/^Step "pay" was done: it happened/);
+    expect((error as StepError).hint).toContain("do not do it again");
+    expect((error as StepError).hint).not.toContain("retry");
+  });
+
+  it("[E3] that were found out after a crash are done, too", async () => {
+    const keeper = openRath({ store: "memory:" });
+    const store = await keeper.store();
+    let begin = (): void => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const pay = step(
+      "pay",
+      () => {
+        begin();
+        return new Promise(() => {});
+      },
+      { effect: "write", reconcile: async () => ({ value: { a: new Endless() } }) },
+    );
+    const first = openRath({ store });
+    const lost = first.run(pay, first.start("go"), { name: "pay" }).catch((error: unknown) => error);
+    await begun;
+    await first.close();
+    await lost;
+    const second = openRath({ store });
+    await expect(second.resume("pay", pay)).rejects.toMatchObject({
+      cause: { code: "step-failed", data: { failure: { data: { done: true } } } },
+    });
+    await second.close();
+    await keeper.close();
+  });
+
+  it("[E9] that take an input and got none say so", async () => {
+    const total = step("total", ({ sum }: { sum: number }) => sum, { effect: "read" });
+    const { error } = await failed(total as never);
+    expect((error as StepError).hint).toBe(
+      "it was given no input: await total.call(session, input), in a workflow",
+    );
+    const seen: unknown[] = [];
+    const pen = step("pen", (item = "pen") => seen.push(item), { effect: "pure" });
+    await ran(pen);
+    await ran(workflow("w", { pen }, (session) => pen.forward(session, "pencil")));
+    expect(seen).toEqual(["pen", "pencil"]);
+  });
+
+  const boo = (): never => {
+    throw new Error("boo");
+  };
+  const broken = (): never => {
+    throw Object.assign(new Error("broken"), { code: "ECONNRESET" });
+  };
+  const when = "retry: { attempts: 3, when: (error) => … }";
+  it.each<[string, () => never, StepOptions<unknown>, RegExp, string]>([
+    ["a failure", boo, { effect: "read" }, /^catch StepError/, when],
+    ["what may pass", broken, { effect: "read" }, /^catch StepError/, "retry: { attempts: 3 }"],
+    [
+      "no chance",
+      boo,
+      { effect: "read", retry: { attempts: 3 } },
+      /^not tried again: it does not look/,
+      when,
+    ],
+    [
+      "a no",
+      broken,
+      { effect: "read", retry: { when: () => false } },
+      /`when` of its retry said no/,
+      "go on",
+    ],
+    [
+      "all of it",
+      broken,
+      { effect: "read", retry: { attempts: 2, wait: 1 } },
+      /^it failed 2 times/,
+      "more attempts",
+    ],
+    ["a write", boo, { effect: "write" }, /did not happen/, when],
+    ["a write with a retry", boo, { effect: "write", retry: { attempts: 3 } }, /^not tried again/, when],
+  ])("[E10] advise what helps: %s", async (_what, act, options, hint, also) => {
+    const { error } = await failed(step("s", act, options));
+    expect((error as StepError).hint).toMatch(hint);
+    expect((error as StepError).hint).toContain(also);
+    if (options.effect === "write") expect((error as StepError).hint).not.toContain("attempts: 3 }");
   });
 
   it("[E4] keep their key over all attempts", async () => {

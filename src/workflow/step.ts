@@ -1,8 +1,10 @@
 import { type Attempt, forward, type Module, type Outcome, perform, type Retry } from "../runtime/index.js";
-import type { Effect, Json, Session } from "../session/index.js";
+import { ContentError, type Effect, type Failure, type Json, type Session } from "../session/index.js";
+import { adviceFor } from "./advice.js";
 import { StepError } from "./error.js";
 import {
   called,
+  type Known,
   refusing,
   requireEffect,
   requireFunction,
@@ -15,6 +17,7 @@ import {
 } from "./given.js";
 import type { Told } from "./host.js";
 import { type Rebuilds, rebuild, unchangeable } from "./state.js";
+import { plainValue } from "./value.js";
 
 /** What an effect of your own is told about the attempt it makes. */
 export type StepContext = Attempt;
@@ -36,21 +39,42 @@ export type StepOptions<Input> = {
   ) => Promise<{ readonly value: unknown } | "again" | "unknown">;
 };
 
-/** An effect of your own, through the same door as models and tools: recorded, replayed, resumed. */
-export interface Step<Input, Value> extends Module, Rebuilds {
+/**
+ * An effect of your own, through the same door as models and tools: recorded, replayed, resumed. One that can do without
+ * an input is a module; one that cannot is called, or forwarded, with it.
+ */
+export interface Step<Input, Value> extends Omit<Module, "forward">, Rebuilds {
+  forward(session: Session, ...input: Given<Input>): Promise<Session>;
   /** Does it with an input and gives back what it said. A step that failed for good throws a `StepError`. */
   call(session: Session, ...input: Given<Input>): Promise<Told<Value>>;
 }
 
-/** What is recorded of a value: nothing is `null`. Values are JSON; one that is not fails the step. */
-export type Recorded<Value> = Value extends undefined ? null : Value extends void ? null : Value;
+/** What is recorded of a value: nothing is `null`, and what has a `toJSON` (a Date, a URL) is what that says. */
+export type Recorded<Value> = Value extends Json
+  ? Value
+  : Value extends undefined
+    ? null
+    : Value extends void
+      ? null
+      : Value extends { toJSON(key: string): infer Told }
+        ? Recorded<Told>
+        : Value extends readonly unknown[]
+          ? { [Place in keyof Value]: Recorded<Value[Place]> }
+          : Value extends object
+            ? { [Field in keyof Value]: RecordedField<Value[Field]> }
+            : Value;
 
-/** A step that takes no input, or may take `null`, is called without. */
+/** A field that is undefined is left out. */
+type RecordedField<Value> = Value extends undefined ? Value : Recorded<Value>;
+
+/** A step that takes no input, or may take nothing, is called without. */
 type Given<Input> = unknown extends Input
   ? [input?: Json]
-  : null extends Input
+  : undefined extends Input
     ? [input?: Input]
-    : [input: Input];
+    : null extends Input
+      ? [input?: Input]
+      : [input: Input];
 
 /**
  * An effect of your own.
@@ -71,6 +95,8 @@ export function step<Input, Value>(
 
   async function call(session: Session, given?: unknown): Promise<Told<Recorded<Value>>> {
     const input = (given ?? null) as Input & Json;
+    // A default of its first parameter holds only for undefined; a function that has one counts no parameters.
+    const toAct = given === undefined && act.length === 0 ? (undefined as Input) : input;
     const from = textOrNone(typeof key === "function" ? key(input) : key, "key", where);
     const asked = yesOrNo(typeof approval === "function" ? approval(input) : approval, "approval", where);
     const ended = await perform(session, {
@@ -82,43 +108,55 @@ export function step<Input, Value>(
         ...(from !== undefined && { key: from }),
       },
       effect,
-      act: async (attempt) => result(name, await act(input, attempt)),
-      failed: (error) => ({ type: "step-failure", error, by: `tool:${name}` }),
+      act: async (attempt) => outcome(name, await act(toAct, attempt)),
+      failed: (error, thrown) => failing(name, lossOf(thrown) ?? error),
       ...(asked && { approval: { what: { step: name, input } } }),
       ...(retry !== undefined && { retry }),
       ...(timeout !== undefined && { timeout }),
       ...(reconcile !== undefined && {
         reconcile: async (attempt: Attempt) => {
           const found = await reconcile(input, attempt);
-          return typeof found === "string" ? found : result(name, found.value);
+          return typeof found === "string" ? found : outcome(name, found.value);
         },
       }),
     });
     const { fact } = ended;
     if (fact.type === "step-result") return { session: ended, value: fact.value as Recorded<Value> };
-    throw new StepError(name, ended, failureIn(fact));
+    const failure = failureIn(fact);
+    const unfed = given === undefined && act.length > 0;
+    throw new StepError(name, ended, failure, adviceFor({ name, effect, retry, unfed, failure, ended }));
   }
 
-  const module: Step<Input, Recorded<Value>> = {
+  const module = {
     name,
     kind: "step",
     state: Object.freeze({ effect }),
-    forward: (session) => forward(module, session, async (entered) => (await call(entered)).session),
+    forward: (session: Session, given?: unknown): Promise<Session> =>
+      forward(module, session, async (entered) => (await call(entered, given)).session),
     call,
     // What it does to the world is no matter of learning.
-    [rebuild]: () => {
+    [rebuild]: (): Module => {
       throw unchangeable(module);
     },
   };
   return Object.freeze(module);
 }
 
+const OPTIONS: Known<StepOptions<unknown>> = {
+  effect: true,
+  key: true,
+  retry: true,
+  timeout: true,
+  approval: true,
+  reconcile: true,
+};
+
 /** For callers the compiler did not check: a step without its effect, or with half a limit, is dangerous later. */
 function checkStep<Input>(name: string, act: unknown, options: StepOptions<Input>): void {
   requireName(name, "step", 'step("charge", (order) => …, { effect: "write" })');
   const refuse = refusing(called("step", name));
   requireFunction(act, "act", refuse, 'step("charge", (order) => …, { effect: "write" })');
-  requireOptions(options, refuse, 'say what it does to the world: { effect: "read" }');
+  requireOptions(options, refuse, 'say what it does to the world: { effect: "read" }', OPTIONS);
   const { effect, key, retry, timeout, approval, reconcile } = options;
   requireEffect(effect, refuse);
   if (key !== undefined && typeof key !== "string")
@@ -131,12 +169,35 @@ function checkStep<Input>(name: string, act: unknown, options: StepOptions<Input
     requireFunction(reconcile, "reconcile", refuse, 'reconcile: async (input) => ({ value }), or "again"');
 }
 
-function result(name: string, value: unknown): Outcome {
-  return { type: "step-result", value: (value ?? null) as Json, by: `tool:${name}` };
+/** What became of it, once it is done: a value that cannot be recorded is no reason to do it again. */
+function outcome(name: string, value: unknown): Outcome {
+  try {
+    return { type: "step-result", value: plainValue(value) as Json, by: `tool:${name}` };
+  } catch (error) {
+    const loss = lossOf(error);
+    if (loss === undefined) throw error;
+    return failing(name, loss);
+  }
 }
 
-function failureIn(fact: { readonly type: string; readonly error?: unknown }): {
-  readonly [field: string]: Json;
-} {
-  return (fact.error ?? { message: `it ended in ${fact.type}` }) as { readonly [field: string]: Json };
+function failing(name: string, error: Failure): Outcome {
+  return { type: "step-failure", error, by: `tool:${name}` };
+}
+
+/** The failure of a step that was done, if that is what an error of the record is about. */
+function lossOf(error: unknown): Failure | undefined {
+  if (!(error instanceof ContentError)) return undefined;
+  const { name, code, hint, data } = error;
+  const [found, path = ""] = /^step-result\.(value.*)$/s.exec(String(data.path)) ?? [];
+  if (found === undefined) return undefined;
+  return {
+    name,
+    code,
+    message: `it happened, and only its value is lost, which cannot be recorded: ${path}: ${data.reason}`,
+    data: { path, reason: data.reason ?? null, hint, done: true },
+  };
+}
+
+function failureIn(fact: { readonly type: string; readonly error?: unknown }): Failure {
+  return (fact.error ?? { name: "Failed", message: `it ended in ${fact.type}` }) as Failure;
 }

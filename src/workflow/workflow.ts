@@ -1,7 +1,7 @@
 import { type Budget, forward, type Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
 import { called, refusing, requireBudget, requireFunction, requireName, requireOptions } from "./given.js";
-import { type Parts, partsOf } from "./part.js";
+import { type Parts, partsOf, type Usable } from "./part.js";
 import { type Rebuilds, rebuild } from "./state.js";
 
 export type WorkflowOptions = {
@@ -21,7 +21,7 @@ export type WorkflowOptions = {
  *
  * A body awaits only modules, steps and waits: what else it awaits is not recorded, and not there at a replay.
  */
-export function workflow<Own extends Parts>(
+export function workflow<Own extends OwnParts>(
   name: string,
   parts: Own,
   body: (session: Session, parts: Own) => Promise<Session>,
@@ -34,14 +34,17 @@ export function workflow(
 ): Module & Rebuilds;
 export function workflow(
   name: string,
-  first: Parts | ((session: Session) => Promise<Session>),
+  first: OwnParts | ((session: Session) => Promise<Session>),
   second?: WorkflowOptions | ((session: Session, parts: never) => Promise<Session>),
   third?: WorkflowOptions,
 ): Module & Rebuilds {
   if (typeof first === "function") return made(name, {}, first, second as WorkflowOptions | undefined);
   requireFunction(second, "body", refusing(called("workflow", name)), BODY);
-  return made(name, first, second as (session: Session, parts: Parts) => Promise<Session>, third);
+  return made(name, first as Parts, second as (session: Session, parts: Parts) => Promise<Session>, third);
 }
+
+/** The parts of a body. It calls them itself, so steps may be among them that cannot do without an input. */
+type OwnParts = { readonly [name: string]: Usable };
 
 const BODY = "workflow(name, parts, async (session, parts) => …), or without parts";
 
@@ -67,7 +70,9 @@ function made(
 function checkedParts(name: string, given: Parts, options: WorkflowOptions): Parts {
   requireName(name, "workflow", 'workflow("review", parts, async (session, parts) => …)');
   const where = called("workflow", name);
-  requireOptions(options, refusing(where), "leave the options out, or pass { budget: { steps: 20 } }");
+  requireOptions(options, refusing(where), "leave the options out, or pass { budget: { steps: 20 } }", {
+    budget: true,
+  });
   requireBudget(options.budget, refusing(where));
   return partsOf(given, where);
 }
@@ -86,15 +91,15 @@ function checkedParts(name: string, given: Parts, options: WorkflowOptions): Par
  *
  * `withState` cannot make another one of a class it does not know: implement `[rebuild](state, parts)` to take part.
  */
-export abstract class Workflow<Own extends Parts = Parts> implements Module {
+export abstract class Workflow<Own extends OwnParts = Parts> implements Module {
   readonly kind: string = "workflow";
   readonly name: string;
-  readonly parts: Own;
+  readonly parts: Own & Parts;
   readonly #options: WorkflowOptions;
 
   constructor(name: string, parts: Own = {} as Own, options: WorkflowOptions = {}) {
     this.name = name;
-    this.parts = checkedParts(name, parts, options) as Own;
+    this.parts = checkedParts(name, parts as OwnParts as Parts, options) as Own & Parts;
     this.#options = options;
   }
 

@@ -30,7 +30,7 @@ it(`[R13] ${PROGRAMS} random programs, dying at each of their writes and again w
         if (steady) expect(driven.digest, JSON.stringify(deaths)).toEqual(calm.digest);
       }
     }),
-    { numRuns: PROGRAMS, ...replaySettings() },
+    { numRuns: PROGRAMS, endOnFailure: true, ...replaySettings() },
   );
   if (ROUNDS !== undefined) process.stdout.write(`${JSON.stringify(seen)}\n`);
   expect(seen.deaths).toBeGreaterThan(seen.programs);

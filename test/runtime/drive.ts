@@ -205,7 +205,9 @@ async function answer(rath: Rath, name: string, one: Awaited, world: World): Pro
   if (one.doubt === true) {
     const key = world.keyOf(one.id);
     const fate = key === undefined ? undefined : world.fateOf(key);
-    if (fate === undefined) await rath.settle(name, { by, of: one.id, decision: "again" });
+    if (fate === undefined && world.wanted(one.id) > 20)
+      await rath.settle(name, { by, of: one.id, decision: "failed", why: "never in time" });
+    else if (fate === undefined) await rath.settle(name, { by, of: one.id, decision: "again" });
     else if ("value" in fate)
       await rath.settle(name, { by, of: one.id, decision: "done", value: fate.value });
     else {

@@ -228,7 +228,7 @@ function requestOf(session: Session, { doing, inside }: Asked, path: string, han
     tool
       ? { type: "tool-result", output: value ?? null, by: "tool" }
       : { type: "step-result", value: value ?? null, by: "tool" };
-  const { retry: again, timeout, conflicts, reconcile } = optionsOf(doing, hand, () => key);
+  const { retry: again, timeout, reconcile } = optionsOf(doing, hand, () => key);
   return {
     fact: tool
       ? { type: "tool-call", name: path, input, call: path, effect }
@@ -247,7 +247,7 @@ function requestOf(session: Session, { doing, inside }: Asked, path: string, han
     ...(doing.steps > 0 && { spend: { steps: doing.steps } }),
     ...(again !== undefined && { retry: again }),
     ...(timeout !== undefined && { timeout }),
-    ...(conflicts !== undefined && { conflicts }),
+    ...(doing.conflict !== null && { conflicts: [doing.conflict] }),
     ...(reconcile !== undefined && {
       reconcile: async (attempt: Attempt) => {
         const found = await reconcile(undefined, attempt);
@@ -261,7 +261,6 @@ type Options = {
   readonly effect: Doing["effect"];
   readonly retry?: Retry;
   readonly timeout?: number;
-  readonly conflicts?: readonly string[];
   readonly approval?: boolean;
   readonly reconcile?: (
     input: unknown,
@@ -270,12 +269,11 @@ type Options = {
 };
 
 function optionsOf(doing: Doing, hand: Hand, key: (context: Attempt) => string): Options {
-  const { effect, attempts, timeout, conflict, approval, reconcile } = doing;
+  const { effect, attempts, timeout, approval, reconcile } = doing;
   return {
     effect,
     ...(attempts > 1 && { retry: { attempts, wait: 1, most: 2, when: () => true } }),
     ...(timeout !== null && { timeout }),
-    ...(conflict !== null && { conflicts: [conflict] }),
     ...(approval !== null && { approval: true }),
     ...(effect === "write" &&
       reconcile !== null && {

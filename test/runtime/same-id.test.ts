@@ -19,7 +19,7 @@ it(`[R12] ${PROGRAMS} random programs replay and verify to the recorded id, with
       seen.suspensions += driven.suspensions;
       seen.facts += [...driven.session.history()].length;
     }),
-    { numRuns: PROGRAMS, ...replaySettings() },
+    { numRuns: PROGRAMS, endOnFailure: true, ...replaySettings() },
   );
   if (CAMPAIGN !== undefined) process.stdout.write(`${JSON.stringify({ programs: PROGRAMS, ...seen })}\n`);
   // What is never hit is not tested: both ways to end, and waiting, must be common.

@@ -54,7 +54,7 @@ it(`[R16] ${PROGRAMS} random programs, then changed: the what-if repeats no fini
       expect((await store.names()).map(({ name }) => name).sort()).toEqual([...runs.keys()].sort());
       await store.close();
     }),
-    { numRuns: PROGRAMS, ...replaySettings() },
+    { numRuns: PROGRAMS, endOnFailure: true, ...replaySettings() },
   );
   if (CAMPAIGN !== undefined) process.stdout.write(`${JSON.stringify({ programs: PROGRAMS, ...seen })}\n`);
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(PROGRAMS / 30);

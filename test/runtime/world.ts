@@ -23,6 +23,7 @@ export class World {
   readonly #applied = new Map<string, number>();
   readonly #keys = new Map<string, Set<string>>();
   readonly #requests = new Map<string, string>();
+  readonly #wanted = new Map<string, number>();
   readonly #watchers: (() => void)[] = [];
   #calls = 0;
   #inFlight = 0;
@@ -63,6 +64,13 @@ export class World {
   /** An effect with an outcome that was recorded before this world was there: it must not be called either. */
   expect(key: string): void {
     this.#finished.add(key);
+  }
+
+  /** How often somebody wanted it done again: what never has the time for it would be tried for ever. */
+  wanted(request: string): number {
+    const times = (this.#wanted.get(request) ?? 0) + 1;
+    this.#wanted.set(request, times);
+    return times;
   }
 
   /** Resolves when nothing is under way. */

@@ -56,6 +56,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
     "step-failure": { type: "step-failure", of: id, error, milliseconds: 5, from: id },
     "effect-start": { type: "effect-start", of: id, attempt: 1, key: "k" },
     "effect-fail": { type: "effect-fail", of: id, attempt: 1, error, wait: 100 },
+    "effect-doubt": { type: "effect-doubt", of: id, attempt: 1, error },
     "effect-settle": {
       type: "effect-settle",
       by: "user:ada",

@@ -1,0 +1,19 @@
+import type { Fact, Session } from "../session/index.js";
+
+/**
+ * How the run came out that a session stands at the end of. "waiting": for what `session.pending` says. "open": the
+ * session is at the end of no run.
+ */
+export type Status = "finished" | "failed" | "cancelled" | "waiting" | "open";
+
+export function statusOf(session: Session): Status {
+  return statusIn(session.fact);
+}
+
+/** The same, of the newest fact alone. */
+export function statusIn(fact: Fact): Status {
+  if (fact.type === "run-suspend") return "waiting";
+  if (fact.type !== "run-end") return "open";
+  if (fact.error === undefined) return "finished";
+  return fact.error.code === "cancelled" ? "cancelled" : "failed";
+}
