@@ -364,6 +364,8 @@ function steadyAct(act: Act, limited: boolean): boolean {
       return steadyActs(act.acts, limited) && !mayFailActs(act.acts, limited);
     case "requests":
       return (
+        // Of several modules side by side, which one comes back first is not up to the program.
+        act.requests.filter(({ inside }) => inside !== undefined).length < 2 &&
         act.requests.every(({ inside }) => inside === undefined || steadyActs(inside, limited)) &&
         !(limited && act.requests.some(({ inside }) => inside !== undefined))
       );
