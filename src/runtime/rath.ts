@@ -186,6 +186,34 @@ export class Rath {
     });
   }
 
+  /**
+   * Goes on with a run that failed or was cancelled, in a run of its own: everything that was finished is taken over, and
+   * what made it fail is done again. Failures that the program itself went on from stay as they are. The old run stays too.
+   */
+  async retry(
+    nameOrId: string,
+    module: Module,
+    settings: Omit<RunSettings, "budget"> = {},
+  ): Promise<Session> {
+    const use = `retry ${JSON.stringify(nameOrId)}`;
+    requireModule(module, use);
+    requireFreeName(settings.name, use);
+    const store = await this.store();
+    const recorded = await recordedRun(store, nameOrId);
+    if (recorded === undefined) throw new NotARunError(nameOrId, "retry");
+    const newest = await factAt(store, recorded.head);
+    const status = newest === undefined ? "open" : statusIn(newest);
+    if (status !== "failed" && status !== "cancelled")
+      throw new RefusedError(
+        use,
+        status === "finished" ? "it has not failed" : "it is not over",
+        status === "finished"
+          ? `run it again: rath.run(module, session), or go on from where it ended: await rath.load(${JSON.stringify(nameOrId)})`
+          : `go on with it: await rath.resume(${JSON.stringify(nameOrId)}, module)`,
+      );
+    return this.#again(store, recorded, module, { ...settings, mode: "what-if" }, undefined, true);
+  }
+
   /** Runs a recorded run again with its record as the world; the modes differ in what happens where it ends. */
   async replay(nameOrId: string, module: Module, settings: ReplaySettings = {}): Promise<Session> {
     const { mode = "replay", name } = settings;
@@ -218,6 +246,7 @@ export class Rath {
     module: Module,
     settings: ReplaySettings,
     lease?: Lease,
+    again = false,
   ): Promise<Session> {
     const { mode = "replay", name, signal } = settings;
     const fork = mode === "what-if";
@@ -226,7 +255,7 @@ export class Rath {
       throw new NameTakenError(name, taken, "begin a what-if as");
     const nonce = fork ? randomBytes(9).toString("base64url") : recorded.nonce;
     const origin = fork
-      ? { run: recorded.nonce, start: recorded.root, leaves: recorded.leaves }
+      ? { run: recorded.nonce, start: recorded.root, leaves: recorded.leaves, ...(again && { again }) }
       : recorded.fact.from;
     const starts = await startsOf(store, recorded);
     const [first] = starts;
@@ -245,6 +274,7 @@ export class Rath {
       runs.filter((run) => run !== nonce),
     );
     for (const { id, line } of lines) tape.add(id, line);
+    if (origin?.again === true) tape.redo(origin.run);
     const entries = tape.entries.filter(({ id }) => starts.some((start) => start.id === id));
     const base = this.#hosted(await store.load(baseId));
     const { digests } = readFact(first.line, undefined) as FactOf<"run-start">;

@@ -15,7 +15,7 @@ import {
   Session,
   Withheld,
 } from "../session/index.js";
-import type { Lease, Store } from "../store/index.js";
+import { ConflictError, type Lease, type Store } from "../store/index.js";
 import { Ledger } from "./budget.js";
 import { canonical } from "./canonical.js";
 import {
@@ -754,7 +754,7 @@ export class Run {
   /** The end of the run that a what-if comes from, when the same program did nothing else: then it is that run. */
   #oldEnd(): Session | undefined {
     const { origin, mode } = this.#options;
-    if (mode !== "what-if" || this.#origin === undefined) return undefined;
+    if (mode !== "what-if" || this.#origin === undefined || origin?.again === true) return undefined;
     if (!this.#isProgram(this.#origin.fact as FactOf<"run-start">)) return undefined;
     const entry = this.#tape?.entries.find(({ type, run }) => type === "run-end" && run === origin?.run);
     if (entry === undefined) return undefined;
@@ -902,12 +902,25 @@ export class Run {
     const { store } = this.#options;
     const strays: Session[] = [];
     for (const [request, asked] of store === undefined ? [] : this.#dropped) {
-      const answer = await this.#answerTo(request, store as Store);
-      if (answer === undefined) continue;
+      const answer = await this.#lastAnswerTo(request, store as Store);
       this.#keeper.also(answerName(this.nonce, request), null);
+      if (answer === undefined) continue;
       strays.push(this.answer(answer, asked, Session.realmOf(this.#start)));
     }
     return strays;
+  }
+
+  /** Takes the place of an answer, so that none can come between now and the end. */
+  async #lastAnswerTo(request: FactId, store: Store): Promise<Answer | undefined> {
+    const answer = await this.#answerTo(request, store);
+    if (answer !== undefined) return answer;
+    try {
+      await store.point(answerName(this.nonce, request), this.#start.id, { expect: null });
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ConflictError)) throw error;
+      return this.#answerTo(request, store);
+    }
   }
 
   /** The same, as the record of an end has them: after everything else. */
@@ -935,6 +948,11 @@ export class Run {
 
   chained(tip: Session, asked: ReadonlySet<FactId>, fits: (entry: Entry) => boolean): Entry | undefined {
     return this.#adopting && !this.#fresh.has(tip) ? this.#tape?.chained(tip, asked, fits) : undefined;
+  }
+
+  /** Whether it is known that a request failed, in the run whose failures are done again. */
+  failedBefore(request: FactId): boolean {
+    return this.#tape?.redone.has(request) === true;
   }
 
   /** The outcome that another run recorded for the same request, to be used again. */

@@ -33,6 +33,8 @@ type Item = {
   readonly asked: Session;
   /** Started here, or recorded as started, and not finished. */
   started: boolean;
+  /** The run that started it. */
+  startedIn: string | undefined;
   running: boolean;
   done: boolean;
   attempts: number;
@@ -98,6 +100,7 @@ export class Strand {
         request,
         asked: tip,
         started: false,
+        startedIn: undefined,
         running: false,
         done: false,
         attempts: 0,
@@ -215,6 +218,7 @@ export class Strand {
       case "effect-start":
         item.attempts = fact.attempt;
         item.started = true;
+        item.startedIn = fact.run;
         return;
       case "effect-fail":
         item.attempts = fact.attempt;
@@ -380,11 +384,16 @@ export class Strand {
       });
       return;
     }
-    if (item.started && request.effect === "write") {
+    if (item.started && request.effect === "write" && !this.#failedBefore(item)) {
       this.#reconcile(item, request).catch((error: unknown) => this.#run.fail(error));
       return;
     }
     this.#try(item, request);
+  }
+
+  /** Whether it is known to have failed, in the run that this one is a retry of. */
+  #failedBefore({ asked, startedIn }: Item): boolean {
+    return startedIn !== this.#run.nonce && this.#run.failedBefore(asked.id);
   }
 
   #try(item: Item, request: Request): void {

@@ -49,6 +49,8 @@ export class Tape {
   readonly entries: Entry[] = [];
   /** Lines that are in the past of the run's facts without being part of it: answers, and sessions merged in. */
   readonly others = new Map<FactId, string>();
+  /** Requests that failed and are to be done again. */
+  readonly redone = new Set<FactId>();
   readonly #byParent = new Map<FactId, Entry[]>();
   /** A session may have thousands of children: they are put in order once, when they are first looked at. */
   readonly #unsorted = new Set<Entry[]>();
@@ -61,6 +63,36 @@ export class Tape {
   constructor(run: string, origins: readonly string[] = []) {
     this.run = run;
     this.#ranks = new Map([...origins, run].map((one, rank) => [one, rank]));
+  }
+
+  /**
+   * What made a run end before its time is not taken over: what failed last on each of its branches is to be done again.
+   * Failures that the program went on from stay as they are.
+   */
+  redo(run: string): void {
+    const byId = new Map(this.entries.map((entry) => [entry.id, entry]));
+    const end = this.entries.find((entry) => entry.run === run && entry.type === "run-end");
+    const ids = new Set(end === undefined ? [] : [end.id]);
+    for (const id of ids) {
+      const entry = byId.get(id);
+      if (entry === undefined) continue;
+      if (LEAVING.has(entry.type)) for (const parent of parentsOf(entry.line)) ids.add(parent);
+      else if (FAILED.has(entry.type)) {
+        entry.used = true;
+        this.redone.add(entry.of);
+        // Why it failed may stand before it: nobody waited any more, or somebody said no, and is asked again.
+        for (const parent of parentsOf(entry.line)) if (this.#stopped(byId.get(parent))) ids.add(parent);
+      }
+    }
+    for (const entry of this.#cancels) if (entry.run === run) entry.used = true;
+  }
+
+  #stopped(entry: Entry | undefined): boolean {
+    if (entry?.type === "wait-cancel") return true;
+    const answer =
+      entry?.type === "answer-take" ? this.others.get(parentsOf(entry.line)[1] ?? "") : undefined;
+    const fact = answer === undefined ? undefined : readFact(answer, undefined);
+    return fact?.type === "approval-give" && fact.decision !== "approve";
   }
 
   /** Leaves the oldest of the runs, now that it has nothing left for anybody. False when this run is the only one. */
@@ -207,6 +239,16 @@ export class Tape {
   }
 }
 
+/** What a run goes through on its way out, however it fails. */
+const LEAVING: ReadonlySet<string> = new Set(["run-end", "module-exit", "branch-merge"]);
+const FAILED: ReadonlySet<string> = new Set([
+  "model-failure",
+  "tool-failure",
+  "step-failure",
+  "wait-cancel",
+  "answer-take",
+  "budget-stop",
+]);
 const REQUESTS: ReadonlySet<string> = new Set(["model-call", "tool-call", "step-call"]);
 /** Failures are not used again: another attempt may well succeed. */
 const FINISHED: ReadonlySet<string> = new Set(["model-reply", "tool-result", "step-result"]);

@@ -583,6 +583,126 @@ describe("a what-if", () => {
   });
 });
 
+describe("a retry", () => {
+  it("[T13] does again what made a run fail, and nothing that was finished or that the program went on from", async () => {
+    const store = await storeOf();
+    const rath = rathOf({ store });
+    const world = new World();
+    let down = true;
+    const module = moduleOf("m", async (session) => {
+      const charged = await perform(session, world.step("charge", { effect: "write" }));
+      const tried = await perform(
+        charged,
+        world.step("optional", { give: () => Promise.reject(new Error("no")) }),
+      );
+      const shipped = await perform(
+        tried.say("went on without it"),
+        world.step("ship", {
+          effect: "write",
+          give: () => (down ? Promise.reject(new Error("503")) : "shipped"),
+        }),
+      );
+      if (shipped.fact.type === "step-failure") throw new Error("could not ship");
+      return shipped.say("done");
+    });
+    const failed = (await rath
+      .run(module, rath.start("go"), { name: "order" })
+      .catch((error: unknown) => error)) as RunFailedError;
+    const again = (await rath
+      .retry("order", module, { name: "order 2" })
+      .catch((error: unknown) => error)) as RunFailedError;
+    expect(again).toBeInstanceOf(RunFailedError);
+    down = false;
+    const ended = await rath.retry("order 2", module, { name: "order 3" });
+    expect(world.calls).toEqual(["charge", "optional", "ship", "ship", "ship"]);
+    expect(ended.transcript.at(-1)).toMatchObject({ content: "done" });
+    expect(all(ended, "run-start").at(-1)).toMatchObject({
+      from: { run: again.session.fact.run, again: true },
+    });
+    expect(await verified(rath, "order 3", module)).toBe(ended.id);
+    down = true;
+    for (const [name, run] of [
+      ["order", failed],
+      ["order 2", again],
+    ] as const)
+      expect(await verified(rath, name, module)).toBe(run.session.id);
+    const lines: string[] = [];
+    for await (const line of store.export(ended.id)) lines.push(line);
+    const there = await storeOf();
+    await there.import(lines, { head: ended.id });
+    expect(await verified(rathOf({ store: there }), ended.id, module)).toBe(ended.id);
+  });
+
+  it("[T13] goes on where it was cancelled, on every branch, also after a crash", async () => {
+    const store = await storeOf();
+    const world = new World();
+    const hold = gate();
+    let stuck = true;
+    const module = moduleOf("m", async (session) => {
+      const one = await perform(session, world.step("first", { effect: "write" }));
+      const ends = await Promise.all([
+        perform(one.fork("a"), world.step("a", { give: () => (stuck ? hold.passed : 1) })),
+        perform(one.fork("b"), world.step("b", { effect: "write", approval: { what: "b" } })),
+        perform(one.fork("c"), world.step("c", { effect: "write" })),
+      ]);
+      return ends[0].merge(ends.slice(1));
+    });
+    const first = rathOf({ store });
+    const running = first.run(module, first.start("go"), { name: "n" }).catch((error: unknown) => error);
+    await until(() => world.count("a") > 0 && world.count("c") > 0);
+    first.cancel("n", "enough");
+    expect(await running).toMatchObject({ code: "cancelled" });
+    stuck = false;
+    const dying = rathOf({ store: fragile(store, 2) });
+    await expect(dying.retry("n", module, { name: "m" })).rejects.toThrow("gone");
+    const rath = rathOf({ store: fragile(store) });
+    const waiting = await rath.resume("m", module);
+    expect(waiting.fact.type).toBe("run-suspend");
+    await rath.approve("m", { by: "user:ada" });
+    const ended = await rath.resume("m", module);
+    expect(ended.fact).not.toHaveProperty("error");
+    expect([world.count("first"), world.count("b"), world.count("c")]).toEqual([1, 1, 1]);
+    expect(await verified(rath, "m", module)).toBe(ended.id);
+  });
+
+  it("[T13] asks again where somebody said no", async () => {
+    const rath = rathOf();
+    const world = new World();
+    const module = moduleOf("m", async (session) => {
+      const paid = await perform(session, world.step("pay", { effect: "write", approval: { what: "pay" } }));
+      if (paid.fact.type === "step-failure") throw new Error("not paid");
+      return paid;
+    });
+    await rath.run(module, rath.start("go"), { name: "n" });
+    await rath.reject("n", { by: "user:ada", why: "too early" });
+    await expect(rath.resume("n", module)).rejects.toBeInstanceOf(RunFailedError);
+    const waiting = await rath.retry("n", module, { name: "m" });
+    expect(waiting.pending.map(({ type, what }) => [type, what])).toContainEqual(["approval-ask", "pay"]);
+    await rath.approve("m", { by: "user:ada" });
+    const ended = await rath.resume("m", module);
+    expect(world.calls).toEqual(["pay"]);
+    expect(await verified(rath, "m", module)).toBe(ended.id);
+  });
+
+  it("[T13] of what has not failed is refused with what to do instead", async () => {
+    const rath = rathOf();
+    const module = moduleOf("m", async (session) => session);
+    const waits = moduleOf("w", async (session) => waitFor(session, { type: "signal-await", name: "s" }));
+    await rath.run(module, rath.start("go"), { name: "fine" });
+    await rath.run(waits, rath.start("go"), { name: "waits" });
+    await rath.save(rath.start("go"), "no run");
+    await expect(rath.retry("fine", module)).rejects.toMatchObject({
+      code: "run-refused",
+      message: expect.stringContaining("it has not failed"),
+    });
+    await expect(rath.retry("waits", waits)).rejects.toMatchObject({
+      code: "run-refused",
+      hint: expect.stringContaining("rath.resume"),
+    });
+    await expect(rath.retry("no run", module)).rejects.toMatchObject({ code: "not-a-run" });
+  });
+});
+
 /** Two branches and a tail; the word in the middle is chosen from outside. All of it may be sent again with its key. */
 function changing(world: World, word: () => string): Module {
   return moduleOf("m", async (session) => {

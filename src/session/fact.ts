@@ -196,7 +196,13 @@ export type Effect = "pure" | "read" | "idempotent" | "write";
 /** What became of an effect that nobody knew the outcome of: it happened, it did not and shall not, or do it again. */
 export type Settlement = "done" | "failed" | "again";
 /** The run that a what-if starts from, by its nonce and its `run-start`, and the leaves that its tape was read from. */
-export type Origin = { readonly run: string; readonly start: FactId; readonly leaves: readonly FactId[] };
+export type Origin = {
+  readonly run: string;
+  readonly start: FactId;
+  readonly leaves: readonly FactId[];
+  /** What made the other run fail is done again. */
+  readonly again?: boolean;
+};
 export type Placement = { readonly sandbox: string; readonly spec?: Json };
 export type PathChange = { readonly path: string; readonly change: "add" | "modify" | "delete" };
 export type MemoryHit = { readonly memory: FactId; readonly score: number; readonly text?: string };

@@ -7,6 +7,7 @@ import {
   type Rath,
   RunClosedError,
   RunFailedError,
+  type RunSettings,
 } from "openrath/runtime";
 import type { Store } from "openrath/store";
 import { DeadError, type Death, FrailStore } from "./frail-store.js";
@@ -46,9 +47,11 @@ export async function drive(
     readonly random: () => number;
     /** The run that this one is a what-if of. */
     readonly of?: string;
+    /** It is a retry of that run. */
+    readonly again?: boolean;
   },
 ): Promise<Driven> {
-  const { name, random, deaths = [], of } = options;
+  const { name, random, deaths = [], of, again = false } = options;
   const told = new Set<string>();
   let died = 0;
   let saves = 0;
@@ -81,18 +84,16 @@ export async function drive(
     const module = moduleOf(program, hand);
     const begun = (await store.names()).some((one) => one.name === name);
     try {
-      const settings = {
+      const settings: RunSettings = {
         ...(program.abort !== undefined && { signal: controller.signal }),
         ...(program.budget !== undefined && { budget: { steps: program.budget } }),
       };
-      const begin = (): Promise<Session> =>
-        of === undefined
-          ? rath.run(module, base, { name, ...settings })
-          : rath.replay(of, module, {
-              mode: "what-if",
-              name,
-              ...(settings.signal && { signal: settings.signal }),
-            });
+      const { signal } = settings;
+      const begin = (): Promise<Session> => {
+        if (of === undefined) return rath.run(module, base, { name, ...settings });
+        const more = { name, ...(signal && { signal }) };
+        return again ? rath.retry(of, module, more) : rath.replay(of, module, { mode: "what-if", ...more });
+      };
       const session = await within(begun ? rath.resume(name, module, settings) : begin(), "a run");
       if (session.fact.type !== "run-suspend") return done(session, undefined);
       suspensions += 1;

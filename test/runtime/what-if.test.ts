@@ -11,8 +11,8 @@ import { World } from "./world.js";
 const CAMPAIGN = process.env.OPENRATH_PROGRAMS ?? process.env.OPENRATH_RANDOM;
 const PROGRAMS = CAMPAIGN === undefined ? 150 : Math.max(150, Number(CAMPAIGN));
 
-it(`[R16] ${PROGRAMS} random programs, then changed: the what-if repeats no finished effect, dies and goes on, and both runs verify`, async () => {
-  const seen = { own: 0, unreached: 0, deaths: 0, deep: 0 };
+it(`[R16] ${PROGRAMS} random programs, then changed or tried again: the what-if or retry repeats no finished effect, dies and goes on, and both runs verify`, async () => {
+  const seen = { own: 0, unreached: 0, deaths: 0, deep: 0, again: 0 };
   const wild = programs({ depth: 4, timed: true, slowest: 3 }).filter((program) => countSaid(program) > 0);
   await fc.assert(
     fc.asyncProperty(wild, fc.nat(), fc.array(fc.nat(), { minLength: 1, maxLength: 3 }), async (...given) => {
@@ -23,27 +23,30 @@ it(`[R16] ${PROGRAMS} random programs, then changed: the what-if repeats no fini
       const runs = new Map<string, { readonly program: Program; readonly id: string }>();
       const first = await drive(program, new World(), store, base, { name: "0", random });
       runs.set("0", { program, id: first.session.id });
-      let before = first.session;
+      let before = first;
       for (const [place, change] of changes.entries()) {
         const of = String([...runs.keys()].at(-1));
         const name = String(place + 1);
-        const other = changed(runs.get(of)?.program as Program, change);
+        const given = runs.get(of)?.program as Program;
+        const again = before.error !== undefined && random() < 0.5;
+        const other = again ? given : changed(given, change);
         const world = new World();
-        for (const key of finishedIn(before)) world.expect(key);
+        for (const key of finishedIn(before.session)) world.expect(key);
         const deaths = deathsOf(random);
-        const driven = await drive(other, world, store, base, { name, random, deaths, of });
+        const driven = await drive(other, world, store, base, { name, random, deaths, of, again });
         await world.rests();
         expect(world.wrongs, JSON.stringify(deaths)).toEqual([]);
         seen.deaths += driven.deaths;
         const { id } = driven.session;
-        if (id === before.id) {
+        if (again) seen.again += 1;
+        if (id === before.session.id) {
           seen.unreached += 1;
           continue;
         }
         seen.own += 1;
         if (runs.size > 1) seen.deep += 1;
         runs.set(name, { program: other, id });
-        before = driven.session;
+        before = driven;
       }
       for (const [name, run] of runs)
         for (const nameOrId of [name, run.id])
