@@ -9,6 +9,9 @@ export type Excess = {
   readonly asked: number;
 };
 
+/** A stretch of time, in milliseconds since 1970. */
+export type Stretch = { readonly from: number; readonly to: number };
+
 const KINDS = ["steps", "tokens", "money"] as const;
 /** Three times 0.1 is a little more than 0.3: nobody shall be stopped for that. */
 const ROUNDING = 1e-9;
@@ -24,16 +27,21 @@ export class Ledger {
   readonly #reserved = { steps: 0, tokens: 0, money: 0 };
   #since = 0;
   /** When somebody waited for people, timers and signals: that time is nobody's. Apart from each other, in order. */
-  readonly #idle: { from: number; to: number }[] = [];
+  readonly #idle: Stretch[] = [];
+  #gaps: readonly Stretch[] = [];
 
   constructor(limits: Budget, outer: Ledger | undefined) {
     this.limits = limits;
     this.#outer = outer;
   }
 
-  /** Time counts from when the record says that its scope began. */
-  begin(at: string): void {
+  /**
+   * Time counts from when the record says that its scope began. Between the end of a run and the beginning of a what-if of
+   * it there is a gap: that is nobody's time either.
+   */
+  begin(at: string, gaps: readonly Stretch[]): void {
     this.#since = Date.parse(at);
+    this.#gaps = gaps;
   }
 
   /** Whether a call still fits, here and in all budgets around. */
@@ -84,10 +92,21 @@ export class Ledger {
     this.#outer?.pause(from, to);
   }
 
-  /** A wait may have begun before the scope did. */
+  /** A wait may have begun before the scope did, and may span a gap. */
   #idled(): number {
-    return this.#idle.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, this.#since)), 0);
+    let sum = 0;
+    for (const gap of this.#gaps) sum += lengthOf(gap, this.#since);
+    for (const idle of this.#idle) {
+      sum += lengthOf(idle, this.#since);
+      for (const gap of this.#gaps)
+        sum -= lengthOf({ from: Math.max(idle.from, gap.from), to: Math.min(idle.to, gap.to) }, this.#since);
+    }
+    return sum;
   }
+}
+
+function lengthOf({ from, to }: Stretch, since: number): number {
+  return Math.max(0, to - Math.max(from, since));
 }
 
 /** What a call did cost, as its outcome says. */

@@ -16,7 +16,7 @@ import {
   Withheld,
 } from "../session/index.js";
 import { ConflictError, type Lease, type Store } from "../store/index.js";
-import { Ledger } from "./budget.js";
+import { Ledger, type Stretch } from "./budget.js";
 import { canonical } from "./canonical.js";
 import {
   BudgetError,
@@ -104,7 +104,7 @@ const LONGEST_TIMER = 2 ** 31 - 1;
 /** A recorded outcome, and who is told it. */
 type Recording = { readonly strand: Strand; readonly entry: Entry };
 type Answer = { readonly id: FactId; readonly line: string; readonly blobs?: BlobSource };
-type Waiting = { readonly take: ((answer: Answer) => void) | undefined; readonly due: string | undefined };
+type Waiting = { readonly take: ((answer: Answer) => boolean) | undefined; readonly due: string | undefined };
 
 /**
  * One outermost `forward`: from `run-start` to `run-end`, or to a suspension. It makes every session of the run, takes
@@ -145,6 +145,8 @@ export class Run {
   #start!: Session;
   #seeking = false;
   #suspending = false;
+  /** When nothing was done: between the runs that a what-if comes from, and before itself. */
+  #gaps: readonly Stretch[] = [];
   /** What was asked for, and is not awaited any more. */
   readonly #dropped = new Map<FactId, Session>();
   /** The program has another digest than the recorded one. */
@@ -221,7 +223,7 @@ export class Run {
       this.#open();
       if (tape === undefined) await this.flush();
       this.#requireOpen();
-      this.#root.ledger?.begin(this.#start.fact.at);
+      this.#root.ledger?.begin(this.#start.fact.at, this.#gaps);
       this.#listen();
     } catch (error) {
       await this.#letGo();
@@ -253,7 +255,9 @@ export class Run {
       entry.used = true;
       return Session.restore(entry.line, [parent], realm, { id: entry.id });
     };
-    this.#origin = later.reduce((parent, entry) => restored(entry, parent), this.#start);
+    const begun = [this.#start];
+    for (const entry of later) begun.push(restored(entry, begun.at(-1) as Session));
+    this.#origin = begun.at(-1) as Session;
     if (own === undefined) {
       const fact = this.#stamped(drafted({ ...this.#startFact(), from: origin }));
       this.#own = Session.made([this.#origin], fact, realm);
@@ -263,6 +267,7 @@ export class Run {
       this.#checkProgram(own);
       this.#own = restored(own, this.#origin);
     }
+    this.#gaps = gapsBetween([...begun, this.#own], this.#tape as Tape);
   }
 
   /** The program must be the one that was recorded. A what-if is there to change it, and says so where it begins. */
@@ -435,7 +440,7 @@ export class Run {
       inner.realm(realm),
     );
     const bracket = entered.id;
-    ledger?.begin(entered.fact.at);
+    ledger?.begin(entered.fact.at, this.#gaps);
     if (budget !== undefined)
       entered = entered.append({ type: "budget-set", limits: { ...budget }, by: "runtime" });
     try {
@@ -462,7 +467,7 @@ export class Run {
   /** The outermost module's own budget. */
   #rootBudget(session: Session, budget: Budget): Session {
     const ledger = new Ledger(budget, this.#root.ledger);
-    ledger.begin(session.fact.at);
+    ledger.begin(session.fact.at, this.#gaps);
     const scope = new Scope(this, this.#root, ledger);
     return scope.next(
       [session],
@@ -829,7 +834,7 @@ export class Run {
   // -- waiting
 
   /** Notes that a request waits for an answer, or for a time. */
-  wait(request: FactId, take: ((answer: Answer) => void) | undefined, due: string | undefined): void {
+  wait(request: FactId, take: ((answer: Answer) => boolean) | undefined, due: string | undefined): void {
     this.#waiting.set(request, { take, due });
     this.wake();
   }
@@ -857,9 +862,8 @@ export class Run {
           const waiting = this.#waiting.get(request);
           this.#waiting.delete(request);
           this.soon(() => {
-            // Not before: until it is taken in, its name is all that leads to it.
-            this.#keeper.also(answerName(this.nonce, request), null);
-            waiting?.take?.(answer);
+            // Until it is taken in, its name is all that leads to it; where it is not, the end will see to it.
+            if (waiting?.take?.(answer) === true) this.#keeper.also(answerName(this.nonce, request), null);
           });
         }
         // Something may have come up meanwhile, such as a cancellation: then not everything waits any more.
@@ -1169,6 +1173,15 @@ export class Run {
 
 function sameIds(ids: readonly FactId[], sessions: readonly Session[]): boolean {
   return ids.length === sessions.length && ids.every((id, place) => id === sessions[place]?.id);
+}
+
+/** From the last fact of each run to the beginning of the next. */
+function gapsBetween(starts: readonly Session[], tape: Tape): readonly Stretch[] {
+  return starts.slice(1).map((next, place) => {
+    const last = tape.lastOf(starts[place]?.fact.run as string);
+    const from = last === undefined ? next.fact.at : readFact(last.line, undefined).at;
+    return { from: Date.parse(from), to: Date.parse(next.fact.at) };
+  });
 }
 
 function parentsIn(line: string): readonly FactId[] {

@@ -560,8 +560,8 @@ export class Strand {
   }
 
   /** Somebody answered: the answer hangs from the request, and the chain takes it in. */
-  #answered(item: Item, asked: Session, line: { readonly id: FactId; readonly line: string }): void {
-    if (item.done) return;
+  #answered(item: Item, asked: Session, line: { readonly id: FactId; readonly line: string }): boolean {
+    if (item.done) return false;
     const answer = this.#run.answer(line, asked, this.#realm);
     this.#tip = this.#run.next(
       [this.#tip, answer],
@@ -578,6 +578,7 @@ export class Strand {
       else if (!item.approved) this.#append(item, request.failed(refusalOf(fact), undefined), []);
     }
     this.#end();
+    return true;
   }
 
   /** A person said what became of a write that nobody knew the outcome of. */

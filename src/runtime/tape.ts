@@ -138,6 +138,15 @@ export class Tape {
     return this.entries.some(({ type, run }) => type === "run-end" && run === this.run);
   }
 
+  /** What a run did last. */
+  lastOf(run: string): Entry | undefined {
+    let last: Entry | undefined;
+    for (const entry of this.entries)
+      if (entry.run === run && entry.type !== "run-start" && (last === undefined || entry.seq > last.seq))
+        last = entry;
+    return last;
+  }
+
   get lastSeq(): number {
     let last = -1;
     for (const { seq } of this.entries) if (seq > last) last = seq;

@@ -3,7 +3,7 @@ import type { Session } from "../session/index.js";
 import { type Module, perform, performAll, type Rath, RunFailedError, waitFor } from "./index.js";
 import { fragile } from "./testing/fragile.js";
 import { moduleOf } from "./testing/module.js";
-import { blind, rathOf, storeOf, urlOf } from "./testing/rath.js";
+import { blind, clockOf, rathOf, storeOf, urlOf } from "./testing/rath.js";
 import { all, factsOf, made, only, typesOf } from "./testing/record.js";
 import { gate, signalIn, until, valueIn, World } from "./testing/world.js";
 
@@ -682,6 +682,29 @@ describe("a retry", () => {
     const ended = await rath.resume("m", module);
     expect(world.calls).toEqual(["pay"]);
     expect(await verified(rath, "m", module)).toBe(ended.id);
+  });
+
+  it("[T13] does not count the time between the two runs", async () => {
+    const { clock, pass } = clockOf();
+    const rath = rathOf({ clock });
+    const world = new World();
+    let down = true;
+    const inner = moduleOf("inner", async (session) => {
+      const one = await perform(session, world.step("a", { give: () => pass(100) ?? null }));
+      if (down) throw new Error("down");
+      return perform(one, world.step("b", { give: () => pass(100) ?? null }));
+    });
+    await expect(
+      rath.run(inner, rath.start("go"), { name: "n", budget: { milliseconds: 250 } }),
+    ).rejects.toBeInstanceOf(RunFailedError);
+    pass(3_600_000);
+    await expect(rath.retry("n", inner, { name: "m" })).rejects.toBeInstanceOf(RunFailedError);
+    pass(3_600_000);
+    down = false;
+    const ended = await rath.retry("m", inner, { name: "o" });
+    expect(ended.fact).not.toHaveProperty("error");
+    expect(world.calls).toEqual(["a", "b"]);
+    expect(await verified(rath, "o", inner)).toBe(ended.id);
   });
 
   it("[T13] of what has not failed is refused with what to do instead", async () => {

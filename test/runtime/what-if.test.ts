@@ -54,7 +54,11 @@ it(`[R16] ${PROGRAMS} random programs, then changed or tried again: the what-if 
             caught: [],
             session: { id: run.id },
           });
-      expect((await store.names()).map(({ name }) => name).sort()).toEqual([...runs.keys()].sort());
+      // Whoever answers while a run ends may be cut off before they can take their answer back.
+      const left = (await store.names())
+        .map(({ name }) => name)
+        .filter((name) => !name.startsWith("answer/"));
+      expect(left.sort()).toEqual([...runs.keys()].sort());
       await store.close();
     }),
     { numRuns: PROGRAMS, endOnFailure: true, ...replaySettings() },
