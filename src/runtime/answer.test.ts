@@ -11,6 +11,7 @@ import {
   type Request,
   waitFor,
 } from "./index.js";
+import { fragile } from "./testing/fragile.js";
 import { moduleOf } from "./testing/module.js";
 import { blind, rathOf, storeOf, urlOf } from "./testing/rath.js";
 import { all, made, only } from "./testing/record.js";
@@ -389,5 +390,36 @@ describe("an answer that comes too late", () => {
     expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(ended.id);
     const again = await rath.replay("n", module, { mode: "what-if" });
     expect(again.id).toBe(ended.id);
+  });
+});
+
+describe("an answer that settles a doubt", () => {
+  it("[A2] is taken in once: should the process die again, somebody is asked again", async () => {
+    for (const at of [1, 2, 3]) {
+      const store = await storeOf();
+      const world = new World();
+      const hold = gate();
+      const module = moduleOf("m", async (session) =>
+        perform(session, world.step("pay", { effect: "write", give: () => hold.passed })),
+      );
+      const crash = async (dying: Rath, running: Promise<unknown>, count: number): Promise<void> => {
+        const gone = running.catch(() => {});
+        await Promise.race([gone, until(() => world.count("pay") >= count)]);
+        await dying.close();
+      };
+      const first = rathOf({ store: fragile(store) });
+      await crash(first, first.run(module, first.start("go"), { name: "n" }), 1);
+      const asking = rathOf({ store: fragile(store) });
+      expect((await asking.resume("n", module)).pending).toMatchObject([{ doubt: true }]);
+      await asking.settle("n", { by: "user:ada", decision: "again" });
+      const second = rathOf({ store: fragile(store, at, "after") });
+      await crash(second, second.resume("n", module), 2);
+      const calls = world.count("pay");
+      const third = rathOf({ store: fragile(store) });
+      const stands = await third.resume("n", module);
+      expect([at, stands.fact.type, world.count("pay")]).toEqual([at, "run-suspend", calls]);
+      expect(stands.pending).toMatchObject([{ doubt: true }]);
+      hold.open();
+    }
   });
 });

@@ -206,6 +206,23 @@ describe("a budget", () => {
     expect(world.calls).toEqual(["work"]);
   });
 
+  it("[B1] that is spent between two calls on one session stops the second, on the tape too", async () => {
+    const { clock, pass } = clockOf();
+    const store = await storeOf();
+    const rath = rathOf({ store, clock });
+    const world = new World();
+    const module = moduleOf("m", async (session) => {
+      const first = perform(session, world.step("same"));
+      pass(100);
+      const second = perform(session, world.step("same")).catch(() => session.say("stopped"));
+      return (await first).merge(await second);
+    });
+    const ended = await rath.run(module, rath.start("go"), { name: "n", budget: { milliseconds: 50 } });
+    expect(all(ended, "budget-stop")).toHaveLength(1);
+    expect(all(ended, "step-result")).toHaveLength(1);
+    expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(ended.id);
+  });
+
   it("[B3] stops what is under way when the time is spent, and lets a write come to its end", async () => {
     const store = await storeOf();
     const rath = rathOf({ store });

@@ -100,6 +100,11 @@ export class Keeper {
     this.#also.set(name, session);
   }
 
+  /** Leaves a name as it is after all. */
+  leave(name: string): void {
+    this.#also.delete(name);
+  }
+
   /** Names of an earlier process, which counted its branches in its own way. */
   retire(names: readonly string[]): void {
     for (const name of names) this.#also.set(name, null);

@@ -147,6 +147,7 @@ export class Run {
   #suspending = false;
   /** When nothing was done: between the runs that a what-if comes from, and before itself. */
   #gaps: readonly Stretch[] = [];
+  readonly #taken = new Set<FactId>();
   /** What was asked for, and is not awaited any more. */
   readonly #dropped = new Map<FactId, Session>();
   /** The program has another digest than the recorded one. */
@@ -516,14 +517,16 @@ export class Run {
     }
     const realm = Session.realmOf(session);
     const tape = this.#adopting && !this.#fresh.has(session) ? this.#tape : undefined;
+    const [first] = requests as readonly [Request];
+    const asked = tape?.find([session], drafted(first.fact), realm);
     const recorded = tape?.typed(session, "budget-stop");
-    if (recorded !== undefined) {
+    // Of two that asked on one session, time may have run out in between.
+    if (recorded !== undefined && recorded.seq < (asked?.seq ?? Number.POSITIVE_INFINITY)) {
       const stopped = this.adopt(recorded, [session], realm);
       scope.made(stopped);
       throw new BudgetError(stopped, stopped.fact as FactOf<"budget-stop">);
     }
-    const [first] = requests as readonly [Request];
-    if (tape?.find([session], drafted(first.fact), realm) !== undefined) return;
+    if (asked !== undefined) return;
     const excess = ledger.excess(spend, this.services.now());
     if (excess === undefined) return;
     throw new BudgetError(scope.next([session], drafted({ type: "budget-stop", ...excess }), realm), excess);
@@ -862,8 +865,11 @@ export class Run {
           const waiting = this.#waiting.get(request);
           this.#waiting.delete(request);
           this.soon(() => {
-            // Until it is taken in, its name is all that leads to it; where it is not, the end will see to it.
-            if (waiting?.take?.(answer) === true) this.#keeper.also(answerName(this.nonce, request), null);
+            // Its name goes in the commit that takes it in, or it would answer the same request again; where it is not
+            // taken in, its name is all that leads to it, and the end will see to it.
+            const name = answerName(this.nonce, request);
+            this.#keeper.also(name, null);
+            if (waiting?.take?.(answer) !== true) this.#keeper.leave(name);
           });
         }
         // Something may have come up meanwhile, such as a cancellation: then not everything waits any more.
@@ -891,9 +897,15 @@ export class Run {
     const line = id === undefined ? undefined : await store.line(id);
     // An answer hangs from what it answers, and from nothing else.
     if (id === undefined || line === undefined || parentsIn(line).join() !== request) return undefined;
+    if (this.#taken.has(id)) return undefined;
     // What was said may be in blobs, which only the store has.
     const { blobs } = digestsOf(line).length > 0 ? Session.realmOf(await store.load(id)) : {};
     return { id, line, ...(blobs && { blobs }) };
+  }
+
+  /** An answer was taken in: it answers nothing else. */
+  took(answer: FactId): void {
+    this.#taken.add(answer);
   }
 
   /** Nobody waits for this any more; it may be answered all the same. */

@@ -227,6 +227,7 @@ export class Strand {
       case "effect-doubt":
         return;
       case "answer-take":
+        this.#run.took(fact.answer);
         this.#pause(askedBy(item, fact.of), session);
         if (!("effect" in item.request)) item.done = true;
         else if (answer?.fact.type === "effect-settle") item.started = false;
