@@ -4,7 +4,7 @@ import { isRecord } from "./content.js";
 import type { FilePart, Options, Output, ReasoningPart, TextPart } from "./prompt.js";
 
 /** What stands in a prompt where a result should be. */
-export const NO_RESULT = "no result was recorded: the run was interrupted or another branch has it";
+export const NO_RESULT = "no result yet: it is under way, was interrupted, or is on another branch";
 const NO_OUTPUT = "(no output)";
 
 /** Words and files, as a user or an assistant may send them; nothing that is empty. */

@@ -32,7 +32,7 @@ function shape(messages: readonly PromptMessage[]): unknown {
     ),
   ]);
 }
-const MISSING = "no result was recorded: the run was interrupted or another branch has it";
+const MISSING = "no result yet: it is under way, was interrupted, or is on another branch";
 
 describe("rendering", () => {
   it("[R3] moves late results to their calls and fills what is missing", () => {

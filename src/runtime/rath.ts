@@ -178,7 +178,7 @@ export class Rath {
   async resume(
     nameOrId: string,
     module: Module,
-    settings: Omit<RunSettings, "budget"> = {},
+    settings: Pick<RunSettings, "signal"> = {},
   ): Promise<Session> {
     return this.replay(nameOrId, module, {
       ...(settings.signal && { signal: settings.signal }),
