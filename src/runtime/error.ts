@@ -12,13 +12,24 @@ import type { Status } from "./status.js";
 
 /** The program did something else than the record says, and nothing was called to find out. */
 export class DivergenceError extends RathError {
-  constructor(run: string, expected: Side | undefined, actual: Side | undefined) {
+  /** @param declared what the program declares differently, where that is all that is known */
+  constructor(
+    run: string,
+    expected: Side | undefined,
+    actual: Side | undefined,
+    declared: readonly string[] = [],
+  ) {
     super(
       "divergence",
-      `Run ${run} does not go the way it was recorded.\n  recorded: ${shown(expected)}\n  now:      ${shown(actual)}`,
+      `Run ${run} does not go the way it was recorded.${declared.length > 0 ? ` What differs is ${declared.join(", ")}.` : ""}\n  recorded: ${shown(expected)}\n  now:      ${shown(actual)}`,
       {
         hint: 'run the program that made this record, or go on from here on a branch: replay(name, module, { mode: "what-if" })',
-        data: { run, expected: expected ?? null, actual: actual ?? null },
+        data: {
+          run,
+          expected: expected ?? null,
+          actual: actual ?? null,
+          ...(declared.length > 0 && { declared }),
+        },
       },
     );
   }

@@ -42,7 +42,29 @@ function described(module: Module, above: readonly Module[]): Description {
 
 /** Tells two configurations of a module apart: its tree, and the state and tools of everything in it. */
 export function digestOfModule(module: Module): string {
-  // Each module is gone into once: agents that all hand over to each other have more paths than anybody can walk.
+  return digester()(module, new Set());
+}
+
+/**
+ * The same for each thing that a module declares, shortened: which of them differs is then known without the other
+ * program. Of a module with very many parts, only the first.
+ */
+export function digestsOfModule(module: Module): { readonly [declared: string]: string } {
+  const digest = digester();
+  const { state = {}, parts = {} } = module;
+  const declared: { [name: string]: string } = {};
+  for (const [name, value] of Object.entries(state).slice(0, DECLARED))
+    declared[name] = digestOf(canonical(value)).slice(0, SHORT);
+  for (const [name, part] of Object.entries(parts).slice(0, DECLARED))
+    declared[`part ${name}`] = digest(part, new Set([module])).slice(0, SHORT);
+  return declared;
+}
+
+const DECLARED = 32;
+const SHORT = 12;
+
+/** Each module is gone into once: agents that all hand over to each other have more paths than anybody can walk. */
+function digester(): (module: Module, above: ReadonlySet<Module>) => string {
   const known = new Map<Module, string>();
   const digestedIn = (one: Module, above: ReadonlySet<Module>): string => {
     const { name, kind = "module", state, parts = {} } = one;
@@ -57,5 +79,5 @@ export function digestOfModule(module: Module): string {
     }
     return digest;
   };
-  return digestedIn(module, new Set());
+  return digestedIn;
 }

@@ -33,7 +33,7 @@ import {
 } from "./error.js";
 import { failAt } from "./failed.js";
 import { answerName, Keeper, runName } from "./keeper.js";
-import { digestOfModule, type Module } from "./module.js";
+import { digestOfModule, digestsOfModule, type Module } from "./module.js";
 import type { Prices } from "./price.js";
 import { Queue } from "./queue.js";
 import type { Budget, Request } from "./request.js";
@@ -150,6 +150,8 @@ export class Run {
   readonly #taken = new Set<FactId>();
   /** What was asked for, and is not awaited any more. */
   readonly #dropped = new Map<FactId, Session>();
+  /** What it begins with: a tree of modules is gone through once. */
+  #begins: (FactInput & { type: "run-start" }) | undefined;
   /** The program has another digest than the recorded one. */
   #otherProgram: DivergenceError | undefined;
   /** The body was not waited for. */
@@ -281,6 +283,7 @@ export class Run {
       this.nonce,
       { id: start.id, fact: bodyOf(recorded), parents },
       { fact: now as unknown as Json, parents },
+      differing(recorded, now),
     );
     if (recorded.module !== now.module) throw error;
     // Digests say that something differs, and not what: the first fact that differs says it better, if there is one.
@@ -295,9 +298,17 @@ export class Run {
   }
 
   #startFact(): FactInput & { type: "run-start" } {
+    const begins = this.#begins ?? this.#makeStartFact();
+    this.#begins = begins;
+    return begins;
+  }
+
+  #makeStartFact(): FactInput & { type: "run-start" } {
     const { module, name, budget } = this.#options;
+    const declared = digestsOfModule(module);
     const digests = {
       module: digestOfModule(module),
+      ...(Object.keys(declared).length > 0 && { declared }),
       ...(budget !== undefined && { budget: { ...budget } }),
     };
     return { type: "run-start", nonce: this.nonce, module: module.name, name, digests };
@@ -1185,6 +1196,16 @@ export class Run {
 
 function sameIds(ids: readonly FactId[], sessions: readonly Session[]): boolean {
   return ids.length === sessions.length && ids.every((id, place) => id === sessions[place]?.id);
+}
+
+/** What two programs declare differently. */
+function differing(recorded: FactOf<"run-start">, now: FactInput & { type: "run-start" }): readonly string[] {
+  type Digests = { readonly declared?: { readonly [name: string]: string }; readonly budget?: Json };
+  const [then, here] = [recorded.digests ?? {}, now.digests ?? {}] as readonly [Digests, Digests];
+  const names = new Set([...Object.keys(then.declared ?? {}), ...Object.keys(here.declared ?? {})]);
+  const differ = [...names].filter((name) => then.declared?.[name] !== here.declared?.[name]);
+  if (canonical(then.budget ?? null) !== canonical(here.budget ?? null)) differ.push("the budget");
+  return differ;
 }
 
 /** From the last fact of each run to the beginning of the next. */

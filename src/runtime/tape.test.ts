@@ -520,6 +520,28 @@ describe("a replay", () => {
     },
   );
 
+  it("[M3] a change that no recorded fact shows yet is told by the name of what was declared", async () => {
+    const rath = rathOf();
+    const part = (name: string, model: string): Module =>
+      moduleOf(name, async (session) => session, { state: { model, limit: 3 } });
+    const make = (model: string, of: string): Module =>
+      moduleOf("m", async (session) => session, {
+        state: { tone: "kind", model },
+        parts: { first: part("first", "x"), second: part("second", of) },
+      });
+    await rath.run(make("a", "x"), rath.start("go"), { name: "n" });
+    for (const [program, declared] of [
+      [make("b", "x"), ["model"]],
+      [make("a", "y"), ["part second"]],
+      [make("b", "y"), ["model", "part second"]],
+    ] as const) {
+      const error = (await rath.replay("n", program).catch((thrown: unknown) => thrown)) as DivergenceError;
+      expect(error).toBeInstanceOf(DivergenceError);
+      expect(error.data.declared).toEqual(declared);
+      expect(error.message).toContain(`What differs is ${declared.join(", ")}.`);
+    }
+  });
+
   it("[M3] of several branches that differ, the one that was recorded first is shown", async () => {
     const store = await storeOf();
     const rath = rathOf({ store });
