@@ -70,6 +70,11 @@ const SENT_OTHERWISE: { readonly [name: string]: string } = {
   [PICTURE]: "other words stand before the picture",
 };
 
+if (!hasCassettes)
+  process.stdout.write(
+    "no recorded provider traffic is played: ../shared/data/provider-cassettes is not there\n",
+  );
+
 describe.skipIf(!hasCassettes)(
   "recorded traffic of real providers (../shared/data/provider-cassettes)",
   () => {
