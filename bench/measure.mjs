@@ -38,3 +38,17 @@ export function words(bytes, step) {
   }
   return text.slice(0, bytes);
 }
+
+/** Rows as text, each column as wide as its widest cell. @param {readonly (readonly string[])[]} rows */
+export function columns(rows) {
+  const widths =
+    rows[0]?.map((_, column) => Math.max(...rows.map((row) => String(row[column]).length))) ?? [];
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => String(cell).padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}

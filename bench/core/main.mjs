@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
+import { columns } from "../measure.mjs";
 import { ensurePeer } from "../peer.mjs";
 import { measureStore } from "./store.mjs";
 import { measureValue } from "./value.mjs";
@@ -145,15 +146,7 @@ function table(found) {
       ],
     );
   }
-  const widths =
-    rows[0]?.map((_, column) => Math.max(...rows.map((row) => String(row[column]).length))) ?? [];
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => String(cell).padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-  return `${lines.join("\n")}\n\nMedians. ${found.node}, ${found.cpu}\n`;
+  return `${columns(rows)}\n\nMedians. ${found.node}, ${found.cpu}\n`;
 }
 
 /** @param {number} value */

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
 import { agent, openRath, step, workflow } from "openrath";
-import { median, time, timeAsync } from "../measure.mjs";
+import { columns, median, time, timeAsync } from "../measure.mjs";
 import { ensurePeer } from "../peer.mjs";
 import { reply } from "./stub.mjs";
 
@@ -214,15 +214,7 @@ function table(found) {
     ["cold import", ms(found.import_ms), "", "", "", "under 100 ms"],
   );
   if (found.peers_skipped !== undefined) rows.push(["peers", "skipped", found.peers_skipped, "", "", ""]);
-  const widths =
-    rows[0]?.map((_, column) => Math.max(...rows.map((row) => String(row[column]).length))) ?? [];
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => String(cell).padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-  return `${lines.join("\n")}\n\nMedians. ${found.node}, ${found.cpu}\n`;
+  return `${columns(rows)}\n\nMedians. ${found.node}, ${found.cpu}\n`;
 }
 
 /** @param {number} value */

@@ -1,5 +1,11 @@
-import { type FactId, type FactInput, type FactOf, type Json, Withheld } from "../session/index.js";
-import { canonical } from "./canonical.js";
+import {
+  canonical,
+  type FactId,
+  type FactInput,
+  type FactOf,
+  type Json,
+  Withheld,
+} from "../session/index.js";
 import { WithheldPromptError } from "./error.js";
 
 /** Everything besides the conversation that decides what a model is asked. */

@@ -1,5 +1,4 @@
-import { digestOf, type Json } from "../session/index.js";
-import { canonical } from "./canonical.js";
+import { canonical, digestOf, type Json } from "../session/index.js";
 import { isRecord } from "./content.js";
 import type { Prompt, PromptMessage } from "./prompt.js";
 

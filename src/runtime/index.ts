@@ -1,5 +1,5 @@
+export { canonical } from "../session/index.js";
 export type { Decision, Settle } from "./answer.js";
-export { canonical } from "./canonical.js";
 export { forward, hold, hostServices, lane, perform, performAll, pricesOf, waitFor } from "./door.js";
 export {
   AnswerError,
@@ -37,3 +37,4 @@ export type { Attempt, Budget, Outcome, OutcomeType, Request, Retry, Spend } fro
 export type { Lane, Mode, Observation } from "./run.js";
 export type { ServiceOptions, Services } from "./services.js";
 export { type Status, statusOf } from "./status.js";
+export { LONGEST_TIMER } from "./timeout.js";

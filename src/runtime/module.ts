@@ -1,5 +1,4 @@
-import { digestOf, type Json, type Session } from "../session/index.js";
-import { canonical } from "./canonical.js";
+import { canonical, digestOf, type Json, type Session } from "../session/index.js";
 
 /** The only interface of composition: turns one session into another that descends from it. */
 export interface Module {

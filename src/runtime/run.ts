@@ -1,5 +1,6 @@
 import {
   type BlobSource,
+  canonical,
   type Draft,
   digestsOf,
   drafted,
@@ -8,6 +9,7 @@ import {
   type FactInput,
   type FactOf,
   type Json,
+  parentsOf,
   type RathError,
   type Realm,
   readFact,
@@ -17,7 +19,6 @@ import {
 } from "../session/index.js";
 import { ConflictError, type Lease, type Store } from "../store/index.js";
 import { Ledger, type Stretch } from "./budget.js";
-import { canonical } from "./canonical.js";
 import {
   BudgetError,
   bodyOf,
@@ -41,6 +42,7 @@ import { Scope } from "./scope.js";
 import type { Services } from "./services.js";
 import { Strand, type Wait } from "./strand.js";
 import type { Entry, Tape } from "./tape.js";
+import { LONGEST_TIMER } from "./timeout.js";
 
 /** Milliseconds that a cancelled body has for what it awaits beside the door. */
 const GRACE = 1_000;
@@ -98,13 +100,11 @@ const DEEP = 100;
 /** Milliseconds after which what was made is durable, though nothing asked for it: a crash must not cost an hour of reading. */
 const KEPT_WITHIN = 1_000;
 
-/** The platform's timers cannot be set for longer: they would go off at once. */
-const LONGEST_TIMER = 2 ** 31 - 1;
-
 /** A recorded outcome, and who is told it. */
 type Recording = { readonly strand: Strand; readonly entry: Entry };
 type Answer = { readonly id: FactId; readonly line: string; readonly blobs?: BlobSource };
-type Waiting = { readonly take: ((answer: Answer) => boolean) | undefined; readonly due: string | undefined };
+/** Takes an answer in; a timer has none. */
+type Take = (answer: Answer) => boolean;
 
 /**
  * One outermost `forward`: from `run-start` to `run-end`, or to a suspension. It makes every session of the run, takes
@@ -122,7 +122,7 @@ export class Run {
   /** While the tape lasts: strands that must be asked what they can be told, and what the others said. */
   readonly #changed = new Set<Strand>();
   readonly #recorded = new Queue<Recording>();
-  readonly #waiting = new Map<FactId, Waiting>();
+  readonly #waiting = new Map<FactId, Take | undefined>();
   readonly #ready: (() => void)[] = [];
   readonly #timers = new Set<NodeJS.Timeout>();
   /** Made now, with no recorded twin: nothing on the tape can have been made from them. */
@@ -278,7 +278,7 @@ export class Run {
     const recorded = readFact(start.line, undefined) as FactOf<"run-start">;
     if (this.#isProgram(recorded)) return;
     const now = this.#startFact();
-    const parents = parentsIn(start.line);
+    const parents = parentsOf(start.line);
     const error = new DivergenceError(
       this.nonce,
       { id: start.id, fact: bodyOf(recorded), parents },
@@ -784,7 +784,7 @@ export class Run {
     then.push(...this.#recordedStrays(entry, then.length));
     const recorded = bodyOf(readFact(entry.line, realm.blobs));
     const now = { by: "runtime", ...fact, of: this.#origin.id } as unknown as Json;
-    if (!sameIds(parentsIn(entry.line), then) || canonical(recorded) !== canonical(now)) return undefined;
+    if (!sameIds(parentsOf(entry.line), then) || canonical(recorded) !== canonical(now)) return undefined;
     return this.adopt(entry, then, realm);
   }
 
@@ -801,7 +801,7 @@ export class Run {
     const recorded: Side = {
       id: expected.id,
       fact: bodyOf(fact),
-      parents: parentsIn(expected.line),
+      parents: parentsOf(expected.line),
     };
     const now = this.#firstFresh;
     return new DivergenceError(
@@ -848,8 +848,8 @@ export class Run {
   // -- waiting
 
   /** Notes that a request waits for an answer, or for a time. */
-  wait(request: FactId, take: ((answer: Answer) => boolean) | undefined, due: string | undefined): void {
-    this.#waiting.set(request, { take, due });
+  wait(request: FactId, take?: Take): void {
+    this.#waiting.set(request, take);
     this.wake();
   }
 
@@ -873,14 +873,14 @@ export class Run {
         this.#seeking = false;
         if (this.#closed !== undefined) return;
         for (const { request, answer } of answers) {
-          const waiting = this.#waiting.get(request);
+          const take = this.#waiting.get(request);
           this.#waiting.delete(request);
           this.soon(() => {
             // Its name goes in the commit that takes it in, or it would answer the same request again; where it is not
             // taken in, its name is all that leads to it, and the end will see to it.
             const name = answerName(this.nonce, request);
             this.#keeper.also(name, null);
-            if (waiting?.take?.(answer) !== true) this.#keeper.leave(name);
+            if (take?.(answer) !== true) this.#keeper.leave(name);
           });
         }
         // Something may have come up meanwhile, such as a cancellation: then not everything waits any more.
@@ -896,7 +896,7 @@ export class Run {
     if (store === undefined) return [];
     await this.flush();
     const found: { request: FactId; answer: Answer }[] = [];
-    for (const [request, { take }] of this.#waiting) {
+    for (const [request, take] of this.#waiting) {
       const answer = take && (await this.#answerTo(request, store));
       if (answer !== undefined) found.push({ request, answer });
     }
@@ -907,7 +907,7 @@ export class Run {
     const id = await store.head(answerName(this.nonce, request));
     const line = id === undefined ? undefined : await store.line(id);
     // An answer hangs from what it answers, and from nothing else.
-    if (id === undefined || line === undefined || parentsIn(line).join() !== request) return undefined;
+    if (id === undefined || line === undefined || parentsOf(line).join() !== request) return undefined;
     if (this.#taken.has(id)) return undefined;
     // What was said may be in blobs, which only the store has.
     const { blobs } = digestsOf(line).length > 0 ? Session.realmOf(await store.load(id)) : {};
@@ -952,10 +952,10 @@ export class Run {
 
   /** The same, as the record of an end has them: after everything else. */
   #recordedStrays(end: Entry | undefined, ours: number): readonly Session[] {
-    const ids = end === undefined ? [] : parentsIn(end.line).slice(ours);
+    const ids = end === undefined ? [] : parentsOf(end.line).slice(ours);
     return ids.flatMap((id) => {
       const line = this.#tape?.others.get(id);
-      const asked = line === undefined ? undefined : this.#dropped.get(parentsIn(line)[0] ?? "");
+      const asked = line === undefined ? undefined : this.#dropped.get(parentsOf(line)[0] ?? "");
       return asked === undefined ? [] : (this.foreign(id, [asked], Session.realmOf(this.#start)) ?? []);
     });
   }
@@ -1094,7 +1094,7 @@ export class Run {
     const ids = new Set(tips.map((tip) => tip.id));
     for (const entry of this.#tape?.entries ?? []) {
       if (entry.type !== "run-suspend" || entry.run !== this.nonce) continue;
-      const parents = parentsIn(entry.line);
+      const parents = parentsOf(entry.line);
       if (parents.length !== ids.size || !parents.every((id) => ids.has(id))) continue;
       const byId = new Map(tips.map((tip) => [tip.id, tip]));
       const sessions = parents.map((id) => byId.get(id) as Session);
@@ -1215,8 +1215,4 @@ function gapsBetween(starts: readonly Session[], tape: Tape): readonly Stretch[]
     const from = last === undefined ? next.fact.at : readFact(last.line, undefined).at;
     return { from: Date.parse(from), to: Date.parse(next.fact.at) };
   });
-}
-
-function parentsIn(line: string): readonly FactId[] {
-  return (JSON.parse(line) as { parents: readonly FactId[] }).parents;
 }

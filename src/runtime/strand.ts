@@ -1,4 +1,5 @@
 import {
+  canonical,
   type Draft,
   digestOf,
   drafted,
@@ -15,7 +16,6 @@ import {
   Withheld,
 } from "../session/index.js";
 import { spentOn } from "./budget.js";
-import { canonical } from "./canonical.js";
 import { CancelledError, ErasedContentError, failureOf } from "./error.js";
 import type { Attempt, Outcome, Request } from "./request.js";
 import { delayOf, isRetryable, isUnanswered } from "./retry.js";
@@ -550,14 +550,14 @@ export class Strand {
         this.#end();
       };
       if (left <= this.#run.services.patience) item.release = this.#run.later(Math.max(0, left), fire);
-      else this.#run.wait(item.asked.id, undefined, dueOf(fact));
+      else this.#run.wait(item.asked.id);
       return;
     }
     this.#wait(item, item.asked);
   }
 
   #wait(item: Item, asked: Session): void {
-    this.#run.wait(asked.id, (answer) => this.#answered(item, asked, answer), undefined);
+    this.#run.wait(asked.id, (answer) => this.#answered(item, asked, answer));
   }
 
   /** Somebody answered: the answer hangs from the request, and the chain takes it in. */

@@ -1,5 +1,6 @@
 import {
   type BlobSource,
+  canonical,
   type Draft,
   type Fact,
   type FactId,
@@ -10,7 +11,6 @@ import {
   type Session,
   writeLine,
 } from "../session/index.js";
-import { canonical } from "./canonical.js";
 
 /** A recorded fact of a run. */
 export type Entry = {

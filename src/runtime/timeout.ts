@@ -14,8 +14,8 @@ export class TimeoutError extends Error {
 /** Milliseconds that an effect has to stop in, before it is taken to go on. */
 const GRACE = 1_000;
 
-/** Node's timers take no more. */
-const LONGEST = 2 ** 31 - 1;
+/** Node's timers take no more milliseconds: a longer one would ring at once. */
+export const LONGEST_TIMER = 2 ** 31 - 1;
 
 /**
  * Waits so long, and then asks it to stop. What must not be done twice is waited for a little more: what it says now
@@ -55,7 +55,7 @@ async function within<Value, Late>(
 ): Promise<Value | Late> {
   let timer: NodeJS.Timeout | undefined;
   const rings = new Promise<Late>((resolve) => {
-    timer = setTimeout(resolve, Math.min(milliseconds, LONGEST), late);
+    timer = setTimeout(resolve, Math.min(milliseconds, LONGEST_TIMER), late);
   });
   try {
     return await Promise.race([work, rings]);

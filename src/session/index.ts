@@ -1,4 +1,5 @@
 export { type BlobRef, type BlobSource, digestOf, Withheld } from "./blob.js";
+export { canonical } from "./canonical.js";
 export { type Difference, diff } from "./diff.js";
 export {
   BeyondHorizonError,
@@ -50,6 +51,7 @@ export {
 } from "./line.js";
 export { branchView, type LineageStep, lineageView } from "./lineage.js";
 export { List } from "./list.js";
+export { nearestOf } from "./nearest.js";
 export { dueOf, type Pending, pendingView, type Requests } from "./pending.js";
 export { placementView } from "./placement.js";
 export {

@@ -1,8 +1,7 @@
-import type { Failure, Json, RathError } from "../session/index.js";
+import { type Failure, type Json, nearestOf, type RathError } from "../session/index.js";
 import { bounded } from "./bound.js";
 import { failureOf, ToolInputError, ToolOutputError, ToolSchemaError, UnknownToolError } from "./error.js";
 import { jsonOf, jsonOfOutput, NotJson, pathOf } from "./json.js";
-import { nearestOf } from "./nearest.js";
 import type { Tool, ToolContext } from "./tool.js";
 
 /**

@@ -1,7 +1,6 @@
-import type { Json } from "../session/index.js";
+import { type Json, nearestOf } from "../session/index.js";
 import { pathOf } from "./json.js";
 import { DATA, isList, KEYWORDS, MAPS, SCHEMAS, TEXTS, TYPES } from "./keyword.js";
-import { nearestOf } from "./nearest.js";
 import type { JsonObject } from "./schema.js";
 
 /** What is wrong with a JSON Schema. */

@@ -1,8 +1,7 @@
-import type { Effect, Json, Session } from "../session/index.js";
+import { type Effect, type Json, nearestOf, type Session } from "../session/index.js";
 import { MIN_OUTPUT } from "./bound.js";
 import { ToolDefinitionError } from "./error.js";
 import type { ToolModule } from "./module-tool.js";
-import { nearestOf } from "./nearest.js";
 import {
   type Checker,
   type InputChecker,

@@ -1,7 +1,6 @@
-import { budgetFault, type Retry } from "../runtime/index.js";
-import { ContentError, drafted, type Effect, type Json } from "../session/index.js";
+import { budgetFault, LONGEST_TIMER, type Retry } from "../runtime/index.js";
+import { ContentError, drafted, type Effect, type Json, nearestOf } from "../session/index.js";
 import { ModuleError, RuleError } from "./error.js";
-import { optionFor } from "./nearest.js";
 
 /**
  * Checks of what a module is made of, for callers the compiler did not check. A limit that is no number would be no
@@ -51,6 +50,12 @@ export function requireFunction(value: unknown, what: string, refuse: Refuse, ex
     throw refuse(`its \`${what}\` is ${shown(value)}, not a function`, example);
 }
 
+/** What to write instead of an option that there is not: the one that is near, or all there are. */
+function optionFor(name: string, known: readonly string[]): string {
+  const meant = nearestOf(name, known);
+  return meant === undefined ? `the options are ${known.join(", ")}` : `did you mean "${meant}"?`;
+}
+
 /** A whole number, at least so much. */
 export function requireCount(
   value: unknown,
@@ -63,13 +68,10 @@ export function requireCount(
     throw refuse(`its \`${what}\` is ${shown(value)}, not a whole number, at least ${least}`, example);
 }
 
-/** Node's timers take no more: a longer one would ring at once. */
-const LONGEST = 2 ** 31 - 1;
-
 export function requireMilliseconds(value: unknown, what: string, refuse: Refuse): void {
-  if (typeof value !== "number" || !(value > 0 && value <= LONGEST))
+  if (typeof value !== "number" || !(value > 0 && value <= LONGEST_TIMER))
     throw refuse(
-      `its \`${what}\` is ${shown(value)}, not a number of milliseconds from 1 to ${LONGEST}`,
+      `its \`${what}\` is ${shown(value)}, not a number of milliseconds from 1 to ${LONGEST_TIMER}`,
       `${what}: 30_000`,
     );
 }

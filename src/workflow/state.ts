@@ -1,8 +1,7 @@
 import { canonical, type Module } from "../runtime/index.js";
-import type { Json } from "../session/index.js";
+import { type Json, nearestOf } from "../session/index.js";
 import { StateError } from "./error.js";
 import { requireJson, shown } from "./given.js";
-import { nearestOf } from "./nearest.js";
 import { isModule, type Parts } from "./part.js";
 
 /** What learning may change about a module and its parts, by path: `{ "coder.instructions": "…" }`. */

@@ -4,7 +4,7 @@ import { openStore } from "openrath/store";
 import { expect, it } from "vitest";
 import { type Driven, digestOf, drive, replayed } from "./drive.js";
 import type { Death } from "./frail-store.js";
-import { numbersFrom } from "./numbers.js";
+import { numbersFrom, replaySettings } from "./numbers.js";
 import { isSteady, type Program, programs } from "./program.js";
 import { World } from "./world.js";
 
@@ -30,7 +30,7 @@ it(`[R13] ${PROGRAMS} random programs, dying at each of their writes and again w
         if (steady) expect(driven.digest, JSON.stringify(deaths)).toEqual(calm.digest);
       }
     }),
-    { numRuns: PROGRAMS, endOnFailure: true, ...replaySettings() },
+    { numRuns: PROGRAMS, ...replaySettings() },
   );
   if (ROUNDS !== undefined) process.stdout.write(`${JSON.stringify(seen)}\n`);
   expect(seen.deaths).toBeGreaterThan(seen.programs);
@@ -92,9 +92,4 @@ async function check(
   const digest = digestOf(driven);
   await store.close();
   return { ...driven, digest };
-}
-
-function replaySettings(): { seed?: number; path?: string } {
-  const { OPENRATH_SEED: seed, OPENRATH_PATH: path } = process.env;
-  return { ...(seed !== undefined && { seed: Number(seed) }), ...(path !== undefined && { path }) };
 }

@@ -8,3 +8,13 @@ export function numbersFrom(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
+
+/** The campaign that OPENRATH_SEED names, from OPENRATH_PATH on: how a failure is looked at again. Shrinking would take hours. */
+export function replaySettings(): { seed?: number; path?: string; endOnFailure: true } {
+  const { OPENRATH_SEED: seed, OPENRATH_PATH: path } = process.env;
+  return {
+    endOnFailure: true,
+    ...(seed !== undefined && { seed: Number(seed) }),
+    ...(path !== undefined && { path }),
+  };
+}

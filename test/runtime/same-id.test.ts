@@ -3,7 +3,7 @@ import { Session } from "openrath";
 import { openStore } from "openrath/store";
 import { expect, it } from "vitest";
 import { type Driven, drive, replayed } from "./drive.js";
-import { numbersFrom } from "./numbers.js";
+import { numbersFrom, replaySettings } from "./numbers.js";
 import { type Program, programs } from "./program.js";
 import { World } from "./world.js";
 
@@ -19,7 +19,7 @@ it(`[R12] ${PROGRAMS} random programs replay and verify to the recorded id, with
       seen.suspensions += driven.suspensions;
       seen.facts += [...driven.session.history()].length;
     }),
-    { numRuns: PROGRAMS, endOnFailure: true, ...replaySettings() },
+    { numRuns: PROGRAMS, ...replaySettings() },
   );
   if (CAMPAIGN !== undefined) process.stdout.write(`${JSON.stringify({ programs: PROGRAMS, ...seen })}\n`);
   // What is never hit is not tested: both ways to end, and waiting, must be common.
@@ -51,9 +51,4 @@ async function check(program: Program, random: () => number): Promise<Driven> {
   await store.close();
   await other.close();
   return driven;
-}
-
-function replaySettings(): { seed?: number; path?: string; endOnFailure?: boolean } {
-  const { OPENRATH_SEED: seed, OPENRATH_PATH: path } = process.env;
-  return { ...(seed !== undefined && { seed: Number(seed) }), ...(path !== undefined && { path }) };
 }

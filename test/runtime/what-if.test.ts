@@ -4,7 +4,7 @@ import { openStore } from "openrath/store";
 import { expect, it } from "vitest";
 import { drive, replayed } from "./drive.js";
 import type { Death } from "./frail-store.js";
-import { numbersFrom } from "./numbers.js";
+import { numbersFrom, replaySettings } from "./numbers.js";
 import { changed, countSaid, type Program, programs } from "./program.js";
 import { World } from "./world.js";
 
@@ -61,7 +61,7 @@ it(`[R16] ${PROGRAMS} random programs, then changed or tried again: the what-if 
       expect(left.sort()).toEqual([...runs.keys()].sort());
       await store.close();
     }),
-    { numRuns: PROGRAMS, endOnFailure: true, ...replaySettings() },
+    { numRuns: PROGRAMS, ...replaySettings() },
   );
   if (CAMPAIGN !== undefined) process.stdout.write(`${JSON.stringify({ programs: PROGRAMS, ...seen })}\n`);
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(PROGRAMS / 30);
@@ -86,9 +86,4 @@ function deathsOf(random: () => number): Death[] {
   while (random() < 0.5)
     deaths.push({ at: 1 + Math.floor(random() * 5), when: random() < 0.5 ? "before" : "after" });
   return deaths;
-}
-
-function replaySettings(): { seed?: number; path?: string } {
-  const { OPENRATH_SEED: seed, OPENRATH_PATH: path } = process.env;
-  return { ...(seed !== undefined && { seed: Number(seed) }), ...(path !== undefined && { path }) };
 }

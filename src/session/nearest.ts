@@ -2,7 +2,7 @@
 export function nearestOf(name: string, known: readonly string[]): string | undefined {
   const wanted = plainly(name.slice(0, LONGEST));
   let best: string | undefined;
-  let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
+  let least = Math.ceil(wanted.length * NEAR) + 1;
   for (const candidate of known) {
     const steps = distance(wanted, plainly(candidate.slice(0, LONGEST)));
     if (steps < least) [best, least] = [candidate, steps];
@@ -10,6 +10,8 @@ export function nearestOf(name: string, known: readonly string[]): string | unde
   return best;
 }
 
+/** Of its letters, so many may be others. */
+const NEAR = 0.4;
 /** No tool has a longer name, and no option. */
 const LONGEST = 64;
 

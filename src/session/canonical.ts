@@ -1,4 +1,4 @@
-import type { Json } from "../session/index.js";
+import type { Json } from "./json.js";
 
 /** JSON text in which the order of keys makes no difference: equal values, equal text. */
 export function canonical(value: Json): string {
