@@ -2,7 +2,7 @@
 export function nearestOf(name: string, known: readonly string[]): string | undefined {
   const wanted = plainly(name.slice(0, LONGEST));
   let best: string | undefined;
-  let least = Math.ceil(wanted.length * NEAR) + 1;
+  let least = Math.max(1, Math.round(wanted.length * NEAR)) + 1;
   for (const candidate of known) {
     const steps = distance(wanted, plainly(candidate.slice(0, LONGEST)));
     if (steps < least) [best, least] = [candidate, steps];
