@@ -56,7 +56,7 @@ export function lane(session: Session): Lane {
  * asynchronously, a module that is loaded. It must give the same at every replay.
  */
 export async function hold<Value>(session: Session, work: () => Promise<Value>): Promise<Value> {
-  return scopeOf(session, "hold a run").run.hold(work);
+  return scopeOf(session, "hold a run").run.turns.hold(work);
 }
 
 /** Where time, chance and names come from. Ask inside a `perform`, so that the answer is recorded. */

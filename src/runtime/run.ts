@@ -1,8 +1,6 @@
 import {
-  type BlobSource,
   canonical,
   type Draft,
-  digestsOf,
   drafted,
   type Fact,
   type FactId,
@@ -17,7 +15,7 @@ import {
   Session,
   Withheld,
 } from "../session/index.js";
-import { ConflictError, type Lease, type Store } from "../store/index.js";
+import type { Lease, Store } from "../store/index.js";
 import { Ledger, type Stretch } from "./budget.js";
 import {
   BudgetError,
@@ -34,15 +32,17 @@ import {
 } from "./error.js";
 import { failAt } from "./failed.js";
 import { answerName, Keeper, runName } from "./keeper.js";
-import { digestOfModule, digestsOfModule, type Module } from "./module.js";
+import { type Answer, Mailbox, sessionOf } from "./mailbox.js";
+import type { Module } from "./module.js";
 import type { Prices } from "./price.js";
+import { differing, isSameProgram, type StartFact, startFactOf } from "./program.js";
 import { Queue } from "./queue.js";
 import type { Budget, Request } from "./request.js";
 import { Scope } from "./scope.js";
 import type { Services } from "./services.js";
 import { Strand, type Wait } from "./strand.js";
 import type { Entry, Tape } from "./tape.js";
-import { LONGEST_TIMER } from "./timeout.js";
+import { Turns } from "./turns.js";
 
 /** Milliseconds that a cancelled body has for what it awaits beside the door. */
 const GRACE = 1_000;
@@ -102,7 +102,6 @@ const KEPT_WITHIN = 1_000;
 
 /** A recorded outcome, and who is told it. */
 type Recording = { readonly strand: Strand; readonly entry: Entry };
-type Answer = { readonly id: FactId; readonly line: string; readonly blobs?: BlobSource };
 /** Takes an answer in; a timer has none. */
 type Take = (answer: Answer) => boolean;
 
@@ -113,9 +112,13 @@ type Take = (answer: Answer) => boolean;
 export class Run {
   readonly nonce: string;
   readonly services: Services;
+  readonly turns: Turns;
   readonly result: Promise<Session>;
   readonly #options: RunOptions;
   readonly #keeper: Keeper;
+  readonly #mailbox: Mailbox;
+  /** What it begins with: its tree of modules is gone through once. */
+  readonly #program: StartFact;
   #tape: Tape | undefined;
   readonly #root: Scope;
   readonly #strands = new Set<Strand>();
@@ -123,8 +126,6 @@ export class Run {
   readonly #changed = new Set<Strand>();
   readonly #recorded = new Queue<Recording>();
   readonly #waiting = new Map<FactId, Take | undefined>();
-  readonly #ready: (() => void)[] = [];
-  readonly #timers = new Set<NodeJS.Timeout>();
   /** Made now, with no recorded twin: nothing on the tape can have been made from them. */
   readonly #fresh = new WeakSet<Session>();
   #firstFresh: Session | undefined;
@@ -134,12 +135,10 @@ export class Run {
   #own: Session | undefined;
   /** The `run-start` of the run that a what-if comes from. */
   #origin: Session | undefined;
-  /** Effects and timers under way. */
-  #busy = 0;
-  #held = 0;
-  #woken = false;
-  #grace: NodeJS.Timeout | undefined;
-  #keeping: NodeJS.Timeout | undefined;
+  /** What was made will be durable before long. */
+  #keeping = false;
+  /** A cancelled body has a little time left. */
+  #patient = false;
   #closed: "ended" | "suspended" | "given up" | undefined;
   #body: { readonly session: Session } | { readonly error: unknown } | undefined;
   #start!: Session;
@@ -147,11 +146,8 @@ export class Run {
   #suspending = false;
   /** When nothing was done: between the runs that a what-if comes from, and before itself. */
   #gaps: readonly Stretch[] = [];
-  readonly #taken = new Set<FactId>();
   /** What was asked for, and is not awaited any more. */
   readonly #dropped = new Map<FactId, Session>();
-  /** What it begins with: a tree of modules is gone through once. */
-  #begins: (FactInput & { type: "run-start" }) | undefined;
   /** The program has another digest than the recorded one. */
   #otherProgram: DivergenceError | undefined;
   /** The body was not waited for. */
@@ -177,6 +173,12 @@ export class Run {
       name: options.name,
       told: (session) => options.observe({ kind: "fact", session }),
     });
+    this.#mailbox = new Mailbox(options.store, options.nonce);
+    this.#program = startFactOf(options);
+    this.turns = new Turns(
+      () => this.#turn(),
+      (error) => void this.#giveUp(error),
+    );
     const { budget } = options;
     this.#root = new Scope(this, undefined, budget && new Ledger(budget, undefined));
     this.result = new Promise((resolve, reject) => {
@@ -246,7 +248,7 @@ export class Run {
     const realm = this.#root.realm(Session.realmOf(base));
     const [first, ...later] = starts;
     if (first === undefined) {
-      this.#start = this.#root.next([base], drafted(this.#startFact()), realm);
+      this.#start = this.#root.next([base], drafted(this.#program), realm);
       this.#keeper.also(runName(this.nonce), this.#start);
       return;
     }
@@ -262,7 +264,7 @@ export class Run {
     for (const entry of later) begun.push(restored(entry, begun.at(-1) as Session));
     this.#origin = begun.at(-1) as Session;
     if (own === undefined) {
-      const fact = this.#stamped(drafted({ ...this.#startFact(), from: origin }));
+      const fact = this.#stamped(drafted({ ...this.#program, from: origin }));
       this.#own = Session.made([this.#origin], fact, realm);
       this.#keeper.begun(this.#own);
       this.#keeper.also(runName(this.nonce), this.#own);
@@ -276,8 +278,8 @@ export class Run {
   /** The program must be the one that was recorded. A what-if is there to change it, and says so where it begins. */
   #checkProgram(start: Entry): void {
     const recorded = readFact(start.line, undefined) as FactOf<"run-start">;
-    if (this.#isProgram(recorded)) return;
-    const now = this.#startFact();
+    if (isSameProgram(recorded, this.#program)) return;
+    const now = this.#program;
     const parents = parentsOf(start.line);
     const error = new DivergenceError(
       this.nonce,
@@ -288,30 +290,6 @@ export class Run {
     if (recorded.module !== now.module) throw error;
     // Digests say that something differs, and not what: the first fact that differs says it better, if there is one.
     this.#otherProgram = error;
-  }
-
-  #isProgram(recorded: FactOf<"run-start">): boolean {
-    const now = this.#startFact();
-    return (
-      recorded.module === now.module && canonical(recorded.digests ?? null) === canonical(now.digests ?? null)
-    );
-  }
-
-  #startFact(): FactInput & { type: "run-start" } {
-    const begins = this.#begins ?? this.#makeStartFact();
-    this.#begins = begins;
-    return begins;
-  }
-
-  #makeStartFact(): FactInput & { type: "run-start" } {
-    const { module, name, budget } = this.#options;
-    const declared = digestsOfModule(module);
-    const digests = {
-      module: digestOfModule(module),
-      ...(Object.keys(declared).length > 0 && { declared }),
-      ...(budget !== undefined && { budget: { ...budget } }),
-    };
-    return { type: "run-start", nonce: this.nonce, module: module.name, name, digests };
   }
 
   #listen(): void {
@@ -336,12 +314,12 @@ export class Run {
       (session) => this.#over({ session }),
       (error: unknown) => this.#over({ error }),
     );
-    this.wake();
+    this.turns.wake();
   }
 
   #over(body: { session: Session } | { error: unknown }): void {
     this.#body = body;
-    this.wake();
+    this.turns.wake();
   }
 
   /** How it came to rest. Nothing comes after a suspension, also while that is being written. */
@@ -376,13 +354,16 @@ export class Run {
   }
 
   #keepSoon(): void {
-    if (this.#keeping !== undefined) return;
-    this.#keeping = setTimeout(() => {
-      this.#timers.delete(this.#keeping as NodeJS.Timeout);
-      this.#keeping = undefined;
-      this.flushSoon();
-    }, KEPT_WITHIN).unref();
-    this.#timers.add(this.#keeping);
+    if (this.#keeping) return;
+    this.#keeping = true;
+    this.turns.ring(
+      KEPT_WITHIN,
+      () => {
+        this.#keeping = false;
+        this.flushSoon();
+      },
+      true,
+    );
   }
 
   #stamped(fact: Draft): Fact {
@@ -513,7 +494,7 @@ export class Run {
     this.#strands.add(strand);
     if (this.#adopting) this.#changed.add(strand);
     strand.start();
-    this.wake();
+    this.turns.wake();
     return strand.result;
   }
 
@@ -543,95 +524,22 @@ export class Run {
     throw new BudgetError(scope.next([session], drafted({ type: "budget-stop", ...excess }), realm), excess);
   }
 
-  // -- time
-
-  /** Does something in a turn of its own, after everything that is ready already. */
-  soon(job: () => void): void {
-    if (this.#closed !== undefined) return;
-    this.#ready.push(job);
-    this.wake();
-  }
-
-  /** Does something after a while; until then the run is busy. Returns the way to let it be. */
-  later(milliseconds: number, job: () => void): () => void {
-    const done = this.occupy();
-    let timer: NodeJS.Timeout;
-    const set = (left: number): void => {
-      const step = Math.min(left, LONGEST_TIMER);
-      timer = setTimeout(() => {
-        this.#timers.delete(timer);
-        if (left > step) {
-          set(left - step);
-          return;
-        }
-        done();
-        this.soon(job);
-      }, step);
-      this.#timers.add(timer);
-    };
-    set(milliseconds);
-    return () => {
-      clearTimeout(timer);
-      this.#timers.delete(timer);
-      done();
-    };
-  }
-
-  /** Something is under way, until what is returned is called. */
-  occupy(): () => void {
-    this.#busy += 1;
-    let open = true;
-    return () => {
-      if (!open) return;
-      open = false;
-      this.#busy -= 1;
-      this.wake();
-    };
-  }
-
-  wake(): void {
-    if (this.#woken || this.#stopped !== undefined) return;
-    this.#woken = true;
-    // A macrotask of its own: everything that the last outcome set in motion has happened by then.
-    setImmediate(() => {
-      this.#woken = false;
-      if (this.#stopped !== undefined) return;
-      try {
-        this.#turn();
-      } catch (error) {
-        void this.#giveUp(error);
-      }
-    });
-  }
-
-  /**
-   * Waits for something that asks nothing of the world, such as a check that is written asynchronously. Until it is
-   * there nobody is told anything, so that it makes no difference how long it takes.
-   */
-  async hold<Value>(work: () => Promise<Value>): Promise<Value> {
-    this.#held += 1;
-    try {
-      return await work();
-    } finally {
-      this.#held -= 1;
-      this.wake();
-    }
-  }
+  // -- turns
 
   /** One outcome at a time, then a look around. */
   #turn(): void {
-    if (this.#held > 0) return;
+    if (this.#stopped !== undefined || this.turns.held) return;
     if (this.#adopting) {
       if (!this.#replayOne()) this.#rest();
       return;
     }
-    const job = this.#ready.shift();
+    const job = this.turns.next();
     if (job !== undefined) {
       job();
-      this.wake();
+      this.turns.wake();
       return;
     }
-    if (this.#busy > 0) return;
+    if (this.turns.busy) return;
     if (this.#strands.size === 0) {
       if (this.#body !== undefined) this.#finish();
       // Otherwise the body awaits something that is not ours, and will be back; whether or not it was cancelled.
@@ -657,7 +565,7 @@ export class Run {
       for (const strand of this.#strands) this.#changed.add(strand);
       return this.#replayOne();
     }
-    this.wake();
+    this.turns.wake();
     return true;
   }
 
@@ -690,7 +598,7 @@ export class Run {
   /** A strand may have something else to be told than before. */
   look(strand: Strand): void {
     this.#changed.add(strand);
-    this.wake();
+    this.turns.wake();
   }
 
   /** Whether the body awaits something that is not ours. */
@@ -735,14 +643,12 @@ export class Run {
 
   /** A body that was cancelled and awaits something of its own is not waited for for ever. */
   #abandonLater(why: string): void {
-    if (this.#grace !== undefined) return;
-    this.#grace = setTimeout(() => {
-      this.#timers.delete(this.#grace as NodeJS.Timeout);
-      this.#grace = undefined;
-      if (this.#closed !== undefined || !this.#elsewhere || this.#busy > 0) return;
-      this.#abandon(why);
-    }, GRACE);
-    this.#timers.add(this.#grace);
+    if (this.#patient) return;
+    this.#patient = true;
+    this.turns.ring(GRACE, () => {
+      this.#patient = false;
+      if (this.#closed === undefined && this.#elsewhere && !this.turns.busy) this.#abandon(why);
+    });
   }
 
   #abandon(why: string): void {
@@ -774,7 +680,7 @@ export class Run {
   #oldEnd(): Session | undefined {
     const { origin, mode } = this.#options;
     if (mode !== "what-if" || this.#origin === undefined || origin?.again === true) return undefined;
-    if (!this.#isProgram(this.#origin.fact as FactOf<"run-start">)) return undefined;
+    if (!isSameProgram(this.#origin.fact as FactOf<"run-start">, this.#program)) return undefined;
     const entry = this.#tape?.entries.find(({ type, run }) => type === "run-end" && run === origin?.run);
     if (entry === undefined) return undefined;
     const { parents, fact, realm } = this.#ending();
@@ -828,14 +734,14 @@ export class Run {
     const live = (): void => {
       if (this.#cancelling !== undefined) this.#cancel(this.#cancelling);
       for (const strand of [...this.#strands]) strand.goLive();
-      this.wake();
+      this.turns.wake();
     };
     if (this.#options.mode !== "what-if") {
       live();
       return;
     }
     // A name that is taken must be found out before anything is called.
-    const done = this.occupy();
+    const done = this.turns.occupy();
     void this.flush().then(
       () => {
         done();
@@ -850,7 +756,7 @@ export class Run {
   /** Notes that a request waits for an answer, or for a time. */
   wait(request: FactId, take?: Take): void {
     this.#waiting.set(request, take);
-    this.wake();
+    this.turns.wake();
   }
 
   forget(request: FactId): void {
@@ -859,14 +765,14 @@ export class Run {
 
   /** Somebody may have answered. */
   poke(): void {
-    if (this.#waiting.size > 0) this.wake();
+    if (this.#waiting.size > 0) this.turns.wake();
   }
 
   /** Everything waits: looks for answers that were given meanwhile, and suspends when there are none. */
   #seek(): void {
     if (this.#seeking) return;
     this.#seeking = true;
-    const done = this.occupy();
+    const done = this.turns.occupy();
     void this.#answers()
       .then((answers) => {
         done();
@@ -875,7 +781,7 @@ export class Run {
         for (const { request, answer } of answers) {
           const take = this.#waiting.get(request);
           this.#waiting.delete(request);
-          this.soon(() => {
+          this.turns.soon(() => {
             // Its name goes in the commit that takes it in, or it would answer the same request again; where it is not
             // taken in, its name is all that leads to it, and the end will see to it.
             const name = answerName(this.nonce, request);
@@ -884,39 +790,25 @@ export class Run {
           });
         }
         // Something may have come up meanwhile, such as a cancellation: then not everything waits any more.
-        if (answers.length > 0 || this.#ready.length > 0 || this.#busy > 0 || this.#waiting.size === 0)
-          this.wake();
+        if (answers.length > 0 || !this.turns.idle || this.#waiting.size === 0) this.turns.wake();
         else this.#suspend();
       })
       .catch((error: unknown) => this.#giveUp(error));
   }
 
   async #answers(): Promise<readonly { request: FactId; answer: Answer }[]> {
-    const { store } = this.#options;
-    if (store === undefined) return [];
     await this.flush();
     const found: { request: FactId; answer: Answer }[] = [];
     for (const [request, take] of this.#waiting) {
-      const answer = take && (await this.#answerTo(request, store));
+      const answer = take && (await this.#mailbox.answerTo(request));
       if (answer !== undefined) found.push({ request, answer });
     }
     return found;
   }
 
-  async #answerTo(request: FactId, store: Store): Promise<Answer | undefined> {
-    const id = await store.head(answerName(this.nonce, request));
-    const line = id === undefined ? undefined : await store.line(id);
-    // An answer hangs from what it answers, and from nothing else.
-    if (id === undefined || line === undefined || parentsOf(line).join() !== request) return undefined;
-    if (this.#taken.has(id)) return undefined;
-    // What was said may be in blobs, which only the store has.
-    const { blobs } = digestsOf(line).length > 0 ? Session.realmOf(await store.load(id)) : {};
-    return { id, line, ...(blobs && { blobs }) };
-  }
-
   /** An answer was taken in: it answers nothing else. */
   took(answer: FactId): void {
-    this.#taken.add(answer);
+    this.#mailbox.took(answer);
   }
 
   /** Nobody waits for this any more; it may be answered all the same. */
@@ -926,28 +818,14 @@ export class Run {
 
   /** Answers that came when nobody waited for them any more: somebody was told that they are kept. */
   async #strays(): Promise<readonly Session[]> {
-    const { store } = this.#options;
     const strays: Session[] = [];
-    for (const [request, asked] of store === undefined ? [] : this.#dropped) {
-      const answer = await this.#lastAnswerTo(request, store as Store);
+    for (const [request, asked] of this.#dropped) {
+      const answer = await this.#mailbox.lastAnswerTo(request, this.#start.id);
       this.#keeper.also(answerName(this.nonce, request), null);
       if (answer === undefined) continue;
-      strays.push(this.answer(answer, asked, Session.realmOf(this.#start)));
+      strays.push(sessionOf(answer, asked, Session.realmOf(this.#start)));
     }
     return strays;
-  }
-
-  /** Takes the place of an answer, so that none can come between now and the end. */
-  async #lastAnswerTo(request: FactId, store: Store): Promise<Answer | undefined> {
-    const answer = await this.#answerTo(request, store);
-    if (answer !== undefined) return answer;
-    try {
-      await store.point(answerName(this.nonce, request), this.#start.id, { expect: null });
-      return undefined;
-    } catch (error) {
-      if (!(error instanceof ConflictError)) throw error;
-      return this.#answerTo(request, store);
-    }
   }
 
   /** The same, as the record of an end has them: after everything else. */
@@ -957,13 +835,6 @@ export class Run {
       const line = this.#tape?.others.get(id);
       const asked = line === undefined ? undefined : this.#dropped.get(parentsOf(line)[0] ?? "");
       return asked === undefined ? [] : (this.foreign(id, [asked], Session.realmOf(this.#start)) ?? []);
-    });
-  }
-
-  /** An answer as a session: it hangs from the request it answers. */
-  answer({ id, line, blobs }: Answer, asked: Session, realm: Realm): Session {
-    return Session.restore(line, [asked], blobs === undefined ? realm : Object.freeze({ ...realm, blobs }), {
-      id,
     });
   }
 
@@ -993,14 +864,14 @@ export class Run {
 
   ended(strand: Strand): void {
     this.#strands.delete(strand);
-    this.wake();
+    this.turns.wake();
   }
 
   /** Stops what is under way, from outside. It is recorded when it happened, so that a replay stops at the same place. */
   cancel(why: string): void {
     // What is only gone through again is not under way yet.
     if (this.#adopting) this.#cancelling ??= why;
-    else this.soon(() => this.#cancel(why));
+    else this.turns.soon(() => this.#cancel(why));
   }
 
   #cancel(why: string): void {
@@ -1051,7 +922,7 @@ export class Run {
   }
 
   #finish(): void {
-    this.occupy();
+    this.turns.occupy();
     void this.#end().catch((error: unknown) => this.#giveUp(error));
   }
 
@@ -1145,9 +1016,7 @@ export class Run {
   #close(how: "ended" | "suspended" | "given up"): void {
     this.#closed = how;
     this.#unlisten?.();
-    for (const timer of this.#timers) clearTimeout(timer);
-    this.#timers.clear();
-    this.#ready.length = 0;
+    this.turns.close();
     this.#strands.clear();
     this.#changed.clear();
     this.#waiting.clear();
@@ -1196,16 +1065,6 @@ export class Run {
 
 function sameIds(ids: readonly FactId[], sessions: readonly Session[]): boolean {
   return ids.length === sessions.length && ids.every((id, place) => id === sessions[place]?.id);
-}
-
-/** What two programs declare differently. */
-function differing(recorded: FactOf<"run-start">, now: FactInput & { type: "run-start" }): readonly string[] {
-  type Digests = { readonly declared?: { readonly [name: string]: string }; readonly budget?: Json };
-  const [then, here] = [recorded.digests ?? {}, now.digests ?? {}] as readonly [Digests, Digests];
-  const names = new Set([...Object.keys(then.declared ?? {}), ...Object.keys(here.declared ?? {})]);
-  const differ = [...names].filter((name) => then.declared?.[name] !== here.declared?.[name]);
-  if (canonical(then.budget ?? null) !== canonical(here.budget ?? null)) differ.push("the budget");
-  return differ;
 }
 
 /** From the last fact of each run to the beginning of the next. */

@@ -17,6 +17,7 @@ import {
 } from "../session/index.js";
 import { spentOn } from "./budget.js";
 import { CancelledError, ErasedContentError, failureOf } from "./error.js";
+import { type Answer, sessionOf } from "./mailbox.js";
 import type { Attempt, Outcome, Request } from "./request.js";
 import { delayOf, isRetryable, isUnanswered } from "./retry.js";
 import type { Run } from "./run.js";
@@ -340,7 +341,7 @@ export class Strand {
   /** A module that ran inside came back: its head joins the chain. */
   #return(item: Item): void {
     const request = item.request as Request;
-    this.#run.soon(() => {
+    this.#run.turns.soon(() => {
       if (item.done) return;
       const child = item.child as Child;
       const { failed, head } = child;
@@ -378,7 +379,7 @@ export class Strand {
     }
     const reuse = this.#run.reusable(request.fact);
     if (reuse !== undefined) {
-      this.#run.soon(() => {
+      this.#run.turns.soon(() => {
         const { of: _of, at: _at, run: _run, seq: _seq, ...body } = reuse.fact as Fact & { of: FactId };
         this.#append(item, { ...body, from: reuse.id } as unknown as Outcome, []);
         this.#end();
@@ -410,7 +411,7 @@ export class Strand {
     const turn = ++item.turn;
     const controller = new AbortController();
     item.controller = controller;
-    const release = this.#run.occupy();
+    const release = this.#run.turns.occupy();
     item.release = release;
     let outcome: Outcome | undefined;
     let thrown: { error: unknown } | undefined;
@@ -432,7 +433,7 @@ export class Strand {
     } finally {
       release();
     }
-    this.#run.soon(() => {
+    this.#run.turns.soon(() => {
       if (item.turn !== turn || item.done) return;
       this.#settle(item, request, number, this.#run.services.now() - began, outcome, thrown);
     });
@@ -488,7 +489,7 @@ export class Strand {
           wait,
         });
         item.running = false;
-        item.release = this.#run.later(wait, () => this.#kick());
+        item.release = this.#run.turns.later(wait, () => this.#kick());
         return;
       }
     }
@@ -549,7 +550,7 @@ export class Strand {
         this.#scope.made(this.#tip);
         this.#end();
       };
-      if (left <= this.#run.services.patience) item.release = this.#run.later(Math.max(0, left), fire);
+      if (left <= this.#run.services.patience) item.release = this.#run.turns.later(Math.max(0, left), fire);
       else this.#run.wait(item.asked.id);
       return;
     }
@@ -561,9 +562,9 @@ export class Strand {
   }
 
   /** Somebody answered: the answer hangs from the request, and the chain takes it in. */
-  #answered(item: Item, asked: Session, line: { readonly id: FactId; readonly line: string }): boolean {
+  #answered(item: Item, asked: Session, line: Answer): boolean {
     if (item.done) return false;
-    const answer = this.#run.answer(line, asked, this.#realm);
+    const answer = sessionOf(line, asked, this.#realm);
     this.#tip = this.#run.next(
       [this.#tip, answer],
       drafted({ type: "answer-take", of: asked.id, answer: answer.id }),
@@ -603,7 +604,7 @@ export class Strand {
   async #reconcile(item: Item, request: Request, error?: Failure): Promise<void> {
     let found: Outcome | "again" | "unknown" = "unknown";
     if (request.reconcile !== undefined) {
-      const release = this.#run.occupy();
+      const release = this.#run.turns.occupy();
       try {
         found = await request.reconcile(this.#attemptOf(item, item.attempts, new AbortController()));
       } catch {
@@ -612,7 +613,7 @@ export class Strand {
         release();
       }
     }
-    this.#run.soon(() => {
+    this.#run.turns.soon(() => {
       if (item.done) return;
       if (found === "unknown") this.#wait(item, item.asked);
       else if (found === "again") {
@@ -653,7 +654,7 @@ export class Strand {
       item.turn += 1;
       // What ignores its signal must not keep the run from coming to rest.
       item.release?.();
-      this.#run.soon(() => {
+      this.#run.turns.soon(() => {
         if (item.done) return;
         const waiting = "effect" in request ? item.ask : item.asked;
         if (waiting !== undefined && !item.approved) {
