@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { exec, execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,6 +37,17 @@ describe("rath", () => {
     expect((await rath("verify", changed, "--head", id)).code).toBe(3);
     writeFileSync(changed, "");
     expect((await rath("verify", changed)).code).toBe(3);
+  });
+
+  it("[R11] a reader that has seen enough is no error", async () => {
+    const { stderr } = await new Promise<{ stderr: string }>((resolve) => {
+      exec(
+        `"${process.execPath}" "${program}" demo | head -n 1`,
+        { cwd: folder, env: { ...process.env, RATH_HOME: join(folder, "piped") } },
+        (_error, _stdout, text) => resolve({ stderr: text }),
+      );
+    });
+    expect(stderr).toBe("");
   });
 
   it("[R11] a wrong command line exits with 2, a missing file with 1, and both say what to do", async () => {

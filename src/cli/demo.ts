@@ -82,7 +82,8 @@ export async function demo(options: { readonly json: boolean }): Promise<number>
   say(`   ${digestOf(last)}  -`);
   const intact =
     digestOf(last) === merged.id &&
-    (options.json || (await verify(file, { json: false, head: merged.id })) === 0);
+    (await verify(file, { json: false, head: merged.id, write: (text) => say(`   ${text.trimEnd()}`) })) ===
+      0;
 
   say(`\n${same && intact ? "All as it should be." : "SOMETHING IS WRONG."} Try next:`);
   say(`   node "${shown(program)}" verify "${shown(file)}" --head ${merged.id}`);

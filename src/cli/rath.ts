@@ -80,6 +80,12 @@ function usage(problem: string): number {
   return 2;
 }
 
+// Whoever reads us may have seen enough: `rath demo | head`.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit();
+});
+
 main().then(
   (code) => {
     process.exitCode = code;
