@@ -14,6 +14,8 @@ export default {
   // A type that is part of an exported signature is exported for the reader, used elsewhere or not.
   ignoreExportsUsedInFile: true,
   // Started as programs by the scripts; and the benchmarks' peers, which have package files of their own.
+  // Programs of the operating system, which no package brings.
+  ignoreBinaries: ["bwrap", "ldd", "mkfifo", "mount", "setpriv", "umount", "unshare"],
   ignoreDependencies: [
     "@arethetypeswrong/cli",
     "dependency-cruiser",

@@ -1,10 +1,11 @@
 // @ts-check
 // `npm run example -- <name>` runs examples/<name>.mjs against the built package.
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ensureBuilt } from "./build.mjs";
 import { root, run, say } from "./run.mjs";
 import { ensureInstalled } from "./setup.mjs";
+import { ensureSystem } from "./system.mjs";
 
 const [name, ...args] = process.argv.slice(2);
 const examples = readdirSync(join(root, "examples"))
@@ -16,6 +17,9 @@ if (name === undefined || !existsSync(join(root, "examples", `${name}.mjs`))) {
   say(`npm run example -- <name>, where <name> is one of: ${examples.join(", ")}`);
   process.exitCode = 2;
 } else if (ensureInstalled() && ensureBuilt()) {
+  // Only some examples need it; what is missing is said, and they say so as well.
+  if (readFileSync(join(root, "examples", `${name}.mjs`), "utf8").includes('.to("local"'))
+    ensureSystem(["bubblewrap"]);
   process.exitCode = run(process.execPath, [join("examples", `${name}.mjs`), ...args]);
 } else {
   process.exitCode = 1;

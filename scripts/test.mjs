@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { build, ensureBuilt } from "./build.mjs";
 import { run, say } from "./run.mjs";
 import { ensureInstalled } from "./setup.mjs";
+import { ensureSystem } from "./system.mjs";
 
 /** @typedef {{ passed: number, failed: number, skipped: number }} Tally */
 
@@ -20,7 +21,7 @@ conclude();
 
 /** All steps run even when an earlier one failed, so that one run shows everything; only what cannot work is skipped. */
 function runAll() {
-  ensurePython();
+  ensureSystem(["python3", "bubblewrap", "git"]);
   const installed = step("install", ensureInstalled);
   step("lint", installed && (() => tool("biome", "check", "--error-on-warnings")));
   step("typecheck", installed && (() => tool("tsc", "--project", "tsconfig.json")));
@@ -97,25 +98,6 @@ function count(report, code) {
   // Errors outside of any test (an unhandled rejection, no test found, a crash) only show in the exit code.
   if (code !== 0 && failed === 0) failed = 1;
   return { passed, failed, skipped };
-}
-
-/** The independent verifier is written in Python. Its tests are skipped where there is none, and we say so. */
-function ensurePython() {
-  if (hasPython()) return;
-  if (process.platform === "linux" && process.getuid?.() === 0) {
-    say("python3 is missing; trying apt-get ...");
-    const env = { DEBIAN_FRONTEND: "noninteractive" };
-    const options = { output: /** @type {const} */ ("ignore"), env, timeout: 180_000 };
-    run("apt-get", ["update"], options);
-    run("apt-get", ["install", "--yes", "--no-install-recommends", "python3"], options);
-    if (hasPython()) return;
-    say("could not install python3.");
-  }
-  say("python3 is missing: the tests of tools/verify.py are skipped.");
-}
-
-function hasPython() {
-  return run("python3", ["--version"], { output: "ignore" }) === 0;
 }
 
 function conclude() {

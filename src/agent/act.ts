@@ -212,8 +212,8 @@ function stopOf(session: Session): FactOf<"budget-stop"> | undefined {
   return end?.fact.type === "budget-stop" ? end.fact : undefined;
 }
 
-function contextOf({ signal, key, number, request, emit }: Attempt): ToolContext {
-  return { signal, key, attempt: number, call: request.id, session: request, emit };
+function contextOf({ signal, key, number, request, emit, sandbox, record }: Attempt): ToolContext {
+  return { signal, key, attempt: number, call: request.id, session: request, emit, sandbox, record };
 }
 
 /** Models invent names, the empty one too. */

@@ -198,7 +198,9 @@ export function failureOf(error: unknown): Failure {
     // The first line: what follows is a hint for whoever sees it thrown.
     const [message = ""] = error.message.split("\n  hint: ");
     const data = recordable(error.data);
-    return { name: error.name, message, code: error.code, ...(data !== undefined && { data }) };
+    // Whoever reads the outcome of a call, a model too, can do something about a place: then the next step belongs to it.
+    const told = ABOUT_PLACES.test(error.code) ? `${message} (${error.hint})` : message;
+    return { name: error.name, message: told, code: error.code, ...(data !== undefined && { data }) };
   }
   if (error instanceof Error) {
     const { code } = error as { code?: unknown };
@@ -206,6 +208,8 @@ export function failureOf(error: unknown): Failure {
   }
   return { name: "Thrown", message: typeof error === "string" ? error : textOf(error) };
 }
+
+const ABOUT_PLACES = /^(sandbox|place|path|file|files|secret|patch|git|conflict)-|^(not-placed|run-refused)$/;
 
 /** Data that somebody else gave their error, as far as JSON has words for it: an error must not keep a run from ending. */
 function recordable(data: unknown): Json | undefined {

@@ -22,7 +22,9 @@ export {
 } from "./error.js";
 export { failedAt } from "./failed.js";
 export { budgetFault, RefusedError } from "./given.js";
+export { FilesError, type MergedSide, mergeNext, resolvedBy, resolveMerge } from "./merging.js";
 export { type Description, describe, digestOfModule, type Module } from "./module.js";
+export { NotPlacedError, type ProviderSource } from "./places.js";
 export type { Prices } from "./price.js";
 export {
   type Awaited,

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { ExportedGit, ExportOptions, WorkspaceFiles } from "../sandbox/index.js";
 import {
   type Content,
   dueOf,
@@ -13,6 +14,7 @@ import {
   requireSession,
   Session,
   type StartOptions,
+  sandboxView,
 } from "../session/index.js";
 import { ConflictError, type Lease, type Line, openStore, type Store } from "../store/index.js";
 import { type Decision, giveAnswer, type Settle } from "./answer.js";
@@ -20,6 +22,7 @@ import { NameTakenError, NotARunError, NotOpenError, PendingWorkError, Verificat
 import { RefusedError, requireBudget, requireFreeName, requireMode, requireModule } from "./given.js";
 import { answerName } from "./keeper.js";
 import type { Module } from "./module.js";
+import { Places, type ProviderSource, staysOpen } from "./places.js";
 import type { Prices } from "./price.js";
 import { nameOf, type Recorded, recordedRun, startsOf, unfinishedRuns } from "./recorded.js";
 import type { Budget } from "./request.js";
@@ -36,6 +39,10 @@ export type RathOptions = ServiceOptions & {
   readonly prices?: Prices;
   /** What each run may spend, unless it says otherwise. */
   readonly budget?: Budget;
+  /** Kinds of sandboxes by the name that sessions move to, beside and instead of local, virtual, docker and host. */
+  readonly sandboxes?: { readonly [name: string]: ProviderSource };
+  /** The values of secrets that placements name. They are put into sandboxes and never recorded. */
+  readonly secrets?: { readonly [name: string]: string | undefined };
 };
 
 export type RunSettings = {
@@ -94,6 +101,7 @@ export class Rath {
   readonly #budget: Budget | undefined;
   readonly #observers = new Set<(observation: Observation) => void>();
   readonly #runs = new Set<Run>();
+  readonly #places: Places;
   #store: Promise<Store> | undefined;
   #closed = false;
 
@@ -103,6 +111,12 @@ export class Rath {
     this.#given = store;
     this.#prices = options.prices ?? {};
     this.#budget = options.budget;
+    const { secrets = {} } = options;
+    this.#places = new Places({
+      store: () => this.store(),
+      sandboxes: options.sandboxes ?? {},
+      secret: (name) => (Object.hasOwn(secrets, name) ? secrets[name] : undefined),
+    });
   }
 
   /** Where sessions are kept; opened when it is first needed. */
@@ -121,6 +135,56 @@ export class Rath {
   /** The session of a name, an id, or the beginning of an id, hosted here. */
   async load(nameOrId: string): Promise<Session> {
     return this.#hosted(await (await this.store()).load(nameOrId));
+  }
+
+  /**
+   * The files of a session, whatever session it is: to look into, to compare with another's, to put into a folder.
+   *
+   * ```ts
+   * await (await rath.filesAt(session)).checkout("./result");
+   * ```
+   */
+  async filesAt(session: Session): Promise<WorkspaceFiles> {
+    requireSession(session, "look at the files");
+    const { filesAt } = await import("../sandbox/index.js");
+    return filesAt(session, await this.#places.trees());
+  }
+
+  /**
+   * Gives a session the files of a folder, or of a commit of a git repository, now: a placement with a `workspace` takes
+   * them in when its sandbox is first used.
+   */
+  async importFiles(
+    session: Session,
+    source: string | { readonly git: string; readonly commit?: string },
+    options: { readonly exclude?: readonly string[] } = {},
+  ): Promise<Session> {
+    requireSession(session, "import files");
+    const { importFolder, importGit } = await import("../sandbox/index.js");
+    const trees = await this.#places.trees();
+    const folder =
+      typeof source === "string" ? await importFolder(source, trees, options.exclude) : undefined;
+    const commit = typeof source === "string" ? undefined : await importGit(trees, source.git, source.commit);
+    const { tree, files, bytes, skipped } = (folder ?? commit) as NonNullable<typeof folder>;
+    return session.append({
+      type: "workspace-import",
+      source: typeof source === "string" ? source : `${source.git}#${commit?.commit}`,
+      after: tree,
+      files,
+      bytes,
+      ...(skipped.length > 0 && { skipped }),
+      by: "runtime",
+    });
+  }
+
+  /**
+   * Writes the steps of a session into a git repository, a commit for each change of its files, with the id of the
+   * session in the message. Work tree, index and other branches stay as they are.
+   */
+  async exportGit(session: Session, repository: string, options: ExportOptions): Promise<ExportedGit> {
+    requireSession(session, "export to git");
+    const { exportGit, stepsOf } = await import("../sandbox/index.js");
+    return exportGit(await this.#places.trees(), repository, await stepsOf(session), options);
   }
 
   /** Keeps a session, under a name if given: what is not made by a run is in memory only until then. */
@@ -415,6 +479,7 @@ export class Rath {
     if (this.#closed) return;
     this.#closed = true;
     await Promise.all([...this.#runs].map((run) => run.abandon()));
+    await this.#places.close();
     if (typeof this.#given === "string") await (await this.#store)?.close();
   }
 
@@ -446,15 +511,17 @@ export class Rath {
       store,
       services: this.services,
       prices: this.#prices,
+      places: this.#places,
       observe: (observation) => this.#tell(observation),
       outer: this.#given === undefined ? undefined : this,
-      body: (session) => options.module.forward(session),
+      body: async (session) => leaving(await options.module.forward(session)),
     });
     this.#runs.add(run);
     try {
       return await run.begin();
     } finally {
       this.#runs.delete(run);
+      await this.#places.leave(options.nonce);
     }
   }
 
@@ -491,6 +558,19 @@ export class Rath {
       { id: session.id, depth: session.depth },
     );
   }
+}
+
+/**
+ * The session with its sandbox closed, as far as the record is concerned: what a run opened goes when it is over. Of the
+ * session alone, so that a replay says the same.
+ */
+function leaving(session: Session): Session {
+  if (!(session instanceof Session) || session.placement === undefined || staysOpen(session.placement))
+    return session;
+  const { open, suspended } = session.view(sandboxView);
+  if (open === null || suspended === true) return session;
+  const { id: sandbox, incarnation } = open;
+  return session.append({ type: "sandbox-close", sandbox, incarnation, why: "the run is over" });
 }
 
 /** An observer watches and never changes: what it throws is its own, but nobody should have to guess. */

@@ -1,3 +1,4 @@
+import type { Sandbox, Trees } from "../sandbox/index.js";
 import type { Effect, FactInput, Failure, Json, Session } from "../session/index.js";
 
 /** A fact without its request: the door says which one it answers. */
@@ -22,6 +23,15 @@ export interface Attempt {
   readonly request: Session;
   /** Tells observers about something on the way; it is not recorded. */
   emit(delta: Json): void;
+  /**
+   * The sandbox that the session is placed on, opened at first use. What is run in it, and what has changed in its files
+   * when the attempt is over, goes on the record before the outcome.
+   */
+  sandbox(): Promise<Sandbox>;
+  /** Where the files of sessions are kept. */
+  trees(): Promise<Trees>;
+  /** Puts evidence on the record before the outcome, such as a `validation-report`. */
+  record(fact: FactInput): void;
 }
 
 /** Something to be done that is not a pure function of the session. */

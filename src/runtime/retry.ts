@@ -16,6 +16,7 @@ const UNANSWERED: ReadonlySet<string> = new Set([
   "UND_ERR_SOCKET",
   "UND_ERR_HEADERS_TIMEOUT",
   "UND_ERR_BODY_TIMEOUT",
+  "sandbox-lost",
 ]);
 
 /** Whether a failure may pass by itself, so that it makes sense to try again. */

@@ -30,10 +30,12 @@ import {
   type Side,
   TapeEndedError,
 } from "./error.js";
+import { beganWith, type Evidence, saidAgain } from "./evidence.js";
 import { failAt } from "./failed.js";
 import { answerName, Keeper, runName } from "./keeper.js";
 import { type Answer, Mailbox, sessionOf } from "./mailbox.js";
 import type { Module } from "./module.js";
+import type { Places } from "./places.js";
 import type { Prices } from "./price.js";
 import { differing, isSameProgram, type StartFact, startFactOf } from "./program.js";
 import { Queue } from "./queue.js";
@@ -59,6 +61,8 @@ export type RunOptions = {
   readonly store: Store | undefined;
   readonly services: Services;
   readonly prices: Prices;
+  /** The sandboxes of the runtime. */
+  readonly places: Places;
   readonly observe: (observation: Observation) => void;
   /** What hosts the session that comes out. */
   readonly outer: object | undefined;
@@ -213,6 +217,10 @@ export class Run {
 
   get prices(): Prices {
     return this.#options.prices;
+  }
+
+  get places(): Places {
+    return this.#options.places;
   }
 
   /** Takes the lease, makes the beginning durable, and only then lets the body go. */
@@ -854,10 +862,21 @@ export class Run {
   }
 
   /** The outcome that another run recorded for the same request, to be used again. */
-  reusable(request: FactInput): { readonly id: FactId; readonly fact: Fact } | undefined {
+  reusable(
+    request: FactInput,
+    tip: Session,
+  ): { readonly id: FactId; readonly fact: Fact; readonly evidence: readonly Evidence[] } | undefined {
     const { blobs } = Session.realmOf(this.#options.base);
-    const entry = this.#tape?.outcomeOf(drafted(request), blobs);
-    return entry && { id: entry.id, fact: readFact(entry.line, blobs) };
+    const read = (entries: readonly Entry[]): readonly Evidence[] =>
+      entries.map(({ line }) => readFact(line, blobs) as unknown as Evidence);
+    const found = this.#tape?.outcomeOf(drafted(request), blobs, (entries) => {
+      const began = entries.length === 0 ? undefined : beganWith(read(entries));
+      // What was done to other files than these says nothing about these.
+      return began === undefined || began === tip.files.tree;
+    });
+    if (found === undefined) return undefined;
+    const { entry, evidence } = found;
+    return { id: entry.id, fact: readFact(entry.line, blobs), evidence: saidAgain(read(evidence)) };
   }
 
   // -- the end

@@ -16,7 +16,10 @@ import {
   Withheld,
 } from "../session/index.js";
 import { spentOn } from "./budget.js";
+import { Desk } from "./desk.js";
 import { CancelledError, ErasedContentError, failureOf } from "./error.js";
+import { EVIDENCE, type Evidence, withoutFiles } from "./evidence.js";
+import { RefusedError } from "./given.js";
 import { type Answer, sessionOf } from "./mailbox.js";
 import type { Attempt, Outcome, Request } from "./request.js";
 import { delayOf, isRetryable, isUnanswered } from "./retry.js";
@@ -45,6 +48,8 @@ type Item = {
   child: Child | undefined;
   /** Lets the run rest though an effect that was given up, or a wait, goes on. */
   release: (() => void) | undefined;
+  /** What its attempts left, in the order in which it came, and is not on the chain yet. */
+  evidence: Evidence[];
   /** Counts the attempts of this process: what an attempt that was given up brings later is not looked at. */
   turn: number;
 };
@@ -110,6 +115,7 @@ export class Strand {
         controller: undefined,
         child: undefined,
         release: undefined,
+        evidence: [],
         turn: 0,
       };
     });
@@ -211,6 +217,7 @@ export class Strand {
 
   /** Where an item stands after a fact of its chain, recorded or made now. */
   #note(item: Item, fact: Fact, session: Session, answer: Session | undefined): void {
+    if (EVIDENCE.has(fact.type)) return;
     switch (fact.type) {
       case "approval-ask":
         item.ask = session;
@@ -338,23 +345,41 @@ export class Strand {
     else this.#return(item);
   }
 
-  /** A module that ran inside came back: its head joins the chain. */
+  /** A module that ran inside came back: its head joins the chain, and its files those of the chain. */
   #return(item: Item): void {
+    const { failed, head } = item.child as Child;
+    const theirs = head?.files.tree ?? null;
+    if (failed !== undefined || theirs === null || theirs === item.asked.files.tree) {
+      this.#run.turns.soon(() => this.#join(item));
+      return;
+    }
+    const release = this.#run.turns.occupy();
+    const joined = async (): Promise<void> => {
+      try {
+        item.evidence.push(...(await this.#run.places.join(item.asked, this.#tip, theirs)));
+      } catch (error) {
+        (item.child as Child).failed = { error };
+      } finally {
+        release();
+      }
+    };
+    void joined().then(() => this.#run.turns.soon(() => this.#join(item)));
+  }
+
+  #join(item: Item): void {
+    if (item.done) return;
     const request = item.request as Request;
-    this.#run.turns.soon(() => {
-      if (item.done) return;
-      const child = item.child as Child;
-      const { failed, head } = child;
-      const outcome =
-        failed === undefined
-          ? attemptSync(
-              () => (request.inside as NonNullable<Request["inside"]>).outcome(head as Session),
-              request,
-            )
-          : request.failed(failureOf(failed.error), failed.error);
-      this.#append(item, outcome, [settled(child) as Session]);
-      this.#end();
-    });
+    const child = item.child as Child;
+    const { failed, head } = child;
+    const outcome =
+      failed === undefined
+        ? attemptSync(
+            () => (request.inside as NonNullable<Request["inside"]>).outcome(head as Session),
+            request,
+          )
+        : request.failed(failureOf(failed.error), failed.error);
+    this.#append(item, outcome, [settled(child) as Session]);
+    this.#end();
   }
 
   #begin(item: Item): void {
@@ -377,11 +402,11 @@ export class Strand {
       this.#wait(item, item.ask as Session);
       return;
     }
-    const reuse = this.#run.reusable(request.fact);
+    const reuse = this.#run.reusable(request.fact, this.#tip);
     if (reuse !== undefined) {
       this.#run.turns.soon(() => {
-        const { of: _of, at: _at, run: _run, seq: _seq, ...body } = reuse.fact as Fact & { of: FactId };
-        this.#append(item, { ...body, from: reuse.id } as unknown as Outcome, []);
+        item.evidence.push(...(reuse.evidence.map((fact) => bodyOf(fact as Fact)) as unknown as Evidence[]));
+        this.#append(item, { ...bodyOf(reuse.fact), from: reuse.id } as unknown as Outcome, []);
         this.#end();
       });
       return;
@@ -415,6 +440,7 @@ export class Strand {
     item.release = release;
     let outcome: Outcome | undefined;
     let thrown: { error: unknown } | undefined;
+    const desk = this.#deskOf(item, controller);
     const began = this.#run.services.now();
     try {
       // What must never be repeated unseen is on the disk before it starts; so is the key of what may be sent again.
@@ -423,13 +449,18 @@ export class Strand {
       // Cancelled while that was being written: nothing has happened yet, and nothing shall.
       if (this.#scope.cancelled !== undefined) throw new CancelledError(this.#scope.cancelled);
       outcome = await timed(
-        request.act(this.#attemptOf(item, number, controller)),
+        request.act(this.#attemptOf(item, number, controller, desk)),
         this.#patience(request),
         controller,
         write,
       );
     } catch (error) {
       thrown = { error };
+    }
+    try {
+      await desk.finish();
+    } catch (error) {
+      thrown ??= { error };
     } finally {
       release();
     }
@@ -449,7 +480,7 @@ export class Strand {
     return Math.min(timeout, Math.max(1, left));
   }
 
-  #attemptOf(item: Item, number: number, controller: AbortController): Attempt {
+  #attemptOf(item: Item, number: number, controller: AbortController, desk: Desk): Attempt {
     const run = this.#run;
     return {
       number,
@@ -457,7 +488,36 @@ export class Strand {
       key: keyOf(item),
       request: item.asked,
       emit: (delta) => run.emit(item.asked, delta),
+      sandbox: async () => {
+        this.#requireAlone(item);
+        return desk.sandbox();
+      },
+      trees: () => run.places.trees(),
+      record: (fact) => desk.record(fact),
     };
+  }
+
+  #deskOf(item: Item, controller: AbortController): Desk {
+    const { name } = item.asked.fact as { readonly name?: string };
+    return new Desk({
+      places: this.#run.places,
+      tip: this.#tip,
+      run: this.#run.nonce,
+      signal: controller.signal,
+      evidence: item.evidence,
+      by: name === undefined || name === "" ? undefined : `tool:${name}`,
+    });
+  }
+
+  /** Of calls that go on side by side on the same files, nobody could say which of them changed what. */
+  #requireAlone(item: Item): void {
+    const { conflicts = [] } = item.request as Request;
+    if (this.#items.length === 1 || conflicts.includes(WORKSPACE)) return;
+    throw new RefusedError(
+      "use the sandbox",
+      "other calls may use it at the same time",
+      `say that calls of this tool go one after the other: conflicts: [${JSON.stringify(WORKSPACE)}]`,
+    );
   }
 
   #settle(
@@ -470,6 +530,7 @@ export class Strand {
   ): void {
     if (thrown !== undefined && this.#inDoubt(request, thrown.error)) {
       const error = failureOfRequest(request, thrown.error);
+      this.#tell(item, withoutFiles(item.evidence));
       this.#chain(item, { type: "effect-doubt", of: item.asked.id, attempt: number, error });
       this.#run.flushSoon();
       // While it may still happen, nobody can find out that it did not.
@@ -481,6 +542,7 @@ export class Strand {
       const { retry } = request;
       if (retry !== undefined && number < (retry.attempts ?? 3) && isRetryable(thrown.error, retry)) {
         const wait = delayOf(thrown.error, number, retry, this.#run.services);
+        this.#tell(item, withoutFiles(item.evidence));
         this.#chain(item, {
           type: "effect-fail",
           of: item.asked.id,
@@ -513,6 +575,7 @@ export class Strand {
   /** Appends the outcome of an item, whatever it is: one that the record cannot hold is a failure of its own. */
   #append(item: Item, outcome: Outcome, more: readonly Session[]): void {
     const request = item.request as Request;
+    this.#tell(item, item.evidence);
     const make = (body: Outcome): Session =>
       this.#run.next(
         [this.#tip, ...more],
@@ -532,6 +595,20 @@ export class Strand {
     this.#scope.made(session);
     this.#note(item, session.fact, session, undefined);
     if (request.effect === "write" || session.fact.type === "model-reply") this.#run.flushSoon();
+  }
+
+  /** Puts what an attempt left on the chain, each piece with the request it belongs to. */
+  #tell(item: Item, evidence: readonly Evidence[]): void {
+    item.evidence = [];
+    for (const fact of evidence) {
+      try {
+        this.#chain(item, { of: item.asked.id, ...fact } as FactInput);
+      } catch (error) {
+        if (this.#run.closed) throw error;
+        // What the record cannot hold must not cost the outcome.
+        process.emitWarning(error instanceof Error ? error : String(error), { code: "OPENRATH_EVIDENCE" });
+      }
+    }
   }
 
   #chain(item: Item, fact: FactInput): void {
@@ -605,11 +682,14 @@ export class Strand {
     let found: Outcome | "again" | "unknown" = "unknown";
     if (request.reconcile !== undefined) {
       const release = this.#run.turns.occupy();
+      const controller = new AbortController();
+      const desk = this.#deskOf(item, controller);
       try {
-        found = await request.reconcile(this.#attemptOf(item, item.attempts, new AbortController()));
+        found = await request.reconcile(this.#attemptOf(item, item.attempts, controller, desk));
       } catch {
         // Nobody knows, then.
       } finally {
+        await desk.finish().catch(() => {});
         release();
       }
     }
@@ -619,7 +699,7 @@ export class Strand {
       else if (found === "again") {
         item.started = false;
         // It certainly did not happen: then it failed, and is tried again as often as failures are.
-        if (error !== undefined && item.attempts >= (request.retry?.attempts ?? 1)) {
+        if (error !== undefined && item.attempts >= attemptsFor(request, error)) {
           this.#append(item, request.failed(error, undefined), []);
           this.#end();
         } else if (!this.#givenUp(item, request)) this.#try(item, request);
@@ -682,6 +762,22 @@ export class Strand {
     else this.#reject(new CancelledError(why));
   }
 }
+
+/** What a fact says, without its stamp and the request it belonged to. */
+function bodyOf(fact: Fact): { readonly [field: string]: unknown } {
+  const { of: _of, at: _at, run: _run, seq: _seq, ...body } = fact as Fact & { of?: FactId };
+  return body;
+}
+
+/** How often a call is tried that certainly did not happen. That its sandbox went away says nothing about the call. */
+function attemptsFor({ retry }: Request, { code }: Failure): number {
+  return Math.max(retry?.attempts ?? 1, code === "sandbox-lost" ? WITH_LOST_SANDBOXES : 1);
+}
+
+const WITH_LOST_SANDBOXES = 3;
+
+/** The key of calls that use the workspace: they go one after the other. */
+const WORKSPACE = "workspace";
 
 /** The same for every attempt at a request, whatever process makes it. */
 function keyOf(item: Item): string {

@@ -11,6 +11,7 @@ import {
   type Session,
   writeLine,
 } from "../session/index.js";
+import { EVIDENCE } from "./evidence.js";
 
 /** A recorded fact of a run. */
 export type Entry = {
@@ -39,6 +40,7 @@ const CHAIN: ReadonlySet<string> = new Set([
   "tool-failure",
   "step-result",
   "step-failure",
+  ...EVIDENCE,
 ]);
 
 /** The recorded facts of a run, found by what they were made from. */
@@ -206,16 +208,24 @@ export class Tape {
 
   /**
    * The outcome that the other run recorded for such a request, wherever it was asked: an effect that is finished is
-   * not repeated because something before it changed.
+   * not repeated because something before it changed. `fits` says of its evidence whether it could have been here.
    */
-  outcomeOf(request: Draft, blobs: BlobSource | undefined): Entry | undefined {
+  outcomeOf(
+    request: Draft,
+    blobs: BlobSource | undefined,
+    fits: (evidence: readonly Entry[]) => boolean,
+  ): { readonly entry: Entry; readonly evidence: readonly Entry[] } | undefined {
     if (this.#ranks.size === 1) return undefined;
     this.#outcomes ??= this.#indexOutcomes(blobs);
     const list = this.#outcomes.get(bodyKey(request as unknown as { readonly [field: string]: Json }));
-    const place = list?.findIndex(({ used }) => !used) ?? -1;
-    const entry = list?.[place];
-    if (entry !== undefined) entry.used = true;
-    return entry;
+    const entry = list?.find(({ used }) => !used);
+    if (entry === undefined) return undefined;
+    const evidence = this.entries
+      .filter(({ of, run, type }) => of === entry.of && run === entry.run && EVIDENCE.has(type))
+      .sort((one, other) => one.seq - other.seq);
+    if (!fits(evidence)) return undefined;
+    entry.used = true;
+    return { entry, evidence };
   }
 
   #indexOutcomes(blobs: BlobSource | undefined): Map<string, Entry[]> {

@@ -14,6 +14,7 @@ export interface FactBodies {
     why?: string;
     messages: readonly Message[];
     placement?: Placement;
+    tree?: Digest;
     inline?: number;
     key?: string;
   };
@@ -70,7 +71,72 @@ export interface FactBodies {
   "memory-revoke": { of: FactId; because?: readonly FactId[]; why: string };
   // where side effects happen
   "placement-change": Placement;
-  "workspace-change": { before: Digest | null; after: Digest; paths: readonly PathChange[]; of?: FactId };
+  "sandbox-open": {
+    sandbox: string;
+    incarnation: number;
+    provider: string;
+    isolation: string;
+    spec: Json;
+    status: Json;
+    capabilities: Json;
+    native?: Json;
+    tree: Digest | null;
+    parent?: Json;
+    of?: FactId;
+  };
+  "sandbox-suspend": { sandbox: string; incarnation: number; why?: string; of?: FactId };
+  "sandbox-resume": { sandbox: string; incarnation: number; why?: string; of?: FactId };
+  "sandbox-lose": { sandbox: string; incarnation: number; why: string; of?: FactId };
+  "sandbox-close": { sandbox: string; incarnation: number; why?: string; of?: FactId };
+  "command-run": {
+    sandbox: string;
+    incarnation: number;
+    command: Json;
+    directory?: string;
+    outcome: string;
+    code: number | null;
+    signal?: string;
+    stdout?: Json;
+    stderr?: Json;
+    cut?: number;
+    network?: Json;
+    milliseconds: number;
+    of?: FactId;
+  };
+  // what is in the workspace: trees of the blob space
+  "workspace-import": {
+    source: string;
+    after: Digest;
+    files: number;
+    bytes: number;
+    skipped?: Json;
+    of?: FactId;
+  };
+  "workspace-change": {
+    before: Digest | null;
+    after: Digest;
+    paths: readonly PathChange[];
+    sandbox?: string;
+    skipped?: Json;
+    of?: FactId;
+  };
+  "workspace-merge": {
+    base: Digest | null;
+    ours: Digest | null;
+    theirs: Digest;
+    after: Digest;
+    paths: readonly PathChange[];
+    conflicts: Json;
+    of?: FactId;
+  };
+  "workspace-resolve": {
+    merge: FactId;
+    after: Digest;
+    paths: readonly PathChange[];
+    choices: Json;
+    why?: string;
+    of?: FactId;
+  };
   // branches
   "branch-fork": { name: string; why?: string };
   "branch-merge": { adopt: Adopt; why?: string };
@@ -121,7 +187,7 @@ export type FactInput = {
       readonly type: Type;
     };
 }[FactType];
-type Decision = "approval-give" | "content-erase" | "effect-settle" | "signal-give";
+type Decision = "approval-give" | "content-erase" | "effect-settle" | "signal-give" | "workspace-resolve";
 
 /** The id of a session, and so of the fact that made it: SHA-256 of the record line, in hex. */
 export type FactId = string;

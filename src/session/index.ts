@@ -36,6 +36,7 @@ export type {
   Stamp,
   Usage,
 } from "./fact.js";
+export { type FilesState, filesView, type Unmerged } from "./files.js";
 export { type GraphNode, graph, type SessionGraph, type Span, toDot, toMermaid } from "./graph.js";
 export { type Json, MAX_CHARACTERS, MAX_DEPTH } from "./json.js";
 export { type KeepingSetting, keepingView } from "./keeping.js";
@@ -54,6 +55,7 @@ export { List } from "./list.js";
 export { nearestOf } from "./nearest.js";
 export { dueOf, type Pending, pendingView, type Requests } from "./pending.js";
 export { placementView } from "./placement.js";
+export { type SandboxState, sandboxView } from "./sandbox.js";
 export {
   type Draft,
   drafted,
@@ -72,5 +74,6 @@ export {
   type Transcript,
   transcriptView,
 } from "./transcript.js";
+export { EMPTY_TREE, readTree, type Tree, type TreeEntry, treesOf, writeTree } from "./tree.js";
 export { type TotalUsage, usageView } from "./usage.js";
 export { type Merge, seedView, type View } from "./view.js";

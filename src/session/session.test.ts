@@ -268,6 +268,7 @@ describe("the value", () => {
         "tool-failure",
         "step-result",
         "step-failure",
+        "command-run",
         "workspace-change",
         "validation-report",
       ],
@@ -287,14 +288,27 @@ describe("the value", () => {
         "budget-stop",
         "approval-ask",
         "record-import",
+        "sandbox-open",
+        "sandbox-suspend",
+        "sandbox-resume",
+        "sandbox-lose",
+        "sandbox-close",
+        "workspace-import",
+        "workspace-merge",
       ],
     };
     const facts = sampleFacts("words", "a".repeat(64));
     for (const [by, types] of Object.entries(expected))
       for (const type of types)
         expect(trunk.append(facts[type as keyof typeof facts]).fact, type).toMatchObject({ by });
-    expect(Object.values(expected).flat().length + 4).toBe(Object.keys(facts).length);
-    for (const type of ["approval-give", "content-erase", "effect-settle", "signal-give"] as const) {
+    expect(Object.values(expected).flat().length + 5).toBe(Object.keys(facts).length);
+    for (const type of [
+      "approval-give",
+      "content-erase",
+      "effect-settle",
+      "signal-give",
+      "workspace-resolve",
+    ] as const) {
       expect(trunk.append(facts[type]).fact.by).toBe("user:ada");
       const refusal = caught(() => trunk.append({ ...facts[type], by: undefined } as never));
       expect(refusal).toBeInstanceOf(FactError);

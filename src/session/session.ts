@@ -15,6 +15,7 @@ import type {
   Role,
   Stamp,
 } from "./fact.js";
+import { type FilesState, filesView } from "./files.js";
 import { type Json, keepFields } from "./json.js";
 import { blobsOf, INLINE_BYTES, parentsOf, readFact, writeLine } from "./line.js";
 import { branchView, type LineageStep, lineageView } from "./lineage.js";
@@ -295,6 +296,7 @@ export class Session {
       ...(why !== undefined && { why }),
       messages: this.transcript,
       ...(this.placement && { placement: this.placement }),
+      ...(this.files.tree !== null && { tree: this.files.tree }),
       ...(inline !== INLINE_BYTES && { inline }),
       ...(fresh && { key: fresh.id }),
       ...stampOf(options),
@@ -341,6 +343,11 @@ export class Session {
 
   get placement(): Placement | undefined {
     return this.view(placementView) ?? undefined;
+  }
+
+  /** The files this session has: the id of their tree, and the sides of a merge that are not in it yet. */
+  get files(): FilesState {
+    return this.view(filesView);
   }
 
   /** What was asked for and not answered yet, oldest first. */

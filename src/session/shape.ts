@@ -26,6 +26,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       why: "content text?",
       messages: "content messages",
       placement: "place?",
+      tree: "digest?",
       inline: "size?",
       key: "text?",
     },
@@ -106,7 +107,89 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
   "memory-revise": ["agent", { of: "id", text: "content text", because: "evidence", why: "content text?" }],
   "memory-revoke": ["agent", { of: "id", because: "ids?", why: "content text" }],
   "placement-change": ["user", { sandbox: "text", spec: "given?" }],
-  "workspace-change": ["tool", { before: "digest or null", after: "digest", paths: "paths", of: "id?" }],
+  "sandbox-open": [
+    "runtime",
+    {
+      sandbox: "text",
+      incarnation: "size",
+      provider: "text",
+      isolation: "text",
+      spec: "json",
+      status: "json",
+      capabilities: "json",
+      native: "json?",
+      tree: "digest or null",
+      parent: "json?",
+      of: "id?",
+    },
+  ],
+  "sandbox-suspend": ["runtime", { sandbox: "text", incarnation: "size", why: "content text?", of: "id?" }],
+  "sandbox-resume": ["runtime", { sandbox: "text", incarnation: "size", why: "content text?", of: "id?" }],
+  "sandbox-lose": ["runtime", { sandbox: "text", incarnation: "size", why: "content text", of: "id?" }],
+  "sandbox-close": ["runtime", { sandbox: "text", incarnation: "size", why: "content text?", of: "id?" }],
+  "command-run": [
+    "tool",
+    {
+      sandbox: "text",
+      incarnation: "size",
+      command: "content json",
+      directory: "content text?",
+      outcome: "text",
+      code: "number or null",
+      signal: "text?",
+      stdout: "content json?",
+      stderr: "content json?",
+      cut: "size?",
+      network: "content json?",
+      milliseconds: "number",
+      of: "id?",
+    },
+  ],
+  "workspace-import": [
+    "runtime",
+    {
+      source: "content text",
+      after: "digest",
+      files: "size",
+      bytes: "size",
+      skipped: "content json?",
+      of: "id?",
+    },
+  ],
+  "workspace-change": [
+    "tool",
+    {
+      before: "digest or null",
+      after: "digest",
+      paths: "paths",
+      sandbox: "text?",
+      skipped: "content json?",
+      of: "id?",
+    },
+  ],
+  "workspace-merge": [
+    "runtime",
+    {
+      base: "digest or null",
+      ours: "digest or null",
+      theirs: "digest",
+      after: "digest",
+      paths: "paths",
+      conflicts: "content json",
+      of: "id?",
+    },
+  ],
+  "workspace-resolve": [
+    "must say",
+    {
+      merge: "id",
+      after: "digest",
+      paths: "paths",
+      choices: "content json",
+      why: "content text?",
+      of: "id?",
+    },
+  ],
   "branch-fork": ["user", { name: "text", why: "content text?" }],
   "branch-merge": ["user", { adopt: "side", why: "content text?" }],
   "run-start": [
@@ -303,6 +386,7 @@ const describe = {
   text: "a string",
   "text or null": "a string or null",
   number: "a number",
+  "number or null": "a number or null",
   size: "a whole number, not negative",
   flag: "true or false",
   role: '"user", "assistant" or "system"',
@@ -343,6 +427,8 @@ function is(kind: Kind, value: unknown, strict: boolean): boolean {
       return value === null || typeof value === "string";
     case "number":
       return typeof value === "number";
+    case "number or null":
+      return value === null || typeof value === "number";
     case "size":
       return Number.isSafeInteger(value) && (value as number) >= 0;
     case "flag":

@@ -1,20 +1,32 @@
-import { checkLine, type Digest, digestOf, type FactId, parentsOf, refsOf } from "../session/index.js";
+import { type Digest, digestOf, type FactId, refsOf } from "../session/index.js";
+import { breath } from "./breath.js";
+import { UNDER_WAY_MS } from "./commit.js";
 import { verified } from "./exchange.js";
-import type { Finding, Shelf } from "./shelf.js";
-import type { Checked, Collected } from "./store.js";
+import { namedBy } from "./removal.js";
+import type { Shelf } from "./shelf.js";
+import type { Collected, CollectOptions } from "./store.js";
+import { TreeWalk, treesIn } from "./tree-walk.js";
 
-/** Removes the facts that no name leads to, and the blobs that no remaining fact refers to. */
-export async function collect(shelf: Shelf, dryRun: boolean): Promise<Collected> {
+/** How many trees are looked at before others of this process get a turn. */
+const TURN = 256;
+
+/** Removes the facts that no name leads to, and the blobs that no remaining fact leads to. */
+export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Promise<Collected> {
+  // What is put from here on is spared in any case: it may be for a fact that is saved a moment later.
+  const since = Date.now() + 1 - (all === true ? 0 : UNDER_WAY_MS);
   const heads = (await shelf.names()).flatMap((record) => record.head ?? []);
   const facts = new Set<FactId>();
   const blobs = new Set<Digest>();
+  const trees = new Set<Digest>();
   // What damage hides must not be taken for what nobody needs.
   for await (const lines of verified(shelf, heads)) {
     for (const { id, line } of lines) {
       facts.add(id);
       for (const ref of Object.values(refsOf(line))) blobs.add(ref.digest);
+      for (const tree of treesIn(line)) trees.add(tree);
     }
   }
+  await follow(shelf, trees, blobs);
   const loose = new Set<FactId>();
   for await (const lines of shelf.every()) {
     for (const line of lines) {
@@ -22,85 +34,35 @@ export async function collect(shelf: Shelf, dryRun: boolean): Promise<Collected>
       if (!facts.has(id)) loose.add(id);
     }
   }
-  const looseBlobs: Digest[] = [];
-  for await (const digests of shelf.digests())
-    for (const digest of digests) if (!blobs.has(digest)) looseBlobs.push(digest);
-  if (!dryRun && loose.size + looseBlobs.length > 0)
-    await shelf.remove({ ids: [...loose], digests: looseBlobs });
-  return { facts: loose.size, blobs: looseBlobs.length, keptFacts: facts.size, keptBlobs: blobs.size };
+  const digests: Digest[] = [];
+  const put = new Set(await shelf.putSince(since));
+  let spared = 0;
+  for await (const batch of shelf.digests()) {
+    for (const digest of batch) {
+      if (blobs.has(digest)) continue;
+      if (put.has(digest)) spared += 1;
+      else digests.push(digest);
+    }
+  }
+  if (dryRun !== true && loose.size + digests.length > 0)
+    await shelf.remove({ ids: [...loose], digests, trees, since });
+  return {
+    facts: loose.size,
+    blobs: digests.length,
+    keptFacts: facts.size,
+    keptBlobs: blobs.size,
+    spared,
+  };
 }
 
-/** Reads every line and every blob and says what is not as it was written. */
-export async function checkStore(
-  shelf: Shelf,
-  progress: ((facts: number) => void) | undefined,
-): Promise<Checked> {
-  const findings: Finding[] = [];
-  for await (const finding of shelf.examine()) findings.push(finding);
-  const facts = new Set<FactId>();
-  const awaited = new Map<FactId, FactId>();
-  const blobs = new Map<Digest, { size: number; fact: FactId }>();
-  try {
-    for await (const lines of shelf.every()) {
-      for (const line of lines) {
-        const id = digestOf(line);
-        facts.add(id);
-        awaited.delete(id);
-        try {
-          checkLine(line);
-        } catch (error) {
-          findings.push({ place: `fact ${id}`, problem: firstLine(error) });
-          continue;
-        }
-        for (const parent of parentsOf(line)) if (!facts.has(parent)) awaited.set(parent, id);
-        for (const ref of Object.values(refsOf(line))) blobs.set(ref.digest, { size: ref.size, fact: id });
-      }
-      progress?.(facts.size);
-    }
-  } catch (error) {
-    findings.push({ place: shelf.url, problem: `reading stopped: ${firstLine(error)}` });
+/** Adds everything that trees lead to, and the trees. */
+async function follow(shelf: Shelf, trees: ReadonlySet<Digest>, blobs: Set<Digest>): Promise<void> {
+  const walk = new TreeWalk();
+  for (const tree of trees) if (walk.add(tree)) blobs.add(tree);
+  let count = 0;
+  for (let node = walk.next(); node !== undefined; node = walk.next()) {
+    const bytes = shelf.blob(node.digest);
+    for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) blobs.add(digest);
+    if (++count % TURN === 0) await breath();
   }
-  // Others may have written while this was reading, so what seems to be missing is asked for once more.
-  const isHere = async (id: FactId): Promise<boolean> =>
-    facts.has(id) || (await shelf.lines([id]))[0] !== undefined;
-  const isGone = async (id: FactId): Promise<boolean> => (await shelf.lines([id]))[0] === undefined;
-  for (const [parent, child] of awaited) {
-    if (!(await isHere(parent)) && !(await isGone(child)))
-      findings.push({
-        place: `fact ${parent}`,
-        problem: `it is missing or altered, and ${child} comes from it`,
-      });
-  }
-  let erased = 0;
-  for (const [digest, { size, fact }] of blobs) {
-    let bytes: Uint8Array | undefined;
-    try {
-      bytes = shelf.blob(digest);
-    } catch (error) {
-      findings.push({ place: `blob ${digest}`, problem: firstLine(error) });
-      continue;
-    }
-    if (bytes === undefined) {
-      if (shelf.erased(digest) !== undefined) erased += 1;
-      else if (!(await isGone(fact)))
-        findings.push({ place: `blob ${digest}`, problem: `it is missing, and ${fact} refers to it` });
-    } else if (bytes.length !== size || digestOf(bytes) !== digest)
-      findings.push({ place: `blob ${digest}`, problem: "its bytes are not those that were written" });
-  }
-  try {
-    for (const { name, head } of await shelf.names()) {
-      if (head !== null && !(await isHere(head)))
-        findings.push({
-          place: `name ${JSON.stringify(name)}`,
-          problem: `it leads to ${head}, which is missing`,
-        });
-    }
-  } catch (error) {
-    findings.push({ place: shelf.url, problem: `the names cannot be read: ${firstLine(error)}` });
-  }
-  return { facts: facts.size, blobs: blobs.size - erased, erased, findings };
-}
-
-function firstLine(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split("\n")[0] as string;
 }

@@ -37,6 +37,26 @@ export function revivedBy(commit: Commit, fresh: ReadonlyMap<FactId, NewFact>): 
   return revived;
 }
 
+/** How much is written of many blobs before others get a turn; what a blob costs beside its bytes counts too. */
+export const BLOB_BYTES_PER_COMMIT = 8 * 1024 * 1024;
+export const BLOB_COST = 4096;
+
+/**
+ * How long blobs that were put by themselves are spared by a collection. Files are put before the fact that names them, by
+ * any process, and in between nothing but this tells them from waste. A lease of a run would not do: whoever puts need not
+ * have one, and where one is always held nothing would ever be collected. A process that is known to live would do no
+ * better than a time, since one that serves lives for months. A day outlasts an import of any size and a night's sleep of the machine,
+ * and all it costs is a day's room.
+ */
+export const UNDER_WAY_MS = 24 * 60 * 60 * 1000;
+
+/** The blobs of a commit that none of its facts refers to: put for a fact that is still to come, maybe by way of a tree. */
+export function looseIn({ facts, blobs }: Pick<Commit, "facts" | "blobs">): readonly Digest[] {
+  if (blobs.length === 0) return [];
+  const told = new Set(facts.flatMap(({ line }) => digestsOf(line)));
+  return blobs.flatMap(({ digest }) => (told.has(digest) ? [] : [digest]));
+}
+
 /** A key comes with the beginning that names it. Later it would only bring back what someone made to be forgotten. */
 export function keysOf(commit: Commit, fresh: ReadonlyMap<FactId, NewFact>): ReadonlySet<string> {
   const keys = new Set<string>();

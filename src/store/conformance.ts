@@ -7,6 +7,7 @@ import { keepCases } from "./conformance/keep.js";
 import { leaseCases } from "./conformance/lease.js";
 import { loadCases } from "./conformance/load.js";
 import { nameCases } from "./conformance/name.js";
+import { treeCases } from "./conformance/tree.js";
 import { watchCases } from "./conformance/watch.js";
 
 export {
@@ -36,6 +37,7 @@ export const conformance: readonly ConformanceCase[] = Object.freeze([
   ...exchangeCases,
   ...careCases,
   ...eraseCases,
+  ...treeCases,
   ...watchCases,
 ]);
 

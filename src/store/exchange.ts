@@ -2,17 +2,22 @@ import {
   type Digest,
   digestOf,
   digestsOf,
+  EMPTY_TREE,
   type FactId,
   parentsOf,
-  RathError,
   readFact,
 } from "../session/index.js";
 import { DamageError } from "./error.js";
 import { isId } from "./move.js";
+import { namedBy } from "./removal.js";
 import type { Erasure, Shelf } from "./shelf.js";
-import type { Imported, Line, Store } from "./store.js";
+import type { Line } from "./store.js";
+import { type TreeNode, TreeWalk, treesIn } from "./tree-walk.js";
 
-/** The lines of `docs/format.md`: facts byte for byte, and each blob right before the first fact that needs it. */
+/**
+ * The lines of `docs/format.md`: facts byte for byte, and each blob before the first fact that needs it, by itself or
+ * through a tree.
+ */
 export async function* exportLines(
   shelf: Shelf,
   heads: readonly FactId[],
@@ -20,37 +25,82 @@ export async function* exportLines(
   withBlobs: boolean,
 ): AsyncIterable<string> {
   const told = new Set<Digest>();
+  const walk = new TreeWalk();
+  let asked = without.length === 0;
   for await (const lines of verified(shelf, heads, without)) {
     for (const { id, line } of lines) {
-      for (const digest of withBlobs ? digestsOf(line) : []) {
-        if (told.has(digest)) continue;
-        told.add(digest);
-        const bytes = soundBlob(shelf, digest);
-        const erasure = bytes === undefined ? shelf.erased(digest) : undefined;
-        if (erasure !== undefined && !agrees(erasure, (await shelf.lines([erasure.fact]))[0]))
-          throw new DamageError(
-            `the erasure of ${digest}`,
-            "it does not say what the fact says that erased it",
-          );
-        if (bytes !== undefined)
-          yield `{"blob":"${digest}","data":"${Buffer.from(bytes).toString("base64")}"}`;
-        else if (erasure !== undefined)
-          yield JSON.stringify({
-            erased: digest,
-            fact: erasure.fact,
-            by: erasure.by,
-            at: erasure.at,
-            why: erasure.why,
-          });
-        else
-          throw new DamageError(
-            `the blob ${digest}`,
-            `it is missing, and ${id} refers to it; an export with { blobs: false } goes without`,
-          );
+      if (withBlobs) {
+        for (const digest of digestsOf(line))
+          if (isNew(told, digest)) yield await contentLine(shelf, digest, `${id} refers to it`);
+        const trees = treesIn(line);
+        // Most exports name no trees, and need not know what the other side has of them.
+        if (trees.length > 0 && !asked) await passOver(shelf, without, walk, told);
+        asked ||= trees.length > 0;
+        for (const tree of trees) if (walk.add(tree)) yield* treeLines(shelf, walk, tree, id, told);
       }
       yield line;
     }
   }
+}
+
+/** The blobs of a tree that were not told yet. */
+async function* treeLines(
+  shelf: Shelf,
+  walk: TreeWalk,
+  tree: Digest,
+  id: FactId,
+  told: Set<Digest>,
+): AsyncIterable<string> {
+  const needed = async ({ digest, path }: Pick<TreeNode, "digest" | "path">): Promise<string | undefined> => {
+    // The empty tree is known to everybody, so a store need not have it.
+    if (!isNew(told, digest) || (digest === EMPTY_TREE && shelf.blob(digest) === undefined)) return undefined;
+    const place = path === "" ? "" : `${JSON.stringify(path)} in `;
+    return contentLine(shelf, digest, `it is ${place}the tree ${tree} of the fact ${id}`);
+  };
+  const root = await needed({ digest: tree, path: "" });
+  if (root !== undefined) yield root;
+  for (let node = walk.next(); node !== undefined; node = walk.next()) {
+    const bytes = shelf.blob(node.digest);
+    for (const below of bytes === undefined ? [] : namedBy(walk, node, bytes)) {
+      const line = await needed(below);
+      if (line !== undefined) yield line;
+    }
+  }
+}
+
+/** Takes for told what the trees of a past lead to. */
+async function passOver(
+  shelf: Shelf,
+  heads: readonly FactId[],
+  walk: TreeWalk,
+  told: Set<Digest>,
+): Promise<void> {
+  for await (const lines of shelf.history(heads))
+    for (const line of lines) for (const tree of treesIn(line)) if (walk.add(tree)) told.add(tree);
+  for (let node = walk.next(); node !== undefined; node = walk.next()) {
+    const bytes = shelf.blob(node.digest);
+    for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) told.add(digest);
+  }
+}
+
+function isNew(told: Set<Digest>, digest: Digest): boolean {
+  return told.size < told.add(digest).size;
+}
+
+/** The line of a blob, or of its erasure. */
+async function contentLine(shelf: Shelf, digest: Digest, why: string): Promise<string> {
+  const bytes = soundBlob(shelf, digest);
+  if (bytes !== undefined) return `{"blob":"${digest}","data":"${Buffer.from(bytes).toString("base64")}"}`;
+  const erasure = shelf.erased(digest);
+  if (erasure === undefined)
+    throw new DamageError(
+      `the blob ${digest}`,
+      `it is missing, and ${why}; an export with { blobs: false } goes without`,
+    );
+  const { fact, by, at, why: reason } = erasure;
+  if (!agrees(erasure, (await shelf.lines([fact]))[0]))
+    throw new DamageError(`the erasure of ${digest}`, "it does not say what the fact says that erased it");
+  return JSON.stringify({ erased: digest, fact, by, at, why: reason });
 }
 
 /**
@@ -94,49 +144,6 @@ export function soundBlob(shelf: Shelf, digest: Digest): Uint8Array | undefined 
   if (bytes !== undefined && digestOf(bytes) !== digest)
     throw new DamageError(`the blob ${digest}`, "its bytes are not those that were written");
   return bytes;
-}
-
-/** Brings over what `from` has: the other side is told what is known here, so that only the rest travels. */
-export async function syncStores(from: Store, to: Store, shelf: Shelf, names: boolean): Promise<Imported> {
-  const theirs = await from.names();
-  const ours = await to.names();
-  const wanted = new Set<FactId>();
-  for (const { id } of theirs) if (!(await to.has(id))) wanted.add(id);
-  const shared = new Set<FactId>();
-  for (const { id } of [...theirs, ...ours]) if (!wanted.has(id) && (await from.has(id))) shared.add(id);
-  const report: Imported =
-    wanted.size === 0
-      ? { written: 0, known: 0, blobs: 0, refused: 0, heads: [] }
-      : await to.import(from.export([...wanted], { without: [...shared] }));
-  const filled = await fillBlobs(from, shelf, [...shared]);
-  // A name moves only forward: where both sides went on, it stays, and the other side's head is in the report.
-  const standing = new Map(ours.map(({ name, id }) => [name, id]));
-  for (const { name, id } of names ? theirs : []) {
-    // Where nothing moves, nothing need be written.
-    if (standing.get(name) === id) continue;
-    await to.point(name, id).catch((error: unknown) => {
-      if (!(error instanceof RathError) || (error.code !== "name-conflict" && error.code !== "name-fenced"))
-        throw error;
-    });
-  }
-  return { ...report, blobs: report.blobs + filled };
-}
-
-/** Brings over content of facts that both sides have, where it is missing here and was not erased. */
-async function fillBlobs(from: Store, shelf: Shelf, heads: readonly FactId[]): Promise<number> {
-  const needed = new Set<Digest>();
-  for await (const lines of shelf.history(heads))
-    for (const line of lines) for (const digest of digestsOf(line)) needed.add(digest);
-  if (needed.size > 0)
-    for await (const here of shelf.digests()) for (const digest of here) needed.delete(digest);
-  let filled = 0;
-  for (const digest of needed) {
-    const bytes = shelf.erased(digest) === undefined ? await from.blob(digest) : undefined;
-    if (bytes === undefined || digestOf(bytes) !== digest) continue;
-    await shelf.commit({ facts: [], blobs: [{ digest, bytes }] });
-    filled += 1;
-  }
-  return filled;
 }
 
 /** Whether an erasure is what its fact says. The fact may be elsewhere; then the erasure is all there is to know. */

@@ -1,6 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import type { Digest, FactId } from "../session/index.js";
+import { breath } from "./breath.js";
 import { StoreError } from "./error.js";
 import { BlobFolder, namesIn } from "./file-blobs.js";
 import { fileError } from "./file-error.js";
@@ -77,9 +78,4 @@ async function writeFacts(path: string, chunks: Iterable<Uint8Array>): Promise<v
   } finally {
     closeSync(fd);
   }
-}
-
-/** A long copy lets others of this process go on in between. */
-function breath(): Promise<void> {
-  return new Promise((done) => setImmediate(done));
 }

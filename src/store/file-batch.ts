@@ -1,3 +1,4 @@
+import type { Digest } from "../session/index.js";
 import type { NewFact } from "./commit.js";
 import type { FolderState } from "./file-state.js";
 import type { Change } from "./index-names.js";
@@ -8,6 +9,7 @@ import type { Blob, NameRecord } from "./shelf.js";
 export class Batch {
   readonly draft: Draft;
   readonly blobs: Blob[] = [];
+  readonly puts: Digest[] = [];
   readonly keys: { id: string; secret: Uint8Array }[] = [];
   readonly lines: Buffer[] = [];
   readonly changes: Change[] = [];
@@ -29,6 +31,9 @@ export class Batch {
         this.#bytes += bytes.length;
       },
       blob: (blob) => this.blobs.push(blob),
+      put: (digests) => {
+        for (const digest of digests) this.puts.push(digest);
+      },
       key: (id, secret) => this.keys.push({ id, secret }),
       change: (change) => {
         if ("record" in change && change.record.head !== (book.names.get(change.record.name)?.head ?? null))

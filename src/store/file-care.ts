@@ -1,12 +1,15 @@
 import { hash } from "node:crypto";
 import { closeSync, openSync } from "node:fs";
-import { digestsOf, type FactId, RathError } from "../session/index.js";
+import { type FactId, RathError } from "../session/index.js";
+import { breath } from "./breath.js";
 import { writeFileStore } from "./file-backup.js";
 import { type BlobFolder, namesIn } from "./file-blobs.js";
 import type { KeyFile } from "./file-keys.js";
 import { linesIn, problemOf } from "./file-lines.js";
+import type { PutLog } from "./file-puts.js";
 import type { SnapshotFolder } from "./file-snapshots.js";
 import type { FolderState } from "./file-state.js";
+import { removable } from "./removal.js";
 import type { Finding, Removal } from "./shelf.js";
 
 /** What a file store is made of. */
@@ -14,6 +17,7 @@ export type Parts = {
   readonly path: string;
   readonly state: FolderState;
   readonly blobs: BlobFolder;
+  readonly puts: PutLog;
   readonly keys: KeyFile;
   readonly snapshots: SnapshotFolder;
 };
@@ -23,7 +27,7 @@ export type Parts = {
  * to remove, another process may have built on it. For holders of the lock.
  */
 export function removeFrom(parts: Parts, what: Removal): void {
-  const { state, blobs, keys, snapshots } = parts;
+  const { state, blobs, puts, keys, snapshots } = parts;
   if (what.ids !== undefined && what.ids.length > 0) {
     const { index } = state.facts;
     const rowsOf = (ids: readonly (FactId | null)[]): number[] =>
@@ -36,17 +40,24 @@ export function removeFrom(parts: Parts, what: Removal): void {
     snapshots.drop(what.ids.filter((id) => state.facts.index.row(id) < 0));
   }
   if (what.digests !== undefined && what.digests.length > 0) {
-    const unwanted = new Set(what.digests);
-    const { index } = state.facts;
-    for (let row = 0; row < index.count; row += 1000) {
-      const rows = Array.from({ length: Math.min(1000, index.count - row) }, (_, offset) => row + offset);
-      for (const line of state.facts.read(rows))
-        for (const digest of digestsOf(line)) unwanted.delete(digest);
-    }
-    blobs.drop(unwanted);
+    blobs.drop(
+      removable(what, {
+        lines: () => everyLine(state),
+        blob: (digest) => blobs.read(digest),
+        isErased: (digest) => state.book.erased.has(digest),
+        putSince: (since) => puts.since(since),
+      }),
+    );
+    puts.tidy();
   }
   if (what.keys !== undefined) keys.remove(what.keys);
   if (what.snapshots) snapshots.drop(snapshots.ids());
+}
+
+function* everyLine({ facts }: FolderState): Generator<string, void> {
+  const { count } = facts.index;
+  for (let row = 0; row < count; row += 1000)
+    yield* facts.read(Array.from({ length: Math.min(1000, count - row) }, (_, offset) => row + offset));
 }
 
 /** Says what a copy holds now, and returns the way to write it, while the store goes on. */
@@ -89,7 +100,7 @@ function* pairs<Value>(
 }
 
 const EXPECTED =
-  /^((facts|names|erased|keys)\.jsonl(\.tmp)?|store\.json(\.tmp)?|lock(-journal)?|blobs|snapshots|torn-.*\.txt)$/;
+  /^((facts|names|erased|keys|puts)\.jsonl(\.tmp)?|store\.json(\.tmp)?|lock(-journal)?|blobs|snapshots|torn-.*\.txt)$/;
 
 /** Reads every file again and compares it with what it was when it was written. */
 export async function* examineFolder({
@@ -155,9 +166,4 @@ async function* examineFacts(state: FolderState): AsyncGenerator<Finding, void> 
   } finally {
     closeSync(fd);
   }
-}
-
-/** A long reading lets others of this process go on in between. */
-function breath(): Promise<void> {
-  return new Promise((done) => setImmediate(done));
 }

@@ -10,6 +10,7 @@ import { makeFolder, markAsStore, replaceFile, whatIsAt } from "./file-folder.js
 import { KeyFile } from "./file-keys.js";
 import { FileLock } from "./file-lock.js";
 import { LogFile } from "./file-log.js";
+import { PutLog } from "./file-puts.js";
 import { SnapshotFolder } from "./file-snapshots.js";
 import { FolderState } from "./file-state.js";
 import type { FactIndex } from "./index-facts.js";
@@ -38,6 +39,7 @@ export class FileShelf extends IndexShelf {
   readonly #state: FolderState;
   readonly #lock: FileLock | undefined;
   readonly #blobs: BlobFolder;
+  readonly #puts: PutLog;
   readonly #keys: KeyFile;
   readonly #snapshots: SnapshotFolder;
   readonly #queue: Task[] = [];
@@ -54,6 +56,7 @@ export class FileShelf extends IndexShelf {
     this.#state = state;
     this.#lock = lock;
     this.#blobs = new BlobFolder(join(path, "blobs"));
+    this.#puts = new PutLog(join(path, "puts.jsonl"));
     this.#keys = new KeyFile(join(path, "keys.jsonl"));
     this.#snapshots = new SnapshotFolder(join(path, "snapshots"));
   }
@@ -134,6 +137,11 @@ export class FileShelf extends IndexShelf {
       const digests = files.flatMap(({ digest }) => digest ?? []);
       if (digests.length > 0) yield digests;
     }
+  }
+
+  async putSince(since: number): Promise<Iterable<Digest>> {
+    this.refresh();
+    return this.#guard(() => [...this.#puts.since(since)]);
   }
 
   key(id: string): Uint8Array | undefined {
@@ -249,6 +257,7 @@ export class FileShelf extends IndexShelf {
 
   /** In this order, so that nothing is ever durable before what it refers to. */
   #write(batch: Batch): void {
+    this.#puts.add(batch.puts);
     this.#blobs.write(batch.blobs);
     this.#keys.add(batch.keys);
     if (batch.lines.length > 0) this.#state.facts.log.append(Buffer.concat(batch.lines));
@@ -299,10 +308,12 @@ export class FileShelf extends IndexShelf {
       "names.jsonl.tmp",
       "keys.jsonl.tmp",
       "erased.jsonl.tmp",
+      "puts.jsonl.tmp",
       "blobs/blob.tmp",
     ])
       rmSync(join(this.#path, file), { force: true });
     if (this.book.erased.size > 0) this.#blobs.drop(this.book.erased.keys());
+    this.#puts.tidy();
   }
 
   #look(): void {
@@ -318,6 +329,7 @@ export class FileShelf extends IndexShelf {
       path: this.#path,
       state: this.#state,
       blobs: this.#blobs,
+      puts: this.#puts,
       keys: this.#keys,
       snapshots: this.#snapshots,
     };

@@ -1,5 +1,5 @@
 import type { Digest, FactId } from "../session/index.js";
-import type { NewFact } from "./commit.js";
+import { looseIn, type NewFact } from "./commit.js";
 import { StoreError } from "./error.js";
 import { decide } from "./index-commit.js";
 import type { FactIndex } from "./index-facts.js";
@@ -26,6 +26,8 @@ const BATCH = 1000;
 export interface Draft {
   fact(fact: NewFact): void;
   blob(blob: Blob): void;
+  /** Blobs that come without a fact that refers to them, new or not. */
+  put(digests: readonly Digest[]): void;
   key(id: string, secret: Uint8Array): void;
   change(change: Change): void;
 }
@@ -53,6 +55,7 @@ export abstract class IndexShelf implements Shelf {
   abstract saveSnapshot(id: FactId, snapshot: string): Promise<void>;
   abstract blob(digest: Digest): Uint8Array | undefined;
   abstract digests(): AsyncIterable<readonly Digest[]>;
+  abstract putSince(since: number): Promise<Iterable<Digest>>;
   abstract key(id: string): Uint8Array | undefined;
   abstract remove(what: Removal): Promise<void>;
   abstract examine(): AsyncIterable<Finding>;
@@ -69,6 +72,7 @@ export abstract class IndexShelf implements Shelf {
       for (const { id, secret } of keys) if (decision.keys.has(id)) draft.key(id, secret);
       for (const fact of decision.facts) draft.fact(fact);
       for (const blob of blobs) if (decision.blobs.has(blob.digest)) draft.blob(blob);
+      draft.put(looseIn(commit));
       for (const change of decision.changes) draft.change(change);
       return decision.answer;
     });

@@ -1,5 +1,7 @@
 /** What a shelf of your own needs to read lines. */
 export { checkLine, digestOf, digestsOf, parentsOf, refsOf } from "../session/index.js";
+/** What a shelf of your own needs to keep blobs: which of a commit come without a fact, and which may be removed. */
+export { looseIn } from "./commit.js";
 export {
   ConflictError,
   DamageError,
@@ -11,7 +13,10 @@ export {
 export type { Lease } from "./lease.js";
 export { readLines } from "./lines.js";
 export { openStore } from "./open.js";
+/** Which process something belongs to, and whether it is certainly gone. */
+export { identityOf, isDead, newOwner, thisProcess } from "./owner.js";
 export { type Recovered, recover } from "./recover.js";
+export { removable, type Standing } from "./removal.js";
 export type {
   Blob,
   Capabilities,
@@ -30,6 +35,7 @@ export { ShelfStore } from "./shelf-store.js";
 export type {
   Checked,
   Collected,
+  CollectOptions,
   EraseOptions,
   ExportOptions,
   ForgetOptions,

@@ -12,10 +12,12 @@ import {
   refsOf,
 } from "../session/index.js";
 import { misuse } from "./error.js";
-import { agrees } from "./exchange.js";
+import { agrees, soundBlob } from "./exchange.js";
 import { isId, shown } from "./move.js";
+import { namedBy } from "./removal.js";
 import type { Erasure, Shelf } from "./shelf.js";
 import type { Imported, ImportOptions } from "./store.js";
+import { TreeWalk, treesIn } from "./tree-walk.js";
 
 const FACTS_PER_COMMIT = 1000;
 const BLOB_BYTES_PER_COMMIT = 32 * 1024 * 1024;
@@ -129,6 +131,18 @@ class Intake {
     }
   }
 
+  /** The blobs that lines need, by themselves or through trees. */
+  #neededBy(lines: readonly string[], brought: ReadonlyMap<Digest, Uint8Array>): ReadonlySet<Digest> {
+    const needed = new Set(lines.flatMap(digestsOf));
+    const walk = new TreeWalk();
+    for (const tree of lines.flatMap(treesIn)) if (walk.add(tree)) needed.add(tree);
+    for (let node = walk.next(); node !== undefined; node = walk.next()) {
+      const bytes = brought.get(node.digest) ?? soundBlob(this.#shelf, node.digest);
+      for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) needed.add(digest);
+    }
+    return needed;
+  }
+
   #takeBlob(line: string): void {
     const { blob: digest, data } = parse(line);
     if (!isId(digest) || typeof data !== "string" || JSON.stringify({ blob: digest, data }) !== line)
@@ -180,7 +194,8 @@ class Intake {
   async flush(): Promise<void> {
     const facts = this.#facts;
     if (facts.length === 0 && this.#blobs.size === 0) return;
-    const blobs = [...this.#blobs].map(([digest, bytes]) => ({ digest, bytes }));
+    const brought = this.#blobs;
+    const blobs = [...brought].map(([digest, bytes]) => ({ digest, bytes }));
     this.#facts = [];
     this.#blobs = new Map();
     this.#checked.clear();
@@ -190,13 +205,15 @@ class Intake {
       const index = facts.findIndex((fact) => fact.id === committed.id);
       // What came before stays, but for a line that no other names and whose content is not there: it is the altered one.
       const named = new Set(facts.flatMap(({ line }) => parentsOf(line)));
-      const brought = new Set(blobs.map(({ digest }) => digest));
       const isThere = (digest: Digest): boolean =>
         brought.has(digest) || this.#shelf.blob(digest) !== undefined;
       const before = facts
         .slice(0, index)
         .filter(({ id, line }) => named.has(id) || digestsOf(line).every(isThere));
-      const needed = new Set(before.flatMap(({ line }) => digestsOf(line)));
+      const needed = this.#neededBy(
+        before.map(({ line }) => line),
+        brought,
+      );
       await this.#shelf.commit({ facts: before, blobs: blobs.filter(({ digest }) => needed.has(digest)) });
       const number = facts[index]?.number ?? 0;
       throw new RecordError(

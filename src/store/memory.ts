@@ -1,9 +1,11 @@
-import { type Digest, digestsOf, type FactId } from "../session/index.js";
+import type { Digest, FactId } from "../session/index.js";
+import { UNDER_WAY_MS } from "./commit.js";
 import { StoreError } from "./error.js";
 import { writeFileStore } from "./file-backup.js";
 import { FactIndex } from "./index-facts.js";
 import { NameIndex } from "./index-names.js";
 import { type Draft, IndexShelf } from "./index-shelf.js";
+import { removable } from "./removal.js";
 import type { Finding, NameRecord, Removal } from "./shelf.js";
 
 /** Everything in the memory of one process, gone with it. For tests, notebooks and short runs. */
@@ -14,6 +16,8 @@ export class MemoryShelf extends IndexShelf {
   protected readonly book = new NameIndex();
   #lines: string[] = [];
   readonly #blobs = new Map<Digest, Uint8Array>();
+  /** When blobs came without a fact that refers to them. */
+  readonly #puts = new Map<Digest, number>();
   readonly #keys = new Map<string, Uint8Array>();
   readonly #snapshots = new Map<FactId, string>();
   #closed = false;
@@ -48,6 +52,9 @@ export class MemoryShelf extends IndexShelf {
       fact: ({ id, line, parents }) => this.#add(id, line, parents),
       blob: ({ digest, bytes }) => {
         if (!this.#blobs.has(digest)) this.#blobs.set(digest, bytes);
+      },
+      put: (digests) => {
+        for (const digest of digests) this.#put(digest, Date.now());
       },
       key: (id, secret) => {
         if (!this.#keys.has(id)) this.#keys.set(id, secret);
@@ -90,6 +97,25 @@ export class MemoryShelf extends IndexShelf {
     if (this.#blobs.size > 0) yield [...this.#blobs.keys()];
   }
 
+  async putSince(since: number): Promise<Iterable<Digest>> {
+    this.refresh();
+    return this.#putSince(since);
+  }
+
+  #put(digest: Digest, now: number): void {
+    // Taken out first, so that the oldest are in front and what is as good as waste is forgotten from there.
+    this.#puts.delete(digest);
+    this.#puts.set(digest, now);
+    for (const [oldest, at] of this.#puts) {
+      if (at >= now - UNDER_WAY_MS) return;
+      this.#puts.delete(oldest);
+    }
+  }
+
+  *#putSince(since: number): Generator<Digest, void> {
+    for (const [digest, at] of this.#puts) if (at >= since) yield digest;
+  }
+
   key(id: string): Uint8Array | undefined {
     this.refresh();
     const secret = this.#keys.get(id);
@@ -99,8 +125,16 @@ export class MemoryShelf extends IndexShelf {
   async remove(what: Removal): Promise<void> {
     this.refresh();
     this.#removeFacts(what.ids ?? []);
-    const needed = new Set(what.digests?.length ? this.#lines.flatMap(digestsOf) : []);
-    for (const digest of what.digests ?? []) if (!needed.has(digest)) this.#blobs.delete(digest);
+    const unused = removable(what, {
+      lines: () => this.#lines,
+      blob: (digest) => this.#blobs.get(digest),
+      isErased: (digest) => this.book.erased.has(digest),
+      putSince: (since) => this.#putSince(since),
+    });
+    for (const digest of unused) {
+      this.#blobs.delete(digest);
+      this.#puts.delete(digest);
+    }
     for (const key of what.keys ?? []) this.#keys.delete(key);
     if (what.snapshots) this.#snapshots.clear();
   }

@@ -65,6 +65,34 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
     await store.close();
   });
 
+  it("[S116] what a process has put for a fact that it saves later is left by another one's gc", async () => {
+    const url = `${scheme}:${join(folder(), "rath")}`;
+    const store = await openStore(url);
+    const writer = new Worker("files", url, { me: "a", rounds: 1, wait: true });
+    const { digests } = await writer.next<{ digests: string[] }>();
+    await store.save(Session.start("loose"));
+    expect(await store.gc()).toMatchObject({ facts: 1, blobs: 0, spared: digests.length });
+    writer.go();
+    const { id } = await writer.next<{ id: string }>();
+    await store.gc({ all: true });
+    expect(await store.resolve("a")).toBe(id);
+    for (const digest of digests) expect(await store.blob(digest)).toBeDefined();
+    expect((await store.check()).findings).toEqual([]);
+    await store.close();
+  });
+
+  it("[S124] processes that put files and name them lose none while another collects", async () => {
+    const url = `${scheme}:${join(folder(), "rath")}`;
+    const collector = new Worker("collect", url);
+    const writers = ["a", "b", "c"].map((me) => new Worker("files", url, { me, rounds: 10 }));
+    for (const writer of writers) await writer.next();
+    collector.go();
+    expect((await collector.next<{ rounds: number }>()).rounds).toBeGreaterThan(0);
+    const store = await openStore(url);
+    expect(await store.check()).toMatchObject({ facts: 33, findings: [] });
+    await store.close();
+  });
+
   it("[S38] under leases, a step that several processes attempt is recorded once", async () => {
     const url = `${scheme}:${join(folder(), "rath")}`;
     const store = await openStore(url);

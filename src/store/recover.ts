@@ -4,9 +4,11 @@ import {
   type Digest,
   digestOf,
   digestsOf,
+  EMPTY_TREE,
   type FactId,
   parentsOf,
   RathError,
+  RecordError,
 } from "../session/index.js";
 import { misuse, StoreError } from "./error.js";
 import { salvageFolder } from "./file-salvage.js";
@@ -16,6 +18,7 @@ import { shown } from "./move.js";
 import type { Erasure, Finding } from "./shelf.js";
 import { salvageSqlite } from "./sqlite-salvage.js";
 import type { Store } from "./store.js";
+import { TreeWalk, treesIn } from "./tree-walk.js";
 
 /**
  * A line that could be read, or what stood in the way. `sure` says whether the source has more than the line to
@@ -65,34 +68,12 @@ export async function recover(
     const lines = trusted(found, new Set(names.flatMap(({ ids }) => ids.slice(0, 1))), findings);
     const whole = inOrder(lines, findings);
     const intact = new Set(whole.map((fact) => fact.id));
-    let blobs = 0;
-    const told = new Set<string>();
+    const content = new Content(salvage, findings);
     const imported = await target.import(
       (function* () {
-        for (const { line, place } of whole) {
-          for (const digest of digestsOf(line)) {
-            if (told.has(digest)) continue;
-            told.add(digest);
-            const bytes = salvage.blob(digest);
-            const erasure = bytes === undefined ? salvage.erased(digest) : undefined;
-            if (erasure !== undefined)
-              yield JSON.stringify({
-                erased: digest,
-                fact: erasure.fact,
-                by: erasure.by,
-                at: erasure.at,
-                why: erasure.why,
-              });
-            else if (bytes !== undefined && digestOf(bytes) === digest) {
-              blobs += 1;
-              yield `{"blob":"${digest}","data":"${Buffer.from(bytes).toString("base64")}"}`;
-            } else
-              findings.push({
-                place: `blob ${digest}`,
-                problem: `it is ${bytes === undefined ? "missing" : "altered"}; ${place} refers to it`,
-              });
-          }
-          yield line;
+        for (const fact of whole) {
+          yield* content.of(fact);
+          yield fact.line;
         }
       })(),
     );
@@ -111,13 +92,62 @@ export async function recover(
     }
     return {
       facts: imported.written + imported.known,
-      blobs,
+      blobs: content.count,
       names: pointed,
       heads: imported.heads,
       findings,
     };
   } finally {
     salvage.close();
+  }
+}
+
+/** The blobs of facts as lines of an export, each once; those that are not intact are findings. */
+class Content {
+  readonly #salvage: Salvage;
+  readonly #findings: Finding[];
+  readonly #told = new Set<Digest>();
+  readonly #walk = new TreeWalk();
+  count = 0;
+
+  constructor(salvage: Salvage, findings: Finding[]) {
+    this.#salvage = salvage;
+    this.#findings = findings;
+  }
+
+  *of({ line, place }: Sound): Generator<string> {
+    for (const digest of digestsOf(line)) yield* this.#tell(digest, `${place} refers to it`);
+    const trees = treesIn(line).filter((tree) => this.#walk.add(tree));
+    for (const tree of trees) yield* this.#tell(tree, `${place} names this tree`);
+    for (let node = this.#walk.next(); node !== undefined; node = this.#walk.next()) {
+      const bytes = this.#salvage.blob(node.digest);
+      if (bytes === undefined || digestOf(bytes) !== node.digest) continue;
+      try {
+        for (const { digest, path } of this.#walk.enter(node, bytes))
+          yield* this.#tell(digest, `it is ${JSON.stringify(path)} in a tree of ${place}`);
+      } catch (error) {
+        if (!(error instanceof RecordError)) throw error;
+        this.#findings.push({ place: `blob ${node.digest}`, problem: String(error.data.reason) });
+      }
+    }
+  }
+
+  *#tell(digest: Digest, why: string): Generator<string> {
+    if (this.#told.has(digest)) return;
+    this.#told.add(digest);
+    const bytes = this.#salvage.blob(digest);
+    const erasure = bytes === undefined ? this.#salvage.erased(digest) : undefined;
+    if (erasure !== undefined) {
+      const { fact, by, at, why: reason } = erasure;
+      yield JSON.stringify({ erased: digest, fact, by, at, why: reason });
+    } else if (bytes !== undefined && digestOf(bytes) === digest) {
+      this.count += 1;
+      yield `{"blob":"${digest}","data":"${Buffer.from(bytes).toString("base64")}"}`;
+    } else if (digest !== EMPTY_TREE)
+      this.#findings.push({
+        place: `blob ${digest}`,
+        problem: `it is ${bytes === undefined ? "missing" : "altered"}; ${why}`,
+      });
   }
 }
 

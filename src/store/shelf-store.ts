@@ -11,20 +11,32 @@ import {
   readFact,
   Session,
 } from "../session/index.js";
-import { checkStore, collect } from "./care.js";
+import { breath } from "./breath.js";
+import { collect } from "./care.js";
+import { checkStore } from "./check.js";
+import { BLOB_BYTES_PER_COMMIT, BLOB_COST } from "./commit.js";
 import { erase } from "./erase.js";
 import { ConflictError, DamageError, FencedError, misuse, NotFoundError, StoreError } from "./error.js";
-import { exportLines, soundBlob, syncStores, verified } from "./exchange.js";
+import { exportLines, soundBlob, verified } from "./exchange.js";
 import { importLines } from "./intake.js";
 import { Lease } from "./lease.js";
 import { Loader } from "./loader.js";
 import { alsoOf, checkName, checkOptions, checkOwner, fenceOf, isId, moveTo, refuse, shown } from "./move.js";
 import { checkNotForged, isDead, newOwner } from "./owner.js";
 import type { Blob, Commit, Erasure, Move, Shelf } from "./shelf.js";
-import { depthIn, isDue, isSealed, isWorthKeeping, takeSnapshot, useSnapshot } from "./snapshot.js";
+import {
+  depthIn,
+  isCurrent,
+  isDue,
+  isSealed,
+  isWorthKeeping,
+  takeSnapshot,
+  useSnapshot,
+} from "./snapshot.js";
 import type {
   Checked,
   Collected,
+  CollectOptions,
   EraseOptions,
   ExportOptions,
   ForgetOptions,
@@ -41,6 +53,7 @@ import type {
   SaveOptions,
   Store,
 } from "./store.js";
+import { syncStores } from "./sync.js";
 import { nameOf, Watch, type WatchOptions } from "./watch.js";
 
 const HORIZON = 100_000;
@@ -253,8 +266,10 @@ export class ShelfStore implements Store {
     const id = await this.resolve(nameOrId);
     const long = (await this.#shelf.count(id)) > horizon;
     const found = long ? await this.#shelf.tail(id, horizon) : undefined;
-    const tail =
-      found !== undefined && isSealed(digestOf(found.lines[0] ?? ""), found.snapshot) ? found : undefined;
+    const sealed = found !== undefined && isSealed(digestOf(found.lines[0] ?? ""), found.snapshot);
+    const tail = sealed && isCurrent(found.snapshot) ? found : undefined;
+    // Those of an older version would be found again and again; what they save is taken anew below.
+    if (sealed && tail === undefined) await this.#shelf.remove({ snapshots: true }).catch(() => {});
     const realm: { -readonly [Key in keyof Realm]: Realm[Key] } = { inline: 0, blobs: this.#blobs };
     const loader = new Loader(realm, tail && depthIn(tail.snapshot));
     if (tail !== undefined) {
@@ -461,14 +476,34 @@ export class ShelfStore implements Store {
   }
 
   async putBlob(bytes: ArrayBufferView): Promise<Digest> {
+    const [digest] = await this.putBlobs([bytes]);
+    return digest as Digest;
+  }
+
+  async putBlobs(blobs: readonly ArrayBufferView[]): Promise<readonly Digest[]> {
     this.#checkOpen();
-    if (!ArrayBuffer.isView(bytes))
-      throw misuse(`keep ${shown(bytes)} as a blob`, "give its bytes: store.putBlob(Buffer.from(text))");
-    // Copied before anything waits: what the caller does to its bytes afterwards must not reach the store.
-    const copy = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength).slice();
-    const blob: Blob = { digest: digestOf(copy), bytes: copy };
-    await this.#shelf.commit({ facts: [], blobs: [blob], revive: true });
-    return blob.digest;
+    if (!Array.isArray(blobs))
+      throw misuse(`keep ${shown(blobs)} as blobs`, "give a list: store.putBlobs([Buffer.from(text)])");
+    for (const bytes of blobs)
+      if (!ArrayBuffer.isView(bytes))
+        throw misuse(`keep ${shown(bytes)} as a blob`, "give its bytes: store.putBlob(Buffer.from(text))");
+    const digests: Digest[] = [];
+    for (let from = 0; from < blobs.length; ) {
+      // Blobs need nothing of each other, so a long list goes in parts: little is held twice, and others get a turn.
+      const part = new Map<Digest, Blob>();
+      for (let size = 0; from < blobs.length && size < BLOB_BYTES_PER_COMMIT; from++) {
+        const { buffer, byteOffset, byteLength } = blobs[from] as ArrayBufferView;
+        // Copied before anything waits: what the caller does to its bytes afterwards must not reach the store.
+        const bytes = new Uint8Array(buffer, byteOffset, byteLength).slice();
+        const digest = digestOf(bytes);
+        digests.push(digest);
+        part.set(digest, { digest, bytes });
+        size += byteLength + BLOB_COST;
+      }
+      await this.#shelf.commit({ facts: [], blobs: [...part.values()], revive: true });
+      if (from < blobs.length) await breath();
+    }
+    return digests;
   }
 
   async blob(digest: Digest): Promise<Uint8Array | undefined> {
@@ -502,10 +537,10 @@ export class ShelfStore implements Store {
     return this.#shelf.erasures();
   }
 
-  async gc(options: { readonly dryRun?: boolean } = {}): Promise<Collected> {
+  async gc(options: CollectOptions = {}): Promise<Collected> {
     this.#checkOpen();
     checkOptions(options, "store.gc({ dryRun: true })");
-    return collect(this.#shelf, options.dryRun ?? false);
+    return collect(this.#shelf, options);
   }
 
   async check(options: { readonly progress?: (facts: number) => void } = {}): Promise<Checked> {

@@ -57,6 +57,8 @@ export interface Shelf {
   blob(digest: Digest): Uint8Array | undefined;
   /** Digests of all blobs, in batches. */
   digests(): AsyncIterable<readonly Digest[]>;
+  /** Blobs that came at this time or later in a commit without a fact that refers to them. What is older than a day may be left out. */
+  putSince(since: number): Promise<Iterable<Digest>>;
   erased(digest: Digest): Erasure | undefined;
   erasures(): Promise<readonly Erasure[]>;
   key(id: string): Uint8Array | undefined;
@@ -78,10 +80,17 @@ export type Capabilities = {
   readonly writers: "one-process" | "one-host";
 };
 
-/** `snapshots` drops all of them: they are derived, and may hold what is to be erased. */
+/**
+ * `snapshots` drops all of them: they are derived, and may hold what is to be erased. Facts and blobs that something has
+ * come to lead to since they were counted stay (`removable` says which), unless they were erased.
+ */
 export type Removal = {
   readonly ids?: readonly FactId[];
   readonly digests?: readonly Digest[];
+  /** Trees that lead to none of `digests`, as far as they were here. Those that other facts name are looked into. */
+  readonly trees?: ReadonlySet<Digest>;
+  /** Blobs that were put by themselves at this time or later stay. */
+  readonly since?: number;
   readonly keys?: readonly string[];
   readonly snapshots?: true;
 };

@@ -2,12 +2,14 @@ import {
   branchView,
   digestOf,
   type FactId,
+  filesView,
   type Json,
   keepingView,
   lineageView,
   pendingView,
   placementView,
   type Session,
+  sandboxView,
   seedView,
   transcriptView,
   usageView,
@@ -31,7 +33,10 @@ const views: readonly View<any>[] = [
   branchView,
   transcriptView,
   keepingView,
+  filesView,
+  sandboxView,
 ];
+const VIEWS = views.map(({ name }) => name).join();
 
 /** The answers of the built-in views at a session, as text: with it a long session opens without its past. */
 export function takeSnapshot(session: Session): string {
@@ -41,7 +46,7 @@ export function takeSnapshot(session: Session): string {
     if (state !== undefined && JSON.stringify(state).length <= VIEW_CHARACTERS)
       saved[view.name as string] = state;
   }
-  const body = JSON.stringify({ depth: session.depth, views: saved });
+  const body = JSON.stringify({ depth: session.depth, of: VIEWS, views: saved });
   return `${SEAL}${sealOf(session.id, body)}",${body.slice(1)}`;
 }
 
@@ -76,6 +81,11 @@ export function isSealed(id: FactId, snapshot: string): boolean {
 
 function sealOf(id: FactId, body: string): string {
   return digestOf(id + body);
+}
+
+/** Whether a snapshot was taken of all views that there are now. An older one could not answer for a newer view. */
+export function isCurrent(snapshot: string): boolean {
+  return (JSON.parse(snapshot) as { of?: string }).of === VIEWS;
 }
 
 /** How deep the session of a snapshot stands. */

@@ -12,7 +12,8 @@ const APPLICATION = 0x72617468;
  * A fact's place (`p`) is `chain * 2^26 + place in the chain`; a chain is a stretch of history along first
  * parents, so a history is a few ranges of places, read without walking edges. `k` is the first 48 bits of
  * the id; the id itself is the digest of the line and is not stored twice. New lines are in `fresh`, older
- * ones in `packs`, with `ids` to find them (see sqlite-lines.ts). `sum` covers a row that no id covers.
+ * ones in `packs`, with `ids` to find them (see sqlite-lines.ts). `sum` covers a row that no id covers. `puts` has, commit
+ * by commit, which blobs came without a fact and when: one row for all of them, or it would cost as much as the blobs.
  */
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE fresh (n INTEGER PRIMARY KEY, k INTEGER NOT NULL, p INTEGER NOT NULL, line TEXT NOT NULL);
@@ -30,6 +31,7 @@ const MIGRATIONS: readonly string[] = [
    CREATE TABLE secrets (id TEXT PRIMARY KEY, secret BLOB NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
    CREATE TABLE generation (collected INTEGER NOT NULL);
    INSERT INTO generation VALUES (0);`,
+  "CREATE TABLE puts (n INTEGER PRIMARY KEY, at INTEGER NOT NULL, digests BLOB NOT NULL)",
 ];
 
 export const SCHEMA = MIGRATIONS.length;

@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
-import { type Digest, digestOf, digestsOf, type FactId, parentsOf } from "../session/index.js";
-import { keysOf, type NewFact, revivedBy, stands } from "./commit.js";
+import { type Digest, digestOf, type FactId, parentsOf } from "../session/index.js";
+import { keysOf, looseIn, type NewFact, revivedBy, stands } from "./commit.js";
 import { DamageError, NotFoundError, StoreError } from "./error.js";
 import { isFenced } from "./move.js";
+import { removable } from "./removal.js";
 import type {
   Blob,
   Commit,
@@ -37,6 +38,7 @@ import { examineTables } from "./sqlite-examine.js";
 import { further, Lines } from "./sqlite-lines.js";
 import { Listeners } from "./sqlite-listeners.js";
 import { Names, sumOfRow } from "./sqlite-names.js";
+import { Puts } from "./sqlite-puts.js";
 import { openSchema } from "./sqlite-schema.js";
 
 /** How many lines are read at once. */
@@ -59,6 +61,7 @@ export class SqliteShelf implements Shelf {
   readonly #chains: Chains;
   readonly #lines: Lines;
   readonly #names: Names;
+  readonly #puts: Puts;
   readonly #listeners: Listeners;
   /** Where facts stand, for those used lately. Facts never move, so only a collection makes this stale. */
   readonly #known = new Map<FactId, Place>();
@@ -72,6 +75,7 @@ export class SqliteShelf implements Shelf {
     this.#chains = new Chains(database);
     this.#lines = new Lines(database);
     this.#names = new Names(this.#connection, (id) => this.#placeOrFail(id));
+    this.#puts = new Puts(this.#connection);
     this.#listeners = new Listeners(this.#connection, this.#names);
   }
 
@@ -195,6 +199,7 @@ export class SqliteShelf implements Shelf {
         );
     }
     this.#writeBlobs(commit.blobs, revivedBy(commit, fresh));
+    this.#puts.add(looseIn(commit));
     for (const { digest, fact, by, at, why } of commit.erase ?? []) {
       this.#run("INSERT OR IGNORE INTO erasures VALUES (?, ?, ?, ?, ?)", digest, fact, by, at, why);
       this.#run("DELETE FROM blobs WHERE digest = ?", bytesOf(digest));
@@ -228,9 +233,11 @@ export class SqliteShelf implements Shelf {
   }
 
   #writeBlobs(blobs: readonly Blob[], revived: ReadonlySet<Digest>): void {
+    // Asked once: most stores have no erasures, and blobs come by the ten thousand.
+    const some = blobs.length > 0 && this.#get("SELECT 1 FROM erasures LIMIT 1") !== undefined;
     for (const { digest, bytes } of blobs) {
-      if (revived.has(digest)) this.#run("DELETE FROM erasures WHERE digest = ?", digest);
-      if (revived.has(digest) || this.erased(digest) === undefined)
+      if (some && revived.has(digest)) this.#run("DELETE FROM erasures WHERE digest = ?", digest);
+      if (!some || revived.has(digest) || this.erased(digest) === undefined)
         this.#run("INSERT OR IGNORE INTO blobs VALUES (?, ?)", bytesOf(digest), bytes);
     }
   }
@@ -414,6 +421,10 @@ export class SqliteShelf implements Shelf {
     }
   }
 
+  async putSince(since: number): Promise<Iterable<Digest>> {
+    return this.#puts.since(since);
+  }
+
   erased(digest: Digest): Erasure | undefined {
     return this.#get("SELECT * FROM erasures WHERE digest = ?", digest) as Erasure | undefined;
   }
@@ -437,8 +448,13 @@ export class SqliteShelf implements Shelf {
         if (placeIn(place) === 0) this.#run("DELETE FROM chains WHERE chain = ?", chainOf(place));
       }
       this.#names.dropSteps(new Set(gone.values()));
-      for (const digest of this.#stillUnused(what.digests ?? []))
-        this.#run("DELETE FROM blobs WHERE digest = ?", bytesOf(digest));
+      const unused = removable(what, {
+        lines: () => this.#standing(),
+        blob: (digest) => this.blob(digest),
+        isErased: (digest) => this.erased(digest) !== undefined,
+        putSince: (since) => this.#puts.since(since),
+      });
+      for (const digest of unused) this.#run("DELETE FROM blobs WHERE digest = ?", bytesOf(digest));
       for (const key of what.keys ?? []) this.#run("DELETE FROM secrets WHERE id = ?", key);
       if (what.snapshots) this.#run("DELETE FROM snapshots");
       this.#run("UPDATE generation SET collected = collected + 1");
@@ -467,14 +483,9 @@ export class SqliteShelf implements Shelf {
     return loose;
   }
 
-  /** Of blobs that no fact referred to when they were counted, those that may still go. What was erased goes in any case. */
-  #stillUnused(digests: readonly Digest[]): readonly Digest[] {
-    const erased = new Set(digests.filter((digest) => this.erased(digest) !== undefined));
-    const unused = new Set(digests);
-    if (erased.size < unused.size)
-      for (const batch of this.#everyLine())
-        for (const { line } of batch) for (const digest of digestsOf(line)) unused.delete(digest);
-    return digests.filter((digest) => unused.has(digest) || erased.has(digest));
+  /** The lines that are there now. Only while nobody else writes. */
+  *#standing(): Generator<string> {
+    for (const batch of this.#everyLine()) for (const { line } of batch) yield line;
   }
 
   /** What was deleted must not live on in the log. */

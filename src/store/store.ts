@@ -66,8 +66,17 @@ export interface Store {
   /** Brings over what another store has and this one has not: facts, content that is missing here, and names. */
   sync(from: Store, options?: { readonly names?: boolean }): Promise<Imported>;
 
-  /** Keeps bytes under their SHA-256. A blob stays as long as a fact refers to it, or until `gc`. */
+  /**
+   * Keeps bytes under their SHA-256. A blob stays as long as a fact refers to it, by itself or through a tree; one that
+   * none refers to yet stays for a day at least, then until `gc`.
+   */
   putBlob(bytes: ArrayBufferView): Promise<Digest>;
+  /**
+   * Keeps many blobs at once, far quicker than one by one, and answers with their digests in the same order. All of
+   * them are durable when it resolves; when it fails, some may be here. Leave the bytes as they are until then: a
+   * digest is that of the bytes that were kept.
+   */
+  putBlobs(blobs: readonly ArrayBufferView[]): Promise<readonly Digest[]>;
   blob(digest: Digest): Promise<Uint8Array | undefined>;
   /**
    * Erases blobs of a session for good and records who did it, when and why; the chain still verifies. Names
@@ -79,8 +88,11 @@ export interface Store {
   /** Who erased what, when and why: also after the sessions that it was erased from were collected. */
   erasures(): Promise<readonly Erasure[]>;
 
-  /** Removes what no name leads to. With `dryRun`, only says what would go. */
-  gc(options?: { readonly dryRun?: boolean }): Promise<Collected>;
+  /**
+   * Removes what no name leads to. Blobs that were put by themselves in the last day are left for the facts that are to
+   * name them, whoever is saving those.
+   */
+  gc(options?: CollectOptions): Promise<Collected>;
   /** Reads everything and says what is wrong, and where. No findings: every byte is as it was written. */
   check(options?: { readonly progress?: (facts: number) => void }): Promise<Checked>;
   /** A copy that opens as a store of its own. */
@@ -187,11 +199,19 @@ export type EraseOptions = {
   /** The lease this writer holds on the name that moves. */
   readonly lease?: Lease;
 };
+export type CollectOptions = {
+  /** Only says what would go. */
+  readonly dryRun?: boolean;
+  /** Takes also what was put lately and has no fact yet. Only where nobody is at work: it may be somebody's files. */
+  readonly all?: boolean;
+};
 export type Collected = {
   readonly facts: number;
   readonly blobs: number;
   readonly keptFacts: number;
   readonly keptBlobs: number;
+  /** Blobs that nothing leads to and that were put too lately to go. */
+  readonly spared: number;
 };
 export type Checked = {
   readonly facts: number;

@@ -10,6 +10,30 @@ export {
   UnknownToolError,
 } from "./error.js";
 export { type ModuleToolOptions, moduleTool, type ToolModule } from "./module-tool.js";
+export { editTool } from "./sandbox/edit.js";
+export {
+  CommandUnstartedError,
+  EditRefusedError,
+  PatchRefusedError,
+  SearchRefusedError,
+} from "./sandbox/error.js";
+export { findTool } from "./sandbox/find.js";
+export { listTool } from "./sandbox/list.js";
+export type { SandboxToolOptions } from "./sandbox/options.js";
+export { patchTool } from "./sandbox/patch.js";
+export {
+  parseTests,
+  type TestCounts,
+  type TestFailure,
+  type TestKind,
+  type TestReport,
+} from "./sandbox/report.js";
+export { searchTool } from "./sandbox/search.js";
+export { shellTool } from "./sandbox/shell.js";
+export { testTool } from "./sandbox/test.js";
+export { sandboxTools } from "./sandbox/tools.js";
+export { viewTool } from "./sandbox/view.js";
+export { writeTool } from "./sandbox/write.js";
 export type {
   Checker,
   CheckResult,

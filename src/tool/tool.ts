@@ -1,4 +1,5 @@
-import { type Effect, type Json, nearestOf, type Session } from "../session/index.js";
+import type { Sandbox } from "../sandbox/index.js";
+import { type Effect, type FactInput, type Json, nearestOf, type Session } from "../session/index.js";
 import { MIN_OUTPUT } from "./bound.js";
 import { ToolDefinitionError } from "./error.js";
 import type { ToolModule } from "./module-tool.js";
@@ -62,6 +63,13 @@ export interface ToolContext {
   readonly session: Session;
   /** Tells observers about something on the way; it is not recorded. */
   emit(delta: Json): void;
+  /**
+   * The sandbox that the session is placed on, opened at first use. What is run in it, and what has changed in its files
+   * when the call is over, goes on the record before the outcome. A tool that uses it says `conflicts: ["workspace"]`.
+   */
+  sandbox(): Promise<Sandbox>;
+  /** Puts evidence on the record before the outcome, such as a `validation-report`. */
+  record(fact: FactInput): void;
 }
 
 /** How often and how patiently a call is tried again. */

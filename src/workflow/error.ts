@@ -68,6 +68,25 @@ export class LoopError extends RathError {
   }
 }
 
+/** Both sides of a merge changed the same files in different ways, and nobody was told to decide. */
+export class FilesConflictError extends RathError {
+  /** The merge is on it, with the conflicts marked in the files. */
+  readonly session: Session;
+
+  constructor(session: Session, paths: readonly string[]) {
+    const some = paths.slice(0, 5).join(", ");
+    super(
+      "files-conflict",
+      `Both sides changed ${some}${paths.length > 5 ? ` and ${paths.length - 5} more` : ""}.`,
+      {
+        hint: 'say who decides: mergeFiles({ resolve: "ours" }), "theirs", "ask" (a person), or a module',
+        data: { paths },
+      },
+    );
+    this.session = session;
+  }
+}
+
 /** A choice that none of the routes answers to. */
 export class RouteError extends RathError {
   constructor(name: string, chosen: string, routes: readonly string[]) {

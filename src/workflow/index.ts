@@ -9,6 +9,7 @@ export {
 } from "../runtime/index.js";
 export { branch, type Choose } from "./branch.js";
 export {
+  FilesConflictError,
   LoopError,
   ModuleError,
   RaceError,
@@ -18,6 +19,7 @@ export {
   StateError,
   StepError,
 } from "./error.js";
+export { type MergeFilesOptions, mergeFiles, resumeSandbox, suspendSandbox } from "./files.js";
 export { now, random, type Told, uuid } from "./host.js";
 export { type LoopOptions, loop } from "./loop.js";
 export { type MapOptions, type Mapped, map } from "./map.js";

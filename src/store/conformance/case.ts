@@ -106,9 +106,9 @@ export async function refused(
 
 /** All that a reader can ask of a session, as plain data. */
 export function answers(session: Session): object {
-  const { id, line, depth, parentIds, fact, transcript, usage, placement, pending, lineage, branch } =
+  const { id, line, depth, parentIds, fact, transcript, usage, placement, pending, lineage, branch, files } =
     session;
-  return { id, line, depth, parentIds, fact, transcript, usage, placement, pending, lineage, branch };
+  return { id, line, depth, parentIds, fact, transcript, usage, placement, pending, lineage, branch, files };
 }
 
 /** Checks that a loaded session is the one that was saved: every id and byte of its history, and every answer. */

@@ -1,5 +1,6 @@
 // A process of its own that uses a store, for tests. The first argument says what to do, as JSON. It tells what
 // happened in lines of JSON on stdout, and waits for a line on stdin where its task says so.
+import { createHash } from "node:crypto";
 import { createInterface } from "node:readline";
 
 const { dist, url, task, ...options } = JSON.parse(process.argv[2]);
@@ -91,6 +92,29 @@ const tasks = {
       next: await outcome(store.save(one.say("two"), { name: "main", lease, key: "two" })),
       renew: await outcome(lease.renew().then(() => ({ replayed: false }))),
     });
+  },
+
+  /** Puts files, waits, and only then saves the fact that names them; or does so again and again. */
+  async files(store) {
+    const digestOf = (text) => createHash("sha256").update(text).digest("hex");
+    let session = Session.start(options.me);
+    for (let round = 0; round < options.rounds; round++) {
+      const texts = Array.from(
+        { length: 5 },
+        (_, index) => `${index < 3 ? "shared" : options.me} ${index} ${round}`,
+      );
+      const entries = texts.map((text, index) => [`f${index}`, "file", "644", text.length, digestOf(text)]);
+      const tree = JSON.stringify({ tree: 1, entries });
+      const digests = await store.putBlobs([...texts, tree].map((text) => Buffer.from(text)));
+      if (options.wait) {
+        tell({ digests });
+        await input.next();
+      }
+      const after = digests.at(-1);
+      session = session.append({ type: "workspace-change", before: session.files.tree, after, paths: [] });
+      await store.save(session, { name: options.me });
+    }
+    tell({ id: session.id });
   },
 
   /** Takes a long lease and keeps it until it is killed. */

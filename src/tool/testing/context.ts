@@ -5,5 +5,15 @@ import type { ToolContext } from "../index.js";
 export function callContext(signal = new AbortController().signal): ToolContext & { readonly told: Json[] } {
   const session = Session.start("hi").append({ type: "tool-call", name: "t", input: {} });
   const told: Json[] = [];
-  return { signal, key: "k", attempt: 1, call: session.id, session, emit: (delta) => told.push(delta), told };
+  return {
+    signal,
+    key: "k",
+    attempt: 1,
+    call: session.id,
+    session,
+    sandbox: () => Promise.reject(new Error("there is no sandbox in this test")),
+    record: () => {},
+    emit: (delta) => told.push(delta),
+    told,
+  };
 }

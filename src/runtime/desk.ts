@@ -1,0 +1,276 @@
+import type { ExecOptions, ExecResult, Execution, Sandbox, SandboxFiles } from "../sandbox/index.js";
+import type { FactInput, Json, Session } from "../session/index.js";
+import { EVIDENCE, type Evidence } from "./evidence.js";
+import { RefusedError } from "./given.js";
+import type { Places, Seat } from "./places.js";
+
+/**
+ * What one attempt at an effect has at hand beside its input: the sandbox of its session, and a way to leave evidence.
+ * Everything that is run and changed there is collected, and put on the record before the outcome.
+ */
+export class Desk {
+  readonly evidence: Evidence[];
+  readonly #places: Places;
+  readonly #tip: Session;
+  readonly #run: string;
+  readonly #signal: AbortSignal;
+  readonly #by: Evidence["by"];
+  #taking: Promise<Sandbox> | undefined;
+  #seat: Seat | undefined;
+  #dirty = false;
+  #lost: string | undefined;
+  #over = false;
+  readonly #running = new Set<Promise<void>>();
+  readonly #background = new Map<Execution, Evidence>();
+
+  constructor(options: {
+    readonly places: Places;
+    /** Where the chain of the call has come to. */
+    readonly tip: Session;
+    readonly run: string;
+    readonly signal: AbortSignal;
+    readonly evidence: Evidence[];
+    readonly by: Evidence["by"];
+  }) {
+    this.#places = options.places;
+    this.#tip = options.tip;
+    this.#run = options.run;
+    this.#signal = options.signal;
+    this.evidence = options.evidence;
+    this.#by = options.by;
+  }
+
+  record(fact: FactInput): void {
+    if (this.#over)
+      throw new RefusedError("record evidence", "the call is over", "record it before the call returns");
+    if (!EVIDENCE.has(fact?.type))
+      throw new RefusedError(
+        "record evidence",
+        `${JSON.stringify(fact?.type)} is nothing that a call can leave`,
+        `it can leave ${[...EVIDENCE].join(", ")}`,
+      );
+    this.evidence.push(fact as Evidence);
+  }
+
+  /** The sandbox of the session, opened when it is first asked for. */
+  async sandbox(): Promise<Sandbox> {
+    if (this.#over)
+      throw new RefusedError("use the sandbox", "the call is over", "use it before the call returns");
+    this.#taking ??= this.#take();
+    return this.#taking;
+  }
+
+  async #take(): Promise<Sandbox> {
+    this.#seat = await this.#places.take(
+      this.#tip,
+      this.#run,
+      (fact) => this.evidence.push(fact),
+      this.#signal,
+    );
+    return this.#watched(this.#seat.live.sandbox);
+  }
+
+  /** The call is over: what it changed is kept and told, and the sandbox is free for the next. */
+  async finish(): Promise<void> {
+    if (this.#over) return;
+    // Opened late, when nobody waits for it any more: it is let go all the same.
+    if (this.#taking !== undefined) await this.#taking.catch(() => {});
+    await Promise.all(this.#running);
+    this.#over = true;
+    const seat = this.#seat;
+    if (seat === undefined) return;
+    const { live, trees } = seat;
+    for (const fact of this.#background.values()) this.evidence.push(fact);
+    if (this.#background.size > 0) live.drifting = true;
+    if (this.#lost === undefined && this.#dirty) {
+      try {
+        const { tree, skipped } = await live.sandbox.snapshot();
+        const before = live.tree;
+        if (tree !== before && !(before === null && (await this.#isEmpty(tree)))) {
+          const { diffTrees } = await import("../sandbox/index.js");
+          this.evidence.push({
+            type: "workspace-change",
+            ...(this.#by !== undefined && { by: this.#by }),
+            before,
+            after: tree,
+            paths: await diffTrees(trees, before, tree),
+            sandbox: live.id,
+            ...(skipped.length > 0 && { skipped }),
+          } as Evidence);
+          live.tree = tree;
+        }
+      } catch (error) {
+        this.#lost = error instanceof Error ? (error.message.split("\n")[0] as string) : String(error);
+      }
+    }
+    if (this.#lost === undefined) {
+      this.#places.give(seat, this.#tip, live.tree);
+      return;
+    }
+    this.evidence.push({
+      type: "sandbox-lose",
+      sandbox: live.id,
+      incarnation: live.incarnation,
+      why: this.#lost,
+    });
+    await this.#places.drop(seat);
+  }
+
+  /** Why the sandbox went away during the call, if it did. */
+  get lost(): string | undefined {
+    return this.#lost;
+  }
+
+  async #isEmpty(tree: string): Promise<boolean> {
+    const { EMPTY_TREE } = await import("../session/index.js");
+    return tree === EMPTY_TREE;
+  }
+
+  /** The sandbox, with everything that happens in it told. */
+  #watched(sandbox: Sandbox): Sandbox {
+    const { ref } = sandbox;
+    const named = { sandbox: ref.id, incarnation: ref.incarnation };
+    const files = this.#watchedFiles(sandbox.files);
+    return {
+      get ref() {
+        return sandbox.ref;
+      },
+      capabilities: sandbox.capabilities,
+      files,
+      exec: (command, options = {}) => this.#exec(sandbox, command, options),
+      snapshot: () => sandbox.snapshot(),
+      restore: (tree) => {
+        this.#dirty = true;
+        return sandbox.restore(tree);
+      },
+      fork: (options) => sandbox.fork(options),
+      suspend: async () => {
+        await sandbox.suspend();
+        this.record({ type: "sandbox-suspend", ...named });
+      },
+      resume: async () => {
+        await sandbox.resume();
+        this.record({ type: "sandbox-resume", ...named });
+      },
+      renew: (milliseconds) => sandbox.renew(milliseconds),
+      status: () => sandbox.status(),
+      destroy: () => {
+        throw new RefusedError(
+          "destroy this sandbox",
+          "it belongs to its session, and is closed when the run is over",
+          "close it in the workflow: session = await closeSandbox().forward(session)",
+        );
+      },
+      [Symbol.asyncDispose]: async () => {},
+    };
+  }
+
+  #watchedFiles(files: SandboxFiles): SandboxFiles {
+    const changing = <Given extends unknown[]>(change: (...given: Given) => Promise<void>) => {
+      return (...given: Given): Promise<void> => {
+        this.#dirty = true;
+        return change(...given);
+      };
+    };
+    return {
+      read: (path) => files.read(path),
+      list: (path) => files.list(path),
+      stat: (path) => files.stat(path),
+      link: (path) => files.link(path),
+      write: changing((path, bytes, options) => files.write(path, bytes, options)),
+      make: changing((path) => files.make(path)),
+      remove: changing((path) => files.remove(path)),
+      move: changing((from, to) => files.move(from, to)),
+    };
+  }
+
+  /** The same execution, whose result does not tell the values of secrets: results are what calls are recorded with. */
+  #discreet(execution: Execution): Execution {
+    const secrets = this.#seat?.secrets ?? {};
+    if (Object.keys(secrets).length === 0) return execution;
+    const result = execution.result.then((told) => ({
+      ...told,
+      stdout: concealed(told.stdout, secrets),
+      stderr: concealed(told.stderr, secrets),
+    }));
+    return {
+      id: execution.id,
+      result,
+      write: (bytes) => execution.write(bytes),
+      end: () => execution.end(),
+      kill: (signal) => execution.kill(signal),
+      [Symbol.asyncIterator]: () => execution[Symbol.asyncIterator](),
+    };
+  }
+
+  #exec(sandbox: Sandbox, command: string | readonly string[], options: ExecOptions): Execution {
+    this.#dirty = true;
+    const { signal = this.#signal, background = false } = options;
+    const execution = this.#discreet(sandbox.exec(command, background ? options : { ...options, signal }));
+    const told = (result: ExecResult | undefined): Evidence => ({
+      type: "command-run",
+      ...(this.#by !== undefined && { by: this.#by }),
+      sandbox: sandbox.ref.id,
+      incarnation: sandbox.ref.incarnation,
+      command: command as Json,
+      ...(options.directory !== undefined && { directory: options.directory }),
+      ...ranAs(result),
+    });
+    if (background) {
+      this.#background.set(execution, told(undefined));
+      execution.result.then(
+        (result) => this.#background.has(execution) && this.#background.set(execution, told(result)),
+        () => {},
+      );
+      return execution;
+    }
+    const done = execution.result.then(
+      (result) => {
+        this.evidence.push(told(result));
+        if (result.outcome === "lost")
+          this.#lost ??= result.why ?? "it went away while a command was running";
+      },
+      (error: unknown) => {
+        this.#lost ??= error instanceof Error ? error.message : String(error);
+      },
+    );
+    this.#running.add(done);
+    return execution;
+  }
+}
+
+/** Bytes without the values of secrets: the name of a secret stands where its value was. */
+function concealed(bytes: Uint8Array, secrets: { readonly [name: string]: string }): Uint8Array {
+  let text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+  for (const [name, value] of Object.entries(secrets))
+    if (value !== "")
+      text = text.replaceAll(Buffer.from(value, "utf8").toString("latin1"), `[secret ${name}]`);
+  return Buffer.from(text, "latin1");
+}
+
+/** How a command ended, as it is recorded; a command that goes on by itself has not. */
+function ranAs(result: ExecResult | undefined): {
+  readonly outcome: string;
+  readonly code: number | null;
+  readonly milliseconds: number;
+} {
+  if (result === undefined) return { outcome: "running", code: null, milliseconds: 0 };
+  const { outcome, code, signal, stdout, stderr, cut, milliseconds, network } = result;
+  return {
+    outcome,
+    code,
+    ...(signal !== undefined && { signal }),
+    ...(stdout.length > 0 && { stdout: jsonOf(stdout) }),
+    ...(stderr.length > 0 && { stderr: jsonOf(stderr) }),
+    ...(cut > 0 && { cut }),
+    ...(network !== undefined && network.length > 0 && { network: network as unknown as Json }),
+    milliseconds: Math.round(milliseconds),
+  };
+}
+
+/** Bytes as the record can hold them: text where they are text, else base64. */
+function jsonOf(bytes: Uint8Array): Json {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const text = buffer.toString("utf8");
+  return Buffer.from(text, "utf8").equals(buffer) ? text : { base64: buffer.toString("base64") };
+}

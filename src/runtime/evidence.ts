@@ -1,0 +1,51 @@
+import type { FactInput } from "../session/index.js";
+
+/** What an effect may put on the record beside its outcome: what happened in a sandbox, and what was found. */
+export type EvidenceType =
+  | "sandbox-open"
+  | "sandbox-suspend"
+  | "sandbox-resume"
+  | "sandbox-lose"
+  | "sandbox-close"
+  | "command-run"
+  | "workspace-import"
+  | "workspace-change"
+  | "workspace-merge"
+  | "workspace-resolve"
+  | "validation-report";
+
+export type Evidence = Extract<FactInput, { readonly type: EvidenceType }>;
+
+export const EVIDENCE: ReadonlySet<string> = new Set([
+  "sandbox-open",
+  "sandbox-suspend",
+  "sandbox-resume",
+  "sandbox-lose",
+  "sandbox-close",
+  "command-run",
+  "workspace-import",
+  "workspace-change",
+  "workspace-merge",
+  "workspace-resolve",
+  "validation-report",
+] satisfies readonly EvidenceType[]);
+
+/** Of an attempt that is repeated, or of which nobody knows how it ended: its files are not those that go on. */
+export function withoutFiles(evidence: readonly Evidence[]): readonly Evidence[] {
+  return evidence.filter(({ type }) => type !== "workspace-change");
+}
+
+/** What is said again where a finished effect is used again: which sandbox it was done in is no matter of this run. */
+export function saidAgain(evidence: readonly Evidence[]): readonly Evidence[] {
+  return evidence.filter(({ type }) => !type.startsWith("sandbox-"));
+}
+
+/** The tree that an effect with this evidence began with; undefined when it had nothing to do with files. */
+export function beganWith(evidence: readonly Evidence[]): string | null | undefined {
+  for (const fact of evidence) {
+    if (fact.type === "workspace-change") return fact.before;
+    if (fact.type === "workspace-merge") return fact.ours;
+    if (fact.type === "workspace-import") return null;
+  }
+  return undefined;
+}

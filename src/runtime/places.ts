@@ -1,0 +1,371 @@
+import type { Sandbox, SandboxProvider, SandboxSpec, Trees } from "../sandbox/index.js";
+import {
+  type Digest,
+  nearestOf,
+  type Placement,
+  RathError,
+  type SandboxState,
+  type Session,
+  sandboxView,
+} from "../session/index.js";
+import type { Store } from "../store/index.js";
+import type { Evidence } from "./evidence.js";
+
+/** Where a provider of sandboxes comes from: itself, or a way to make it when it is first needed. */
+export type ProviderSource = SandboxProvider | (() => SandboxProvider | Promise<SandboxProvider>);
+
+export type PlacesOptions = {
+  readonly store: () => Promise<Store>;
+  readonly sandboxes: { readonly [name: string]: ProviderSource };
+  /** The value of a secret that a placement names. */
+  readonly secret: (name: string) => string | undefined;
+};
+
+/** A sandbox that is open in this process. */
+type Live = {
+  readonly id: string;
+  readonly incarnation: number;
+  readonly sandbox: Sandbox;
+  /** The run that opened it. */
+  readonly run: string;
+  tree: Digest | null;
+  /** The session that used it last: who comes from elsewhere must not see what it left outside of its files. */
+  last: Session;
+  busy: boolean;
+  /** Something goes on in it between calls, and may change its files. */
+  drifting: boolean;
+};
+
+/** A sandbox in the hands of one call. */
+export type Seat = {
+  readonly live: Live;
+  readonly trees: Trees;
+  /** The values that must not be told. */
+  readonly secrets: { readonly [name: string]: string };
+};
+
+/**
+ * The sandboxes of a runtime: which of them belongs to which branch. A sandbox is opened when it is first used, from the
+ * files that the session has; the record decides what those are, and a sandbox that has others is not used.
+ */
+export class Places {
+  readonly #options: PlacesOptions;
+  readonly #providers = new Map<string, Promise<SandboxProvider>>();
+  readonly #live = new Set<Live>();
+  /** The newest incarnation of each sandbox that this process opened. */
+  readonly #counted = new Map<string, number>();
+  #trees: Promise<Trees> | undefined;
+
+  constructor(options: PlacesOptions) {
+    this.#options = options;
+  }
+
+  /** Where the files of sessions are kept. */
+  async trees(): Promise<Trees> {
+    this.#trees ??= (async () => {
+      const { Trees } = await import("../sandbox/index.js");
+      return new Trees(await this.#options.store());
+    })();
+    return this.#trees;
+  }
+
+  /** The sandbox of a session, for one call alone. What has to be said about it is told to `record`. */
+  async take(
+    tip: Session,
+    run: string,
+    record: (fact: Evidence) => void,
+    signal: AbortSignal,
+  ): Promise<Seat> {
+    const { placement } = tip;
+    if (placement === undefined) throw new NotPlacedError();
+    const provider = await this.#provider(placement.sandbox);
+    const trees = await this.trees();
+    const state = tip.view(sandboxView);
+    const { checkSpec } = await import("../sandbox/index.js");
+    const spec = checkSpec(placement.spec ?? {}, provider.name, await provider.capabilities());
+    const tree = await this.#files(tip, spec, trees, record);
+    const id = `box-${(state.place ?? tip.id).slice(0, 16)}`;
+    const secrets = this.#secrets(spec);
+    const found = await this.#again(id, tip, tree, state, record);
+    if (found !== undefined) return { live: found, trees, secrets };
+    const reason = state.open === null ? undefined : await this.#missing(id, state, record);
+    // Counted before anything is awaited: two runs from one session must not open the same.
+    const incarnation = Math.max(state.incarnation, this.#counted.get(id) ?? 0) + 1;
+    this.#counted.set(id, incarnation);
+    const parent = parentOf(id, state, reason);
+    const sandbox = await provider.create(spec, {
+      id,
+      incarnation,
+      tree,
+      trees,
+      secrets,
+      ...(parent !== undefined && { parent }),
+      signal,
+    });
+    const live: Live = { id, incarnation, sandbox, run, tree, last: tip, busy: true, drifting: false };
+    this.#live.add(live);
+    const { ref, capabilities } = sandbox;
+    record({
+      type: "sandbox-open",
+      sandbox: id,
+      incarnation,
+      provider: provider.name,
+      isolation: capabilities.isolation,
+      spec: ref.spec,
+      status: ref.status,
+      capabilities,
+      ...(ref.native !== undefined && { native: ref.native }),
+      tree,
+      ...(parent !== undefined && { parent }),
+    });
+    return { live, trees, secrets };
+  }
+
+  /** A call is over: its sandbox goes on with these files. */
+  give(seat: Seat, tip: Session, tree: Digest | null): void {
+    seat.live.tree = tree;
+    seat.live.last = tip;
+    seat.live.busy = false;
+  }
+
+  /** A sandbox that is of no use any more. */
+  async drop({ live }: Pick<Seat, "live">): Promise<void> {
+    this.#live.delete(live);
+    await live.sandbox.destroy().catch(ignore);
+  }
+
+  /** A run is over: what it opened is closed, but for what shall stay for some time. */
+  async leave(run: string): Promise<void> {
+    const gone = [...this.#live].filter((live) => live.run === run && !isKept(live));
+    for (const live of gone) this.#live.delete(live);
+    await Promise.all(gone.map((live) => live.sandbox.destroy().catch(ignore)));
+  }
+
+  /**
+   * What brings the files of a module that ran inside a call back to the chain of the call. Conflicts are marked in the
+   * files, for whoever goes on to decide.
+   */
+  async join(asked: Session, tip: Session, theirs: Digest): Promise<readonly Evidence[]> {
+    const [base, ours] = [asked.files.tree, tip.files.tree];
+    if (ours === theirs) return [];
+    const { mergeTrees } = await import("../sandbox/index.js");
+    return [mergeFact(base, ours, theirs, await mergeTrees(await this.trees(), { base, ours, theirs }))];
+  }
+
+  async close(): Promise<void> {
+    const gone = [...this.#live];
+    this.#live.clear();
+    await Promise.all(gone.map((live) => live.sandbox.destroy().catch(ignore)));
+    const providers = await Promise.allSettled(this.#providers.values());
+    this.#providers.clear();
+    for (const one of providers) if (one.status === "fulfilled") await one.value.close().catch(ignore);
+  }
+
+  #of(id: string): readonly Live[] {
+    return [...this.#live].filter((live) => live.id === id);
+  }
+
+  /** One that is open already, has just these files, and was used by nobody that this session does not come from. */
+  async #again(
+    id: string,
+    tip: Session,
+    tree: Digest | null,
+    { open }: SandboxState,
+    record: (fact: Evidence) => void,
+  ): Promise<Live | undefined> {
+    for (const live of this.#of(id)) {
+      if (live.busy || !tip.descendsFrom(live.last)) continue;
+      if (live.tree !== tree || live.incarnation !== open?.incarnation) {
+        // It went another way than the record: an attempt that is repeated begins with the files from before.
+        await this.drop({ live });
+        continue;
+      }
+      live.busy = true;
+      const { phase } = await live.sandbox.status();
+      if (phase === "suspended") {
+        await live.sandbox.resume();
+        record({ type: "sandbox-resume", sandbox: id, incarnation: live.incarnation });
+      } else if (phase !== "running") {
+        await this.drop({ live });
+        continue;
+      }
+      if (live.drifting) await this.#drift(live, record);
+      return live;
+    }
+    return undefined;
+  }
+
+  /** What was started to go on by itself may have changed files since the last call. */
+  async #drift(live: Live, record: (fact: Evidence) => void): Promise<void> {
+    const { tree, skipped } = await live.sandbox.snapshot();
+    if (tree === live.tree) return;
+    const { diffTrees } = await import("../sandbox/index.js");
+    record({
+      type: "workspace-change",
+      by: "runtime",
+      before: live.tree,
+      after: tree,
+      paths: await diffTrees(await this.trees(), live.tree, tree),
+      sandbox: live.id,
+      ...(skipped.length > 0 && { skipped }),
+    });
+    live.tree = tree;
+  }
+
+  /** What the record says is open and is not to be used: gone, or in other hands. */
+  async #missing(
+    id: string,
+    { open }: SandboxState,
+    record: (fact: Evidence) => void,
+  ): Promise<"retry" | "restore"> {
+    const here = this.#of(id).some((live) => live.incarnation === open?.incarnation);
+    if (here || open === null || open.id !== id) return "restore";
+    record({
+      type: "sandbox-lose",
+      sandbox: id,
+      incarnation: open.incarnation,
+      why: "it was open in a process that has ended, or let it go",
+    });
+    return "retry";
+  }
+
+  /** The files a session has: those of its tree, of a merge that goes by itself, or of the folder it begins with. */
+  async #files(
+    tip: Session,
+    spec: SandboxSpec,
+    trees: Trees,
+    record: (fact: Evidence) => void,
+  ): Promise<Digest | null> {
+    const { tree, unmerged = [] } = tip.files;
+    const { mergeTrees, UnmergedFilesError, importFolder } = await import("../sandbox/index.js");
+    let now = tree;
+    for (const { base, theirs } of unmerged) {
+      const merged = await mergeTrees(trees, { base, ours: now, theirs });
+      if (merged.conflicts.length > 0) throw new UnmergedFilesError(tip.id, merged.conflicts);
+      record(mergeFact(base, now, theirs, merged));
+      now = merged.tree;
+    }
+    if (now !== null || spec.workspace === undefined) return now;
+    const taken = await importFolder(spec.workspace, trees, spec.exclude);
+    record({
+      type: "workspace-import",
+      source: spec.workspace,
+      after: taken.tree,
+      files: taken.files,
+      bytes: taken.bytes,
+      ...(taken.skipped.length > 0 && { skipped: taken.skipped }),
+    });
+    return taken.tree;
+  }
+
+  #secrets({ secrets = [] }: SandboxSpec): { readonly [name: string]: string } {
+    return Object.fromEntries(
+      secrets.map((name) => {
+        const value = this.#options.secret(name);
+        if (value === undefined) throw new MissingSecretError(name);
+        return [name, value];
+      }),
+    );
+  }
+
+  async #provider(name: string): Promise<SandboxProvider> {
+    let provider = this.#providers.get(name);
+    if (provider === undefined) {
+      const given = this.#options.sandboxes[name] ?? BUILT_IN[name];
+      if (given === undefined) throw unknownPlace(name, Object.keys(this.#options.sandboxes));
+      provider = Promise.resolve(typeof given === "function" ? given() : given);
+      this.#providers.set(name, provider);
+      provider.catch(() => this.#providers.delete(name));
+    }
+    return provider;
+  }
+}
+
+/** The kinds that need nothing to be said. Loaded when they are first used: most programs use one, or none. */
+const BUILT_IN: { readonly [name: string]: () => Promise<SandboxProvider> } = {
+  local: async () => (await import("../sandbox/index.js")).localSandbox(),
+  virtual: async () => (await import("../sandbox/index.js")).virtualSandbox(),
+  docker: async () => (await import("../sandbox/index.js")).dockerSandbox(),
+  host: async () => (await import("../sandbox/index.js")).hostSandbox(),
+};
+
+/** A sandbox that somebody wants to stay: suspended, or with a time of its own. */
+function isKept({ sandbox }: Live): boolean {
+  return sandbox.ref.spec.ttl !== undefined || sandbox.ref.status.phase === "suspended";
+}
+
+/** The record of a merge of files. */
+export function mergeFact(
+  base: Digest | null,
+  ours: Digest | null,
+  theirs: Digest,
+  merged: {
+    readonly tree: Digest;
+    readonly paths: Extract<Evidence, { type: "workspace-merge" }>["paths"];
+    readonly conflicts: readonly object[];
+  },
+): Evidence {
+  return {
+    type: "workspace-merge",
+    base,
+    ours,
+    theirs,
+    after: merged.tree,
+    paths: merged.paths,
+    conflicts: merged.conflicts as never,
+  };
+}
+
+function parentOf(
+  id: string,
+  { open, parent }: SandboxState,
+  reason: "retry" | "restore" | undefined,
+):
+  | {
+      readonly id: string;
+      readonly incarnation: number;
+      readonly by: "fork" | "migrate" | "retry" | "restore";
+    }
+  | undefined {
+  if (open !== null && reason !== undefined) return { id, incarnation: open.incarnation, by: reason };
+  return parent;
+}
+
+function unknownPlace(name: string, given: readonly string[]): RathError {
+  const known = [...new Set([...Object.keys(BUILT_IN), ...given])];
+  const meant = nearestOf(name, known);
+  return new RathError("place-unknown", `There is no kind of sandbox called ${JSON.stringify(name)} here.`, {
+    hint:
+      meant === undefined
+        ? `move the session to one of ${known.join(", ")}, or open the runtime with it: openRath({ sandboxes: { ${JSON.stringify(name)}: provider } })`
+        : `did you mean ${JSON.stringify(meant)}?`,
+    data: { name, known },
+  });
+}
+
+/** Something wants a sandbox on a session that is nowhere. */
+export class NotPlacedError extends RathError {
+  constructor() {
+    super("not-placed", "Cannot open a sandbox: the session is not placed anywhere.", {
+      hint: 'say where side effects happen: session.to("local"), or session.to("local", { workspace: "./repo" })',
+    });
+  }
+}
+
+class MissingSecretError extends RathError {
+  constructor(name: string) {
+    super("secret-missing", `Cannot open a sandbox: nobody knows the secret ${JSON.stringify(name)}.`, {
+      hint: `tell the runtime: openRath({ secrets: { ${name}: process.env.${name} } }); values are never recorded`,
+      data: { name },
+    });
+  }
+}
+
+function ignore(): void {
+  // It is being thrown away: what goes wrong with it is for the clean-up of the next start.
+}
+
+/** Whether a placement asks for its sandbox to stay when a run is over. */
+export function staysOpen(placement: Placement | undefined): boolean {
+  return (placement?.spec as SandboxSpec | undefined)?.ttl !== undefined;
+}

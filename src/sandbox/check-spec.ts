@@ -1,0 +1,236 @@
+import { type Json, nearestOf } from "../session/index.js";
+import { SandboxSpecError } from "./error.js";
+import { type Capabilities, DEFAULT_LIMITS, type Limits, type Network, type SandboxSpec } from "./spec.js";
+
+/** The longest time that a timer of Node can wait: 24 days. */
+const LONGEST_TTL = 2 ** 31 - 1;
+
+/**
+ * The spec that a caller the compiler did not check has given, frozen, or a `SandboxSpecError` that names the setting.
+ * With the capabilities of a provider, also what it cannot honour is refused: a limit that does not hold is worse than none.
+ */
+export function checkSpec(spec: unknown, provider: string, capabilities?: Capabilities): SandboxSpec {
+  const given =
+    spec === undefined ? {} : recordOf("spec", spec, "give an object: { limits: { wall: 60_000 } }");
+  const checked: { [setting: string]: unknown } = {};
+  for (const [setting, value] of Object.entries(given)) {
+    const check = own(settings, setting);
+    if (check === undefined) throw unknownSetting(setting, Object.keys(settings));
+    if (value !== undefined) checked[setting] = check(setting, value);
+  }
+  // A list of nothing excludes what no list excludes, and must not make other trees of the same files.
+  if ((checked.exclude as readonly string[] | undefined)?.length === 0) delete checked.exclude;
+  const result = checked as SandboxSpec;
+  if (capabilities !== undefined) checkHonoured(result, provider, capabilities);
+  return Object.freeze(result);
+}
+
+/** The limits of a spec, with the default where it says nothing. */
+export function limitsOf(spec: SandboxSpec): Required<Limits> {
+  return Object.freeze({ ...DEFAULT_LIMITS, ...spec.limits });
+}
+
+/** The variables of the secrets that a spec names, or a `SandboxSpecError` where nobody gave a value. */
+export function secretsOf(
+  spec: SandboxSpec,
+  given: { readonly [name: string]: string } = {},
+): { readonly [name: string]: string } {
+  const found = (spec.secrets ?? []).map((name) => {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (value === undefined)
+      throw wrong("secrets", `nobody gave a value for ${name}`, `give it: secrets: { ${name}: … }`);
+    return [name, value];
+  });
+  return Object.freeze(Object.fromEntries(found));
+}
+
+type Check = (setting: string, value: unknown) => unknown;
+
+const settings: { readonly [Setting in keyof Required<SandboxSpec>]: Check } = {
+  workspace: path,
+  exclude: listOf((setting, value) => text(setting, value, 'give globs: ["node_modules/**"]')),
+  env: environment,
+  secrets: listOf(variable),
+  limits,
+  network,
+  readable: listOf((setting, value) => {
+    const folder = path(setting, value);
+    if (/^([/\\]|[A-Za-z]:[/\\])/.test(folder)) return folder;
+    throw wrong(setting, `${shown(folder)} is no absolute path`, 'give the whole path: "/usr/share/data"');
+  }),
+  image: (setting, value) => text(setting, value, 'give the name of an image: "debian:12"'),
+  ttl: (setting, value) => number(setting, value, 1, LONGEST_TTL),
+  onExpire: (setting, value) => oneOf(setting, value, ["suspend", "delete", "retain"]),
+};
+
+/** Zero means that nothing of it is allowed, which for some limits no command could live with. */
+const least: { readonly [Limit in keyof Required<Limits>]: number } = {
+  wall: 1,
+  memory: 1,
+  pids: 1,
+  cpu: 1,
+  file: 0,
+  disk: 0,
+  output: 0,
+  scratch: 0,
+};
+
+function limits(setting: string, value: unknown): Limits {
+  const given = recordOf(setting, value, "give an object: { limits: { wall: 60_000 } }");
+  const checked: { [limit: string]: number } = {};
+  for (const [limit, amount] of Object.entries(given)) {
+    const from = own(least, limit);
+    if (from === undefined) throw unknownSetting(`${setting}.${limit}`, Object.keys(least), `${setting}.`);
+    if (amount === undefined) continue;
+    checked[limit] = number(
+      `${setting}.${limit}`,
+      amount,
+      from,
+      limit === "wall" ? LONGEST_TTL : Number.MAX_SAFE_INTEGER,
+    );
+  }
+  return Object.freeze(checked);
+}
+
+const modes = ["none", "allow", "full"] as const;
+
+function network(setting: string, value: unknown): Network {
+  const given = recordOf(setting, value, 'give a mode: { network: { mode: "none" } }');
+  const mode = oneOf(`${setting}.mode`, given.mode, modes);
+  for (const name of Object.keys(given))
+    if (name !== "mode" && !(name === "hosts" && mode === "allow"))
+      throw name === "hosts"
+        ? wrong(`${setting}.hosts`, `the mode ${shown(mode)} has no hosts`, 'set mode: "allow"')
+        : unknownSetting(`${setting}.${name}`, ["mode", "hosts"], `${setting}.`);
+  if (mode !== "allow") return Object.freeze({ mode });
+  return Object.freeze({ mode, hosts: listOf(host)(`${setting}.hosts`, given.hosts) as readonly string[] });
+}
+
+const label = "[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?";
+const hostPattern = new RegExp(
+  `^(?:(?:\\*\\.)?${label}(?:\\.${label})*\\.?|\\[[0-9a-f:.]+\\])(?::(?<port>\\d{1,5}))?$`,
+);
+
+/** Names of hosts mean the same in capitals and without, so one form is kept. */
+function host(setting: string, value: unknown): string {
+  const hint = 'give names of hosts: "example.com", "*.example.com", "example.com:8443"';
+  const pattern = text(setting, value, hint).toLowerCase();
+  if (pattern === "*")
+    throw wrong(setting, '"*" is every host', 'ask for that by name: network: { mode: "full" }');
+  const match = hostPattern.exec(pattern);
+  const port = match?.groups?.port;
+  if (match === null || (port !== undefined && (Number(port) < 1 || Number(port) > 65_535)))
+    throw wrong(setting, `${shown(value)} names no host`, hint);
+  return pattern;
+}
+
+function environment(setting: string, value: unknown): { readonly [name: string]: string } {
+  const given = recordOf(setting, value, 'give names and values: { env: { LANG: "C" } }');
+  const checked = Object.entries(given).map(([name, content]) => {
+    variable(`${setting}.${name}`, name);
+    if (typeof content !== "string" || content.includes("\0"))
+      throw wrong(
+        `${setting}.${name}`,
+        typeof content === "string" ? "it holds a NUL character" : `it is ${kindOf(content)}, not a text`,
+        `write it as a text: ${name}: ${shown(String(content).replaceAll("\0", ""))}`,
+      );
+    return [name, content];
+  });
+  return Object.freeze(Object.fromEntries(checked));
+}
+
+/** The name of a variable of the environment. */
+function variable(setting: string, value: unknown): string {
+  const hint = 'give a name that a process can have: "API_TOKEN"';
+  const name = text(setting, value, hint);
+  if (/[=\0]/.test(name)) throw wrong(setting, `the name ${shown(name)} holds "=" or NUL`, hint);
+  return name;
+}
+
+function checkHonoured(spec: SandboxSpec, provider: string, capabilities: Capabilities): void {
+  for (const limit of Object.keys(spec.limits ?? {}))
+    if (!capabilities.limits.some((one) => one === limit))
+      throw new SandboxSpecError(
+        `limits.${limit}`,
+        `a ${provider} sandbox cannot limit it here`,
+        `leave limits.${limit} out, or open a kind of sandbox that can`,
+        { provider, possible: capabilities.limits },
+      );
+  const mode = spec.network?.mode;
+  if (mode !== undefined && !capabilities.network.includes(mode))
+    throw new SandboxSpecError(
+      "network",
+      `a ${provider} sandbox cannot have the mode ${shown(mode)} here`,
+      `choose one of ${capabilities.network.map(shown).join(", ")}, or open a kind of sandbox that can`,
+      { provider, possible: capabilities.network },
+    );
+}
+
+function path(setting: string, value: unknown): string {
+  return text(setting, value, 'give the path of a folder: "/home/me/project"');
+}
+
+function text(setting: string, value: unknown, hint: string): string {
+  if (typeof value !== "string") throw wrong(setting, `it is ${kindOf(value)}, not a text`, hint);
+  if (value === "") throw wrong(setting, "it is empty", hint);
+  if (value.includes("\0")) throw wrong(setting, "it holds a NUL character", hint);
+  return value;
+}
+
+function number(setting: string, value: unknown, from: number, to: number): number {
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= from && value <= to) return value;
+  const reason = typeof value === "number" ? `it is ${value}` : `it is ${kindOf(value)}`;
+  throw wrong(setting, reason, `give a whole number from ${from} to ${to}`);
+}
+
+function oneOf<Choice extends string>(setting: string, value: unknown, choices: readonly Choice[]): Choice {
+  const choice = choices.find((one) => one === value);
+  if (choice !== undefined) return choice;
+  const near = typeof value === "string" ? nearestOf(value, choices) : undefined;
+  throw wrong(
+    setting,
+    typeof value === "string" ? `there is no ${shown(value)}` : `it is ${kindOf(value)}`,
+    near === undefined ? `choose one of ${choices.map(shown).join(", ")}` : `did you mean ${shown(near)}?`,
+  );
+}
+
+function listOf(check: Check): Check {
+  return (setting, value) => {
+    if (!Array.isArray(value))
+      throw wrong(setting, `it is ${kindOf(value)}, not a list`, `give a list: ${setting}: […]`);
+    return Object.freeze(value.map((one, place) => check(`${setting}[${place}]`, one)));
+  };
+}
+
+function recordOf(setting: string, value: unknown, hint: string): { readonly [name: string]: unknown } {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw wrong(setting, `it is ${kindOf(value)}, not an object`, hint);
+  return value as { readonly [name: string]: unknown };
+}
+
+function unknownSetting(setting: string, known: readonly string[], prefix = ""): SandboxSpecError {
+  const near = nearestOf(setting.slice(prefix.length), known);
+  const hint =
+    near === undefined ? `the settings are ${known.join(", ")}` : `did you mean ${shown(prefix + near)}?`;
+  return wrong(setting, "there is no such setting", hint, { known });
+}
+
+function wrong(
+  setting: string,
+  reason: string,
+  hint: string,
+  data: { [name: string]: Json } = {},
+): SandboxSpecError {
+  return new SandboxSpecError(setting, reason, hint, data);
+}
+
+function own<Value>(table: { readonly [name: string]: Value }, name: string): Value | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  return Array.isArray(value) ? "a list" : `a ${typeof value}`;
+}
+
+const shown = (value: unknown): string => JSON.stringify(value);

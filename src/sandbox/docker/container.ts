@@ -1,0 +1,393 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Digest } from "../../session/index.js";
+import { limitsOf } from "../check-spec.js";
+import { SandboxLostError } from "../error.js";
+import type {
+  ConnectOptions,
+  CreateOptions,
+  ExecOptions,
+  Execution,
+  Sandbox,
+  SandboxFiles,
+  Snapshot,
+} from "../sandbox.js";
+import type { Capabilities, SandboxRef, SandboxSpec, SandboxStatus } from "../spec.js";
+import { Archive } from "./archive.js";
+import { environment } from "./body.js";
+import type { Engine } from "./engine.js";
+import { EngineError } from "./error.js";
+import { ContainerExecution, type Fate, type Ground } from "./execution.js";
+import { ContainerFiles, type Shelter } from "./files.js";
+import { Gate } from "./gate.js";
+import { runHelper } from "./helper.js";
+import type { Filling } from "./launch.js";
+import { MemoryWatch } from "./memory.js";
+import { emptied } from "./refill.js";
+import { removeContainer } from "./remove.js";
+import { signalOf, WORKSPACE } from "./script.js";
+import { endOf, finishedOf, type Inspected, type Known, statusOf } from "./status.js";
+import { readTree } from "./tree-read.js";
+import type { Owner } from "./user.js";
+
+/** What a sandbox is made of, once its container runs. */
+export type Housing = {
+  readonly engine: Engine;
+  readonly inspected: Inspected;
+  readonly owner: Owner;
+  readonly about: Omit<SandboxRef, "status">;
+  readonly options: ConnectOptions;
+  readonly capabilities: Capabilities;
+  /** Whether nothing has run in it yet. */
+  readonly fresh: boolean;
+  /** Makes the workspace what a tree says. */
+  readonly fill: (sandbox: Filling, tree: Digest | null) => Promise<void>;
+  readonly create: (spec: SandboxSpec, options: CreateOptions) => Promise<Sandbox>;
+  /** It is gone for good. */
+  readonly gone: (sandbox: Sandbox) => void;
+};
+
+const LONGEST_TIMER = 2 ** 31 - 1;
+const UNPAUSE_ATTEMPTS = 5;
+/** How long commands may be held up by calls on files, at a time. */
+const STILL_MILLISECONDS = 500;
+
+/** A sandbox that is a container. */
+export class ContainerSandbox implements Sandbox, Ground, Shelter {
+  readonly capabilities: Capabilities;
+  readonly engine: Engine;
+  readonly container: string;
+  readonly gate: Gate = new Gate();
+  readonly archive: Archive;
+  readonly owner: Owner;
+  readonly environment: readonly string[];
+  readonly files: SandboxFiles;
+  readonly #housing: Housing;
+  readonly #memory: MemoryWatch;
+  readonly #executions = new Set<ContainerExecution>();
+  #number = 0;
+  readonly #waiting: { readonly run: () => Promise<void>; readonly fail: (error: unknown) => void }[] = [];
+  #mending: Promise<void> | undefined;
+  #isSuspended = false;
+  #status: SandboxStatus;
+  #known: Known = {};
+  #timer: NodeJS.Timeout | undefined;
+  #destroyed: Promise<void> | undefined;
+
+  constructor(housing: Housing) {
+    const { engine, inspected, owner, capabilities, options, about } = housing;
+    this.#housing = housing;
+    this.engine = engine;
+    this.container = inspected.Id;
+    this.capabilities = capabilities;
+    this.archive = new Archive(engine, inspected.Id);
+    this.owner = owner;
+    // Secrets go to each command and not into the container's settings, which everybody with the engine's socket can read.
+    this.environment = environment(options.secrets ?? {});
+    this.files = new ContainerFiles(this);
+    this.#memory = new MemoryWatch(engine, inspected.Id, this.#helper, housing.fresh);
+    this.#status = statusOf(inspected.State);
+    if (about.spec.ttl !== undefined) this.#expireIn(about.spec.ttl);
+  }
+
+  get ref(): SandboxRef {
+    const { about, inspected, engine } = this.#housing;
+    const native = { container: inspected.Id, engine: engine.about.name, version: engine.about.version };
+    return Object.freeze({ ...about, native, status: this.#status });
+  }
+
+  exec(command: string | readonly string[], options: ExecOptions = {}): Execution {
+    this.#number += 1;
+    const { about } = this.#housing;
+    const id = `${about.id}/${this.#number}`;
+    const execution = new ContainerExecution(this, id, command, limitsOf(about.spec), options);
+    this.#executions.add(execution);
+    void execution.run();
+    return execution;
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    const { options, about } = this.#housing;
+    return this.still(() =>
+      readTree(this.archive.read(Buffer.from(WORKSPACE)), options.trees, about.spec.exclude),
+    );
+  }
+
+  async restore(tree: Digest | null): Promise<void> {
+    await this.#here(() => this.gate.alone(() => this.#restore(tree)));
+  }
+
+  async fork({
+    id,
+    incarnation = 1,
+  }: {
+    readonly id: string;
+    readonly incarnation?: number;
+  }): Promise<Sandbox> {
+    const { about, options, create } = this.#housing;
+    const { tree } = await this.snapshot();
+    const parent = { id: about.id, incarnation: about.incarnation, by: "fork" as const };
+    const { signal: _signal, ...rest } = options;
+    return create(about.spec, { ...rest, id, incarnation, tree, parent });
+  }
+
+  async suspend(): Promise<void> {
+    await this.#here(() =>
+      this.gate.alone(async () => {
+        if (this.#isSuspended) return;
+        await this.#pause();
+        this.#isSuspended = true;
+        this.#known = { ...this.#known, paused: { now: true, at: new Date().toISOString() } };
+        for (const execution of this.#executions) execution.suspend();
+        await this.#look();
+      }),
+    );
+  }
+
+  async resume(): Promise<void> {
+    await this.#here(() =>
+      this.gate.alone(async () => {
+        if (!this.#isSuspended) return;
+        await this.#unpause();
+        this.#isSuspended = false;
+        this.#known = { ...this.#known, paused: { now: false, at: new Date().toISOString() } };
+        for (const execution of this.#executions) execution.resume();
+        await this.#look();
+      }),
+    );
+  }
+
+  async renew(milliseconds: number): Promise<void> {
+    this.#requireHere();
+    if (this.#known.expired !== undefined)
+      this.#known = { ...this.#known, expired: { now: false, at: new Date().toISOString() } };
+    this.#expireIn(milliseconds);
+  }
+
+  async status(): Promise<SandboxStatus> {
+    if (this.#destroyed === undefined) await this.#look();
+    return this.#status;
+  }
+
+  destroy(): Promise<void> {
+    this.#destroyed ??= this.#end();
+    return this.#destroyed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.destroy();
+  }
+
+  // What its commands need.
+
+  get isSuspended(): boolean {
+    return this.#isSuspended;
+  }
+
+  async obstacle(): Promise<string | undefined> {
+    await this.#mending;
+    if (this.#destroyed !== undefined) return "the sandbox was destroyed";
+    return this.#isSuspended ? "the sandbox is suspended: resume it first" : undefined;
+  }
+
+  over(execution: ContainerExecution): void {
+    this.#executions.delete(execution);
+  }
+
+  async signal(session: number, signal: string): Promise<boolean> {
+    return (await this.gate.together(() => this.#helper(signalOf(session, signal)))) === "ok";
+  }
+
+  abandon(why: string): Promise<void> {
+    this.#mending ??= this.#restart(why).finally(() => {
+      this.#mending = undefined;
+    });
+    return this.#mending;
+  }
+
+  async outOfMemory(since: number, code: number): Promise<boolean> {
+    return this.#memory.ranOut(since, code);
+  }
+
+  async fate(): Promise<Fate | undefined> {
+    if (this.#destroyed !== undefined) return { outcome: "killed", why: "the sandbox was destroyed" };
+    const state = await this.#look();
+    if (state === "unknown") return { outcome: "lost", why: "the engine does not answer any more" };
+    if (state?.Status === "running" || state?.Status === "paused") return undefined;
+    return {
+      outcome: "lost",
+      why: state === undefined ? "its container is not there any more" : endOf(state),
+    };
+  }
+
+  // What work on its files needs.
+
+  still<Value>(work: () => Promise<Value>): Promise<Value> {
+    return this.#here(
+      () =>
+        new Promise((resolve, reject) => {
+          this.#waiting.push({ run: () => work().then(resolve, reject), fail: reject });
+          if (this.#waiting.length === 1) this.#serve();
+        }),
+    );
+  }
+
+  async look<Value>(work: () => Promise<Value>): Promise<Value> {
+    return this.#here(() => this.gate.together(work));
+  }
+
+  async script(words: readonly string[]): Promise<string> {
+    return this.#here(() => this.gate.alone(() => this.#awake(() => this.#helper(words))));
+  }
+
+  readonly #helper = (words: readonly string[]): Promise<string> =>
+    runHelper(this.engine, this.container, words);
+
+  /** Scripts need a container that runs; one that was suspended is again afterwards. */
+  async #awake<Value>(work: () => Promise<Value>): Promise<Value> {
+    if (!this.#isSuspended) return work();
+    await this.#unpause();
+    try {
+      return await work();
+    } finally {
+      await this.#pause();
+    }
+  }
+
+  /** Everything is emptied before anything is put: what a command planted is gone, and so are links to follow. */
+  async #restore(tree: Digest | null): Promise<void> {
+    const { fill, inspected, options } = this.#housing;
+    const { archive, owner } = this;
+    await emptied(
+      {
+        archive,
+        trees: options.trees,
+        awake: (work) => this.#awake(work),
+        still: (work) => this.#asleep(work),
+        script: this.#helper,
+      },
+      tree,
+      () => fill({ inspected, owner, archive }, tree),
+    );
+  }
+
+  /** Calls that came together are served in one standstill, one after the other; but not for long. */
+  #serve(): void {
+    const all = this.#waiting;
+    const served = this.gate.alone(() =>
+      this.#asleep(async () => {
+        const until = performance.now() + STILL_MILLISECONDS;
+        for (let [next] = all; next !== undefined && performance.now() < until; [next] = all) {
+          await next.run();
+          all.shift();
+        }
+      }),
+    );
+    served.then(
+      () => {
+        if (all.length > 0) this.#serve();
+      },
+      (error: unknown) => {
+        for (const { fail } of all.splice(0)) fail(error);
+      },
+    );
+  }
+
+  async #asleep<Value>(work: () => Promise<Value>): Promise<Value> {
+    if (this.#isSuspended) return work();
+    await this.#pause();
+    try {
+      return await work();
+    } finally {
+      await this.#unpause();
+    }
+  }
+
+  async #pause(): Promise<void> {
+    await this.engine.json("POST", `/containers/${this.container}/pause`);
+  }
+
+  /** Tried again: a container that stays paused would be worse than any error. */
+  async #unpause(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.engine.json("POST", `/containers/${this.container}/unpause`);
+        return;
+      } catch (error) {
+        const state = await this.#look();
+        // Somebody else was quicker, or it ended meanwhile, which the next call will find out.
+        if (state !== "unknown" && state?.Status !== "paused") return;
+        if (attempt >= UNPAUSE_ATTEMPTS) throw error;
+        await sleep(50 * attempt);
+      }
+    }
+  }
+
+  /** Ends everything in the container. Its files stay. The others in it end too, and must know why. */
+  async #restart(why: string): Promise<void> {
+    const fate: Fate = { outcome: "killed", why: `everything in the sandbox was ended: ${why}` };
+    const doomed = [...this.#executions];
+    await this.engine.json("POST", `/containers/${this.container}/restart`, { query: { t: "0" } });
+    for (const execution of doomed) execution.lose(fate);
+  }
+
+  /** Does something in a container that must be there; when it is not, that is what is wrong. */
+  async #here<Value>(work: () => Promise<Value>): Promise<Value> {
+    await this.#mending;
+    this.#requireHere();
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      const fate = await this.fate();
+      if (fate === undefined) throw error;
+      throw new SandboxLostError(this.#housing.about.id, fate.why, error);
+    }
+  }
+
+  #requireHere(): void {
+    if (this.#destroyed !== undefined) throw new SandboxLostError(this.#housing.about.id, "it was destroyed");
+  }
+
+  /** Asks the engine how the container is; undefined when it is not there. */
+  async #look(): Promise<Inspected["State"] | undefined | "unknown"> {
+    try {
+      const { State } = await this.engine.json<Inspected>("GET", `/containers/${this.container}/json`);
+      this.#status = statusOf(State, this.#known);
+      return State;
+    } catch (error) {
+      if (error instanceof EngineError && error.status === 404) {
+        this.#status = statusOf(undefined, this.#known);
+        return undefined;
+      }
+      return "unknown";
+    }
+  }
+
+  #expireIn(milliseconds: number): void {
+    clearTimeout(this.#timer);
+    const { onExpire = "delete" } = this.#housing.about.spec;
+    this.#timer = setTimeout(
+      () => {
+        this.#known = { ...this.#known, expired: { now: true, at: new Date().toISOString() } };
+        const done =
+          onExpire === "delete" ? this.destroy() : onExpire === "suspend" ? this.suspend() : this.status();
+        done.catch(() => {});
+      },
+      Math.min(LONGEST_TIMER, Math.max(0, milliseconds)),
+    );
+    // Nobody waits for it: a program that is done must be able to end.
+    this.#timer.unref();
+  }
+
+  async #end(): Promise<void> {
+    clearTimeout(this.#timer);
+    const fate: Fate = { outcome: "killed", why: "the sandbox was destroyed" };
+    for (const execution of this.#executions) execution.lose(fate);
+    try {
+      await removeContainer(this.engine, this.container);
+    } finally {
+      this.#status = finishedOf(this.#known);
+      this.#housing.gone(this);
+    }
+  }
+}

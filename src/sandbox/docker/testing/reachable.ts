@@ -1,0 +1,34 @@
+import { existsSync } from "node:fs";
+import { Engine } from "../engine.js";
+import { usualSockets } from "../socket.js";
+import { hasImage, importImage } from "./image.js";
+
+/**
+ * An engine to test with, and an image in it: the one of OPENRATH_DOCKER_SOCKET, or the first usual one that answers. The
+ * image is OPENRATH_DOCKER_IMAGE, or a small one that is made of this machine's own programs.
+ */
+export async function reachable(): Promise<{
+  readonly socket: string | undefined;
+  readonly image: string;
+  /** Why there is none. */
+  readonly why?: string;
+}> {
+  const asked = process.env.OPENRATH_DOCKER_SOCKET;
+  const image = process.env.OPENRATH_DOCKER_IMAGE ?? "openrath-test";
+  const found = asked ?? usualSockets().find((path) => existsSync(path));
+  if (found === undefined)
+    return { socket: undefined, image, why: "skipped: no container engine here; npm run docker starts one" };
+  try {
+    await Engine.open(found, 10_000);
+    if (!(await hasImage(found, image))) await importImage(found, image);
+    return { socket: found, image };
+  } catch (error) {
+    // Who names a socket wants to know why it does not work.
+    if (asked !== undefined) throw error;
+    return {
+      socket: undefined,
+      image,
+      why: `skipped: ${error instanceof Error ? error.message : String(error)}`,
+    };
+  }
+}

@@ -1,0 +1,167 @@
+import type { Digest, TreeEntry } from "../../session/index.js";
+import { textOfName } from "../path.js";
+import type { Snapshot } from "../sandbox.js";
+import { PIECE_BYTES, type Trees } from "../trees.js";
+import { DEEPEST } from "../workspace/capture.js";
+import { Deposit } from "../workspace/deposit.js";
+import { Exclude } from "../workspace/exclude.js";
+import { ArchiveError } from "./error.js";
+import type { ReadEntry } from "./tar-read.js";
+
+type Directory = { readonly mode: number; readonly entries: Map<string, TreeEntry | Directory> };
+type FileOfTree = TreeEntry & { readonly kind: "file" | "parts" };
+
+/**
+ * The tree of an archive, kept in the blob space. All names of the archive begin with the name of the directory it is
+ * of, which is left out. Files are kept as they come, so that the longest workspace needs no more memory than a few of
+ * its files.
+ */
+export async function readTree(
+  entries: AsyncIterable<ReadEntry>,
+  trees: Trees,
+  exclude: readonly string[] = [],
+): Promise<Snapshot> {
+  const reader = new TreeReader(trees, exclude);
+  for await (const entry of entries) await reader.take(entry);
+  return reader.finish();
+}
+
+class TreeReader {
+  readonly #deposit: Deposit;
+  readonly #exclude: Exclude;
+  readonly #root: Directory = directory();
+  readonly #skipped: { path: string; why: string }[] = [];
+  #files = 0;
+  #bytes = 0;
+
+  constructor(trees: Trees, exclude: readonly string[]) {
+    this.#deposit = new Deposit(trees);
+    this.#exclude = new Exclude(exclude);
+  }
+
+  async take(entry: ReadEntry): Promise<void> {
+    const names = partsOf(entry.name);
+    const name = names.at(-1);
+    if (name === undefined) return;
+    const way = names.slice(0, -1);
+    if (way.length > DEEPEST || this.#isExcluded(way, name, entry.kind === "directory")) return;
+    if (way.length === DEEPEST && entry.kind === "directory")
+      return this.#skip(names, `it is more than ${DEEPEST} directories deep`);
+    const { entries } = this.#directory(way);
+    if (entry.kind === "directory") {
+      const there = entries.get(name);
+      const inside = there !== undefined && isDirectory(there) ? there.entries : undefined;
+      entries.set(name, directory(entry.mode & 0o777, inside));
+    } else if (entry.kind === "link") {
+      entries.set(name, { kind: "link", name, target: textOfName(entry.target) });
+    } else if (entry.kind === "hard-link") {
+      const file = this.#find(partsOf(entry.target));
+      if (file === undefined) return this.#skip(names, "it is another name of a file that is left out");
+      this.#count(file.size);
+      entries.set(name, { ...file, name });
+    } else if (entry.kind === "file") {
+      this.#count(entry.size);
+      entries.set(name, await this.#keep(name, entry));
+    } else this.#skip(names, "it is neither file, directory nor link");
+  }
+
+  async finish(): Promise<Snapshot> {
+    const tree = await this.#keepDirectory(this.#root, this.#exclude.patterns);
+    await this.#deposit.finish();
+    const skipped = this.#skipped.sort((one, other) => (one.path < other.path ? -1 : 1));
+    return { tree, files: this.#files, bytes: this.#bytes, skipped };
+  }
+
+  #skip(names: readonly string[], why: string): void {
+    this.#skipped.push({ path: names.join("/"), why });
+  }
+
+  #count(bytes: number): void {
+    this.#files += 1;
+    this.#bytes += bytes;
+  }
+
+  #isExcluded(way: readonly string[], name: string, directory: boolean): boolean {
+    if (this.#exclude.patterns.length === 0) return false;
+    return (
+      way.some((each, place) => this.#exclude.has(way.slice(0, place), each, true)) ||
+      this.#exclude.has(way, name, directory)
+    );
+  }
+
+  /** The directory of some names. It comes before what is in it, but nothing relies on that. */
+  #directory(names: readonly string[]): Directory {
+    let found = this.#root;
+    for (const name of names) {
+      let next = found.entries.get(name);
+      if (next === undefined) {
+        next = directory();
+        found.entries.set(name, next);
+      }
+      if (!isDirectory(next))
+        throw new ArchiveError(`an entry goes through ${JSON.stringify(name)}, which is no directory`);
+      found = next;
+    }
+    return found;
+  }
+
+  #find(names: readonly string[]): FileOfTree | undefined {
+    let found: TreeEntry | Directory | undefined = this.#root;
+    for (const name of names) {
+      if (found === undefined || !isDirectory(found)) return undefined;
+      found = found.entries.get(name);
+    }
+    if (found === undefined || isDirectory(found)) return undefined;
+    return found.kind === "file" || found.kind === "parts" ? (found as FileOfTree) : undefined;
+  }
+
+  async #keep(name: string, { body, mode, size }: ReadEntry): Promise<TreeEntry> {
+    const parts: Digest[] = [];
+    let piece: Buffer[] = [];
+    let length = 0;
+    for await (const chunk of body()) {
+      for (let at = 0; at < chunk.length; ) {
+        const part = chunk.subarray(at, at + PIECE_BYTES - length);
+        piece.push(part);
+        length += part.length;
+        at += part.length;
+        if (length < PIECE_BYTES || size <= PIECE_BYTES) continue;
+        parts.push(await this.#deposit.piece(Buffer.concat(piece)));
+        [piece, length] = [[], 0];
+      }
+    }
+    if (size <= PIECE_BYTES) return this.#deposit.file(name, mode & 0o777, Buffer.concat(piece));
+    if (length > 0) parts.push(await this.#deposit.piece(Buffer.concat(piece)));
+    return this.#deposit.parts(name, mode & 0o777, size, parts);
+  }
+
+  async #keepDirectory(made: Directory, exclude: readonly string[]): Promise<Digest> {
+    const entries: TreeEntry[] = [];
+    for (const [name, entry] of made.entries)
+      entries.push(
+        isDirectory(entry)
+          ? { kind: "tree", name, mode: entry.mode, digest: await this.#keepDirectory(entry, []) }
+          : entry,
+      );
+    // In the order that a tree is read back in: it is remembered as it is.
+    entries.sort((one, other) => (one.name < other.name ? -1 : 1));
+    return this.#deposit.tree({ entries, ...(exclude.length > 0 && { exclude }) });
+  }
+}
+
+function directory(mode = 0o755, entries: Directory["entries"] = new Map()): Directory {
+  return { mode, entries };
+}
+
+function isDirectory(entry: TreeEntry | Directory): entry is Directory {
+  return "entries" in entry;
+}
+
+/** The names on the way to an entry, without that of the directory the archive is of. */
+export function partsOf(name: Buffer): readonly string[] {
+  const names = textOfName(name)
+    .split("/")
+    .filter((part) => part !== "");
+  if (names.includes("..")) throw new ArchiveError("a name in it leads out of its directory");
+  return names.slice(1).filter((part) => part !== ".");
+}

@@ -1,0 +1,139 @@
+import { type Json, RathError } from "../session/index.js";
+
+/** This kind of sandbox cannot be had here. Nothing is run without the isolation that was asked for. */
+export class SandboxUnavailableError extends RathError {
+  constructor(provider: string, missing: string, remedy: string, cause?: unknown) {
+    super("sandbox-unavailable", `Cannot open a ${provider} sandbox: ${missing}.`, {
+      hint: remedy,
+      data: { provider, missing, remedy },
+      cause,
+    });
+  }
+}
+
+/** The sandbox is not there any more, and nobody knows what became of what ran in it. */
+export class SandboxLostError extends RathError {
+  constructor(id: string, why: string, cause?: unknown) {
+    super("sandbox-lost", `The sandbox ${id} is lost: ${why}.`, {
+      hint: "open it again from the tree that was recorded last; what was running is not known to have ended",
+      data: { sandbox: id, why },
+      cause,
+    });
+  }
+}
+
+/** A path that leads out of the workspace, or through a link. */
+export class PathRefusedError extends RathError {
+  constructor(path: string, reason: string) {
+    super("path-refused", `Cannot use the path ${JSON.stringify(path)}: ${reason}.`, {
+      hint: 'give a path inside the workspace that goes through no link: "src/index.ts"',
+      data: { path, reason },
+    });
+  }
+}
+
+/** A file operation that the workspace cannot do: nothing there, a directory where a file should be. */
+export class FileError extends RathError {
+  constructor(
+    reason: "missing" | "not-a-file" | "not-a-directory" | "failed",
+    path: string,
+    why: string,
+    cause?: unknown,
+  ) {
+    super(`file-${reason}`, `Cannot do this with ${JSON.stringify(path)}: ${why}.`, {
+      hint: "look at what is there: sandbox.files.list(directory)",
+      data: { path, why },
+      cause,
+    });
+  }
+}
+
+/** A setting of a sandbox that makes no sense, or that this provider cannot honour. */
+export class SandboxSpecError extends RathError {
+  constructor(setting: string, reason: string, hint: string, data: { [name: string]: Json } = {}) {
+    super("sandbox-spec-refused", `Cannot open a sandbox with this ${setting}: ${reason}.`, {
+      hint,
+      data: { setting, reason, ...data },
+    });
+  }
+}
+
+/** A tree or a file that the record names and the store does not hold. */
+export class MissingFileError extends RathError {
+  constructor(what: string, digest: string) {
+    super("file-withheld", `Cannot read ${what} of a workspace: the store does not hold ${digest}.`, {
+      hint: "it was erased, or this store got the record without its files: bring them with store.sync(from)",
+      data: { digest },
+    });
+  }
+}
+
+/** Some conflicts of a merge of files were not settled. */
+export class UnresolvedConflictsError extends RathError {
+  constructor(conflicts: readonly { readonly path: string; readonly kind: string }[]) {
+    super(
+      "conflicts-unresolved",
+      `Cannot resolve the merge: ${conflicts.length} conflicts have no choice (${named(conflicts.map(({ path }) => path))}).`,
+      {
+        hint: 'choose for each path: "ours", "theirs", "base", "delete", { text } or { bytes }; or one word for all',
+        data: { conflicts: conflicts.map(({ path, kind }) => ({ path, kind })) },
+      },
+    );
+  }
+}
+
+/** A choice that does not fit the conflicts of a merge. */
+export class ConflictChoiceError extends RathError {
+  constructor(paths: readonly string[], reason: string, hint: string) {
+    super("conflict-choice-refused", `Cannot resolve the merge at ${named(paths)}: ${reason}.`, {
+      hint,
+      data: { paths: [...paths], reason },
+    });
+  }
+}
+
+/** The files of a session are those of two branches that do not go together. */
+export class UnmergedFilesError extends RathError {
+  constructor(session: string, conflicts: readonly { readonly path: string; readonly kind: string }[]) {
+    super(
+      "files-unmerged",
+      `Cannot tell the files of ${session.slice(0, 12)}: its branches changed ${named(conflicts.map(({ path }) => path))} differently.`,
+      {
+        hint: "merge them first, and settle what is in conflict: mergeFiles(session)",
+        data: { session, conflicts: conflicts.map(({ path, kind }) => ({ path, kind })) },
+      },
+    );
+  }
+}
+
+/** There is no git here. */
+export class GitUnavailableError extends RathError {
+  constructor(cause?: unknown) {
+    super("git-unavailable", "Cannot run git: it is not installed, or not on the PATH.", {
+      hint: "install it: apt-get install git (Debian, Ubuntu), dnf install git (Fedora), brew install git (macOS)",
+      cause,
+    });
+  }
+}
+
+/** Git refused, or the repository is not what it should be. */
+export class GitError extends RathError {
+  constructor(
+    attempt: string,
+    why: string,
+    hint = "look at the repository with git: git -C <repository> status",
+    data: { [name: string]: Json } = {},
+  ) {
+    super("git-failed", `Cannot ${attempt}: ${why}.`, { hint, data: { attempt, why, ...data } });
+  }
+}
+
+function named(paths: readonly string[]): string {
+  const more = paths.length > 5 ? ` and ${paths.length - 5} more` : "";
+  return (
+    paths
+      .slice(0, 5)
+      .map((path) => JSON.stringify(path))
+      .join(", ") + more
+  );
+}

@@ -1,0 +1,131 @@
+import type { Digest } from "../../session/index.js";
+import { SandboxLostError } from "../error.js";
+import type { ExecResult, Sandbox } from "../sandbox.js";
+import type { Clock } from "./clock.js";
+import type { Origin } from "./source.js";
+import type { JobAttempt } from "./status.js";
+
+/** What is done for each index: a command, or a program that is given the sandbox. */
+export type JobTask = string | readonly string[] | JobFunction;
+/** Resolves to how it ended; nothing is "ok". What it throws is an error of this attempt. */
+export type JobFunction = (sandbox: Sandbox, context: JobContext) => Promise<JobOutcome | undefined>;
+export type JobContext = {
+  readonly index: number;
+  /** Counts from 1. */
+  readonly attempt: number;
+  /** Aborted when it shall end: whoever does not soon is left alone, without a sandbox. */
+  readonly signal: AbortSignal;
+};
+/** As much of an `ExecResult` as a job needs. */
+export type JobOutcome = Pick<ExecResult, "outcome" | "code"> & Partial<Pick<ExecResult, "why">>;
+
+/** How long something that was told to end may take. */
+const GRACE_MILLISECONDS = 10_000;
+
+/** One attempt of an index, from the making of its sandbox to the files that it leaves. */
+export class Attempt {
+  readonly index: number;
+  readonly attempt: number;
+  sandbox: Sandbox | undefined;
+  readonly #origin: Origin;
+  readonly #clock: Clock;
+  readonly #stop = new AbortController();
+
+  constructor(origin: Origin, clock: Clock, place: { readonly index: number; readonly attempt: number }) {
+    this.#origin = origin;
+    this.#clock = clock;
+    this.index = place.index;
+    this.attempt = place.attempt;
+  }
+
+  stop(why: string): void {
+    this.#stop.abort(new Error(why));
+  }
+
+  /** Never throws. `ready` is awaited before the task begins. */
+  async run(task: JobTask, ready: () => Promise<void>): Promise<JobAttempt> {
+    const began = this.#clock.now();
+    const { before } = this.#origin;
+    const told = (outcome: JobOutcome, after: Digest | null): JobAttempt => {
+      const { ref } = this.sandbox ?? {};
+      return Object.freeze({
+        attempt: this.attempt,
+        ...(ref !== undefined && { sandbox: { id: ref.id, incarnation: ref.incarnation } }),
+        outcome: outcome.outcome,
+        code: outcome.code,
+        ...(outcome.why !== undefined && { why: outcome.why }),
+        milliseconds: Math.max(0, this.#clock.now() - began),
+        before,
+        after,
+      });
+    };
+    try {
+      this.sandbox = await this.#origin.make(this.index, this.attempt, this.#stop.signal);
+    } catch (error) {
+      return told(this.#isStopped ? stopped(this.#stop.signal) : failed(error, "unstarted"), null);
+    }
+    await ready();
+    if (this.#isStopped) return told(stopped(this.#stop.signal), before);
+    const outcome = await this.#within(this.#perform(task, this.sandbox));
+    if (outcome.outcome === "lost") return told(outcome, null);
+    try {
+      return told(outcome, (await this.sandbox.snapshot()).tree);
+    } catch (error) {
+      // Who succeeded and left files that nobody can see has not succeeded, as far as anybody knows.
+      const lost = { outcome: "lost", code: null, why: `its files cannot be had: ${textOf(error)}` } as const;
+      return told(outcome.outcome === "ok" ? lost : outcome, null);
+    }
+  }
+
+  get #isStopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  async #perform(task: JobTask, sandbox: Sandbox): Promise<JobOutcome> {
+    const { signal } = this.#stop;
+    const { index, attempt } = this;
+    try {
+      if (typeof task === "function") return checked(await task(sandbox, { index, attempt, signal }));
+      const env = { JOB_COMPLETION_INDEX: `${index}`, JOB_ATTEMPT: `${attempt}` };
+      return await sandbox.exec(task, { signal, env }).result;
+    } catch (error) {
+      return this.#isStopped ? stopped(signal) : failed(error, "error");
+    }
+  }
+
+  /** Waits for the task; when it was told to end, no longer than it may take. */
+  async #within(performing: Promise<JobOutcome>): Promise<JobOutcome> {
+    const { signal } = this.#stop;
+    const over = new AbortController();
+    const aborted = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    const late = aborted
+      .then(() => this.#clock.wait(GRACE_MILLISECONDS, over.signal))
+      .then((): JobOutcome => ({ ...stopped(signal), why: "it did not end when it was told to" }));
+    try {
+      return await Promise.race([performing, late]);
+    } finally {
+      over.abort();
+    }
+  }
+}
+
+function checked(outcome: JobOutcome | undefined): JobOutcome {
+  if (outcome === undefined) return { outcome: "ok", code: 0 };
+  const { code = null, why } = outcome;
+  return { outcome: outcome.outcome, code, ...(why !== undefined && { why }) };
+}
+
+function stopped(signal: AbortSignal): JobOutcome {
+  return { outcome: "killed", code: null, why: textOf(signal.reason) };
+}
+
+function failed(error: unknown, outcome: "unstarted" | "error"): JobOutcome {
+  return { outcome: error instanceof SandboxLostError ? "lost" : outcome, code: null, why: textOf(error) };
+}
+
+function textOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split("\n")[0] as string;
+}

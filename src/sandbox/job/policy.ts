@@ -1,0 +1,152 @@
+import { nearestOf } from "../../session/index.js";
+import { JobPolicyError } from "./error.js";
+
+/** How a job runs: how often, how many at a time, and what is done about what fails. Modelled on the Jobs of Kubernetes. */
+export type JobPolicy = {
+  /** How many times the task must succeed, each time as another index, counted from 0. Default 1. */
+  readonly completions?: number;
+  /** How many attempts are under way at a time. Default 1. */
+  readonly parallelism?: number;
+  /** How many failures the job bears, of all indexes together; the next one ends it. Default 6, none with a limit per index. */
+  readonly backoffLimit?: number;
+  /** How many failures each index bears; the next one makes it fail, and the others go on. */
+  readonly backoffLimitPerIndex?: number;
+  /** How many times an index may be lost and tried again, which counts as no failure. Default 3. */
+  readonly lostLimit?: number;
+  /** How long an index waits before it is tried again: `first` milliseconds, then `factor` times as long each time, up to `most`. */
+  readonly backoff?: { readonly first?: number; readonly factor?: number; readonly most?: number };
+  /** Milliseconds that the job may take, not counting those while it is suspended. */
+  readonly activeDeadline?: number;
+  /** What a failure with a certain code means; the first rule that fits counts. */
+  readonly onExit?: readonly ExitRule[];
+  /** Begins suspended. */
+  readonly suspend?: boolean;
+  /**
+   * Milliseconds that the sandbox of each index's last attempt stays when the job has finished; then `onExpire` happens.
+   * Without it, each is destroyed when its attempt has ended.
+   */
+  readonly ttlAfterFinished?: number;
+  /** Whether it is deleted then, or stays until somebody destroys it. Default "delete". */
+  readonly onExpire?: "delete" | "retain";
+};
+
+/** Codes that it is about, or all but some. `count` is what happens without a rule; `ignore` tries again and counts nothing. */
+export type ExitRule = { readonly action: ExitAction } & (
+  | { readonly codes: readonly number[] }
+  | { readonly not: readonly number[] }
+);
+export type ExitAction = "fail-job" | "fail-index" | "ignore" | "count";
+
+/** A policy with nothing left open; a limit that is null does not limit. */
+export type CheckedPolicy = {
+  readonly completions: number;
+  readonly parallelism: number;
+  readonly backoffLimit: number | null;
+  readonly backoffLimitPerIndex: number | null;
+  readonly lostLimit: number;
+  readonly backoff: { readonly first: number; readonly factor: number; readonly most: number };
+  readonly activeDeadline: number | null;
+  readonly onExit: readonly ExitRule[];
+  readonly suspend: boolean;
+  readonly ttlAfterFinished: number | null;
+  readonly onExpire: "delete" | "retain";
+};
+
+const ACTIONS: readonly ExitAction[] = ["fail-job", "fail-index", "ignore", "count"];
+const SETTINGS: readonly (keyof JobPolicy)[] = [
+  ...([
+    "completions",
+    "parallelism",
+    "backoffLimit",
+    "backoffLimitPerIndex",
+    "lostLimit",
+    "backoff",
+  ] as const),
+  ...(["activeDeadline", "onExit", "suspend", "ttlAfterFinished", "onExpire"] as const),
+];
+const LONGEST = 2 ** 31 - 1;
+
+/** A policy that callers the compiler did not check have given, filled up and frozen, or a `JobPolicyError`. */
+export function checkPolicy(given: JobPolicy = {}): CheckedPolicy {
+  if (typeof given !== "object" || given === null || Array.isArray(given))
+    throw new JobPolicyError("policy", "it is not an object", "give an object: { completions: 3 }");
+  for (const name of Object.keys(given)) {
+    if (SETTINGS.some((setting) => setting === name)) continue;
+    const near = nearestOf(name, SETTINGS);
+    throw new JobPolicyError(
+      name,
+      "there is no such setting",
+      near === undefined ? `the settings are ${SETTINGS.join(", ")}` : `did you mean "${near}"?`,
+    );
+  }
+  const perIndex = optional("backoffLimitPerIndex", given.backoffLimitPerIndex, 0);
+  const { first = 1_000, factor = 2, most = 360_000 } = given.backoff ?? {};
+  if (!(Number.isFinite(factor) && factor >= 1))
+    throw new JobPolicyError("backoff.factor", `it is ${factor}`, "give a number from 1 on: 2");
+  return Object.freeze({
+    completions: whole("completions", given.completions ?? 1, 1, 10_000),
+    parallelism: whole("parallelism", given.parallelism ?? 1, 1, 1_000),
+    backoffLimit: optional("backoffLimit", given.backoffLimit, 0) ?? (perIndex === null ? 6 : null),
+    backoffLimitPerIndex: perIndex,
+    lostLimit: whole("lostLimit", given.lostLimit ?? 3, 0),
+    backoff: Object.freeze({
+      first: whole("backoff.first", first, 0),
+      factor,
+      most: whole("backoff.most", most, 0),
+    }),
+    activeDeadline: optional("activeDeadline", given.activeDeadline, 1),
+    onExit: Object.freeze((given.onExit ?? []).map(rule)),
+    suspend: given.suspend === true,
+    ttlAfterFinished: optional("ttlAfterFinished", given.ttlAfterFinished, 0),
+    onExpire: choice("onExpire", given.onExpire ?? "delete", ["delete", "retain"]),
+  });
+}
+
+/** What a failure means. Only a command that ended by itself has a code, so no rule is about one that was ended. */
+export function actionFor({ onExit }: CheckedPolicy, code: number | null): ExitAction {
+  if (code === null) return "count";
+  const found = onExit.find((each) =>
+    "codes" in each ? each.codes.includes(code) : !each.not.includes(code),
+  );
+  return found?.action ?? "count";
+}
+
+/** How long an index waits that was tried in vain so many times. */
+export function delayAfter({ backoff }: CheckedPolicy, times: number): number {
+  const { first, factor, most } = backoff;
+  return Math.min(most, Math.round(first * factor ** Math.max(0, times - 1)));
+}
+
+function rule(given: ExitRule, place: number): ExitRule {
+  const name = `onExit[${place}]`;
+  const action = choice(`${name}.action`, given.action, ACTIONS);
+  const codes = "codes" in given ? given.codes : given.not;
+  if ("codes" in given === "not" in given || !Array.isArray(codes) || codes.length === 0)
+    throw new JobPolicyError(
+      name,
+      "it must have codes, or not, and not both",
+      'write { codes: [3], action: "fail-job" }',
+    );
+  const checked = Object.freeze(codes.map((code) => whole(`${name}.codes`, code, 0, 255)));
+  if ("codes" in given && checked.includes(0))
+    throw new JobPolicyError(name, "0 is no failure", "leave it out");
+  return Object.freeze("codes" in given ? { codes: checked, action } : { not: checked, action });
+}
+
+function whole(setting: string, value: number, from: number, to = LONGEST): number {
+  if (Number.isSafeInteger(value) && value >= from && value <= to) return value;
+  throw new JobPolicyError(setting, `it is ${String(value)}`, `give a whole number from ${from} to ${to}`);
+}
+
+function optional(setting: string, value: number | undefined, from: number): number | null {
+  return value === undefined ? null : whole(setting, value, from);
+}
+
+function choice<Choice extends string>(setting: string, value: Choice, choices: readonly Choice[]): Choice {
+  if (choices.includes(value)) return value;
+  throw new JobPolicyError(
+    setting,
+    `there is no ${JSON.stringify(value)}`,
+    `choose one of ${choices.map((one) => JSON.stringify(one)).join(", ")}`,
+  );
+}

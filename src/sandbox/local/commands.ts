@@ -1,0 +1,174 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { SandboxLostError } from "../error.js";
+import { namesOf } from "../path.js";
+import type { ExecOptions, ExecResult, Execution } from "../sandbox.js";
+import type { Limits } from "../spec.js";
+import { WORKSPACE } from "./arguments.js";
+import type { DiskWatch } from "./disk-watch.js";
+import { type Ground, LocalExecution } from "./execution.js";
+import { ulimits } from "./limits.js";
+import type { Outside } from "./outside.js";
+import type { Pipes, Slot } from "./pipes.js";
+import { Family } from "./processes.js";
+import type { Report } from "./report.js";
+import { ordered, quoted } from "./shell.js";
+import type { Supervisor } from "./supervisor.js";
+
+/** The longest word that the kernel takes; a longer command must be a file of the workspace. */
+const LONGEST_WORD = 128 * 1024 - 1;
+
+export type CommandsOptions = {
+  readonly id: string;
+  readonly pipes: Pipes;
+  readonly limits: Required<Limits>;
+  /** Whether RLIMIT_NPROC counts for each sandbox apart. */
+  readonly countsProcesses: boolean;
+  readonly disk: DiskWatch;
+  /** How often a process of the sandbox was ended for want of memory. */
+  readonly outOfMemory: () => number;
+  readonly outside: Outside | undefined;
+};
+
+/** The commands that run in a sandbox. */
+export class Commands implements Ground {
+  readonly #options: CommandsOptions;
+  readonly #running = new Map<number, LocalExecution>();
+  #supervisor: Supervisor | undefined;
+  #number = 0;
+  /** The command that the worker is busy with. */
+  #worker: LocalExecution | undefined;
+
+  constructor(options: CommandsOptions) {
+    this.#options = options;
+  }
+
+  get pipes(): Pipes {
+    return this.#options.pipes;
+  }
+
+  attach(supervisor: Supervisor): void {
+    this.#supervisor = supervisor;
+  }
+
+  /** @param obstacle why none can begin now */
+  exec(command: string | readonly string[], options: ExecOptions, obstacle: string | undefined): Execution {
+    const number = ++this.#number;
+    const words = wordsOf(command, options);
+    const place = { id: `${this.#options.id}/${number}`, number, words };
+    const execution = new LocalExecution(this, place, this.#options.limits, options);
+    const why = obstacle ?? fault(words, options.env ?? {});
+    if (why !== undefined) execution.refuse(why);
+    else void execution.begin();
+    return execution;
+  }
+
+  suspend(): void {
+    for (const execution of this.#running.values()) execution.suspend();
+  }
+
+  resume(): void {
+    for (const execution of this.#running.values()) execution.resume();
+  }
+
+  /** The sandbox is gone, and with it every command. */
+  lose(outcome: "lost" | "killed", why: string): void {
+    for (const execution of [...this.#running.values()]) execution.lose(outcome, why);
+  }
+
+  /** Takes what the supervisor reports. What it says of a command that is over, or never was, is of no use. */
+  readonly take = (report: Report): void => {
+    if (report.kind !== "ready") this.#running.get(report.number)?.take(report);
+  };
+
+  begin(execution: LocalExecution, slot: Slot): void {
+    const { number, words, options } = execution;
+    const { limits, countsProcesses, disk, id } = this.#options;
+    const supervisor = this.#supervisor;
+    if (supervisor === undefined) throw new SandboxLostError(id, "it has not begun");
+    const { stdin, ...outputs } = slot;
+    const source = ordered({
+      ...{ number, words },
+      pipes: options.stdin === undefined ? outputs : slot,
+      directory: directoryOf(options.directory),
+      environment: options.env ?? {},
+      limits: ulimits(limits, countsProcesses),
+    });
+    // The worker does one at a time; for another meanwhile, process 1 makes a shell of its own.
+    if (this.#worker === undefined) {
+      supervisor.order(source);
+      this.#worker = execution;
+    } else supervisor.tell(`{\n${source}\n} &`);
+    this.#running.set(number, execution);
+    disk.begin(execution);
+    supervisor.hold(true);
+  }
+
+  over(execution: LocalExecution): void {
+    if (this.#worker === execution) this.#worker = undefined;
+    if (!this.#running.delete(execution.number)) return;
+    this.#options.disk.end(execution);
+    if (this.#running.size === 0) this.#supervisor?.hold(false);
+  }
+
+  async signal(process: number, signal: string): Promise<void> {
+    const supervisor = this.#supervisor;
+    if (supervisor === undefined) return;
+    const family = new Family(supervisor.process, process);
+    const send = (numbers: readonly number[]) =>
+      supervisor.tell(`kill -${signal.replace(/^SIG/, "")} -- ${numbers.join(" ")} 2>/dev/null`);
+    send([-process, ...family.look()]);
+    // What was just being started when we looked is found the next time.
+    if (signal === "SIGKILL") void pursue(family, send);
+  }
+
+  abandon(why: string): void {
+    void this.#supervisor?.end(why);
+  }
+
+  outOfMemory(): number {
+    return this.#options.outOfMemory();
+  }
+
+  network(since: number): ExecResult["network"] {
+    return this.#options.outside?.since(since);
+  }
+
+  networkMark(): number {
+    return this.#options.outside?.mark ?? 0;
+  }
+}
+
+const PURSUIT_MILLISECONDS = [2, 10, 30, 100, 300];
+
+async function pursue(family: Family, send: (numbers: readonly number[]) => void): Promise<void> {
+  for (const milliseconds of PURSUIT_MILLISECONDS) {
+    await wait(milliseconds, undefined, { ref: false });
+    const left = family.look();
+    if (left.length > 0) send(left);
+  }
+}
+
+/** The program and its arguments. A text is for the shell; a terminal is made by `script`, which then runs the rest. */
+function wordsOf(command: string | readonly string[], { pty }: ExecOptions): readonly string[] {
+  const words = typeof command === "string" ? ["/bin/bash", "-c", command] : [...command];
+  if (pty === undefined) return words;
+  const size = `stty rows ${Number(pty.rows ?? 24)} cols ${Number(pty.columns ?? 80)} 2>/dev/null`;
+  return ["script", "-qefc", `${size}; exec ${words.map(quoted).join(" ")}`, "/dev/null"];
+}
+
+/** What makes it impossible to begin a command. */
+function fault(words: readonly string[], env: NonNullable<ExecOptions["env"]>): string | undefined {
+  if (words.length === 0 || words[0] === "") return "it names no program";
+  if (words.some((word) => word.includes("\0"))) return "it holds a NUL character";
+  if (words.some((word) => Buffer.byteLength(word) > LONGEST_WORD))
+    return "it is longer than the kernel takes: put it into a file of the workspace";
+  const wrong = Object.entries(env).find(([name, value]) => /^$|[=\0]/.test(name) || value.includes("\0"));
+  return wrong === undefined
+    ? undefined
+    : `no variable can be ${JSON.stringify(wrong[0])}, or hold a NUL character`;
+}
+
+function directoryOf(directory: string | undefined): string | undefined {
+  if (directory === undefined) return undefined;
+  return directory.startsWith("/") ? directory : [WORKSPACE, ...namesOf(directory)].join("/");
+}

@@ -1,0 +1,107 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
+import { sealed } from "./descriptors.js";
+
+/** The channels between us and a sandbox. Commands inherit none of them. */
+export const CHANNEL = {
+  /** What process 1 is told. */
+  orders: 0,
+  /** What process 1 and the worker report. */
+  reports: 1,
+  /** What bubblewrap complains about. */
+  complaints: 2,
+  /** What bubblewrap tells about the sandbox. */
+  status: 3,
+  /** What bubblewrap is told. */
+  arguments: 4,
+  /** What the worker is told. */
+  worker: 5,
+  /** The filter of system calls. */
+  filter: 6,
+  /** What the launcher shall become. */
+  launch: 7,
+} as const;
+
+/**
+ * A shell that waits to become a sandbox. Starting a process and putting it into control groups takes longer than making
+ * namespaces does, and can be done beforehand.
+ */
+export class Launcher {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<void>;
+
+  constructor() {
+    const program = `IFS= read -r -d '' source <&${CHANNEL.launch} && eval "$source"`;
+    this.#child = spawn("/bin/bash", ["--norc", "--noprofile", "-c", program, "openrath-launcher"], {
+      // What bubblewrap is started with can be read inside, in /proc/1/environ.
+      env: {},
+      cwd: "/",
+      stdio: sealed(Object.keys(CHANNEL).map(() => "pipe" as const)),
+    });
+    this.#ended = new Promise((resolve) => {
+      this.#child.once("exit", () => resolve());
+      this.#child.once("error", () => resolve());
+    });
+    // Whatever happens to a channel, the exit of the child says it too.
+    for (const stream of this.#child.stdio) stream?.on("error", () => {});
+    this.hold(false);
+  }
+
+  get #streams(): readonly (Readable | Writable | null | undefined)[] {
+    return this.#child.stdio;
+  }
+
+  /** undefined when it could not be started. */
+  get process(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get over(): boolean {
+    const { exitCode, signalCode, pid } = this.#child;
+    return exitCode !== null || signalCode !== null || pid === undefined;
+  }
+
+  /** Has it become another program: `source` ends with `exec`. */
+  launch(source: string): void {
+    this.to("launch").end(`${source}\0`);
+  }
+
+  to(channel: keyof typeof CHANNEL): Writable {
+    return this.#streams[CHANNEL[channel]] as Writable;
+  }
+
+  from(channel: keyof typeof CHANNEL): Readable {
+    return this.#streams[CHANNEL[channel]] as Readable;
+  }
+
+  on(event: "exit" | "close", listener: () => void): void {
+    this.#child.once(event, listener);
+    // One that could not be started never exits.
+    if (event === "close") this.#child.once("error", listener);
+  }
+
+  /** Whether our process must stay for it. */
+  hold(held: boolean): void {
+    const open = this.#child.stdio.filter((stream) => stream?.destroyed === false);
+    for (const one of [this.#child, ...open] as Held[]) held ? one.ref?.() : one.unref?.();
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+
+  /** Ends it and waits for that. */
+  async stop(): Promise<void> {
+    this.kill();
+    await this.ended();
+  }
+
+  /** Resolves when it is gone. */
+  async ended(): Promise<void> {
+    this.hold(true);
+    await this.#ended;
+    for (const stream of this.#child.stdio) stream?.destroy();
+  }
+}
+
+type Held = { ref?(): void; unref?(): void };

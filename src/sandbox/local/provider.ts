@@ -1,0 +1,262 @@
+import { checkSpec, limitsOf } from "../check-spec.js";
+import { SandboxLostError, SandboxSpecError } from "../error.js";
+import type { ConnectOptions, CreateOptions, Sandbox, SandboxProvider } from "../sandbox.js";
+import type { Capabilities, Limits, SandboxRef, SandboxSpec } from "../spec.js";
+import { totalsOf } from "../workspace/entries.js";
+import { baseEnvironment, mountArguments } from "./arguments.js";
+import { Commands } from "./commands.js";
+import { DiskWatch, heldBy } from "./disk-watch.js";
+import { Outside } from "./outside.js";
+import { overlaidWorkspace, overlayObstacle } from "./overlay.js";
+import { openPlace, type Place } from "./place.js";
+import { type Findings, probe } from "./probe.js";
+import { Registry } from "./registry.js";
+import { LocalSandbox } from "./sandbox.js";
+import { seccompFilter } from "./seccomp.js";
+import { type Shape, type Spare, Stock } from "./stock.js";
+import { Supervisor } from "./supervisor.js";
+import { type SweepReport, sweep } from "./sweep.js";
+import { copiedWorkspace, copyPath, type Workspace } from "./workspace.js";
+
+export type LocalOptions = {
+  /** Where sandboxes are kept; only this user may be able to look into it. */
+  readonly directory?: string;
+  /** The bubblewrap to use. Default: the one of the system. */
+  readonly bwrap?: string;
+  /** Whether names of hosts that a sandbox may speak with may lead to private addresses. */
+  readonly private?: boolean;
+  /** Told when something was cleaned up that a process which is gone had left. Default: a warning of the process. */
+  readonly onSweep?: (report: SweepReport) => void;
+};
+
+/**
+ * Sandboxes of this machine, made with bubblewrap: namespaces of their own, no network, nothing of the host but its
+ * programs, limits on everything. Where that cannot be had, nothing is run.
+ */
+export function localSandbox(options: LocalOptions = {}): SandboxProvider {
+  return new LocalProvider(options);
+}
+
+type Ground = {
+  readonly place: Place;
+  readonly registry: Registry;
+  readonly stock: Stock;
+  readonly findings: Findings;
+  /** Why workspaces cannot be layers over a shared checkout. */
+  readonly obstacle: string | undefined;
+};
+
+class LocalProvider implements SandboxProvider {
+  readonly name = "local";
+  readonly #options: LocalOptions;
+  readonly #open = new Map<string, Promise<LocalSandbox>>();
+  #ground: Promise<Ground> | undefined;
+
+  constructor(options: LocalOptions) {
+    this.#options = options;
+  }
+
+  async capabilities(): Promise<Capabilities> {
+    const { obstacle, findings } = await this.#prepared();
+    const { capabilities } = findings;
+    const { detail } = capabilities;
+    return {
+      ...capabilities,
+      fork: obstacle === undefined ? "cow" : "copy",
+      detail: { ...detail, overlay: obstacle ?? true },
+    };
+  }
+
+  async create(spec: SandboxSpec, options: CreateOptions): Promise<Sandbox> {
+    const key = keyOf(options);
+    const known = this.#open.get(key);
+    if (known !== undefined) return known;
+    const opening = this.#make(spec, options, () => {
+      if (this.#open.get(key) === opening) this.#open.delete(key);
+    });
+    this.#open.set(key, opening);
+    opening.catch(() => this.#open.delete(key));
+    return opening;
+  }
+
+  async connect(ref: SandboxRef, _options: ConnectOptions): Promise<Sandbox> {
+    const sandbox = await this.#open.get(keyOf(ref));
+    if (sandbox === undefined)
+      throw new SandboxLostError(ref.id, "no process of this host holds it any more");
+    const { phase, conditions } = await sandbox.status();
+    if (phase === "lost")
+      throw new SandboxLostError(
+        ref.id,
+        conditions.find(({ reason }) => reason === "Lost")?.message ?? "it ended",
+      );
+    await sandbox.resume();
+    return sandbox;
+  }
+
+  async *list(): AsyncIterable<SandboxRef> {
+    const { registry } = await this.#prepared();
+    const ours = new Set<string>();
+    for (const [key, opening] of [...this.#open]) {
+      const sandbox = await opening.catch(() => undefined);
+      ours.add(key);
+      if (sandbox !== undefined && this.#open.has(key)) yield sandbox.ref;
+    }
+    for (const { ref, provider } of await registry.list())
+      if (provider === this.name && ref !== undefined && !ours.has(keyOf(ref))) yield ref;
+  }
+
+  async close(): Promise<void> {
+    const all = await Promise.allSettled([...this.#open.values()]);
+    await Promise.all(all.map((one) => (one.status === "fulfilled" ? one.value.destroy() : undefined)));
+    if (this.#ground === undefined) return;
+    const { registry, stock } = await this.#ground;
+    await stock.close();
+    await registry.close();
+    this.#ground = undefined;
+  }
+
+  #prepared(): Promise<Ground> {
+    this.#ground ??= this.#prepare().catch((error: unknown) => {
+      this.#ground = undefined;
+      throw error;
+    });
+    return this.#ground;
+  }
+
+  async #prepare(): Promise<Ground> {
+    const { directory, bwrap, onSweep } = this.#options;
+    const findings = await probe(bwrap);
+    const place = await openPlace(directory);
+    await sweep(place.root, onSweep === undefined ? {} : { onSweep });
+    const registry = new Registry(place.root);
+    const obstacle = await overlayObstacle(place.root);
+    return { place, registry, stock: new Stock(registry, findings.groups), findings, obstacle };
+  }
+
+  async #make(given: SandboxSpec, options: CreateOptions, over: () => void): Promise<LocalSandbox> {
+    const capabilities = await this.capabilities();
+    const spec = checkSpec(given, this.name, capabilities);
+    const secrets = secretsOf(spec, options);
+    const { place, stock, findings } = await this.#prepared();
+    const { id, incarnation, signal, trees, tree } = options;
+    signal?.throwIfAborted();
+    const limits = limitsOf(spec);
+    const layers = await this.#isLayered(options);
+    const shape = shapeOf(place, findings.bwrap, spec, limits);
+    const {
+      box,
+      group,
+      launcher,
+      pipes,
+      clean,
+      supervisor: ready,
+    } = await stock.take(layers ? undefined : shape);
+    // What must be undone, the last first.
+    const ends: (() => Promise<void>)[] = [clean, () => launcher.stop()];
+    const end = async () => {
+      over();
+      for (const each of ends.splice(0).reverse()) await each();
+    };
+    if (ready !== undefined) ends.push(() => ready.end("it was destroyed"));
+    try {
+      group?.limit(limits);
+      const files = { folder: box.directory, trees, exclude: spec.exclude, signal };
+      const workspace =
+        layers && tree !== null
+          ? await overlaidWorkspace({ ...files, tree, shelf: place.frozen })
+          : await copiedWorkspace({ ...files, tree });
+      ends.push(() => workspace.release());
+      const outside = await Outside.open(spec.network, pipes.folder, this.#options.private === true);
+      if (outside !== undefined) ends.push(() => outside.close());
+      const starting =
+        ready ?? start(place, findings.bwrap, spec, limits, { box, launcher, pipes, workspace });
+      // While it starts: it was written down before, but not whose it is.
+      await box.update({ id, incarnation } as Parameters<typeof box.update>[0]);
+      const supervisor = await starting;
+      if (ready === undefined) ends.push(() => supervisor.end("it was destroyed"));
+      const commands = new Commands({
+        ...{ id, pipes, limits, outside, countsProcesses: findings.countsProcesses },
+        disk: new DiskWatch(workspace.written, limits.disk, () => heldBy(supervisor.process)),
+        outOfMemory: () => group?.outOfMemory() ?? 0,
+      });
+      const sandbox = new LocalSandbox({
+        ...{ spec, options, capabilities, workspace, commands, group, clean: end },
+        create: (next, others) => this.create(next, others),
+      });
+      supervisor.serve({
+        environment: { ...baseEnvironment(), ...outside?.environment, ...spec.env, ...secrets },
+        report: commands.take,
+        gone: sandbox.lose,
+      });
+      await outside?.connect(supervisor);
+      sandbox.attach(supervisor);
+      signal?.throwIfAborted();
+      // Whoever opens a sandbox uses it first: what others may want to know of it is written down a little later.
+      const processes = [launcher.process ?? 0, supervisor.process];
+      setTimeout(() => void box.update({ processes, ref: sandbox.ref }), LATER_MILLISECONDS).unref();
+      return sandbox;
+    } catch (error) {
+      await end();
+      throw error;
+    }
+  }
+
+  /** Layers where many files are shared with others, a copy where there are few or nobody to share them with. */
+  async #isLayered({ parent, tree, trees }: CreateOptions): Promise<boolean> {
+    const { fork } = await this.capabilities();
+    if (fork !== "cow" || tree === null || parent?.by !== "fork") return false;
+    return (await totalsOf(trees, tree)).files >= FEW_FILES;
+  }
+}
+
+const LATER_MILLISECONDS = 20;
+/** So many are copied in less time than layers are mounted. */
+const FEW_FILES = 200;
+
+/** Starts bubblewrap with everything that a sandbox shall have. */
+function start(
+  place: Place,
+  bwrap: string,
+  spec: SandboxSpec,
+  limits: Required<Limits>,
+  parts: Pick<Spare, "box" | "launcher" | "pipes"> & {
+    readonly workspace: Pick<Workspace, "bound" | "before">;
+  },
+): Promise<Supervisor> {
+  const { box, launcher, pipes, workspace } = parts;
+  return Supervisor.start({
+    ...{ launcher, launch: [...workspace.before, bwrap], name: box.name, seccomp: seccompFilter() },
+    arguments: mountArguments({ place, workspace: workspace.bound, pipes: pipes.folder, spec, limits }),
+  });
+}
+
+/** Sandboxes that differ in nothing that is decided when they start: everything else can be set later. */
+function shapeOf(place: Place, bwrap: string, spec: SandboxSpec, limits: Required<Limits>): Shape {
+  const isOpen = spec.network?.mode === "full";
+  return {
+    name: JSON.stringify([limits.scratch, isOpen, spec.readable ?? []]),
+    start: (parts) =>
+      start(place, bwrap, spec, limits, {
+        ...parts,
+        workspace: { bound: copyPath(parts.box.directory), before: [] },
+      }),
+  };
+}
+
+function keyOf({ id, incarnation }: { readonly id: string; readonly incarnation: number }): string {
+  return `${incarnation} ${id}`;
+}
+
+function secretsOf(spec: SandboxSpec, { secrets = {} }: ConnectOptions): { readonly [name: string]: string } {
+  return Object.fromEntries(
+    (spec.secrets ?? []).map((name) => {
+      const value = Object.hasOwn(secrets, name) ? secrets[name] : undefined;
+      if (value !== undefined) return [name, value];
+      throw new SandboxSpecError(
+        "secrets",
+        `nobody gave a value for ${name}`,
+        `give it: secrets: { ${name}: … }`,
+      );
+    }),
+  );
+}

@@ -1,0 +1,110 @@
+import { bytesOfName } from "../path.js";
+import { PIPES } from "./arguments.js";
+
+/** A text as one word of the shell, whatever it holds. NUL cannot be part of any word and must be refused before. */
+export function quoted(text: string): string {
+  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/**
+ * The program that process 1 of a sandbox runs: it reads source from its standard input, each piece after its length in
+ * eight digits, and runs it. A second shell, the worker, does the same with a channel of its own and is where commands
+ * usually run: so that starting one costs a single fork, while process 1 is free to kill it. Both report on standard
+ * output, which commands do not inherit: they get pipes for all three. When the host goes away, everything ends.
+ *
+ * Everything is read at once instead of byte by byte (-N), and lengths are of bytes (LC_ALL, which is not exported).
+ */
+export const SUPERVISOR = `
+exec 2>&1
+LC_ALL=C
+exec 3>&- 4>&- 6>&- 7>&- 8>&- 9>&-
+serve() { while IFS= read -r -N 8 length && IFS= read -r -N "$((10#$length))" source; do eval "$source"; done; }
+environment() { :; }
+others=()
+go() {
+  set -m
+  job &
+  process=$!
+  set +m
+  exec 9<&-
+  printf 's %s %s\\n' "$1" "$process"
+  wait "$process"
+  printf 'e %s %s %s\\n' "$1" "$?" "$process"
+}
+serve
+kill -KILL -1
+`;
+
+/** What process 1 does first: it starts the worker. */
+export function preparation(channel: number): string {
+  return `serve <&${channel} ${channel}<&- &\nexec ${channel}<&-\nprintf 'r\\n'`;
+}
+
+/** The variables of commands, kept where only their processes get them. */
+export function equipment(environment: { readonly [name: string]: string }): string {
+  const { exports, others } = variables(environment);
+  return `environment() { ${exports === "" ? ":" : exports}; }\nothers=(${others.join(" ")})`;
+}
+
+export type Order = {
+  readonly number: number;
+  /** The names of its pipes. */
+  readonly pipes: { readonly stdin?: string; readonly stdout: string; readonly stderr: string };
+  readonly words: readonly string[];
+  /** Inside; relative to the workspace. */
+  readonly directory: string | undefined;
+  readonly environment: { readonly [name: string]: string };
+  /** What sets the limits of the process, in words of the shell. */
+  readonly limits: string;
+};
+
+/** The source that runs one command. Until it is replaced by the program, its output is still the report. */
+export function ordered({ number, pipes, words, directory, environment, limits }: Order): string {
+  const { exports, others } = variables(environment);
+  const [program = "", ...rest] = words;
+  const found = program.includes("/")
+    ? `[[ -x ${quoted(program)} && ! -d ${quoted(program)} ]]`
+    : `type -P -- ${quoted(program)} >/dev/null`;
+  const all = [program, ...rest].map(quoted).join(" ");
+  const through = `\${others[0]:+/usr/bin/env "\${others[@]}"}`;
+  const prefix = others.length === 0 ? through : `/usr/bin/env "\${others[@]}" ${others.join(" ")}`;
+  return [
+    "job() {",
+    ...(directory === undefined
+      ? []
+      : [`cd -- ${quoted(directory)} 2>/dev/null || { printf 'u ${number} directory\\n'; exit; }`]),
+    // When memory is short on the host, it is taken from here first, and from a command before what supervises it.
+    "printf 500 >/proc/self/oom_score_adj",
+    "environment",
+    ...(exports === "" ? [] : [exports]),
+    `${found} || { printf 'u ${number} program\\n'; exit; }`,
+    limits,
+    `exec ${prefix} ${all} ${pipes.stdin === undefined ? "</dev/null" : "<&9 9<&-"} >${PIPES}/${pipes.stdout} 2>${PIPES}/${pipes.stderr}`,
+    "}",
+    // Opened before the start is reported: from then on the host may close its end, and there must be another.
+    ...(pipes.stdin === undefined ? [] : [`exec 9<${PIPES}/${pipes.stdin}`]),
+    `go ${number}`,
+  ].join("\n");
+}
+
+/** A piece of source as it goes over the channel. */
+export function framed(source: string): Buffer {
+  const bytes = bytesOfName(source);
+  return Buffer.concat([Buffer.from(`${bytes.length}`.padStart(8, "0")), bytes]);
+}
+
+/** Names that bash itself uses, or cannot export: these go through `env`. */
+const OURS =
+  /^(?:BASH.*|_|COMP_.*|COPROC|DIRSTACK|EPOCH.*|EUID|FUNCNAME|GROUPS|HIST.*|HOSTNAME|HOSTTYPE|IFS|LC_ALL|LINENO|MACHTYPE|MAILCHECK|OLDPWD|OPT.*|OSTYPE|PIPESTATUS|PPID|PS[0-4]|PWD|RANDOM|READLINE.*|REPLY|SECONDS|SHELLOPTS|SHLVL|SRANDOM|TIMEFORMAT|UID|POSIXLY_CORRECT|EXECIGNORE|FIGNORE|GLOBIGNORE|length|source|process|others|fd)$/;
+
+function variables(environment: { readonly [name: string]: string }): {
+  readonly exports: string;
+  readonly others: readonly string[];
+} {
+  const exported: string[] = [];
+  const others: string[] = [];
+  for (const [name, value] of Object.entries(environment))
+    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !OURS.test(name)) exported.push(`${name}=${quoted(value)}`);
+    else others.push(quoted(`${name}=${value}`));
+  return { exports: exported.length === 0 ? "" : `export ${exported.join(" ")}`, others };
+}

@@ -1,0 +1,152 @@
+import type { Digest } from "../session/index.js";
+import type { Capabilities, SandboxRef, SandboxSpec, SandboxStatus } from "./spec.js";
+import type { Trees } from "./trees.js";
+
+/** Makes sandboxes of one kind. */
+export interface SandboxProvider {
+  readonly name: string;
+  /** What can be done here, found out by trying; asked often, so it is remembered. */
+  capabilities(): Promise<Capabilities>;
+  /**
+   * Opens a sandbox. The same id and incarnation give the same sandbox, however often it is asked for. Where this kind
+   * cannot be had: a `SandboxUnavailableError` that says what is missing and how to get it.
+   */
+  create(spec: SandboxSpec, options: CreateOptions): Promise<Sandbox>;
+  /** The sandbox of a ref, resumed if it was suspended; a `SandboxLostError` when it is not there any more. */
+  connect(ref: SandboxRef, options: ConnectOptions): Promise<Sandbox>;
+  /** The sandboxes that are there, also those of other processes. */
+  list(): AsyncIterable<SandboxRef>;
+  /** Ends every sandbox of this process, and gives back what it holds. */
+  close(): Promise<void>;
+}
+
+export type CreateOptions = ConnectOptions & {
+  readonly id: string;
+  /** Counts from 1. */
+  readonly incarnation: number;
+  /** What the workspace begins with; null for nothing. */
+  readonly tree: Digest | null;
+  readonly parent?: NonNullable<SandboxRef["parent"]>;
+};
+
+export type ConnectOptions = {
+  /** Where the files of trees are read and kept. */
+  readonly trees: Trees;
+  /** The values of `spec.secrets`. */
+  readonly secrets?: { readonly [name: string]: string };
+  readonly signal?: AbortSignal;
+};
+
+/** A place where side effects happen: commands and files, apart from the host. Its workspace is `/workspace` inside. */
+export interface Sandbox extends AsyncDisposable {
+  readonly ref: SandboxRef;
+  readonly capabilities: Capabilities;
+  /** Starts a command: a text for the shell, or a program and its arguments. Never throws: what goes wrong is its result. */
+  exec(command: string | readonly string[], options?: ExecOptions): Execution;
+  readonly files: SandboxFiles;
+  /** The tree that the workspace is now, kept in the blob space. */
+  snapshot(): Promise<Snapshot>;
+  /** Makes the workspace what a tree says. Nothing planted in it is followed. Processes go on. */
+  restore(tree: Digest | null): Promise<void>;
+  /** Another sandbox with the same files: they never see each other's changes. */
+  fork(options: { readonly id: string; readonly incarnation?: number }): Promise<Sandbox>;
+  suspend(): Promise<void>;
+  resume(): Promise<void>;
+  /** Sets how long it may exist from now on. */
+  renew(milliseconds: number): Promise<void>;
+  status(): Promise<SandboxStatus>;
+  /** Ends everything in it and removes it. Nothing happens the second time. */
+  destroy(): Promise<void>;
+}
+
+export type ExecOptions = {
+  /** Inside the workspace, `/`-separated; default its root. An absolute path is one of the sandbox. */
+  readonly directory?: string;
+  readonly env?: { readonly [name: string]: string };
+  /** What the command reads; "open" keeps it open for `write` and `end`. Default: nothing. */
+  readonly stdin?: string | Uint8Array | "open";
+  /** Milliseconds, instead of the limit of the sandbox. */
+  readonly wall?: number;
+  /** Bytes of output that are kept, instead of the limit of the sandbox. */
+  readonly output?: number;
+  /** A terminal instead of pipes: then all output is stdout. */
+  readonly pty?: { readonly columns?: number; readonly rows?: number };
+  /** Not ended by the wall time: it goes on until it is killed or the sandbox ends. */
+  readonly background?: boolean;
+  readonly signal?: AbortSignal;
+};
+
+/** A command under way. Iterate it to see output as it comes; each iteration begins with what was kept so far. */
+export interface Execution extends AsyncIterable<ExecEvent> {
+  readonly id: string;
+  readonly result: Promise<ExecResult>;
+  /** Resolves when the bytes are taken. */
+  write(bytes: Uint8Array | string): Promise<void>;
+  /** No more input. */
+  end(): void;
+  /** Default SIGKILL. Reaches all processes of the command that did not make themselves independent. */
+  kill(signal?: "SIGTERM" | "SIGINT" | "SIGKILL" | "SIGHUP" | "SIGUSR1" | "SIGUSR2"): Promise<void>;
+}
+
+export type ExecEvent =
+  | { readonly type: "start" }
+  | { readonly type: "output"; readonly from: "stdout" | "stderr"; readonly bytes: Uint8Array }
+  | { readonly type: "exit"; readonly result: ExecResult };
+
+export type ExecResult = {
+  /** null when it did not end by itself, or nobody knows how. */
+  readonly code: number | null;
+  readonly signal?: string;
+  /**
+   * "ok" is code 0, "error" another. "timeout", "oom" (out of memory), "disk" and "killed" (by `kill` or an abort) say why
+   * it was ended. "lost": the sandbox went away, and nobody knows how it ended. "unstarted": it never began.
+   */
+  readonly outcome: "ok" | "error" | "timeout" | "oom" | "disk" | "killed" | "lost" | "unstarted";
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  /** Bytes of output beyond the limit, which were dropped. */
+  readonly cut: number;
+  readonly milliseconds: number;
+  /** Why it was ended, or did not begin. */
+  readonly why?: string;
+  /** What it asked of the network, where that goes through a proxy. */
+  readonly network?: readonly { readonly host: string; readonly port: number; readonly allowed: boolean }[];
+};
+
+/**
+ * The files of a workspace, seen from the host. Paths are relative to it, `/`-separated; one that leads out of it, by
+ * `..` or through a link, is a `PathRefusedError`: no link is ever followed. Calls wait for each other, and for commands
+ * only where they must.
+ */
+export interface SandboxFiles {
+  read(path: string): Promise<Uint8Array>;
+  /** Creates directories on the way. Keeps the mode of a file that is there; a link at the end is replaced, not followed. */
+  write(path: string, bytes: Uint8Array | string, options?: { readonly mode?: number }): Promise<void>;
+  /** The entries of a directory, sorted by name; "" or "." is the workspace. */
+  list(path?: string): Promise<readonly FileEntry[]>;
+  /** undefined when there is nothing. */
+  stat(path: string): Promise<FileEntry | undefined>;
+  /** The target of a link. */
+  link(path: string): Promise<string>;
+  /** Creates a directory and those on the way; nothing happens if it is there. */
+  make(path: string): Promise<void>;
+  /** Removes a file, a link, or a directory with all that is in it; nothing happens if it is not there. */
+  remove(path: string): Promise<void>;
+  /** Renames; what is at the other end, if it is no directory, is replaced. */
+  move(from: string, to: string): Promise<void>;
+}
+
+export type FileEntry = {
+  readonly name: string;
+  readonly kind: "file" | "directory" | "link" | "other";
+  readonly size: number;
+  readonly mode: number;
+};
+
+export type Snapshot = {
+  readonly tree: Digest;
+  readonly files: number;
+  readonly bytes: number;
+  /** Paths that a tree cannot hold (sockets, pipes, devices) or that could not be read, and why. */
+  readonly skipped: readonly { readonly path: string; readonly why: string }[];
+};

@@ -1,0 +1,117 @@
+import type { Json } from "../session/index.js";
+
+/**
+ * What a sandbox shall be: the desired half of it, recorded with the placement. What it is, its status says. All of it is
+ * JSON; values of secrets are never part of it, only their names.
+ */
+export type SandboxSpec = {
+  /** A folder of the host whose files the workspace begins with, taken in at first use. */
+  readonly workspace?: string;
+  /** Globs of paths that are not part of the workspace's trees. None unless given; what is given is in the tree's id. */
+  readonly exclude?: readonly string[];
+  readonly env?: { readonly [name: string]: string };
+  /** Names of secrets that the host puts into the environment when the sandbox opens. */
+  readonly secrets?: readonly string[];
+  readonly limits?: Limits;
+  readonly network?: Network;
+  /** Folders of the host that can be read inside, at the same path. */
+  readonly readable?: readonly string[];
+  /** The image of a container. */
+  readonly image?: string;
+  /** Milliseconds that it may exist without being renewed; then `onExpire` happens. */
+  readonly ttl?: number;
+  readonly onExpire?: "suspend" | "delete" | "retain";
+};
+
+export type Limits = {
+  /** Milliseconds that one command may take. */
+  readonly wall?: number;
+  /** Bytes of memory of each process (RLIMIT_DATA), and of all of them where there are control groups. */
+  readonly memory?: number;
+  /** Processes at a time. */
+  readonly pids?: number;
+  /** Milliseconds of processor time of each process. */
+  readonly cpu?: number;
+  /** Bytes of a single file. */
+  readonly file?: number;
+  /** Bytes by which one command may make the workspace grow. */
+  readonly disk?: number;
+  /** Bytes of output of a command, of both kinds together, that are kept; what is more is counted and dropped. */
+  readonly output?: number;
+  /** Bytes of scratch space (/tmp and the like). */
+  readonly scratch?: number;
+};
+
+/** No network, some hosts through a proxy ("example.com", "*.example.com", "example.com:8443"), or all of it. */
+export type Network =
+  | { readonly mode: "none" }
+  | { readonly mode: "allow"; readonly hosts: readonly string[] }
+  | { readonly mode: "full" };
+
+export const DEFAULT_LIMITS: Required<Limits> = Object.freeze({
+  wall: 120_000,
+  memory: 2 * 1024 ** 3,
+  pids: 256,
+  cpu: 600_000,
+  file: 1024 ** 3,
+  disk: 4 * 1024 ** 3,
+  output: 16 * 1024 ** 2,
+  scratch: 512 * 1024 ** 2,
+});
+
+/** What a provider can do here, found out by trying, and recorded when a sandbox opens. */
+export type Capabilities = {
+  readonly isolation: Isolation;
+  /** Which limits hold. */
+  readonly limits: readonly ("wall" | "memory" | "pids" | "cpu" | "file" | "disk" | "output" | "scratch")[];
+  readonly network: readonly Network["mode"][];
+  /** How a fork gets its files: shared until written to, or copied. */
+  readonly fork: "copy" | "cow";
+  readonly suspend: "none" | "freeze" | "stop";
+  /** Whether output comes byte for byte. */
+  readonly exact: boolean;
+  readonly stdin: boolean;
+  readonly background: boolean;
+  readonly pty: boolean;
+  /** Whether a name keeps bytes that are not UTF-8, and modes and links are kept. */
+  readonly names: "bytes" | "text";
+  /** What the provider says about itself: versions, what was missing. */
+  readonly detail?: { readonly [name: string]: Json };
+};
+
+export type Isolation = "none" | "virtual" | "namespace" | "container" | "vm";
+
+/** What a sandbox is, as observed; never the same field as what it shall be. */
+export type SandboxStatus = {
+  readonly phase: "pending" | "running" | "suspended" | "finished" | "failed" | "lost";
+  readonly conditions: readonly Condition[];
+};
+
+export type Condition = {
+  readonly type: "Ready" | "Suspended" | "Finished" | "Expired" | "Isolated";
+  readonly status: boolean | "unknown";
+  readonly reason: string;
+  readonly message?: string;
+  readonly at: string;
+};
+
+/**
+ * A sandbox as data: what a session records of it, and what it is found again by. The id is ours and stays the same when
+ * the sandbox is made anew; the incarnation counts how often it was.
+ */
+export type SandboxRef = {
+  readonly provider: string;
+  readonly id: string;
+  readonly incarnation: number;
+  /** What the provider knows it by, such as namespaces or a container id. */
+  readonly native?: { readonly [name: string]: Json };
+  readonly spec: SandboxSpec;
+  readonly status: SandboxStatus;
+  /** The tree it was opened with, null for an empty workspace. */
+  readonly tree: string | null;
+  readonly parent?: {
+    readonly id: string;
+    readonly incarnation: number;
+    readonly by: "fork" | "restore" | "migrate" | "retry";
+  };
+};

@@ -1,0 +1,83 @@
+import { type Digest, digestOf, EMPTY_TREE, readTree, type Tree, writeTree } from "../session/index.js";
+import { MissingFileError } from "./error.js";
+
+/** Where the bytes of files and trees are kept: a store, or a part of it. */
+export interface BlobSpace {
+  putBlobs(blobs: readonly Uint8Array[]): Promise<readonly Digest[]>;
+  blob(digest: Digest): Promise<Uint8Array | undefined>;
+}
+
+/** Longer files are kept in pieces of this many bytes. */
+export const PIECE_BYTES = 8 * 1024 ** 2;
+const REMEMBERED = 20_000;
+
+/** Trees in a blob space. Those read before are remembered: a tree never changes. */
+export class Trees {
+  readonly #blobs: BlobSpace;
+  readonly #known = new Map<Digest, Tree>();
+
+  constructor(blobs: BlobSpace) {
+    this.#blobs = blobs;
+  }
+
+  /** The tree of an id; null is the empty one. */
+  async tree(id: Digest | null): Promise<Tree> {
+    if (id === null || id === EMPTY_TREE) return EMPTY;
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    const tree = readTree(Buffer.from(await this.#bytes(id, "a tree")).toString("utf8"));
+    this.#remember(id, tree);
+    return tree;
+  }
+
+  /** The bytes of a file, or of one piece of it. */
+  async blob(digest: Digest): Promise<Uint8Array> {
+    return this.#bytes(digest, "a file");
+  }
+
+  /** The bytes of a file of a tree, whole or in pieces, one after the other. */
+  async *pieces(entry: {
+    readonly kind: "file" | "parts";
+    readonly digest: Digest;
+  }): AsyncIterable<Uint8Array> {
+    if (entry.kind === "file") {
+      yield await this.blob(entry.digest);
+      return;
+    }
+    for (const digest of await this.parts(entry.digest)) yield await this.blob(digest);
+  }
+
+  /** The digests of the pieces of a file. */
+  async parts(digest: Digest): Promise<readonly Digest[]> {
+    return JSON.parse(Buffer.from(await this.#bytes(digest, "a file")).toString("utf8")) as Digest[];
+  }
+
+  /** Keeps bytes. One call for many is one commit. */
+  async put(blobs: readonly Uint8Array[]): Promise<readonly Digest[]> {
+    return blobs.length === 0 ? [] : this.#blobs.putBlobs(blobs);
+  }
+
+  /** The id of a tree, and its text for `put`. The tree is known from here on. */
+  written(tree: Tree): { readonly id: Digest; readonly bytes: Uint8Array } {
+    const bytes = Buffer.from(writeTree(tree), "utf8");
+    const id = digestOf(bytes);
+    this.#remember(id, tree);
+    return { id, bytes };
+  }
+
+  #remember(id: Digest, tree: Tree): void {
+    if (this.#known.size >= REMEMBERED) {
+      const [oldest] = this.#known.keys();
+      if (oldest !== undefined) this.#known.delete(oldest);
+    }
+    this.#known.set(id, tree);
+  }
+
+  async #bytes(digest: Digest, what: string): Promise<Uint8Array> {
+    const bytes = await this.#blobs.blob(digest);
+    if (bytes === undefined) throw new MissingFileError(what, digest);
+    return bytes;
+  }
+}
+
+const EMPTY: Tree = Object.freeze({ entries: Object.freeze([]) });

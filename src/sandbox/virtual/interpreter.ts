@@ -1,0 +1,95 @@
+import type { ExecOptions } from "../sandbox.js";
+import type { Limits } from "../spec.js";
+import type { Ran } from "./execution.js";
+import { bytesOfOutput } from "./output.js";
+import { Quota, type Scratch } from "./quota.js";
+import type { Shell, VirtualCommand } from "./shell.js";
+import { ShellFiles } from "./shell-files.js";
+import { type Space, WORKSPACE } from "./space.js";
+import { PathError } from "./walk.js";
+
+type Parts = {
+  readonly shell: Shell;
+  readonly commands: readonly VirtualCommand[];
+  readonly space: Space;
+  readonly limits: Required<Limits>;
+  readonly environment: { readonly [name: string]: string };
+};
+
+/** What a command is run with: all of its input, when to stop, and whom to tell that its room is used up. */
+type Circumstances = {
+  readonly input: Uint8Array;
+  readonly signal: AbortSignal;
+  readonly full: () => void;
+};
+
+/** Runs the commands of one sandbox. Each gets a shell of its own over the same files. */
+export class Interpreter {
+  readonly #parts: Parts;
+  readonly #scratch: Scratch = { used: 0 };
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  async run(
+    command: string | readonly string[],
+    { directory, env }: ExecOptions,
+    { input, signal, full }: Circumstances,
+  ): Promise<Ran | { readonly unstarted: string }> {
+    const { shell, commands, space, limits, environment } = this.#parts;
+    const files = new ShellFiles(space, new Quota(limits, this.#scratch, full));
+    const cwd = files.resolvePath(`/${WORKSPACE}`, directory ?? ".");
+    if (!(await isDirectory(files, cwd))) return { unstarted: `there is no directory ${directory}` };
+    const [script, args] =
+      typeof command === "string" ? [command, []] : [quoted(command[0] ?? ""), command.slice(1)];
+    const bash = new shell.Bash({
+      fs: files,
+      cwd,
+      env: { ...BASE, ...environment, ...env },
+      customCommands: [...commands] as never,
+      // Time is limited by the signal.
+      executionLimits: { maxExecutionTimeMs: Number.POSITIVE_INFINITY },
+    });
+    try {
+      const { stdout, stderr, exitCode } = await bash.exec(script, {
+        args,
+        signal,
+        rawScript: true,
+        stdin: Buffer.from(input).toString("latin1"),
+        stdinKind: "bytes",
+      });
+      if (typeof command !== "string" && exitCode === 127 && /: command not found\n$/.test(stderr))
+        return { unstarted: `there is no program ${command[0]}` };
+      return { stdout: bytesOfOutput(stdout), stderr: bytesOfOutput(stderr), code: exitCode };
+    } catch (error) {
+      // Written to through a redirection, where the shell does not expect that it can fail.
+      if (!(error instanceof PathError)) throw error;
+      return { stdout: new Uint8Array(0), stderr: Buffer.from(`bash: ${error.message}\n`), code: 1 };
+    } finally {
+      files.close();
+    }
+  }
+}
+
+const BASE = {
+  PATH: "/usr/local/bin:/usr/bin:/bin",
+  HOME: "/home",
+  USER: "user",
+  LOGNAME: "user",
+  SHELL: "/bin/bash",
+  LANG: "C.UTF-8",
+  TMPDIR: "/tmp",
+} as const;
+
+async function isDirectory(files: ShellFiles, path: string): Promise<boolean> {
+  try {
+    return (await files.stat(path)).isDirectory;
+  } catch {
+    return false;
+  }
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,64 @@
+import type { Condition, SandboxStatus } from "../spec.js";
+
+/** How a virtual sandbox fares, and when its time is over. */
+export class Life {
+  readonly #conditions = new Map<Condition["type"], Condition>();
+  readonly #now: () => number;
+  readonly #expire: () => void;
+  #phase: SandboxStatus["phase"] = "running";
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(now: () => number, ttl: number | undefined, expire: () => void) {
+    this.#now = now;
+    this.#expire = expire;
+    this.#tell("Ready", true, "Opened");
+    this.#tell("Isolated", true, "Virtual", "commands are interpreted; none runs on the host");
+    if (ttl !== undefined) this.renew(ttl);
+  }
+
+  get phase(): SandboxStatus["phase"] {
+    return this.#phase;
+  }
+
+  get status(): SandboxStatus {
+    return Object.freeze({ phase: this.#phase, conditions: Object.freeze([...this.#conditions.values()]) });
+  }
+
+  suspend(): void {
+    this.#phase = "suspended";
+    this.#tell("Ready", false, "Suspended");
+    this.#tell("Suspended", true, "Asked");
+  }
+
+  resume(): void {
+    this.#phase = "running";
+    this.#tell("Suspended", false, "Asked");
+    this.#tell("Ready", true, "Resumed");
+  }
+
+  finish(): void {
+    this.#phase = "finished";
+    clearTimeout(this.#timer);
+    this.#tell("Ready", false, "Destroyed");
+    this.#tell("Finished", true, "Destroyed");
+  }
+
+  renew(milliseconds: number): void {
+    clearTimeout(this.#timer);
+    if (this.#conditions.has("Expired")) this.#tell("Expired", false, "Renewed");
+    this.#timer = setTimeout(() => {
+      this.#tell("Expired", true, "TimeOver", `it was given ${milliseconds} ms`);
+      this.#expire();
+    }, milliseconds);
+    // A program that is done must be able to end.
+    this.#timer.unref();
+  }
+
+  #tell(type: Condition["type"], status: boolean, reason: string, message?: string): void {
+    const at = new Date(this.#now()).toISOString();
+    this.#conditions.set(
+      type,
+      Object.freeze({ type, status, reason, ...(message !== undefined && { message }), at }),
+    );
+  }
+}

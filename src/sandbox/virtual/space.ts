@@ -1,0 +1,195 @@
+import { AsyncResource } from "node:async_hooks";
+import { type Digest, EMPTY_TREE } from "../../session/index.js";
+import type { Trees } from "../trees.js";
+import { copyOf, Directory, entriesOf, type FileNode, fill, type Node, Unread } from "./node.js";
+
+/** Where the workspace is, seen from inside. */
+export const WORKSPACE = "workspace";
+
+/**
+ * All that commands of a sandbox can see, in memory: the workspace, whose directories are read from their trees when
+ * they are first looked into, and around it what a system has (`/bin`, `/tmp`), which is no part of the workspace.
+ *
+ * Everything is done in one step that does not wait. A step that comes to a directory which was not read yet is undone
+ * by doing nothing: it throws `Unread`, the directory is read, and the step is taken again. So commands that run at the
+ * same time never see each other's half-done changes.
+ */
+export class Space {
+  readonly #trees: Trees;
+  readonly #now: () => number;
+  /** Whose directories may be changed in place. */
+  #owner: object = {};
+  #root: Directory;
+  // The shell guards what runs on its behalf (no timers, no new functions). A store is not on its behalf.
+  readonly #outside = new AsyncResource("openrath-virtual-sandbox");
+
+  constructor(trees: Trees, now: () => number, system: Directory, workspace: Digest | Directory | null) {
+    this.#trees = trees;
+    this.#now = now;
+    this.#root = copyOf(system, this.#owner);
+    this.#mount(workspace);
+  }
+
+  get now(): number {
+    return this.#now();
+  }
+
+  /** Looks at everything from the root. */
+  see<Result>(step: (root: Directory) => Result): Promise<Result> {
+    return this.#retrying(() => step(this.#root));
+  }
+
+  /** Looks at the workspace. */
+  seeWorkspace<Result>(step: (workspace: Directory) => Result): Promise<Result> {
+    return this.#retrying(() => step(this.#workspace()));
+  }
+
+  /** Changes something. The step must look at all it needs before it changes anything. */
+  change<Result>(step: (edit: Edit) => Result): Promise<Result> {
+    return this.#retrying(() => step(this.#edit()));
+  }
+
+  /** The same without waiting, for what is certainly read. */
+  changeNow(step: (edit: Edit) => void): void {
+    step(this.#edit());
+  }
+
+  /** The workspace as it is now: whoever has it sees no later change, and nobody sees what it is changed to. */
+  freeze(): Directory {
+    this.#owner = {};
+    return this.#workspace();
+  }
+
+  /** Another space with the same workspace and a fresh system around it. */
+  fork(system: Directory): Space {
+    return new Space(this.#trees, this.#now, system, this.freeze());
+  }
+
+  /** Makes the workspace another one. */
+  restore(tree: Digest | null): void {
+    this.#mount(tree);
+  }
+
+  /** The bytes of a file. Not to be changed. */
+  async bytes({ content }: FileNode): Promise<Uint8Array> {
+    const { bytes, stored } = content;
+    if (bytes !== undefined) return bytes;
+    if (stored === undefined) return new Uint8Array(0);
+    return this.#outside.runInAsyncScope(async () => {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of this.#trees.pieces(stored)) pieces.push(piece);
+      return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
+    });
+  }
+
+  /** Reads a directory that was not read yet. */
+  async read(directory: Directory): Promise<void> {
+    const { digest } = directory;
+    if (directory.entries !== undefined || digest === undefined) return;
+    fill(directory, await this.#outside.runInAsyncScope(() => this.#trees.tree(digest)));
+  }
+
+  #workspace(): Directory {
+    return this.#root.entries?.get(WORKSPACE) as Directory;
+  }
+
+  #mount(workspace: Digest | Directory | null): void {
+    const directory =
+      workspace instanceof Directory
+        ? workspace
+        : new Directory(this.#owner, 0o755, this.#now(), workspace ?? EMPTY_TREE);
+    this.#root.entries?.set(WORKSPACE, directory);
+  }
+
+  #edit(): Edit {
+    // The root is the one directory that is never shared: it was copied when the space was made.
+    if (this.#root.owner !== this.#owner) this.#root = copyOf(this.#root, this.#owner);
+    return new Edit(this.#root, this.#owner, this.#now(), () => {
+      this.#owner = {};
+    });
+  }
+
+  async #retrying<Result>(step: () => Result): Promise<Result> {
+    for (;;) {
+      try {
+        return step();
+      } catch (error) {
+        if (!(error instanceof Unread)) throw error;
+        await this.read(error.directory);
+      }
+    }
+  }
+}
+
+/** One step of change. */
+export class Edit {
+  readonly root: Directory;
+  readonly now: number;
+  readonly #owner: object;
+  readonly #disown: () => void;
+
+  constructor(root: Directory, owner: object, now: number, disown: () => void) {
+    this.root = root;
+    this.now = now;
+    this.#owner = owner;
+    this.#disown = disown;
+  }
+
+  /** An empty directory. */
+  directory(mode = 0o755): Directory {
+    return new Directory(this.#owner, mode, this.now, new Map());
+  }
+
+  put(names: readonly string[], node: Node): void {
+    const parent = this.#owned(names.slice(0, -1));
+    const name = names.at(-1);
+    if (name === undefined) return;
+    parent.entries?.set(name, node);
+    parent.mtime = this.now;
+  }
+
+  remove(names: readonly string[]): void {
+    const parent = this.#owned(names.slice(0, -1));
+    parent.entries?.delete(names.at(-1) ?? "");
+    parent.mtime = this.now;
+  }
+
+  /** A node may stand at two places from now on: neither may be changed in place. */
+  share(): void {
+    this.#disown();
+  }
+
+  /** Gives a directory another mode or time. What is in it stays the same. */
+  adjust(names: readonly string[], change: { readonly mode?: number; readonly mtime?: number }): void {
+    const parent = this.#owned(names.slice(0, -1));
+    const name = names.at(-1);
+    const directory = name === undefined ? this.root : parent.entries?.get(name);
+    if (directory?.kind !== "directory") return;
+    const own = directory.owner === this.#owner ? directory : copyOf(directory, this.#owner);
+    own.mode = change.mode ?? own.mode;
+    own.mtime = change.mtime ?? own.mtime;
+    if (name !== undefined) parent.entries?.set(name, own);
+  }
+
+  /** The directory of these names, ours to change, and so are those on the way. */
+  #owned(names: readonly string[]): Directory {
+    let directory = changed(this.root);
+    for (const name of names) {
+      const entries = entriesOf(directory);
+      const child = entries.get(name);
+      if (child?.kind !== "directory") throw new Error(`there is no directory ${name} to change`);
+      entriesOf(child);
+      const own = changed(child.owner === this.#owner ? child : copyOf(child, this.#owner));
+      entries.set(name, own);
+      directory = own;
+    }
+    return directory;
+  }
+}
+
+function changed(directory: Directory): Directory {
+  directory.digest = undefined;
+  directory.under = "";
+  directory.totals = undefined;
+  return directory;
+}

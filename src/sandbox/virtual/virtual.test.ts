@@ -1,0 +1,12 @@
+import { describe, it } from "vitest";
+import { conformance } from "../conformance.js";
+import { virtualSandbox } from "./provider.js";
+
+describe("virtual", () => {
+  for (const { id, title, run } of conformance) {
+    it(`[${id}] ${title}`, async (context) => {
+      const note = await run({ provider: async () => virtualSandbox() });
+      if (note !== undefined) context.skip(note);
+    });
+  }
+});

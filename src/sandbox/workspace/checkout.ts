@@ -1,0 +1,236 @@
+import type { Stats } from "node:fs";
+import { type Digest, EMPTY_TREE, type TreeEntry } from "../../session/index.js";
+import { FileError } from "../error.js";
+import type { Trees } from "../trees.js";
+import { isSame } from "./diff.js";
+import { Directory } from "./directory.js";
+import { completed, type Draft, type DraftBelow, type Row } from "./draft.js";
+import { Exclude } from "./exclude.js";
+import { Pace } from "./pace.js";
+import { Placer } from "./placer.js";
+import { removeEntry } from "./remove.js";
+import { isMode, named, requireExact, type Site, settled, told, type Work } from "./site.js";
+import { isFresh, isStamped, type Leaf, type Seen, type StatCache } from "./stat-cache.js";
+import { prepare, type Surveyed, survey } from "./survey.js";
+
+export type CheckoutOptions = {
+  /** What is known of the directory, and from now on what was put there. */
+  readonly cache: StatCache;
+  /**
+   * The tree that the directory is, for certain: then only what differs from it is touched, and nothing else looked at.
+   * Not to be given after a checkout that was cut off.
+   */
+  readonly from?: Digest | null;
+  /** Whether nothing else can write here yet. Else the next capture reads again what is written now. */
+  readonly alone?: boolean;
+  readonly signal?: AbortSignal;
+};
+
+/**
+ * Makes a directory of the host what a tree says, in place, touching only what differs. Whatever was planted there is
+ * removed and not followed. What the tree excludes stays, unless the directory that it is in goes. Cut off in
+ * the middle, it leaves a directory that the next checkout puts right.
+ */
+export function checkout(
+  root: string,
+  trees: Trees,
+  tree: Digest | null,
+  options: CheckoutOptions,
+): Promise<void> {
+  const { cache, from } = options;
+  return cache.turns.take(async () => {
+    options.signal?.throwIfAborted();
+    const { exclude = [] } = await trees.tree(tree);
+    const excluded = JSON.stringify(exclude);
+    if (cache.excluded !== excluded) cache.clear();
+    if (from !== undefined && cache.root?.tree !== (from ?? EMPTY_TREE)) cache.clear();
+    const surveyed = from === undefined ? await survey(cache, root, options.signal) : undefined;
+    const seen = cache.root;
+    // Whoever is cut off here leaves something that was not seen.
+    cache.clear();
+    cache.excluded = excluded;
+    const work = new Checkout(trees, surveyed, new Exclude(exclude), options);
+    cache.root = await work.run(root, tree ?? EMPTY_TREE, from === null ? EMPTY_TREE : from, seen);
+    // Nobody waits for it, and it cannot fail.
+    void prepare(cache, root);
+  });
+}
+
+type Below = Extract<TreeEntry, { kind: "tree" }>;
+
+class Checkout {
+  readonly #trees: Trees;
+  readonly #surveyed: Surveyed | undefined;
+  readonly #exclude: Exclude;
+  readonly #alone: boolean;
+  readonly #pace: Pace;
+  readonly #since = Date.now();
+  readonly #made = new Map<Draft, Digest>();
+
+  constructor(
+    trees: Trees,
+    surveyed: Surveyed | undefined,
+    exclude: Exclude,
+    { alone = false, signal }: CheckoutOptions,
+  ) {
+    this.#trees = trees;
+    this.#surveyed = surveyed;
+    this.#exclude = exclude;
+    this.#alone = alone;
+    this.#pace = new Pace(signal);
+  }
+
+  /** What is there in the end; undefined when not everything of it is known. */
+  async run(
+    root: string,
+    want: Digest,
+    from: Digest | undefined,
+    seen: Seen | undefined,
+  ): Promise<Seen | undefined> {
+    let directory: Directory;
+    try {
+      directory = Directory.at(root);
+    } catch (error) {
+      throw new FileError("failed", ".", "the workspace is not there", error);
+    }
+    try {
+      const placer = new Placer(this.#trees, directory.stat());
+      const site = { directory, way: [], has: from ?? this.#certain(seen), seen };
+      const draft = await this.#settle(placer, site, want);
+      if (draft === undefined) return undefined;
+      // Nobody else could change what is there until now, or could since the beginning.
+      return completed(
+        draft,
+        this.#alone ? Date.now() : this.#since,
+        (each) => this.#made.get(each) as Digest,
+      );
+    } finally {
+      directory.close();
+    }
+  }
+
+  /** The tree of a directory that looks as it was seen, with all that is below. */
+  #certain(seen: Seen | undefined): Digest | undefined {
+    const isCertain = seen !== undefined && this.#surveyed?.touched.has(seen) === false;
+    return isCertain ? seen.tree : undefined;
+  }
+
+  /** Makes a directory what a tree says. The answer is what is known of it then. */
+  async #settle(placer: Placer, site: Site, want: Digest, mode?: number): Promise<Draft | Seen | undefined> {
+    const { directory, seen, has } = site;
+    if (has === want && seen?.tree === want && isMode(directory, mode)) return seen;
+    const first = directory.stat();
+    // What others may not enter is closed again in the end.
+    if (has !== want && process.geteuid?.() !== 0) directory.unlock();
+    const { entries } = await this.#trees.tree(want);
+    const there =
+      has === undefined ? this.#listed(site) : new Map((await this.#trees.tree(has)).entries.map(named));
+    const work = { ...site, placer, there, isTouched: false };
+    await this.#clear(work, new Set(entries.map(({ name }) => name)));
+    const leaves: Row[] = [];
+    const directories: DraftBelow[] = [];
+    let isKnown = true;
+    for (const entry of entries) {
+      if (this.#pace.long) await this.#pace.rest();
+      try {
+        requireExact(entry.name);
+        if (entry.kind !== "tree") {
+          leaves.push({ leaf: entry, stats: await this.#leaf(work, entry) });
+          continue;
+        }
+        const made = await this.#below(work, entry);
+        if (made === undefined) isKnown = false;
+        else directories.push({ name: entry.name, mode: entry.mode, made });
+      } catch (error) {
+        throw told(error, [...site.way, entry.name].join("/"));
+      }
+    }
+    if (!isMode(directory, mode)) directory.chmod(mode as number);
+    if (!isKnown) return undefined;
+    const draft = this.#draft(work, first, leaves, directories);
+    if (draft !== undefined) this.#made.set(draft, want);
+    return draft;
+  }
+
+  #draft(
+    work: Work,
+    first: Stats,
+    leaves: readonly Row[],
+    directories: readonly DraftBelow[],
+  ): Draft | undefined {
+    const { directory, seen, has, isTouched } = work;
+    const device = first.dev;
+    const skipped = has === undefined ? [] : (seen?.skipped ?? []);
+    if (this.#alone)
+      return { before: seen, looked: { device, stats: directory.stat(), leaves, skipped }, directories };
+    // Not listed and not touched: it is as it was seen, if it was.
+    if (has !== undefined && !isTouched && seen?.tree === has) return { before: seen, directories };
+    // What came in while it was touched is not known: it is listed again next time.
+    const stats = isTouched || has !== undefined ? undefined : first;
+    return { before: seen, looked: { device, stats, leaves, skipped }, directories };
+  }
+
+  /** The names that are there, of which nothing is certain. What the tree excludes is not looked at. */
+  #listed({ directory, way }: Site): Map<string, TreeEntry | undefined> {
+    const listed = new Map<string, TreeEntry | undefined>();
+    for (const { name, kind } of directory.entries())
+      if (!this.#exclude.has(way, name, kind === "directory")) listed.set(name, undefined);
+    return listed;
+  }
+
+  /** Removes what shall not be there. */
+  async #clear(work: Work, wanted: ReadonlySet<string>): Promise<void> {
+    for (const name of work.there.keys()) {
+      if (wanted.has(name)) continue;
+      work.isTouched = true;
+      try {
+        await removeEntry(work.directory, name);
+      } catch (error) {
+        throw told(error, [...work.way, name].join("/"));
+      }
+    }
+  }
+
+  /** Puts a file or a link there unless it is; undefined when it must be read again to be certain of it. */
+  async #leaf(work: Work, leaf: Leaf): Promise<Stats | undefined> {
+    const { directory, seen, there, placer } = work;
+    const had = there.get(leaf.name);
+    const stats = there.has(leaf.name) ? directory.look(leaf.name) : undefined;
+    const row = seen?.rowOf(leaf.name) ?? 0;
+    const old = seen?.leaves[row - 1];
+    const isCertain =
+      seen !== undefined &&
+      old !== undefined &&
+      stats !== undefined &&
+      isSame(old, leaf) &&
+      isStamped(seen.stamps, row, stats) &&
+      !isFresh(seen.stamps, row, seen.since);
+    if (isCertain) return stats;
+    if (had !== undefined && isSame(had, leaf)) return undefined;
+    const kept = stats === undefined ? undefined : await placer.kept(directory, leaf, stats);
+    if (kept !== undefined) return kept;
+    work.isTouched = true;
+    if (stats?.isDirectory() === true) await removeEntry(directory, leaf.name);
+    return placer.place(directory, leaf, stats === undefined);
+  }
+
+  /** Makes a directory below what it shall be. */
+  async #below(work: Work, entry: Below): Promise<Draft | Seen | undefined> {
+    const had = work.there.get(entry.name);
+    const old = work.seen?.directories.get(entry.name);
+    const isThere =
+      had !== undefined
+        ? isSame(had, entry)
+        : this.#certain(old?.seen) === entry.digest && old?.mode === entry.mode;
+    if (isThere) return old?.seen.tree === entry.digest ? old.seen : undefined;
+    const { directory, isNew } = await settled(work, entry.name);
+    try {
+      if (isNew) directory.own(work.directory.stat());
+      const has = isNew ? EMPTY_TREE : had?.kind === "tree" ? had.digest : this.#certain(old?.seen);
+      const site = { directory, way: [...work.way, entry.name], has, seen: isNew ? undefined : old?.seen };
+      return await this.#settle(work.placer, site, entry.digest, entry.mode);
+    } finally {
+      directory.close();
+    }
+  }
+}

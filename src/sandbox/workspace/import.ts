@@ -1,0 +1,32 @@
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { FileError } from "../error.js";
+import type { Snapshot } from "../sandbox.js";
+import type { Trees } from "../trees.js";
+import { capture } from "./capture.js";
+import { StatCache } from "./stat-cache.js";
+
+/** What was seen of folders that were taken in before: several branches often begin with the same one. */
+const caches = new WeakMap<Trees, Map<string, StatCache>>();
+
+/** Takes the files of a folder of the host in. The folder is only read. */
+export async function importFolder(
+  folder: string,
+  trees: Trees,
+  exclude: readonly string[] = [],
+): Promise<Snapshot> {
+  const root = resolve(folder);
+  const found = await stat(root).catch(() => undefined);
+  if (found?.isDirectory() !== true)
+    throw new FileError(
+      found === undefined ? "missing" : "not-a-directory",
+      folder,
+      `there is no folder ${root} to begin with`,
+    );
+  const known = caches.get(trees) ?? new Map<string, StatCache>();
+  caches.set(trees, known);
+  const key = JSON.stringify([root, exclude]);
+  const cache = known.get(key) ?? new StatCache();
+  known.set(key, cache);
+  return capture(root, trees, { cache, ...(exclude.length > 0 && { exclude }) });
+}

@@ -1,0 +1,194 @@
+import { closeSync, fstatSync, openSync, readlinkSync, readSync, type Stats } from "node:fs";
+import { type Digest, digestOf } from "../../session/index.js";
+import { textOfName } from "../path.js";
+import { PIECE_BYTES, type Trees } from "../trees.js";
+import { codeOf, type Directory, type Kind, kindOf, READ_FLAGS } from "./directory.js";
+import { isFresh, isStamped, type Leaf, type Seen } from "./stat-cache.js";
+
+const BATCH_BYTES = 16 * 1024 ** 2;
+const BATCH_BLOBS = 8_192;
+/** So little is hashed here and kept together with the trees that name it: one commit instead of two. */
+const FEW_BYTES = 1024 ** 2;
+/** How often a file that changes while it is read is read. */
+const READINGS = 4;
+
+/** What an entry of a directory is. A leaf without `stats` must be read again next time. */
+export type Found =
+  | { readonly what: "leaf"; readonly leaf: Leaf; readonly stats: Stats | undefined }
+  | { readonly what: "directory" }
+  | { readonly what: "skipped"; readonly why: string }
+  | { readonly what: "nothing" };
+
+type Pieces = { readonly parts: readonly Digest[]; readonly length: number };
+
+/** Takes files into the blob space, many at a time. A leaf has its digest when `finish` has resolved, if not before. */
+export class Intake {
+  readonly #trees: Trees;
+  #batch: { readonly bytes: Uint8Array; readonly leaf: { digest: Digest } }[] = [];
+  #bytes = 0;
+
+  constructor(trees: Trees) {
+    this.#trees = trees;
+  }
+
+  /**
+   * Looks at an entry, and reads it if it is a file that is not what it was `before`. It may change into something else
+   * at any moment: then it is looked at again.
+   */
+  async look(directory: Directory, name: string, hint: Kind | "unknown", before?: Seen): Promise<Found> {
+    const row = before?.rowOf(name) ?? 0;
+    let kind = hint;
+    for (let attempt = 0; attempt < READINGS; attempt++) {
+      let stats: Stats | undefined;
+      // A file that was not seen before is opened in any case, and looked at then.
+      if (kind !== "directory" && (kind !== "file" || row > 0)) {
+        stats = directory.look(name);
+        if (stats === undefined) return { what: "nothing" };
+        kind = kindOf(stats);
+      }
+      const old = row > 0 ? before?.leaves[row - 1] : undefined;
+      const isKnown =
+        before !== undefined &&
+        stats !== undefined &&
+        old !== undefined &&
+        isStamped(before.stamps, row, stats) &&
+        !isFresh(before.stamps, row, before.since);
+      if (isKnown) return { what: "leaf", leaf: old, stats };
+      if (kind === "directory") return { what: "directory" };
+      if (kind === "other") return { what: "skipped", why: `it is ${wordFor(stats)}` };
+      const found = kind === "link" ? linkOf(directory, name, stats) : await this.#file(directory, name, old);
+      if (found !== undefined) return found;
+      kind = "unknown";
+    }
+    return { what: "skipped", why: "it changes from one kind of thing into another all the time" };
+  }
+
+  /** Reads a file; undefined when it is none any more. */
+  async #file(directory: Directory, name: string, old: Leaf | undefined): Promise<Found | undefined> {
+    let fd: number;
+    try {
+      fd = openSync(directory.to(name), READ_FLAGS);
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === "ENOENT" || code === "ELOOP" || code === "ENXIO" || code === "ENOTDIR") return undefined;
+      if (code === undefined || code === "EMFILE" || code === "ENFILE" || code === "ENOMEM") throw error;
+      return { what: "skipped", why: `it cannot be read (${code})` };
+    }
+    try {
+      for (let reading = 1; ; reading++) {
+        const stats = fstatSync(fd);
+        if (!stats.isFile()) return undefined;
+        const isLong = stats.size > PIECE_BYTES;
+        const content = isLong ? await this.#pieces(fd, stats.size) : read(fd, 0, stats.size);
+        const after = fstatSync(fd);
+        const isSame =
+          stats.ctimeMs === after.ctimeMs && stats.mtimeMs === after.mtimeMs && stats.size === after.size;
+        // What something writes to all the time is taken as it was read, and read again next time.
+        if (!isSame && reading < READINGS) continue;
+        const leaf = await this.#leaf(name, stats.mode & 0o777, content, old);
+        return { what: "leaf", leaf, stats: isSame ? stats : undefined };
+      }
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === "EIO" || code === "EACCES" || code === "EPERM" || code === "ESTALE")
+        return { what: "skipped", why: `it cannot be read (${code})` };
+      throw error;
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Keeps a long file piece by piece, so that no more than one is in memory. */
+  async #pieces(fd: number, size: number): Promise<Pieces> {
+    const parts: Digest[] = [];
+    let length = 0;
+    while (length < size) {
+      const piece = read(fd, length, Math.min(PIECE_BYTES, size - length));
+      if (piece.length === 0) break;
+      parts.push(...(await this.#trees.put([piece])));
+      length += piece.length;
+    }
+    return { parts, length };
+  }
+
+  async #leaf(
+    name: string,
+    mode: number,
+    content: Uint8Array | Pieces,
+    old: Leaf | undefined,
+  ): Promise<Leaf> {
+    const size = content.length;
+    if (!("parts" in content)) {
+      const leaf = { kind: "file" as const, name, mode, size, digest: "" };
+      // Most often only its times changed: what is kept already is not sent to be kept again.
+      if (old?.kind === "file" && old.size === size && digestOf(content) === old.digest)
+        return { ...leaf, digest: old.digest };
+      await this.#keep(content, leaf);
+      return leaf;
+    }
+    const [only, second] = content.parts;
+    // It has become short while it was read.
+    if (only !== undefined && second === undefined) return { kind: "file", name, mode, size, digest: only };
+    const isGone = only === undefined;
+    const leaf = { kind: isGone ? ("file" as const) : ("parts" as const), name, mode, size, digest: "" };
+    await this.#keep(isGone ? new Uint8Array() : Buffer.from(JSON.stringify(content.parts)), leaf);
+    return leaf;
+  }
+
+  async #keep(bytes: Uint8Array, leaf: { digest: Digest }): Promise<void> {
+    this.#batch.push({ bytes, leaf });
+    this.#bytes += bytes.length;
+    if (this.#bytes >= BATCH_BYTES || this.#batch.length >= BATCH_BLOBS) await this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    const batch = this.#batch;
+    this.#batch = [];
+    this.#bytes = 0;
+    const digests = await this.#trees.put(batch.map(({ bytes }) => bytes));
+    batch.forEach(({ leaf }, index) => {
+      leaf.digest = digests[index] as Digest;
+    });
+  }
+
+  /** Keeps what is left, and the trees that are made once all leaves have their digests. */
+  async finish(make: () => readonly Uint8Array[]): Promise<void> {
+    if (this.#bytes > FEW_BYTES) await this.#flush();
+    const rest = this.#batch.map(({ bytes, leaf }) => {
+      leaf.digest = digestOf(bytes);
+      return bytes;
+    });
+    this.#batch = [];
+    await this.#trees.put([...rest, ...make()]);
+  }
+}
+
+/** As many of the bytes from a place on as there are. */
+export function read(fd: number, from: number, size: number): Uint8Array {
+  const bytes = Buffer.allocUnsafeSlow(size);
+  let length = 0;
+  while (length < size) {
+    const count = readSync(fd, bytes, length, size - length, from + length);
+    if (count === 0) break;
+    length += count;
+  }
+  return length === size ? bytes : bytes.subarray(0, length);
+}
+
+function linkOf(directory: Directory, name: string, stats: Stats | undefined): Found | undefined {
+  try {
+    const target = textOfName(readlinkSync(directory.to(name), { encoding: "buffer" }));
+    const after = directory.look(name);
+    const isSame = stats !== undefined && after?.ino === stats.ino && after.ctimeMs === stats.ctimeMs;
+    return { what: "leaf", leaf: { kind: "link", name, target }, stats: isSame ? stats : undefined };
+  } catch (error) {
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "EINVAL") return undefined;
+    throw error;
+  }
+}
+
+function wordFor(stats: Stats | undefined): string {
+  if (stats?.isFIFO() === true) return "a pipe";
+  if (stats?.isSocket() === true) return "a socket";
+  return stats?.isCharacterDevice() === true || stats?.isBlockDevice() === true ? "a device" : "no file";
+}

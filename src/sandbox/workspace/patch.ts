@@ -1,0 +1,157 @@
+import { isUtf8 } from "node:buffer";
+import { createHash } from "node:crypto";
+import type { Digest, TreeEntry } from "../../session/index.js";
+import { bytesOfName, namesOf } from "../path.js";
+import type { Trees } from "../trees.js";
+import { diffTrees, isSame } from "./diff.js";
+import { entryAt } from "./entries.js";
+import { changedLines, type LineChange, linesOf } from "./line-diff.js";
+import { quoted } from "./patch-name.js";
+
+export type PatchOptions = {
+  /** Only these paths, and what is below them. */
+  readonly paths?: readonly string[];
+  /** Lines around a change; 3 unless given. */
+  readonly context?: number;
+};
+
+/**
+ * What makes one tree into another, as text that `git apply` takes: files and links that are new, changed or gone, and
+ * modes. Of files that are no text, or longer than a piece, it only says that they differ; directories without files
+ * are not in it.
+ */
+export async function patchOf(
+  trees: Trees,
+  before: Digest | null,
+  after: Digest | null,
+  options: PatchOptions = {},
+): Promise<string> {
+  const context = Math.max(0, options.context ?? 3);
+  const paths = options.paths?.map((path) => namesOf(path).join("/"));
+  const wanted = (path: string): boolean =>
+    paths === undefined || paths.some((one) => one === "" || one === path || path.startsWith(`${one}/`));
+  let patch = "";
+  for (const { path } of await diffTrees(trees, before, after)) {
+    if (!wanted(path)) continue;
+    const old = leaf(await entryAt(trees, before, path));
+    const now = leaf(await entryAt(trees, after, path));
+    // A link is not a changed file: git wants the one gone and the other new.
+    const isOther = old !== undefined && now !== undefined && (old.kind === "link") !== (now.kind === "link");
+    if (isOther) patch += await section(trees, path, old, undefined, context);
+    patch += await section(trees, path, isOther ? undefined : old, now, context);
+  }
+  return patch;
+}
+
+const NO_ID = "0".repeat(40);
+type Leaf = Exclude<TreeEntry, { readonly kind: "tree" }>;
+
+function leaf(entry: TreeEntry | undefined): Leaf | undefined {
+  return entry?.kind === "tree" ? undefined : entry;
+}
+
+async function section(
+  trees: Trees,
+  path: string,
+  old: Leaf | undefined,
+  now: Leaf | undefined,
+  context: number,
+): Promise<string> {
+  if (old === undefined && now === undefined) return "";
+  const [a, b] = [quoted(bytesOfName(`a/${path}`)), quoted(bytesOfName(`b/${path}`))];
+  let text = `diff --git ${a} ${b}\n`;
+  const [oldMode, newMode] = [modeOf(old), modeOf(now)];
+  if (oldMode === undefined) text += `new file mode ${newMode}\n`;
+  else if (newMode === undefined) text += `deleted file mode ${oldMode}\n`;
+  else if (oldMode !== newMode) text += `old mode ${oldMode}\nnew mode ${newMode}\n`;
+  if (old !== undefined && now !== undefined && sameContent(old, now)) return text;
+  const [from, to] = [old === undefined ? "/dev/null" : a, now === undefined ? "/dev/null" : b];
+  const [before, after] = [await contentOf(trees, old), await contentOf(trees, now)];
+  if (before === undefined || after === undefined) return `${text}Binary files ${from} and ${to} differ\n`;
+  // The ids that git would give them: with these it can also apply a patch to files that moved on (--3way).
+  const [oldId, newId] = [old && gitId(before), now && gitId(after)].map((id) => id ?? NO_ID);
+  text += `index ${oldId}..${newId}${oldMode === newMode ? ` ${newMode}` : ""}\n`;
+  const hunks = hunksOf(linesOf(before), linesOf(after), context);
+  // A tab ends a name with a space in it, or readers take what follows the space for a date.
+  const end = (name: string): string => (name.includes(" ") && !name.startsWith('"') ? "\t" : "");
+  return hunks === "" ? text : `${text}--- ${from}${end(from)}\n+++ ${to}${end(to)}\n${hunks}`;
+}
+
+function gitId(text: string): string {
+  const bytes = Buffer.from(text, "utf8");
+  return createHash("sha1").update(`blob ${bytes.length}\0`).update(bytes).digest("hex");
+}
+
+/** As git writes it. Git itself knows 644 and 755 and takes the others for one of them. */
+function modeOf(entry: Leaf | undefined): string | undefined {
+  if (entry === undefined) return undefined;
+  return entry.kind === "link" ? "120000" : `100${entry.mode.toString(8).padStart(3, "0")}`;
+}
+
+function sameContent(one: Leaf, other: Leaf): boolean {
+  return isSame(
+    one.kind === "link" ? one : { ...one, mode: 0 },
+    other.kind === "link" ? other : { ...other, mode: 0 },
+  );
+}
+
+/** What a file holds, or where a link leads; undefined when that is no text. */
+async function contentOf(trees: Trees, entry: Leaf | undefined): Promise<string | undefined> {
+  if (entry === undefined) return "";
+  if (entry.kind === "link") return entry.target.isWellFormed() ? entry.target : undefined;
+  if (entry.kind === "parts") return undefined;
+  const bytes = await trees.blob(entry.digest);
+  if (bytes.includes(0) || !isUtf8(bytes)) return undefined;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+}
+
+/** The changes with the lines around them; those that share some are one hunk. */
+function hunksOf(before: readonly string[], after: readonly string[], context: number): string {
+  let text = "";
+  let group: LineChange[] = [];
+  const changes = changedLines(before, after);
+  changes.forEach((change, place) => {
+    group.push(change);
+    const next = changes[place + 1];
+    if (next !== undefined && next.at - (change.at + change.count) <= 2 * context) return;
+    text += hunk(before, after, group, context);
+    group = [];
+  });
+  return text;
+}
+
+function hunk(
+  before: readonly string[],
+  after: readonly string[],
+  changes: readonly LineChange[],
+  context: number,
+): string {
+  const [first, last] = [changes[0] as LineChange, changes.at(-1) as LineChange];
+  const lead = Math.min(context, first.at);
+  const end = Math.min(before.length, last.at + last.count + context);
+  const trail = end - (last.at + last.count);
+  const from = first.at - lead;
+  const newFrom = first.newAt - lead;
+  const newCount = last.newAt + last.newCount + trail - newFrom;
+  let text = `@@ -${range(from, end - from)} +${range(newFrom, newCount)} @@\n`;
+  let at = from;
+  for (const change of changes) {
+    text += marked(" ", before.slice(at, change.at));
+    text += marked("-", before.slice(change.at, change.at + change.count));
+    text += marked("+", after.slice(change.newAt, change.newAt + change.newCount));
+    at = change.at + change.count;
+  }
+  return text + marked(" ", before.slice(at, end));
+}
+
+/** Lines are counted from 1; of none, the line before is named. */
+function range(from: number, count: number): string {
+  if (count === 1) return String(from + 1);
+  return `${count === 0 ? from : from + 1},${count}`;
+}
+
+function marked(sign: string, lines: readonly string[]): string {
+  return lines
+    .map((line) => (line.endsWith("\n") ? sign + line : `${sign}${line}\n\\ No newline at end of file\n`))
+    .join("");
+}

@@ -1,0 +1,151 @@
+import {
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  openSync,
+  readlinkSync,
+  renameSync,
+  type Stats,
+  symlinkSync,
+  writeSync,
+} from "node:fs";
+import { digestOf } from "../../session/index.js";
+import { FileError } from "../error.js";
+import { bytesOfName, textOfName } from "../path.js";
+import type { Trees } from "../trees.js";
+import { belong, CREATE_FLAGS, codeOf, type Directory, READ_FLAGS } from "./directory.js";
+import { read } from "./intake.js";
+import { removeEntry, spareName } from "./remove.js";
+import type { Leaf } from "./stat-cache.js";
+import { ATTEMPTS } from "./way.js";
+
+type FileLeaf = Exclude<Leaf, { kind: "link" }>;
+
+/** Puts files and links of trees where they belong. */
+export class Placer {
+  readonly #trees: Trees;
+  readonly #owner: Pick<Stats, "uid" | "gid">;
+
+  constructor(trees: Trees, owner: Pick<Stats, "uid" | "gid">) {
+    this.#trees = trees;
+    this.#owner = owner;
+  }
+
+  /**
+   * What the system says of a leaf that is there already, its mode put right; undefined when something else is there. A
+   * file that has another name elsewhere is something else: what is done to it would be done there too.
+   */
+  async kept(directory: Directory, leaf: Leaf, there: Stats): Promise<Stats | undefined> {
+    if (leaf.kind === "link") {
+      const isSame = there.isSymbolicLink() && targetOf(directory, leaf.name) === leaf.target;
+      return isSame ? there : undefined;
+    }
+    if (!there.isFile() || there.size !== leaf.size || there.nlink !== 1) return undefined;
+    let fd: number;
+    try {
+      fd = openSync(directory.to(leaf.name), READ_FLAGS);
+    } catch {
+      return undefined;
+    }
+    try {
+      const stats = fstatSync(fd);
+      if (!stats.isFile() || stats.size !== leaf.size || stats.nlink !== 1) return undefined;
+      if (!(await this.#holds(fd, leaf))) return undefined;
+      const after = fstatSync(fd);
+      if (after.ctimeMs !== stats.ctimeMs || after.mtimeMs !== stats.mtimeMs) return undefined;
+      if ((after.mode & 0o7777) === leaf.mode) return after;
+      fchmodSync(fd, leaf.mode);
+      return fstatSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /**
+   * Puts a leaf where something else is, or (`isFree`) nothing. What was there is replaced, and never written to.
+   * undefined when what is there in the end is not certain to be it.
+   */
+  async place(directory: Directory, leaf: Leaf, isFree: boolean): Promise<Stats | undefined> {
+    let name = isFree ? leaf.name : spareName();
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      try {
+        const stats =
+          leaf.kind === "link" ? link(directory, name, leaf.target) : await this.#file(directory, name, leaf);
+        if (name === leaf.name) return stats;
+        await this.#rename(directory, name, leaf.name);
+        // Being renamed is a change that the system notes, so it is looked at again.
+        const there = directory.look(leaf.name);
+        return there?.ino === stats?.ino ? there : undefined;
+      } catch (error) {
+        // Someone took the place: it is put beside it, and moved there.
+        if (codeOf(error) !== "EEXIST") {
+          await removeEntry(directory, name);
+          throw error;
+        }
+        name = spareName();
+      }
+    }
+    throw new FileError("failed", leaf.name, "something else takes its place all the time");
+  }
+
+  async #rename(directory: Directory, from: string, to: string): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        renameSync(directory.to(from), directory.to(to));
+        return;
+      } catch (error) {
+        const code = codeOf(error);
+        const isDirectory =
+          code === "EISDIR" || code === "ENOTEMPTY" || code === "EEXIST" || code === "EPERM";
+        if (!isDirectory || attempt === ATTEMPTS) throw error;
+        await removeEntry(directory, to);
+      }
+    }
+  }
+
+  async #file(directory: Directory, name: string, leaf: FileLeaf): Promise<Stats> {
+    // Short files are read before the place is taken, so that no one sees them half.
+    const short = leaf.kind === "file" ? await this.#trees.blob(leaf.digest) : undefined;
+    const fd = openSync(directory.to(name), CREATE_FLAGS, leaf.mode);
+    try {
+      if (short !== undefined) written(fd, short);
+      else for await (const piece of this.#trees.pieces(leaf)) written(fd, piece);
+      belong(this.#owner, (uid, gid) => fchownSync(fd, uid, gid));
+      const stats = fstatSync(fd);
+      if ((stats.mode & 0o7777) === leaf.mode) return stats;
+      fchmodSync(fd, leaf.mode);
+      return fstatSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Whether an open file has the bytes of a leaf. */
+  async #holds(fd: number, leaf: FileLeaf): Promise<boolean> {
+    if (leaf.kind === "file") return digestOf(read(fd, 0, leaf.size)) === leaf.digest;
+    let at = 0;
+    for await (const piece of this.#trees.pieces(leaf)) {
+      if (!Buffer.from(read(fd, at, piece.length)).equals(piece)) return false;
+      at += piece.length;
+    }
+    return at === leaf.size;
+  }
+}
+
+function link(directory: Directory, name: string, target: string): Stats | undefined {
+  symlinkSync(bytesOfName(target), directory.to(name));
+  return directory.look(name);
+}
+
+function written(fd: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+}
+
+function targetOf(directory: Directory, name: string): string | undefined {
+  try {
+    return textOfName(readlinkSync(directory.to(name), { encoding: "buffer" }));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,135 @@
+import type { Stats } from "node:fs";
+import type { Digest, TreeEntry } from "../../session/index.js";
+import { Turns } from "./pace.js";
+
+/**
+ * What was seen of a workspace when it was looked at last, so that the next look reads only what changed: of every
+ * entry its size, its times of modification and change, its number and its mode. Times are kept as Node gives them
+ * without big integers, to a quarter of a microsecond; no clock that files are stamped by is that fine.
+ *
+ * A file that was changed so shortly before it was read that a later change could leave the same times (it is *fresh*)
+ * is read again next time. A file that a running process has mapped into its memory for writing is not stamped at each
+ * of its writes: like git, this does not see those until the system writes them out.
+ */
+export class StatCache {
+  /** The root of the workspace, as far as it is known. */
+  root: Seen | undefined;
+  /** What the last look left out. */
+  excluded = "";
+  /** One look at a time. */
+  readonly turns: Turns = new Turns();
+
+  /** Forgets everything: the next look reads every file. */
+  clear(): void {
+    this.root = undefined;
+  }
+}
+
+/** Files and links, not directories. */
+export type Leaf = Exclude<TreeEntry, { kind: "tree" }>;
+export type Skipped = { readonly name: string; readonly why: string };
+export type Below = { readonly mode: number; readonly seen: Seen };
+
+/** A directory as it was seen. */
+export class Seen {
+  /** The device it is on, and with it all entries but mount points. */
+  readonly device: number;
+  /** The names of the leaves, in the order of names. */
+  readonly names: readonly string[];
+  readonly leaves: readonly Leaf[];
+  /** The stamp of the directory itself, then those of the leaves; `NaN` where it is not to be relied on. */
+  readonly stamps: Float64Array;
+  readonly directories: ReadonlyMap<string, Below>;
+  /** What is in it and cannot be in a tree. */
+  readonly skipped: readonly Skipped[];
+  /** The time before it was looked at: what was stamped before that, and not shortly before, is certain. */
+  readonly since: number;
+  /** The tree it makes, and how many files and bytes are in it and below. */
+  readonly tree: Digest;
+  readonly files: number;
+  readonly bytes: number;
+  /** Whether looking at the stamps is enough to know that nothing changed in it. */
+  readonly certain: boolean;
+
+  constructor(from: Omit<Seen, "names" | "files" | "bytes" | "certain" | "rowOf">) {
+    this.device = from.device;
+    this.leaves = from.leaves;
+    this.names = from.leaves.map(({ name }) => name);
+    this.stamps = from.stamps;
+    this.directories = from.directories;
+    this.skipped = from.skipped;
+    this.since = from.since;
+    this.tree = from.tree;
+    // What was skipped has no stamp: it is looked at again each time.
+    let certain = from.skipped.length === 0 && !isFresh(from.stamps, 0, from.since);
+    let [files, bytes] = [0, 0];
+    from.leaves.forEach((leaf, index) => {
+      files += 1;
+      if (leaf.kind !== "link") bytes += leaf.size;
+      // Names that are not UTF-8 are for those who hold the directory open.
+      if (isFresh(from.stamps, index + 1, from.since) || !leaf.name.isWellFormed()) certain = false;
+    });
+    for (const { seen } of from.directories.values()) {
+      files += seen.files;
+      bytes += seen.bytes;
+    }
+    this.files = files;
+    this.bytes = bytes;
+    this.certain = certain;
+  }
+
+  /** The row of a leaf in `stamps`, or 0 when there is no such leaf. */
+  rowOf(name: string): number {
+    let [low, high] = [0, this.names.length - 1];
+    while (low <= high) {
+      const middle = (low + high) >>> 1;
+      const at = this.names[middle] as string;
+      if (at === name) return middle + 1;
+      if (at < name) low = middle + 1;
+      else high = middle - 1;
+    }
+    return 0;
+  }
+}
+
+/** How many numbers a stamp has. */
+export const STAMP = 5;
+
+export function stamp(stamps: Float64Array, row: number, stats: Stats): void {
+  const at = row * STAMP;
+  stamps[at] = stats.size;
+  stamps[at + 1] = stats.mtimeMs;
+  stamps[at + 2] = stats.ctimeMs;
+  stamps[at + 3] = stats.ino;
+  stamps[at + 4] = stats.mode;
+}
+
+export function isStamped(stamps: Float64Array, row: number, stats: Stats): boolean {
+  const at = row * STAMP;
+  return (
+    stamps[at + 2] === stats.ctimeMs &&
+    stamps[at + 1] === stats.mtimeMs &&
+    stamps[at] === stats.size &&
+    stamps[at + 3] === stats.ino &&
+    stamps[at + 4] === stats.mode
+  );
+}
+
+/** Makes a stamp one that nothing has. */
+export function unstamp(stamps: Float64Array, row: number): void {
+  stamps.fill(Number.NaN, row * STAMP, (row + 1) * STAMP);
+}
+
+/** How far the clock that files are stamped by may be behind: it ticks every 10 ms at the slowest. */
+const TICK_MS = 20;
+const SECONDS_MS = 2_000;
+
+/**
+ * Whether something could be changed after this time and keep this stamp. The time of change is what counts: no program can
+ * set it. A time without a fraction may come from a file system that counts in seconds.
+ */
+export function isFresh(stamps: Float64Array, row: number, since: number): boolean {
+  const changed = stamps[row * STAMP + 2] as number;
+  // Also true for NaN.
+  return !(changed < since - (changed % 1000 === 0 ? SECONDS_MS : TICK_MS));
+}

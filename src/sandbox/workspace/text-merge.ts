@@ -1,0 +1,149 @@
+import { diff3MergeRegions } from "node-diff3";
+import { changedLines, linesOf } from "./line-diff.js";
+
+export type MergedText = {
+  readonly text: string;
+  /** How many places hold both sides, between markers. */
+  readonly conflicts: number;
+};
+
+/** Texts with more lines than this, apart from what all sides have in common at the ends, are not looked into. */
+const MOST_LINES = 500_000;
+/** The library compares every line with every equal one, over and over: beyond this many steps a place is left as one. */
+const MOST_STEPS = 2e8;
+
+/**
+ * Merges two texts that come from the same one. What only one side changed is taken; what both changed is taken when they
+ * agree and stands between markers otherwise, theirs below ours and the common origin in between. Lines keep their ends,
+ * whatever they are: a line that only got another end is a changed line. Without a base, both sides wrote anew.
+ */
+export function mergeText(base: string | undefined, ours: string, theirs: string): MergedText {
+  const text = new MergeWriter(ours.includes("\r\n") && !/(^|[^\r])\n/.test(ours) ? "\r\n" : "\n");
+  const [head, tail] = commonEnds(base === undefined ? [ours, theirs] : [ours, theirs, base]);
+  const inner = (whole: string): string => whole.slice(head, whole.length - tail);
+  text.take([ours.slice(0, head)]);
+  if (base === undefined) text.conflict([inner(ours)], [], [inner(theirs)]);
+  else if ([base, ours, theirs].some((side) => linesIn(inner(side)) > MOST_LINES))
+    text.conflict([inner(ours)], [inner(base)], [inner(theirs)]);
+  else mergeLines(linesOf(inner(base)), linesOf(inner(ours)), linesOf(inner(theirs)), text);
+  text.take([ours.slice(ours.length - tail)]);
+  return text.merged();
+}
+
+/** Line by line, between lines that neither side changed. */
+function mergeLines(
+  base: readonly string[],
+  ours: readonly string[],
+  theirs: readonly string[],
+  text: MergeWriter,
+): void {
+  const inOurs = placesIn(base, ours);
+  const inTheirs = placesIn(base, theirs);
+  let from = { base: 0, ours: 0, theirs: 0 };
+  for (let at = 0; at <= base.length; at++) {
+    const to = { base: at, ours: inOurs[at] ?? ours.length, theirs: inTheirs[at] ?? theirs.length };
+    if (to.ours < 0 || to.theirs < 0) continue;
+    mergePlace(
+      base.slice(from.base, to.base),
+      ours.slice(from.ours, to.ours),
+      theirs.slice(from.theirs, to.theirs),
+      text,
+    );
+    text.take(base.slice(at, at + 1));
+    from = { base: to.base + 1, ours: to.ours + 1, theirs: to.theirs + 1 };
+  }
+}
+
+/** Where each line of the base is in a side; -1 where it is not. */
+function placesIn(base: readonly string[], side: readonly string[]): Int32Array {
+  const places = new Int32Array(base.length).fill(-1);
+  const end = { at: base.length, count: 0, newAt: side.length, newCount: 0 };
+  let [at, there] = [0, 0];
+  for (const change of [...changedLines(base, side), end]) {
+    for (; at < change.at; at++, there++) places[at] = there;
+    at += change.count;
+    there += change.newCount;
+  }
+  return places;
+}
+
+function mergePlace(base: string[], ours: string[], theirs: string[], text: MergeWriter): void {
+  if (same(ours, theirs) || same(base, theirs)) text.take(ours);
+  else if (same(base, ours)) text.take(theirs);
+  else if (steps(base, ours) + steps(base, theirs) > MOST_STEPS) text.conflict(ours, base, theirs);
+  else
+    for (const region of diff3MergeRegions(ours, base, theirs)) {
+      if (region.stable) text.take(region.bufferContent);
+      else if (same(region.aContent, region.bContent)) text.take(region.aContent);
+      else text.conflict(region.aContent, region.oContent, region.bContent);
+    }
+}
+
+/** How long the library would look for the longest common sequence, at worst. */
+function steps(base: readonly string[], side: readonly string[]): number {
+  const counts = new Map<string, number>();
+  for (const line of base) counts.set(line, (counts.get(line) ?? 0) + 1);
+  let pairs = 0;
+  for (const line of side) pairs += counts.get(line) ?? 0;
+  return pairs * Math.min(base.length, side.length);
+}
+
+function same(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((line, place) => line === other[place]);
+}
+
+/** How many characters all texts have in common at the start and at the end, in whole lines. */
+function commonEnds(texts: readonly string[]): readonly [number, number] {
+  const [first = ""] = texts;
+  const shortest = Math.min(...texts.map((text) => text.length));
+  let head = 0;
+  while (head < shortest && texts.every((text) => text.charCodeAt(head) === first.charCodeAt(head)))
+    head += 1;
+  head = head === 0 ? 0 : first.lastIndexOf("\n", head - 1) + 1;
+  let tail = 0;
+  const last = (text: string): number => text.charCodeAt(text.length - 1 - tail);
+  while (tail < shortest - head && texts.every((text) => last(text) === last(first))) tail += 1;
+  const end = first.indexOf("\n", first.length - tail);
+  return [head, end === -1 ? 0 : first.length - end - 1];
+}
+
+function linesIn(text: string): number {
+  let lines = 1;
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) lines += 1;
+  return lines;
+}
+
+class MergeWriter {
+  readonly #end: string;
+  readonly #parts: string[] = [];
+  #conflicts = 0;
+
+  /** `end` is how lines end in the file: markers end like that. */
+  constructor(end: string) {
+    this.#end = end;
+  }
+
+  take(lines: readonly string[]): void {
+    for (const line of lines) this.#parts.push(line);
+  }
+
+  conflict(ours: readonly string[], base: readonly string[], theirs: readonly string[]): void {
+    this.#conflicts += 1;
+    this.#side("<<<<<<< ours", ours);
+    this.#side("||||||| base", base);
+    this.#side("=======", theirs);
+    this.#side(">>>>>>> theirs", []);
+  }
+
+  merged(): MergedText {
+    return { text: this.#parts.join(""), conflicts: this.#conflicts };
+  }
+
+  #side(marker: string, lines: readonly string[]): void {
+    this.take([marker, this.#end]);
+    this.take(lines);
+    // A last line without an end gets one: a marker follows.
+    const last = lines.at(-1) ?? "";
+    if (last !== "" && !last.endsWith("\n")) this.take([this.#end]);
+  }
+}

@@ -1,0 +1,161 @@
+import { dedented, indentOf } from "./lines.js";
+import type { Found, TestFailure } from "./report.js";
+
+/** A result that nothing above it has claimed as one of its parts yet. */
+type Result = { readonly depth: number; readonly bad: boolean };
+
+/**
+ * TAP 13 and 14, with parts before their whole (node, tap) or after it in braces (vitest). Only the innermost results
+ * count as tests; a whole that failed though none of its parts did counts as one more.
+ */
+export function readTap(output: string): Found {
+  const lines = output.split("\n");
+  let plan: number | undefined;
+  let [passed, failed, skipped, top, seen] = [0, 0, 0, 0, 0];
+  let [claimed, bailed] = [0, false];
+  const open: Result[] = [];
+  const failures: TestFailure[] = [];
+  const path: { readonly depth: number; readonly name: string }[] = [];
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] as string;
+    const depth = indentOf(line);
+    const text = line.slice(depth).trimEnd();
+    if (text === "}") {
+      while ((open.at(-1)?.depth ?? -1) > depth) open.pop();
+      while ((path.at(-1)?.depth ?? -1) >= depth) path.pop();
+    }
+    if (depth === 0 && text.startsWith("Bail out!")) bailed = true;
+    if (depth === 0) {
+      plan ??= numberIn(text, /^1\.\.(\d+)/);
+      claimed = Math.max(claimed, numberIn(text, /^# fail (\d+)$/) ?? 0);
+    }
+    const subtest = /^# Subtest: (.*)$/.exec(text)?.[1];
+    if (subtest !== undefined) {
+      while ((path.at(-1)?.depth ?? -1) >= depth) path.pop();
+      path.push({ depth, name: plainName(subtest) });
+    }
+    const result = /^(not )?ok\b( +\d+)?( +- +| +|$)(.*)$/.exec(text);
+    if (result === null) continue;
+    seen += 1;
+    if (depth === 0) top += 1;
+    const { name, directive, opens } = described(result[4] ?? "");
+    while ((path.at(-1)?.depth ?? -1) >= depth) path.pop();
+    const skip = directive !== undefined;
+    const bad = result[1] !== undefined && !skip;
+    if (opens) {
+      path.push({ depth, name });
+      continue;
+    }
+    const diagnostics = diagnosticsAfter(lines, at, depth);
+    let [parts, badParts] = [0, 0];
+    for (let part = open.at(-1); part !== undefined && part.depth > depth; part = open.at(-1)) {
+      parts += 1;
+      if (part.bad) badParts += 1;
+      open.pop();
+    }
+    open.push({ depth, bad });
+    at += diagnostics.length;
+    if (parts > 0 && !(bad && badParts === 0)) continue;
+    if (skip) skipped += 1;
+    else if (bad) {
+      failed += 1;
+      failures.push({
+        name: [...path.map((one) => one.name), name].join(" > "),
+        message: messageIn(diagnostics),
+      });
+    } else passed += 1;
+  }
+  // Without its first line or a plan, a line that begins with "ok" is just a line.
+  if (!/^TAP version 1[34]/m.test(output) && (plan === undefined || seen === 0)) return undefined;
+  const notes = [
+    ...(bailed ? ["the tests bailed out"] : []),
+    ...(plan !== undefined && top < plan ? [`${plan} results were promised, ${top} came`] : []),
+    ...(plan === undefined ? ["the plan is missing: the run was cut off"] : []),
+  ];
+  return { passed, failed: Math.max(failed, claimed), skipped, failures, notes };
+}
+
+/** The name, and whether it is skipped or to be done, without the time that some print. */
+function described(text: string): {
+  readonly name: string;
+  readonly directive?: "skip" | "todo";
+  readonly opens: boolean;
+} {
+  const opens = text.endsWith("{");
+  const whole = opens ? text.slice(0, -1).trimEnd() : text;
+  let name = whole;
+  let directive: "skip" | "todo" | undefined;
+  for (let at = whole.lastIndexOf("#"); at >= 0; at = whole.lastIndexOf("#", at - 1)) {
+    if (whole[at - 1] === "\\") {
+      if (at < 1) break;
+      continue;
+    }
+    const word = /^# *(skip|todo|time=)/i.exec(whole.slice(at))?.[1]?.toLowerCase();
+    if (word === undefined) break;
+    if (word === "skip" || word === "todo") directive = word;
+    name = whole.slice(0, at).trimEnd();
+    if (at === 0) break;
+  }
+  return { name: plainName(name), ...(directive !== undefined && { directive }), opens };
+}
+
+function plainName(name: string): string {
+  return name.replaceAll("\\#", "#").replaceAll("\\\\", "\\").trim();
+}
+
+/** What is said about a result: a block of YAML, or the lines under it that are indented more. */
+function diagnosticsAfter(lines: readonly string[], at: number, depth: number): readonly string[] {
+  const first = lines[at + 1] ?? "";
+  const block = first.trim() === "---";
+  const found: string[] = [];
+  for (let next = at + 1; next < lines.length; next++) {
+    const line = lines[next] as string;
+    const inner = indentOf(line);
+    if (!block && (inner <= depth || /^\s*(#|(not )?ok\b|1\.\.\d|\})/.test(line))) break;
+    found.push(line);
+    if (block && line.trim() === "..." && inner <= indentOf(first)) break;
+  }
+  return found;
+}
+
+/** The words of a failure: what the YAML calls error, message or diff, else the beginning of what is said. */
+function messageIn(diagnostics: readonly string[]): string {
+  const yaml = diagnostics[0]?.trim() === "---";
+  if (!yaml) return dedented(diagnostics).slice(0, LINES).join("\n").trim();
+  const words = (field: string): number =>
+    diagnostics.findIndex((line) => line.trimStart().startsWith(`${field}: `));
+  const at = ["error", "message", "diff"].map(words).find((place) => place >= 0) ?? -1;
+  const line = diagnostics[at];
+  if (line === undefined) {
+    const rest = diagnostics.filter((one) => !/^\s*(---|\.\.\.|duration_ms: .*)$/.test(one));
+    return dedented(rest).slice(0, LINES).join("\n").trim();
+  }
+  const value = line.slice(line.indexOf(":") + 1).trim();
+  if (!/^[|>]/.test(value)) return unquoted(value);
+  const depth = indentOf(line);
+  const block: string[] = [];
+  for (const inner of diagnostics.slice(at + 1)) {
+    if (inner.trim() !== "" && indentOf(inner) <= depth) break;
+    block.push(inner);
+  }
+  return dedented(block).slice(0, LINES).join("\n").trim();
+}
+
+function unquoted(value: string): string {
+  if (value.startsWith("'"))
+    return value.slice(1, value.endsWith("'") ? -1 : undefined).replaceAll("''", "'");
+  if (!value.startsWith('"')) return value;
+  try {
+    return String(JSON.parse(value));
+  } catch {
+    return value.slice(1, value.endsWith('"') ? -1 : undefined);
+  }
+}
+
+/** Lines of a message that are shown: what follows is stack. */
+const LINES = 12;
+
+function numberIn(text: string, pattern: RegExp): number | undefined {
+  const digits = pattern.exec(text)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}

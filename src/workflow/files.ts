@@ -1,0 +1,112 @@
+import {
+  forward,
+  type MergedSide,
+  type Module,
+  mergeNext,
+  perform,
+  resolvedBy,
+  resolveMerge,
+  waitFor,
+} from "../runtime/index.js";
+import type { FactOf, Json, Session } from "../session/index.js";
+import { sandboxView } from "../session/index.js";
+import { FilesConflictError } from "./error.js";
+import { refusing, requireOptions, shown } from "./given.js";
+
+export type MergeFilesOptions = {
+  /**
+   * Who decides where both sides changed the same: "ours" or "theirs" for all of it; "ask", a person, who answers the
+   * signal `merge-conflicts` with `{ "path": "ours" | "theirs" | "base" | "delete" | { text } }`; a module, which finds the
+   * conflicts marked in the files. Left out, a conflict is a `FilesConflictError`.
+   */
+  readonly resolve?: "ours" | "theirs" | "ask" | Module;
+};
+
+/**
+ * Brings the files of merged branches together: a three-way merge against what they had in common. What both sides
+ * changed in different ways is a conflict, and on the record whoever decides it.
+ *
+ * ```ts
+ * session = await mergeFiles({ resolve: "theirs" }).forward(ours.merge(theirs));
+ * ```
+ */
+export function mergeFiles(options: MergeFilesOptions = {}): Module {
+  const refuse = refusing("mergeFiles");
+  requireOptions(options, refuse, 'mergeFiles({ resolve: "ours" })', { resolve: true });
+  const { resolve } = options;
+  const modular = typeof resolve === "object" && resolve !== null;
+  if (modular ? typeof resolve.forward !== "function" : resolve !== undefined && !WORDS.has(resolve))
+    throw refuse(`${shown(resolve)} decides nothing`, 'resolve: "ours", "theirs", "ask", or a module');
+  const module: Module = {
+    name: "merge-files",
+    kind: "merge-files",
+    state: Object.freeze({ resolve: modular ? resolve.name : (resolve ?? null) }),
+    ...(modular && { parts: Object.freeze({ resolve }) }),
+    forward: (session) =>
+      forward(module, session, async (entered) => {
+        let now = entered;
+        for (let side = await mergeNext(now); side !== undefined; side = await mergeNext(now))
+          now = side.conflicts.length === 0 ? side.session : await decided(side, resolve);
+        return now;
+      }),
+  };
+  return Object.freeze(module);
+}
+
+const WORDS: ReadonlySet<string> = new Set(["ours", "theirs", "ask"]);
+
+async function decided(side: MergedSide, resolve: MergeFilesOptions["resolve"]): Promise<Session> {
+  const { session, conflicts } = side;
+  if (resolve === undefined)
+    throw new FilesConflictError(
+      session,
+      conflicts.map(({ path }) => path),
+    );
+  if (resolve === "ours" || resolve === "theirs")
+    return resolveMerge(session, side, { choices: resolve, by: "runtime" });
+  if (resolve === "ask") {
+    const taken = await waitFor(session, {
+      type: "signal-await",
+      name: "merge-conflicts",
+      what: { conflicts } as unknown as Json,
+    });
+    // An answer hangs from its request, so the session that takes it in has it as its second parent.
+    const answer = taken.parents[1] as Session;
+    const { value, by } = answer.fact as FactOf<"signal-give">;
+    return resolveMerge(taken, side, { choices: value, by });
+  }
+  return resolvedBy(await resolve.forward(session), side, resolve.name);
+}
+
+/** Stops everything in the session's sandbox and keeps it, files and processes, until it is used again. */
+export function suspendSandbox(): Module {
+  return sandboxStep("suspend-sandbox", async (sandbox) => sandbox.suspend());
+}
+
+/** Lets a suspended sandbox go on. Using it does the same. */
+export function resumeSandbox(): Module {
+  return sandboxStep("resume-sandbox", async () => {});
+}
+
+type SandboxOf = Awaited<ReturnType<Parameters<Parameters<typeof perform>[1]["act"]>[0]["sandbox"]>>;
+
+function sandboxStep(name: string, act: (sandbox: SandboxOf) => Promise<void>): Module {
+  const module: Module = {
+    name,
+    kind: name,
+    forward: (session) =>
+      forward(module, session, async (entered) => {
+        if (entered.view(sandboxView).open === null) return entered;
+        return perform(entered, {
+          fact: { type: "step-call", name, effect: "idempotent", by: "runtime" },
+          effect: "idempotent",
+          act: async (attempt) => {
+            await act(await attempt.sandbox());
+            return { type: "step-result", value: null, by: "runtime" };
+          },
+          failed: (error) => ({ type: "step-failure", error, by: "runtime" }),
+        });
+      }),
+  };
+  return Object.freeze(module);
+}
