@@ -15,7 +15,7 @@ export default {
   ignoreExportsUsedInFile: true,
   // Started as programs by the scripts; and the benchmarks' peers, which have package files of their own.
   // Programs of the operating system, which no package brings.
-  ignoreBinaries: ["bwrap", "ldd", "mkfifo", "mount", "setpriv", "umount", "unshare"],
+  ignoreBinaries: ["bwrap", "dockerd", "ldd", "mkfifo", "mount", "setpriv", "umount", "unshare"],
   ignoreDependencies: [
     "@arethetypeswrong/cli",
     "dependency-cruiser",

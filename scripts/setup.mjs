@@ -2,16 +2,22 @@
 // Installs the development tools when they are missing or belong to another lock file. Uses nothing but Node, because
 // it runs before anything is installed.
 import { createHash } from "node:crypto";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { lstatSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isMain, root, run, say } from "./run.mjs";
 
+const modules = join(root, "node_modules");
 const lock = join(root, "package-lock.json");
 const installed = join(root, "node_modules", ".package-lock.json");
 const stamp = join(root, "node_modules", ".openrath-lock");
 
 /** Makes node_modules match package-lock.json; returns false when npm could not do it. */
 export function ensureInstalled() {
+  // npm would empty the folder that it leads to, which belongs to somebody else.
+  if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    say("node_modules is a link: using what is there as it is.");
+    return true;
+  }
   const wanted = createHash("sha256").update(readFileSync(lock)).digest("hex");
   if (isInstalled(wanted)) return true;
 

@@ -78,6 +78,7 @@ export {
   branchView,
   ContentError,
   checkLine,
+  conflictsView,
   diff,
   digestOf,
   EMPTY_TREE,

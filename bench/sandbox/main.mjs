@@ -1,48 +1,41 @@
 // @ts-check
-// `npm run bench -- sandbox [--json] [--files 100,5000,50000]`: commands in fresh and in live sandboxes beside a plain
-// spawn, and snapshots, differences, roll-backs and forks of workspaces beside git with an index of its own and `cp -a`,
-// all in one run.
+// `npm run bench -- sandbox [--json] [--sizes 100,5k,50k]`: commands in fresh and in live sandboxes beside a plain spawn,
+// snapshots, differences, roll-backs and forks of workspaces beside git and `cp -a`, and a hundred forks at once, in one run.
 import { rmSync } from "node:fs";
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { columns } from "../measure.mjs";
-import { measureCommands } from "./command.mjs";
-import { measureForks } from "./fork.mjs";
+import { commandRows, measureCommands } from "./command.mjs";
+import { forkRows, measureForks } from "./fork.mjs";
 import { scratch } from "./scratch.mjs";
-import { measureWorkspaces } from "./workspace.mjs";
+import { measureSnapshots, snapshotRows } from "./snapshot.mjs";
 
 const { values: options } = parseArgs({
-  options: { json: { type: "boolean" }, files: { type: "string", default: "100,5000,50000" } },
+  options: { json: { type: "boolean" }, sizes: { type: "string", default: "100,5k,50k" } },
 });
-const sizes = options.files.split(",").map(Number);
 const progress = (/** @type {string} */ text) =>
   process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${text} …` : `${text} …\n`);
 
-/** @type {{ name: string, ours: number, theirs?: { [who: string]: number }, goal?: string, unit?: string }[]} */
-const rows = [];
+/** @type {{ [figure: string]: number | string | undefined }} */
+let figures;
 try {
-  rows.push(...(await measureCommands(progress)));
-  for (const size of sizes) rows.push(...(await measureWorkspaces(size, progress)));
-  rows.push(...(await measureForks(progress)));
+  figures = {
+    ...(await measureCommands(progress)),
+    ...(await measureForks(progress)),
+    ...(await measureSnapshots({ progress, sizes: options.sizes.split(",") })),
+    node: process.version,
+    cpu: cpus()[0]?.model,
+  };
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
 if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
-const figures = { rows, node: process.version, cpu: cpus()[0]?.model };
-process.stdout.write(options.json ? `${JSON.stringify(figures)}\n` : table());
-
-function table() {
-  const shown = rows.map(({ name, ours, theirs = {}, goal = "", unit = "ms" }) => [
-    name,
-    `${number(ours)} ${unit}`,
-    Object.entries(theirs)
-      .map(([who, value]) => `${who} ${number(value)} (${(ours / value).toFixed(2)}x)`)
-      .join(", "),
-    goal,
-  ]);
-  return `${columns([["", "openrath", "beside it (ours / theirs)", "goal"], ...shown])}\n\nNode ${process.version}, ${cpus()[0]?.model}; medians.\n`;
-}
-
-function number(/** @type {number} */ value) {
-  return value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toFixed(3);
+if (options.json) process.stdout.write(`${JSON.stringify(figures)}\n`);
+else {
+  const known = /** @type {{ [figure: string]: number | string }} */ (figures);
+  const head = ["", "here", "beside it", "ratio", "cp -a", "goal"];
+  const rows = [...commandRows(known), ...forkRows(known), ...snapshotRows(known)];
+  process.stdout.write(
+    `${columns([head, ...rows])}\n\n${figures.git_version}, Node ${figures.node}, ${figures.cpu}; medians.\n`,
+  );
 }

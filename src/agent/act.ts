@@ -6,6 +6,7 @@ import {
   hold,
   type Outcome,
   performAll,
+  RefusedError,
   type Request,
 } from "../runtime/index.js";
 import type { FactId, FactInput, FactOf, Failure, Json, Principal, Session } from "../session/index.js";
@@ -213,7 +214,17 @@ function stopOf(session: Session): FactOf<"budget-stop"> | undefined {
 }
 
 function contextOf({ signal, key, number, request, emit, sandbox, record }: Attempt): ToolContext {
-  return { signal, key, attempt: number, call: request.id, session: request, emit, sandbox, record };
+  const report = (fact: FactInput): void => {
+    // Which files there are, and what was run, is for the runtime to say: it was there.
+    if (fact?.type !== "validation-report")
+      throw new RefusedError(
+        "record evidence",
+        `a tool cannot leave ${JSON.stringify(fact?.type)}`,
+        'it can leave what it found: record({ type: "validation-report", name, passed })',
+      );
+    record(fact);
+  };
+  return { signal, key, attempt: number, call: request.id, session: request, emit, sandbox, record: report };
 }
 
 /** Models invent names, the empty one too. */

@@ -1,5 +1,5 @@
 import type { ExecOptions, ExecResult, Execution, Sandbox, SandboxFiles } from "../sandbox/index.js";
-import type { FactInput, Json, Session } from "../session/index.js";
+import { EMPTY_TREE, type FactInput, type Json, type Session } from "../session/index.js";
 import { EVIDENCE, type Evidence } from "./evidence.js";
 import { RefusedError } from "./given.js";
 import type { Places, Seat } from "./places.js";
@@ -54,10 +54,15 @@ export class Desk {
 
   /** The sandbox of the session, opened when it is first asked for. */
   async sandbox(): Promise<Sandbox> {
-    if (this.#over)
-      throw new RefusedError("use the sandbox", "the call is over", "use it before the call returns");
+    this.#requireOpen();
     this.#taking ??= this.#take();
     return this.#taking;
+  }
+
+  /** Once a call is over, or given up, its sandbox is somebody else's. */
+  #requireOpen(): void {
+    if (this.#over)
+      throw new RefusedError("use the sandbox", "the call is over", "use it before the call returns");
   }
 
   async #take(): Promise<Sandbox> {
@@ -70,65 +75,76 @@ export class Desk {
     return this.#watched(this.#seat.live.sandbox);
   }
 
-  /** The call is over: what it changed is kept and told, and the sandbox is free for the next. */
-  async finish(): Promise<void> {
+  /**
+   * The call is over: what it changed is kept and told, and the sandbox is free for the next. Where the sandbox is gone, and
+   * with it what the call did to the files, it is a `SandboxLostError`, whatever the call itself said.
+   *
+   * @param abandoned whether the call was given up and still goes on: then nobody else may use its sandbox
+   */
+  async finish(abandoned: boolean): Promise<void> {
     if (this.#over) return;
+    if (abandoned) this.#over = true;
     // Opened late, when nobody waits for it any more: it is let go all the same.
     if (this.#taking !== undefined) await this.#taking.catch(() => {});
-    await Promise.all(this.#running);
+    if (abandoned) this.#lost ??= "a call that was given up goes on in it";
+    else await Promise.all(this.#running);
     this.#over = true;
     const seat = this.#seat;
     if (seat === undefined) return;
-    const { live, trees } = seat;
+    const { live } = seat;
     for (const fact of this.#background.values()) this.evidence.push(fact);
     if (this.#background.size > 0) live.drifting = true;
-    if (this.#lost === undefined && this.#dirty) {
+    if (this.#lost === undefined) {
       try {
-        const { tree, skipped } = await live.sandbox.snapshot();
-        const before = live.tree;
-        if (tree !== before && !(before === null && (await this.#isEmpty(tree)))) {
-          const { diffTrees } = await import("../sandbox/index.js");
-          this.evidence.push({
-            type: "workspace-change",
-            ...(this.#by !== undefined && { by: this.#by }),
-            before,
-            after: tree,
-            paths: await diffTrees(trees, before, tree),
-            sandbox: live.id,
-            ...(skipped.length > 0 && { skipped }),
-          } as Evidence);
-          live.tree = tree;
-        }
+        await this.#tell(seat);
+        this.#places.give(seat, this.#tip, live.tree);
+        return;
       } catch (error) {
         this.#lost = error instanceof Error ? (error.message.split("\n")[0] as string) : String(error);
       }
     }
-    if (this.#lost === undefined) {
-      this.#places.give(seat, this.#tip, live.tree);
+    const { id, incarnation } = live;
+    this.evidence.push({ type: "sandbox-lose", sandbox: id, incarnation, why: this.#lost });
+    await this.#places.drop(seat);
+    if (abandoned) return;
+    const { SandboxLostError } = await import("../sandbox/index.js");
+    throw new SandboxLostError(id, this.#lost);
+  }
+
+  /** What the call did to the files; or which files it saw, if it did nothing to them. */
+  async #tell({ live, trees }: Seat): Promise<void> {
+    const by = this.#by === undefined ? {} : { by: this.#by };
+    const before = live.tree;
+    const seen = this.#dirty ? await live.sandbox.snapshot() : undefined;
+    const after = seen === undefined || (before === null && seen.tree === EMPTY_TREE) ? before : seen.tree;
+    if (after === before || after === null) {
+      if (!this.evidence.some(({ type }) => type.startsWith("workspace-")))
+        this.evidence.push({ type: "workspace-read", ...by, tree: before, sandbox: live.id } as Evidence);
       return;
     }
+    const { diffTrees } = await import("../sandbox/index.js");
+    const skipped = seen?.skipped ?? [];
     this.evidence.push({
-      type: "sandbox-lose",
+      type: "workspace-change",
+      ...by,
+      before,
+      after,
+      paths: await diffTrees(trees, before, after),
       sandbox: live.id,
-      incarnation: live.incarnation,
-      why: this.#lost,
-    });
-    await this.#places.drop(seat);
-  }
-
-  /** Why the sandbox went away during the call, if it did. */
-  get lost(): string | undefined {
-    return this.#lost;
-  }
-
-  async #isEmpty(tree: string): Promise<boolean> {
-    const { EMPTY_TREE } = await import("../session/index.js");
-    return tree === EMPTY_TREE;
+      ...(skipped.length > 0 && { skipped }),
+    } as Evidence);
+    live.tree = after;
   }
 
   /** The sandbox, with everything that happens in it told. */
   #watched(sandbox: Sandbox): Sandbox {
     const { ref } = sandbox;
+    const use = <Given extends unknown[], Result>(act: (...given: Given) => Result) => {
+      return (...given: Given): Result => {
+        this.#requireOpen();
+        return act(...given);
+      };
+    };
     const named = { sandbox: ref.id, incarnation: ref.incarnation };
     const files = this.#watchedFiles(sandbox.files);
     return {
@@ -137,28 +153,28 @@ export class Desk {
       },
       capabilities: sandbox.capabilities,
       files,
-      exec: (command, options = {}) => this.#exec(sandbox, command, options),
-      snapshot: () => sandbox.snapshot(),
-      restore: (tree) => {
+      exec: use((command, options = {}) => this.#exec(sandbox, command, options)),
+      snapshot: use(() => sandbox.snapshot()),
+      restore: use((tree) => {
         this.#dirty = true;
         return sandbox.restore(tree);
-      },
-      fork: (options) => sandbox.fork(options),
-      suspend: async () => {
+      }),
+      fork: use((options) => sandbox.fork(options)),
+      suspend: use(async () => {
         await sandbox.suspend();
-        this.record({ type: "sandbox-suspend", ...named });
-      },
-      resume: async () => {
+        this.evidence.push({ type: "sandbox-suspend", ...named });
+      }),
+      resume: use(async () => {
         await sandbox.resume();
-        this.record({ type: "sandbox-resume", ...named });
-      },
-      renew: (milliseconds) => sandbox.renew(milliseconds),
+        this.evidence.push({ type: "sandbox-resume", ...named });
+      }),
+      renew: use((milliseconds) => sandbox.renew(milliseconds)),
       status: () => sandbox.status(),
       destroy: () => {
         throw new RefusedError(
           "destroy this sandbox",
           "it belongs to its session, and is closed when the run is over",
-          "close it in the workflow: session = await closeSandbox().forward(session)",
+          "leave it: its files are on the record, and nothing of it stays",
         );
       },
       [Symbol.asyncDispose]: async () => {},
@@ -167,16 +183,17 @@ export class Desk {
 
   #watchedFiles(files: SandboxFiles): SandboxFiles {
     const changing = <Given extends unknown[]>(change: (...given: Given) => Promise<void>) => {
-      return (...given: Given): Promise<void> => {
+      return async (...given: Given): Promise<void> => {
+        this.#requireOpen();
         this.#dirty = true;
         return change(...given);
       };
     };
     return {
-      read: (path) => files.read(path),
-      list: (path) => files.list(path),
-      stat: (path) => files.stat(path),
-      link: (path) => files.link(path),
+      read: async (path) => this.#requireOpen() ?? files.read(path),
+      list: async (path) => this.#requireOpen() ?? files.list(path),
+      stat: async (path) => this.#requireOpen() ?? files.stat(path),
+      link: async (path) => this.#requireOpen() ?? files.link(path),
       write: changing((path, bytes, options) => files.write(path, bytes, options)),
       make: changing((path) => files.make(path)),
       remove: changing((path) => files.remove(path)),
@@ -205,7 +222,10 @@ export class Desk {
 
   #exec(sandbox: Sandbox, command: string | readonly string[], options: ExecOptions): Execution {
     this.#dirty = true;
-    const { signal = this.#signal, background = false } = options;
+    const { background = false } = options;
+    // A signal of the tool's own must not take the place of the run's.
+    const signal =
+      options.signal === undefined ? this.#signal : AbortSignal.any([this.#signal, options.signal]);
     const execution = this.#discreet(sandbox.exec(command, background ? options : { ...options, signal }));
     const told = (result: ExecResult | undefined): Evidence => ({
       type: "command-run",

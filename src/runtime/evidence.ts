@@ -1,4 +1,4 @@
-import type { FactInput } from "../session/index.js";
+import type { Digest, FactInput } from "../session/index.js";
 
 /** What an effect may put on the record beside its outcome: what happened in a sandbox, and what was found. */
 export type EvidenceType =
@@ -9,6 +9,7 @@ export type EvidenceType =
   | "sandbox-close"
   | "command-run"
   | "workspace-import"
+  | "workspace-read"
   | "workspace-change"
   | "workspace-merge"
   | "workspace-resolve"
@@ -24,6 +25,7 @@ export const EVIDENCE: ReadonlySet<string> = new Set([
   "sandbox-close",
   "command-run",
   "workspace-import",
+  "workspace-read",
   "workspace-change",
   "workspace-merge",
   "workspace-resolve",
@@ -41,11 +43,35 @@ export function saidAgain(evidence: readonly Evidence[]): readonly Evidence[] {
 }
 
 /** The tree that an effect with this evidence began with; undefined when it had nothing to do with files. */
-export function beganWith(evidence: readonly Evidence[]): string | null | undefined {
+export function beganWith(evidence: readonly Evidence[]): Digest | null | undefined {
   for (const fact of evidence) {
     if (fact.type === "workspace-change") return fact.before;
     if (fact.type === "workspace-merge") return fact.ours;
+    if (fact.type === "workspace-read") return fact.tree;
     if (fact.type === "workspace-import") return null;
   }
   return undefined;
 }
+
+/** What an effect did to the files: what it went out from, and what it left. Undefined when it changed none. */
+export function changeOf(
+  evidence: readonly Evidence[],
+): { readonly base: Digest | null; readonly after: Digest } | undefined {
+  let change: { base: Digest | null; after: Digest } | undefined;
+  for (const fact of evidence) {
+    if (fact.type === "workspace-import") change = { base: fact.after, after: fact.after };
+    else if (fact.type === "workspace-change" || fact.type === "workspace-merge")
+      change = {
+        base: change?.base ?? (fact.type === "workspace-change" ? fact.before : fact.ours),
+        after: fact.after,
+      };
+  }
+  return change;
+}
+
+/** The same evidence, with what it did to the files brought to others than those it went out from. */
+export function rebased(evidence: readonly Evidence[], merge: Evidence): readonly Evidence[] {
+  return [...evidence.filter(({ type }) => !MOVES_FILES.has(type)), merge];
+}
+
+const MOVES_FILES: ReadonlySet<string> = new Set(["workspace-import", "workspace-change", "workspace-merge"]);

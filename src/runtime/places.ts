@@ -26,8 +26,8 @@ type Live = {
   readonly id: string;
   readonly incarnation: number;
   readonly sandbox: Sandbox;
-  /** The run that opened it. */
-  readonly run: string;
+  /** The run that uses it. */
+  run: string;
   tree: Digest | null;
   /** The session that used it last: who comes from elsewhere must not see what it left outside of its files. */
   last: Session;
@@ -52,6 +52,8 @@ export class Places {
   readonly #options: PlacesOptions;
   readonly #providers = new Map<string, Promise<SandboxProvider>>();
   readonly #live = new Set<Live>();
+  /** Runs that are over: what opens late is not for them any more. */
+  readonly #left = new Set<string>();
   /** The newest incarnation of each sandbox that this process opened. */
   readonly #counted = new Map<string, number>();
   #trees: Promise<Trees> | undefined;
@@ -86,7 +88,7 @@ export class Places {
     const tree = await this.#files(tip, spec, trees, record);
     const id = `box-${(state.place ?? tip.id).slice(0, 16)}`;
     const secrets = this.#secrets(spec);
-    const found = await this.#again(id, tip, tree, state, record);
+    const found = await this.#again(id, tip, run, tree, state, record);
     if (found !== undefined) return { live: found, trees, secrets };
     const reason = state.open === null ? undefined : await this.#missing(id, state, record);
     // Counted before anything is awaited: two runs from one session must not open the same.
@@ -103,6 +105,11 @@ export class Places {
       signal,
     });
     const live: Live = { id, incarnation, sandbox, run, tree, last: tip, busy: true, drifting: false };
+    // The run may have been cancelled while it opened: then nobody else would close it.
+    if (this.#left.has(run)) {
+      await this.drop({ live });
+      throw new SandboxLeftError();
+    }
     this.#live.add(live);
     const { ref, capabilities } = sandbox;
     record({
@@ -123,6 +130,7 @@ export class Places {
 
   /** A call is over: its sandbox goes on with these files. */
   give(seat: Seat, tip: Session, tree: Digest | null): void {
+    if (this.#left.has(seat.live.run)) void this.drop(seat);
     seat.live.tree = tree;
     seat.live.last = tip;
     seat.live.busy = false;
@@ -136,6 +144,9 @@ export class Places {
 
   /** A run is over: what it opened is closed, but for what shall stay for some time. */
   async leave(run: string): Promise<void> {
+    this.#left.add(run);
+    if (this.#left.size > REMEMBERED)
+      for (const oldest of [...this.#left].slice(0, 1)) this.#left.delete(oldest);
     const gone = [...this.#live].filter((live) => live.run === run && !isKept(live));
     for (const live of gone) this.#live.delete(live);
     await Promise.all(gone.map((live) => live.sandbox.destroy().catch(ignore)));
@@ -145,8 +156,7 @@ export class Places {
    * What brings the files of a module that ran inside a call back to the chain of the call. Conflicts are marked in the
    * files, for whoever goes on to decide.
    */
-  async join(asked: Session, tip: Session, theirs: Digest): Promise<readonly Evidence[]> {
-    const [base, ours] = [asked.files.tree, tip.files.tree];
+  async join(base: Digest | null, ours: Digest | null, theirs: Digest): Promise<readonly Evidence[]> {
     if (ours === theirs) return [];
     const { mergeTrees } = await import("../sandbox/index.js");
     return [mergeFact(base, ours, theirs, await mergeTrees(await this.trees(), { base, ours, theirs }))];
@@ -169,6 +179,7 @@ export class Places {
   async #again(
     id: string,
     tip: Session,
+    run: string,
     tree: Digest | null,
     { open }: SandboxState,
     record: (fact: Evidence) => void,
@@ -181,11 +192,8 @@ export class Places {
         continue;
       }
       live.busy = true;
-      const { phase } = await live.sandbox.status();
-      if (phase === "suspended") {
-        await live.sandbox.resume();
-        record({ type: "sandbox-resume", sandbox: id, incarnation: live.incarnation });
-      } else if (phase !== "running") {
+      live.run = run;
+      if (!(await isUsable(live, record))) {
         await this.drop({ live });
         continue;
       }
@@ -273,12 +281,39 @@ export class Places {
     if (provider === undefined) {
       const given = this.#options.sandboxes[name] ?? BUILT_IN[name];
       if (given === undefined) throw unknownPlace(name, Object.keys(this.#options.sandboxes));
-      provider = Promise.resolve(typeof given === "function" ? given() : given);
+      provider = Promise.resolve(typeof given === "function" ? given() : given).then((one) =>
+        checked(name, one),
+      );
       this.#providers.set(name, provider);
       provider.catch(() => this.#providers.delete(name));
     }
     return provider;
   }
+}
+
+/** Far more than can be over while something still opens for them. */
+const REMEMBERED = 10_000;
+
+const METHODS = [
+  "capabilities",
+  "create",
+  "connect",
+  "list",
+  "close",
+] as const satisfies (keyof SandboxProvider)[];
+
+/** The provider, if it is one; for callers the compiler did not check. */
+function checked(name: string, provider: SandboxProvider): SandboxProvider {
+  const missing = METHODS.filter((method) => typeof provider?.[method] !== "function");
+  if (missing.length === 0) return provider;
+  throw new RathError(
+    "place-unfit",
+    `What was given as ${JSON.stringify(name)} is no provider of sandboxes: it has no ${missing.join(", ")}.`,
+    {
+      hint: "give what localSandbox(), virtualSandbox() or the like made, or an object with all of SandboxProvider",
+      data: { name, missing },
+    },
+  );
 }
 
 /** The kinds that need nothing to be said. Loaded when they are first used: most programs use one, or none. */
@@ -288,6 +323,19 @@ const BUILT_IN: { readonly [name: string]: () => Promise<SandboxProvider> } = {
   docker: async () => (await import("../sandbox/index.js")).dockerSandbox(),
   host: async () => (await import("../sandbox/index.js")).hostSandbox(),
 };
+
+/** Whether a sandbox answers; one that was suspended goes on. */
+async function isUsable(live: Live, record: (fact: Evidence) => void): Promise<boolean> {
+  try {
+    const { phase } = await live.sandbox.status();
+    if (phase !== "suspended") return phase === "running";
+    await live.sandbox.resume();
+    record({ type: "sandbox-resume", sandbox: live.id, incarnation: live.incarnation });
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** A sandbox that somebody wants to stay: suspended, or with a time of its own. */
 function isKept({ sandbox }: Live): boolean {
@@ -348,6 +396,14 @@ export class NotPlacedError extends RathError {
   constructor() {
     super("not-placed", "Cannot open a sandbox: the session is not placed anywhere.", {
       hint: 'say where side effects happen: session.to("local"), or session.to("local", { workspace: "./repo" })',
+    });
+  }
+}
+
+class SandboxLeftError extends RathError {
+  constructor() {
+    super("sandbox-left", "The run was over before its sandbox was open.", {
+      hint: "nothing is left to be done: the sandbox is closed again",
     });
   }
 }

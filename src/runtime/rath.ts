@@ -7,6 +7,7 @@ import {
   type FactId,
   type FactOf,
   type Json,
+  nearestOf,
   type Pending,
   type Principal,
   parentsOf,
@@ -181,7 +182,11 @@ export class Rath {
    * Writes the steps of a session into a git repository, a commit for each change of its files, with the id of the
    * session in the message. Work tree, index and other branches stay as they are.
    */
-  async exportGit(session: Session, repository: string, options: ExportOptions): Promise<ExportedGit> {
+  async exportGit(
+    session: Session,
+    repository: string,
+    options: ExportOptions = { branch: "rath" },
+  ): Promise<ExportedGit> {
     requireSession(session, "export to git");
     const { exportGit, stepsOf } = await import("../sandbox/index.js");
     return exportGit(await this.#places.trees(), repository, await stepsOf(session), options);
@@ -425,6 +430,12 @@ export class Rath {
 
   /** Gives a signal that a session waits for, by the signal's name. */
   async signal(nameOrId: string, signal: string, value: Json, by: Principal): Promise<FactId> {
+    if (typeof by !== "string")
+      throw new RefusedError(
+        `answer ${JSON.stringify(signal)}`,
+        "it does not say who answers",
+        `say who, after what they say: rath.signal(${JSON.stringify(nameOrId)}, ${JSON.stringify(signal)}, value, "user:ada")`,
+      );
     return this.#answer(nameOrId, { signal }, "signal-await", () => ({ type: "signal-give", by, value }));
   }
 
@@ -582,8 +593,32 @@ function warn(error: unknown): void {
 
 /** Opens a runtime. The store is opened when it is first needed. */
 export function openRath(options: RathOptions = {}): Rath {
+  const unknown = Object.keys(options).find((option) => !OPTIONS.includes(option));
+  if (unknown !== undefined) {
+    const meant = nearestOf(unknown, OPTIONS);
+    throw new RefusedError(
+      "open a runtime",
+      `it has no option ${JSON.stringify(unknown)}`,
+      meant === undefined
+        ? `the options are ${OPTIONS.join(", ")}`
+        : `did you mean ${JSON.stringify(meant)}?`,
+    );
+  }
   return new Rath(options, options.store ?? "sqlite:./rath.db");
 }
+
+/** A limit, or a secret, that is misspelt would be none. */
+const OPTIONS: readonly string[] = Object.keys({
+  store: true,
+  prices: true,
+  budget: true,
+  sandboxes: true,
+  secrets: true,
+  clock: true,
+  random: true,
+  uuid: true,
+  patience: true,
+} satisfies { readonly [option in keyof RathOptions]-?: true });
 
 let shared: Rath | undefined;
 

@@ -18,7 +18,7 @@ import {
 import { spentOn } from "./budget.js";
 import { Desk } from "./desk.js";
 import { CancelledError, ErasedContentError, failureOf } from "./error.js";
-import { EVIDENCE, type Evidence, withoutFiles } from "./evidence.js";
+import { beganWith, changeOf, EVIDENCE, type Evidence, rebased, withoutFiles } from "./evidence.js";
 import { RefusedError } from "./given.js";
 import { type Answer, sessionOf } from "./mailbox.js";
 import type { Attempt, Outcome, Request } from "./request.js";
@@ -84,6 +84,8 @@ export class Strand {
   readonly #items: readonly Item[];
   readonly #asked: Set<FactId>;
   #tip: Session;
+  /** The end of the line of those that change files. */
+  #files: Promise<void> = Promise.resolve();
   #resolve!: (session: Session) => void;
   #reject!: (error: unknown) => void;
 
@@ -168,6 +170,8 @@ export class Strand {
 
   /** Whether it joins what is joined now: a module that came back with something else has another outcome. */
   #fits(entry: Entry): boolean {
+    // What it left on the way joins nothing.
+    if (EVIDENCE.has(entry.type)) return true;
     const child = this.#itemOf(entry)?.child;
     const head = child && settled(child);
     return head === undefined || parentsOf(entry.line)[1] === head.id;
@@ -353,17 +357,48 @@ export class Strand {
       this.#run.turns.soon(() => this.#join(item));
       return;
     }
+    this.#inTurn(
+      async () => {
+        try {
+          item.evidence.push(
+            ...(await this.#run.places.join(item.asked.files.tree, this.#tip.files.tree, theirs)),
+          );
+        } catch (error) {
+          (item.child as Child).failed = { error };
+        }
+      },
+      () => this.#join(item),
+    );
+  }
+
+  /** Outcomes that change files go on the chain one after the other: each is made ready for the files that are there then. */
+  #inTurn(ready: () => Promise<void>, settle: () => void): void {
     const release = this.#run.turns.occupy();
-    const joined = async (): Promise<void> => {
-      try {
-        item.evidence.push(...(await this.#run.places.join(item.asked, this.#tip, theirs)));
-      } catch (error) {
-        (item.child as Child).failed = { error };
-      } finally {
-        release();
-      }
-    };
-    void joined().then(() => this.#run.turns.soon(() => this.#join(item)));
+    this.#files = this.#files
+      .then(ready)
+      .catch((error: unknown) => this.#run.fail(error))
+      .then(
+        () =>
+          new Promise<void>((resolve) => {
+            this.#run.turns.soon(() => {
+              try {
+                settle();
+              } finally {
+                resolve();
+              }
+            });
+            release();
+          }),
+      );
+  }
+
+  /** What a call did to files that are not those of the chain any more is merged into them. */
+  async #rebase(item: Item): Promise<void> {
+    const change = changeOf(item.evidence);
+    const ours = this.#tip.files.tree;
+    if (change === undefined || beganWith(item.evidence) === ours) return;
+    const [merge] = await this.#run.places.join(change.base, ours, change.after);
+    if (merge !== undefined) item.evidence = [...rebased(item.evidence, merge)];
   }
 
   #join(item: Item): void {
@@ -458,16 +493,19 @@ export class Strand {
       thrown = { error };
     }
     try {
-      await desk.finish();
+      await desk.finish(thrown?.error instanceof TimeoutError && thrown.error.running);
     } catch (error) {
+      // What it did is gone with its sandbox, whatever it said.
+      outcome = undefined;
       thrown ??= { error };
-    } finally {
-      release();
     }
-    this.#run.turns.soon(() => {
+    const settle = (): void => {
       if (item.turn !== turn || item.done) return;
       this.#settle(item, request, number, this.#run.services.now() - began, outcome, thrown);
-    });
+    };
+    if (changeOf(item.evidence) === undefined) this.#run.turns.soon(settle);
+    else this.#inTurn(() => this.#rebase(item), settle);
+    release();
   }
 
   /** Milliseconds that an attempt may take. A `write` is not stopped because a budget is spent: nobody would know how it ended. */
@@ -689,7 +727,7 @@ export class Strand {
       } catch {
         // Nobody knows, then.
       } finally {
-        await desk.finish().catch(() => {});
+        await desk.finish(false).catch(() => {});
         release();
       }
     }

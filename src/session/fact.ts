@@ -112,6 +112,7 @@ export interface FactBodies {
     skipped?: Json;
     of?: FactId;
   };
+  "workspace-read": { tree: Digest | null; sandbox?: string; of?: FactId };
   "workspace-change": {
     before: Digest | null;
     after: Digest;

@@ -51,6 +51,20 @@ export const filesView: View<FilesState> = {
   load: (saved) => frozen(saved) as unknown as FilesState,
 };
 
+/** The merges of files that left conflicts which nobody has decided yet. */
+export const conflictsView: View<readonly FactId[]> = {
+  name: "conflicts",
+  start: Object.freeze([]),
+  step(open, fact, session) {
+    if (fact.type === "workspace-resolve") return Object.freeze(open.filter((id) => id !== fact.merge));
+    if (fact.type !== "workspace-merge" || !Array.isArray(fact.conflicts) || fact.conflicts.length === 0)
+      return open;
+    return Object.freeze([...open, session.id]);
+  },
+  save: (open) => open as unknown as Json,
+  load: (saved) => frozen(saved) as unknown as readonly FactId[],
+};
+
 /** The files of one side in those of the others. `befores` is what both had when they parted; they may have met more than once. */
 function joined(ours: FilesState, theirs: FilesState, befores: readonly FilesState[]): FilesState {
   const [mine, others] = [ours.unmerged ?? [], theirs.unmerged ?? []];

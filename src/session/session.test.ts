@@ -269,6 +269,7 @@ describe("the value", () => {
         "step-result",
         "step-failure",
         "command-run",
+        "workspace-read",
         "workspace-change",
         "validation-report",
       ],

@@ -15,7 +15,7 @@ import type {
   Role,
   Stamp,
 } from "./fact.js";
-import { type FilesState, filesView } from "./files.js";
+import { conflictsView, type FilesState, filesView } from "./files.js";
 import { type Json, keepFields } from "./json.js";
 import { blobsOf, INLINE_BYTES, parentsOf, readFact, writeLine } from "./line.js";
 import { branchView, type LineageStep, lineageView } from "./lineage.js";
@@ -348,6 +348,11 @@ export class Session {
   /** The files this session has: the id of their tree, and the sides of a merge that are not in it yet. */
   get files(): FilesState {
     return this.view(filesView);
+  }
+
+  /** The merges of files whose conflicts nobody has decided: until then they are marked in the files. */
+  get conflicts(): readonly FactId[] {
+    return this.view(conflictsView);
   }
 
   /** What was asked for and not answered yet, oldest first. */

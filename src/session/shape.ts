@@ -156,6 +156,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       of: "id?",
     },
   ],
+  "workspace-read": ["tool", { tree: "digest or null", sandbox: "text?", of: "id?" }],
   "workspace-change": [
     "tool",
     {

@@ -86,6 +86,7 @@ export function treesOf(fact: Fact): readonly Digest[] {
     // A detached session has no past that would name its files.
     case "session-detach":
     case "sandbox-open":
+    case "workspace-read":
       return present(fact.tree ?? null);
     default:
       return [];

@@ -1,14 +1,11 @@
 import { type Digest, digestOf, type FactId, refsOf } from "../session/index.js";
-import { breath } from "./breath.js";
+import { breath, TURN } from "./breath.js";
 import { UNDER_WAY_MS } from "./commit.js";
 import { verified } from "./exchange.js";
 import { namedBy } from "./removal.js";
 import type { Shelf } from "./shelf.js";
 import type { Collected, CollectOptions } from "./store.js";
-import { TreeWalk, treesIn } from "./tree-walk.js";
-
-/** How many trees are looked at before others of this process get a turn. */
-const TURN = 256;
+import { looksLikeTree, TreeWalk, treesIn } from "./tree-walk.js";
 
 /** Removes the facts that no name leads to, and the blobs that no remaining fact leads to. */
 export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Promise<Collected> {
@@ -27,6 +24,13 @@ export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Pr
     }
   }
   await follow(shelf, trees, blobs);
+  const put = new Set(await shelf.putSince(since));
+  // What is under way keeps files that were there before, too: only what changed is put, and the directories above it.
+  const recent = new Set(
+    [...put].filter((digest) => !blobs.has(digest) && looksLikeTree(shelf.blob(digest))),
+  );
+  const reached = new Set<Digest>();
+  await follow(shelf, recent, reached);
   const loose = new Set<FactId>();
   for await (const lines of shelf.every()) {
     for (const line of lines) {
@@ -35,12 +39,11 @@ export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Pr
     }
   }
   const digests: Digest[] = [];
-  const put = new Set(await shelf.putSince(since));
   let spared = 0;
   for await (const batch of shelf.digests()) {
     for (const digest of batch) {
       if (blobs.has(digest)) continue;
-      if (put.has(digest)) spared += 1;
+      if (put.has(digest) || reached.has(digest)) spared += 1;
       else digests.push(digest);
     }
   }

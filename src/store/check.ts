@@ -8,13 +8,10 @@ import {
   RecordError,
   refsOf,
 } from "../session/index.js";
-import { breath } from "./breath.js";
+import { breath, TURN } from "./breath.js";
 import type { Finding, Shelf } from "./shelf.js";
 import type { Checked } from "./store.js";
 import { type TreeNode, TreeWalk, treesIn } from "./tree-walk.js";
-
-/** How many blobs are looked at before others of this process get a turn. */
-const TURN = 256;
 
 /** Reads every line and every blob and says what is not as it was written. */
 export async function checkStore(

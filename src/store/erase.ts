@@ -1,4 +1,5 @@
 import { type Digest, digestsOf, parentsOf, RathError, readFact, type Session } from "../session/index.js";
+import { breath, TURN } from "./breath.js";
 import { misuse, NotErasableError } from "./error.js";
 import { refuse } from "./move.js";
 import { namedBy } from "./removal.js";
@@ -38,7 +39,7 @@ export async function erase(
       if (typeof key === "string") keys.add(key);
     }
   }
-  const digests = [...new Set([...asked, ...(trees.size > 0 ? filesAmong(shelf, asked, trees, mine) : [])])];
+  const digests = [...new Set([...asked, ...(await filesAmong(shelf, asked, trees, mine))])];
   for (const digest of digests) if (!mine.has(digest)) throw new NotErasableError(`${digest}`);
   const told = session.append({ type: "content-erase", digests, why, by });
   const committed = await shelf.commit({
@@ -53,14 +54,15 @@ export async function erase(
 }
 
 /** Takes what trees lead to for the session's own. Answers the pieces of files that are to be erased: a list is not the file. */
-function filesAmong(
+async function filesAmong(
   shelf: Shelf,
   asked: readonly Digest[],
   trees: ReadonlySet<Digest>,
   mine: Set<Digest>,
-): readonly Digest[] {
+): Promise<readonly Digest[]> {
   const wanted = new Set(asked);
   const pieces: Digest[] = [];
+  let count = 0;
   const walk = new TreeWalk();
   for (const tree of trees) if (walk.add(tree)) mine.add(tree);
   for (let node = walk.next(); node !== undefined; node = walk.next()) {
@@ -69,6 +71,7 @@ function filesAmong(
       mine.add(digest);
       if (kind === "piece" && wanted.has(node.digest)) pieces.push(digest);
     }
+    if (++count % TURN === 0) await breath();
   }
   return pieces;
 }

@@ -7,6 +7,7 @@ import {
   parentsOf,
   readFact,
 } from "../session/index.js";
+import { breath, TURN } from "./breath.js";
 import { DamageError } from "./error.js";
 import { isId } from "./move.js";
 import { namedBy } from "./removal.js";
@@ -57,6 +58,7 @@ async function* treeLines(
     const place = path === "" ? "" : `${JSON.stringify(path)} in `;
     return contentLine(shelf, digest, `it is ${place}the tree ${tree} of the fact ${id}`);
   };
+  let count = 0;
   const root = await needed({ digest: tree, path: "" });
   if (root !== undefined) yield root;
   for (let node = walk.next(); node !== undefined; node = walk.next()) {
@@ -64,6 +66,7 @@ async function* treeLines(
     for (const below of bytes === undefined ? [] : namedBy(walk, node, bytes)) {
       const line = await needed(below);
       if (line !== undefined) yield line;
+      if (++count % TURN === 0) await breath();
     }
   }
 }
@@ -75,11 +78,13 @@ async function passOver(
   walk: TreeWalk,
   told: Set<Digest>,
 ): Promise<void> {
+  let count = 0;
   for await (const lines of shelf.history(heads))
     for (const line of lines) for (const tree of treesIn(line)) if (walk.add(tree)) told.add(tree);
   for (let node = walk.next(); node !== undefined; node = walk.next()) {
     const bytes = shelf.blob(node.digest);
     for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) told.add(digest);
+    if (++count % TURN === 0) await breath();
   }
 }
 

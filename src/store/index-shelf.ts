@@ -1,6 +1,6 @@
 import type { Digest, FactId } from "../session/index.js";
 import { looseIn, type NewFact } from "./commit.js";
-import { StoreError } from "./error.js";
+import { NotFoundError } from "./error.js";
 import { decide } from "./index-commit.js";
 import type { FactIndex } from "./index-facts.js";
 import type { Change, NameIndex } from "./index-names.js";
@@ -127,7 +127,11 @@ export abstract class IndexShelf implements Shelf {
 
   async *every(): AsyncIterable<readonly string[]> {
     this.refresh();
-    yield* this.#batches(Uint32Array.from({ length: this.facts.count }, (_, row) => row));
+    // Of all lines, those that are collected meanwhile are none any more.
+    yield* this.#batches(
+      Uint32Array.from({ length: this.facts.count }, (_, row) => row),
+      (id) => this.facts.row(id),
+    );
   }
 
   async name(name: string): Promise<NameRecord | undefined> {
@@ -215,13 +219,18 @@ export abstract class IndexShelf implements Shelf {
   }
 
   /** Reads rows in batches. A collection may renumber the rows between two batches, so ids lead on then. */
-  async *#batches(rows: Uint32Array): AsyncIterable<readonly string[]> {
+  async *#batches(
+    rows: Uint32Array,
+    rowOf = (id: FactId): number => this.#rowOrFail(id),
+  ): AsyncIterable<readonly string[]> {
     const facts = this.facts;
     for (let from = 0; from < rows.length; from += BATCH) {
       if (from > 0) this.refresh();
       const batch = rows.subarray(from, from + BATCH);
       yield this.read(
-        facts === this.facts ? batch : Array.from(batch, (row) => this.#rowOrFail(facts.id(row))),
+        facts === this.facts
+          ? batch
+          : Array.from(batch, (row) => rowOf(facts.id(row))).filter((row) => row >= 0),
       );
     }
   }
@@ -233,11 +242,9 @@ export abstract class IndexShelf implements Shelf {
   #rowOrFail(id: FactId): number {
     const row = this.facts.row(id);
     if (row >= 0) return row;
-    throw new StoreError(
-      "failed",
-      `The fact ${id} is not in ${this.url}.`,
-      "check the store with store.check()",
-      { data: { id } },
+    throw new NotFoundError(
+      `the session ${id}`,
+      "it was collected while it was read; list what is there: await store.names()",
     );
   }
 }

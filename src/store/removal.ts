@@ -1,7 +1,7 @@
 import { type Digest, digestOf, digestsOf, RecordError } from "../session/index.js";
 import { DamageError } from "./error.js";
 import type { Removal } from "./shelf.js";
-import { TreeWalk, treesIn } from "./tree-walk.js";
+import { looksLikeTree, TreeWalk, treesIn } from "./tree-walk.js";
 
 /** What a shelf holds when it is about to remove something, with nobody writing meanwhile. */
 export type Standing = {
@@ -23,8 +23,11 @@ export function removable(what: Removal, shelf: Standing): ReadonlySet<Digest> {
   const keep = (digest: Digest): void => {
     if (unsure.delete(digest)) going.delete(digest);
   };
-  if (what.since !== undefined) for (const digest of shelf.putSince(what.since)) keep(digest);
   const walk = new TreeWalk();
+  for (const digest of what.since === undefined ? [] : shelf.putSince(what.since)) {
+    keep(digest);
+    if (what.trees?.has(digest) !== true && looksLikeTree(shelf.blob(digest))) walk.add(digest);
+  }
   for (const line of shelf.lines()) {
     for (const digest of digestsOf(line)) keep(digest);
     // What was counted leads to nothing that is to go, so only what came since is walked: this runs while others wait.

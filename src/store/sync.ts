@@ -1,4 +1,5 @@
 import { type Digest, digestOf, digestsOf, type FactId, RathError } from "../session/index.js";
+import { breath, TURN } from "./breath.js";
 import { BLOB_BYTES_PER_COMMIT, BLOB_COST } from "./commit.js";
 import { soundBlob } from "./exchange.js";
 import { namedBy } from "./removal.js";
@@ -42,10 +43,12 @@ async function fillBlobs(from: Store, shelf: Shelf, heads: readonly FactId[]): P
       for (const tree of treesIn(line)) if (walk.add(tree)) needed.add(tree);
     }
   const filler = new Filler(from, shelf);
+  let count = 0;
   for (let node = walk.next(); node !== undefined; node = walk.next()) {
     // A tree that is not here must come first: it says what else is missing.
     const bytes = soundBlob(shelf, node.digest) ?? (await filler.fetch(node.digest));
     needed.delete(node.digest);
+    if (++count % TURN === 0) await breath();
     for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) needed.add(digest);
   }
   if (needed.size > 0)

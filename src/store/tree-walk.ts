@@ -15,7 +15,7 @@ export type TreeNode = {
 };
 
 /** Few lines name trees, and parsing the others would cost all stores; content that looks like one is sorted out by its type. */
-const NAMES_TREES = /"type":"(?:workspace-(?:import|change|merge|resolve)|session-detach|sandbox-open)"/;
+const NAMES_TREES = /"type":"(?:workspace-(?:import|read|change|merge|resolve)|session-detach|sandbox-open)"/;
 
 /** The trees that the fact of a line refers to. */
 export function treesIn(line: string): readonly Digest[] {
@@ -32,7 +32,7 @@ export function treesIn(line: string): readonly Digest[] {
  * ```
  */
 export class TreeWalk {
-  readonly #met = new Set<Digest>();
+  readonly #met = new Set<string>();
   /** What is still to be entered. A list and not the call stack: directories may be nested as deep as anyone likes. */
   readonly #open: TreeNode[] = [];
 
@@ -62,8 +62,10 @@ export class TreeWalk {
   }
 
   #push(node: TreeNode): boolean {
-    if (this.#met.has(node.digest)) return false;
-    this.#met.add(node.digest);
+    // The same bytes may be called a directory by one tree and something else by another, which may be wrong.
+    const key = `${node.kind} ${node.digest}`;
+    if (this.#met.has(key)) return false;
+    this.#met.add(key);
     this.#open.push(node);
     return true;
   }
@@ -79,3 +81,12 @@ function piecesIn(text: string): readonly Digest[] {
   if (Array.isArray(pieces) && pieces.every(isId) && JSON.stringify(pieces) === text) return pieces;
   throw new RecordError("what is called the parts of a file is not a list of digests");
 }
+
+/** Whether bytes look like a directory: how the text of every tree begins. */
+export function looksLikeTree(bytes: Uint8Array | undefined): boolean {
+  return (
+    bytes !== undefined && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf(TREE) === 0
+  );
+}
+
+const TREE = Buffer.from('{"tree":1,', "utf8");

@@ -155,6 +155,30 @@ describe.each(Object.entries(kinds))("files in a %s: store", (_, open) => {
   });
 });
 
+describe.each(Object.entries(kinds))("reading a %s: store while it is collected", (_, open) => {
+  it("[S14] finds whole sessions, or not those that are gone, and never an error without a name", async () => {
+    const shelf = await open();
+    const store = new ShelfStore(shelf);
+    let session = Session.start("gone");
+    for (let step = 0; step < 2500; step++) session = session.say(`${step}`);
+    await store.save(session);
+    await store.save(Session.start("kept"), { name: "main" });
+    const [whole, all] = [shelf.history([session.id]), shelf.every()].map((lines) =>
+      lines[Symbol.asyncIterator](),
+    );
+    for (const lines of [whole, all]) expect((await lines?.next())?.value.length).toBeGreaterThan(0);
+    expect((await store.gc()).facts).toBe(2501);
+    await expect(whole?.next()).rejects.toMatchObject({ code: "not-found" });
+    const rest: string[] = [];
+    for (let next = await all?.next(); next?.done === false; next = await all?.next())
+      rest.push(...next.value);
+    expect(rest.filter((line) => line.includes('"gone"'))).toEqual([]);
+    await expect(shelf.count(session.id)).rejects.toMatchObject({ code: "not-found" });
+    await expect(shelf.tail(session.id, 5)).rejects.toMatchObject({ code: "not-found" });
+    await store.close();
+  });
+});
+
 /** A closed store with files in it, and ways to alter and to lose a blob of it. */
 const damaged = {
   sqlite: (path: string) => ({

@@ -1,4 +1,5 @@
 import {
+  FilesError,
   forward,
   type MergedSide,
   type Module,
@@ -64,21 +65,37 @@ async function decided(side: MergedSide, resolve: MergeFilesOptions["resolve"]):
     );
   if (resolve === "ours" || resolve === "theirs")
     return resolveMerge(session, side, { choices: resolve, by: "runtime" });
-  if (resolve === "ask") {
-    const taken = await waitFor(session, {
+  if (resolve === "ask") return asked(side, session);
+  return resolvedBy(await resolve.forward(session), side, resolve.name);
+}
+
+/** Asks a person, and asks again with the reason when the answer does not decide it. */
+async function asked(side: MergedSide, session: Session): Promise<Session> {
+  let now = session;
+  let problem: string | undefined;
+  for (;;) {
+    const taken = await waitFor(now, {
       type: "signal-await",
       name: "merge-conflicts",
-      what: { conflicts } as unknown as Json,
+      what: { conflicts: side.conflicts, ...(problem !== undefined && { problem }) } as unknown as Json,
     });
     // An answer hangs from its request, so the session that takes it in has it as its second parent.
     const answer = taken.parents[1] as Session;
     const { value, by } = answer.fact as FactOf<"signal-give">;
-    return resolveMerge(taken, side, { choices: value, by });
+    try {
+      return await resolveMerge(taken, side, { choices: value, by });
+    } catch (error) {
+      if (!(error instanceof FilesError)) throw error;
+      now = error.session;
+      problem = error.message;
+    }
   }
-  return resolvedBy(await resolve.forward(session), side, resolve.name);
 }
 
-/** Stops everything in the session's sandbox and keeps it, files and processes, until it is used again. */
+/**
+ * Stops everything in the session's sandbox and keeps it, files and processes, until it is used again: as long as this
+ * runtime is open. After that its files are still on the record, and its processes are gone.
+ */
 export function suspendSandbox(): Module {
   return sandboxStep("suspend-sandbox", async (sandbox) => sandbox.suspend());
 }
@@ -97,7 +114,7 @@ function sandboxStep(name: string, act: (sandbox: SandboxOf) => Promise<void>): 
     forward: (session) =>
       forward(module, session, async (entered) => {
         if (entered.view(sandboxView).open === null) return entered;
-        return perform(entered, {
+        const done = await perform(entered, {
           fact: { type: "step-call", name, effect: "idempotent", by: "runtime" },
           effect: "idempotent",
           act: async (attempt) => {
@@ -106,6 +123,8 @@ function sandboxStep(name: string, act: (sandbox: SandboxOf) => Promise<void>): 
           },
           failed: (error) => ({ type: "step-failure", error, by: "runtime" }),
         });
+        if (done.fact.type === "step-failure") throw new FilesError(name, done, done.fact.error);
+        return done;
       }),
   };
   return Object.freeze(module);

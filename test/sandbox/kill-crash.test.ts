@@ -50,6 +50,8 @@ it.skipIf(!bwrap)(
         else {
           if (random() < 0.9) await child.says((word) => word.open !== undefined, 20_000);
           await pause(random() * 300);
+          // The names of its control groups, as long as somebody knows them.
+          boxesOf(state);
           // With the janitor gone as well, only the next start can clean up.
           const both = random() < 0.3;
           if (both) for (const pid of janitorsOf(child.pid)) killQuietly(pid);
@@ -130,13 +132,13 @@ class Killed {
 
 /** Everything that is left of the sandboxes of a state directory: processes, mounts, control groups, folders. */
 function leftoversOf(state: string, mark: string): string[] {
-  const processes = execFileSync("ps", ["-eo", "pid=,args="], { encoding: "utf8" })
+  const processes = execFileSync("ps", ["-eo", "pid=,args="], { encoding: "utf8", maxBuffer: 2 ** 28 })
     .split("\n")
     .filter((line) => line.includes(`sleep ${mark}`) || (line.includes("bwrap") && line.includes(state)));
   const mounts = readFileSync("/proc/mounts", "utf8")
     .split("\n")
     .filter((line) => line.includes(state));
-  const boxes = existsSync(join(state, "box")) ? readdirSync(join(state, "box")) : [];
+  const boxes = existsSync(join(state, "live")) ? readdirSync(join(state, "live")) : [];
   const notes = existsSync(join(state, "registry")) ? readdirSync(join(state, "registry")) : [];
   const groups = spawnSync("find", ["/sys/fs/cgroup", "-type", "d", "-name", "*openrath*"], {
     encoding: "utf8",
@@ -153,7 +155,7 @@ const seen = new Map<string, Set<string>>();
 function boxesOf(state: string): string[] {
   const names = seen.get(state) ?? new Set<string>();
   seen.set(state, names);
-  for (const part of ["box", "registry"])
+  for (const part of ["live", "registry"])
     if (existsSync(join(state, part)))
       for (const name of readdirSync(join(state, part))) names.add(name.replace(/\W.*$/, ""));
   return [...names];
@@ -161,7 +163,7 @@ function boxesOf(state: string): string[] {
 
 /** The watchers that a process has started. */
 function janitorsOf(pid: number): number[] {
-  return execFileSync("ps", ["-eo", "pid=,ppid=,args="], { encoding: "utf8" })
+  return execFileSync("ps", ["-eo", "pid=,ppid=,args="], { encoding: "utf8", maxBuffer: 2 ** 28 })
     .split("\n")
     .map((line) => line.trim().split(/\s+/))
     .filter(([, parent, ...args]) => Number(parent) === pid && args.join(" ").includes("openrath-janitor"))

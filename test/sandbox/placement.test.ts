@@ -53,6 +53,17 @@ const factsOf = <Type extends FactType>(session: Session, type: Type): FactOf<Ty
 const textAt = async (session: Session, path: string): Promise<string> =>
   (await rath.filesAt(session)).text(path);
 
+/** The same thing, with some of its methods replaced. */
+function instead<Thing extends object>(thing: Thing, methods: Partial<Thing>): Thing {
+  return new Proxy(thing, {
+    get(target, name) {
+      if (Object.hasOwn(methods, name)) return Reflect.get(methods, name);
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
 describe("a placed session", () => {
   it("[P1] opens its sandbox when it is first used, and says so", async () => {
     writeFileSync(join(folder, "hello.txt"), "hello\n");
@@ -507,4 +518,109 @@ describe("a placed session", () => {
       expect(doubtful.pending).toMatchObject([{ what: "dying", doubt: true }]);
     },
   );
+
+  it("[P14] keeps the files of modules that run side by side, and beside other calls", async () => {
+    const write = tool({
+      name: "write",
+      description: "Writes a file after a while.",
+      input: {
+        type: "object",
+        properties: { path: { type: "string" }, wait: { type: "number" } },
+        required: ["path"],
+      },
+      effect: "write",
+      conflicts: ["workspace"],
+      run: async (input, { sandbox }) => {
+        const { path, wait = 0 } = input as { path: string; wait?: number };
+        const box = await sandbox();
+        await new Promise((resolve) => setTimeout(resolve, wait));
+        await box.files.write(path, path);
+        return "written";
+      },
+    });
+    const child = (name: string) =>
+      moduleTool(
+        agent({
+          name,
+          model: scripted({ tool: "write", input: { path: `${name}.txt` } }, "done"),
+          tools: [write],
+        }),
+        { description: "Does it." },
+      );
+    const parent = agent({
+      name: "parent",
+      model: scripted(
+        {
+          call: [
+            { tool: "one", input: { task: "go" } },
+            { tool: "two", input: { task: "go" } },
+            { tool: "write", input: { path: "own.txt", wait: 100 } },
+            { tool: "three", input: { task: "go" } },
+          ],
+        },
+        "all done",
+      ),
+      tools: [write, child("one"), child("two"), child("three")],
+    });
+    const session = await rath.run(parent, start(), { name: "side by side" });
+    expect(await (await rath.filesAt(session)).paths()).toEqual([
+      "one.txt",
+      "own.txt",
+      "three.txt",
+      "two.txt",
+    ]);
+    expect((await rath.replay("side by side", parent, { mode: "verify" })).id).toBe(session.id);
+  });
+
+  it("[P15] reads again in a what-if what may be something else now", async () => {
+    const flow = (text: string): Module =>
+      sequence([sh(`write ${text}`, `echo ${text} > a.txt`), sh("read", "cat a.txt")]);
+    await rath.run(flow("one"), start(), { name: "read" });
+    const session = await rath.replay("read", flow("two"), { mode: "what-if" });
+    expect(factsOf(session, "step-result").at(-1)?.value).toEqual({ code: 0, out: "two\n" });
+  });
+
+  it("[P21] does not call a success what could not be kept", async () => {
+    let fail = true;
+    const provider = virtualSandbox();
+    const frail = instead(provider, {
+      create: async (...given: Parameters<typeof provider.create>) => {
+        const box = await provider.create(...given);
+        return instead(box, {
+          snapshot: async () => {
+            if (!fail) return box.snapshot();
+            fail = false;
+            throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
+          },
+        });
+      },
+    });
+    const own = openRath({ store: await rath.store(), sandboxes: { virtual: frail } });
+    const doubtful = await own.run(sh("one", "echo 1 > a"), own.start("x").to("virtual"), { name: "frail" });
+    expect(doubtful.pending).toMatchObject([{ what: "one", doubt: true }]);
+    expect(factsOf(doubtful, "step-result")).toEqual([]);
+  });
+
+  it("[P22] keeps a call that was given up out of the sandbox", async () => {
+    let late: Promise<unknown> = Promise.resolve();
+    const ghost = step(
+      "ghost",
+      async (_input, { sandbox }) => {
+        const box = await sandbox();
+        late = new Promise((resolve) => setTimeout(resolve, 300)).then(() =>
+          box.files.write("ghost.txt", "boo"),
+        );
+        late.catch(() => {});
+        await late;
+      },
+      { effect: "read", timeout: 100 },
+    );
+    const flow = workflow("haunted", async (session) => {
+      const given = await ghost.forward(session).catch((error: { session: Session }) => error.session);
+      return sh("after", "sleep 0.5; ls").forward(given);
+    });
+    const session = await rath.run(flow, start());
+    await expect(late).rejects.toThrow(/the call is over/);
+    expect(factsOf(session, "step-result").at(-1)?.value).toEqual({ code: 0, out: "" });
+  });
 });

@@ -42,8 +42,9 @@ export async function readAll(
       if (entry.kind === "tree") {
         total.trees.add(entry.digest);
         todo.push(entry.digest);
-      } else if (entry.kind !== "link") {
+      } else {
         total.files += 1;
+        if (entry.kind === "link") continue;
         for await (const piece of trees.pieces(entry)) total.bytes += piece.length;
       }
     }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Digest } from "../../session/index.js";
 import { limitsOf } from "../check-spec.js";
 import { SandboxLostError } from "../error.js";
@@ -25,6 +24,7 @@ import { MemoryWatch } from "./memory.js";
 import { emptied } from "./refill.js";
 import { removeContainer } from "./remove.js";
 import { signalOf, WORKSPACE } from "./script.js";
+import { Standstill } from "./standstill.js";
 import { endOf, finishedOf, type Inspected, type Known, statusOf } from "./status.js";
 import { readTree } from "./tree-read.js";
 import type { Owner } from "./user.js";
@@ -39,7 +39,7 @@ export type Housing = {
   readonly capabilities: Capabilities;
   /** Whether nothing has run in it yet. */
   readonly fresh: boolean;
-  /** Makes the workspace what a tree says. */
+  /** Puts the files of a tree into the workspace, which is empty. */
   readonly fill: (sandbox: Filling, tree: Digest | null) => Promise<void>;
   readonly create: (spec: SandboxSpec, options: CreateOptions) => Promise<Sandbox>;
   /** It is gone for good. */
@@ -47,9 +47,6 @@ export type Housing = {
 };
 
 const LONGEST_TIMER = 2 ** 31 - 1;
-const UNPAUSE_ATTEMPTS = 5;
-/** How long commands may be held up by calls on files, at a time. */
-const STILL_MILLISECONDS = 500;
 
 /** A sandbox that is a container. */
 export class ContainerSandbox implements Sandbox, Ground, Shelter {
@@ -62,19 +59,18 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
   readonly environment: readonly string[];
   readonly files: SandboxFiles;
   readonly #housing: Housing;
+  readonly #standstill: Standstill;
   readonly #memory: MemoryWatch;
   readonly #executions = new Set<ContainerExecution>();
   #number = 0;
-  readonly #waiting: { readonly run: () => Promise<void>; readonly fail: (error: unknown) => void }[] = [];
   #mending: Promise<void> | undefined;
-  #isSuspended = false;
   #status: SandboxStatus;
   #known: Known = {};
   #timer: NodeJS.Timeout | undefined;
   #destroyed: Promise<void> | undefined;
 
   constructor(housing: Housing) {
-    const { engine, inspected, owner, capabilities, options, about } = housing;
+    const { engine, inspected, owner, capabilities, options, about, fresh } = housing;
     this.#housing = housing;
     this.engine = engine;
     this.container = inspected.Id;
@@ -84,7 +80,11 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
     // Secrets go to each command and not into the container's settings, which everybody with the engine's socket can read.
     this.environment = environment(options.secrets ?? {});
     this.files = new ContainerFiles(this);
-    this.#memory = new MemoryWatch(engine, inspected.Id, this.#helper, housing.fresh);
+    this.#memory = new MemoryWatch(engine, inspected.Id, this.#helper, fresh);
+    this.#standstill = new Standstill(this, this.#helper, async () => {
+      const state = await this.#look();
+      return state === "unknown" ? undefined : state?.Status === "paused";
+    });
     this.#status = statusOf(inspected.State);
     if (about.spec.ttl !== undefined) this.#expireIn(about.spec.ttl);
   }
@@ -112,8 +112,19 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
     );
   }
 
+  /** Everything is emptied before anything is put: what a command planted is gone, and so are links to follow. */
   async restore(tree: Digest | null): Promise<void> {
-    await this.#here(() => this.gate.alone(() => this.#restore(tree)));
+    const { fill, inspected, options } = this.#housing;
+    const { archive, owner } = this;
+    const emptying = {
+      archive,
+      trees: options.trees,
+      standstill: this.#standstill,
+      script: this.#helper,
+    };
+    await this.#here(() =>
+      this.gate.alone(() => emptied(emptying, tree, () => fill({ inspected, owner, archive }, tree))),
+    );
   }
 
   async fork({
@@ -130,36 +141,17 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
     return create(about.spec, { ...rest, id, incarnation, tree, parent });
   }
 
-  async suspend(): Promise<void> {
-    await this.#here(() =>
-      this.gate.alone(async () => {
-        if (this.#isSuspended) return;
-        await this.#pause();
-        this.#isSuspended = true;
-        this.#known = { ...this.#known, paused: { now: true, at: new Date().toISOString() } };
-        for (const execution of this.#executions) execution.suspend();
-        await this.#look();
-      }),
-    );
+  suspend(): Promise<void> {
+    return this.#turn(true);
   }
 
-  async resume(): Promise<void> {
-    await this.#here(() =>
-      this.gate.alone(async () => {
-        if (!this.#isSuspended) return;
-        await this.#unpause();
-        this.#isSuspended = false;
-        this.#known = { ...this.#known, paused: { now: false, at: new Date().toISOString() } };
-        for (const execution of this.#executions) execution.resume();
-        await this.#look();
-      }),
-    );
+  resume(): Promise<void> {
+    return this.#turn(false);
   }
 
   async renew(milliseconds: number): Promise<void> {
     this.#requireHere();
-    if (this.#known.expired !== undefined)
-      this.#known = { ...this.#known, expired: { now: false, at: new Date().toISOString() } };
+    if (this.#known.expired !== undefined) this.#note({ expired: { now: false, at: now() } });
     this.#expireIn(milliseconds);
   }
 
@@ -180,13 +172,13 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
   // What its commands need.
 
   get isSuspended(): boolean {
-    return this.#isSuspended;
+    return this.#standstill.isSuspended;
   }
 
   async obstacle(): Promise<string | undefined> {
     await this.#mending;
     if (this.#destroyed !== undefined) return "the sandbox was destroyed";
-    return this.#isSuspended ? "the sandbox is suspended: resume it first" : undefined;
+    return this.isSuspended ? "the sandbox is suspended: resume it first" : undefined;
   }
 
   over(execution: ContainerExecution): void {
@@ -204,7 +196,7 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
     return this.#mending;
   }
 
-  async outOfMemory(since: number, code: number): Promise<boolean> {
+  outOfMemory(since: number, code: number): Promise<boolean> {
     return this.#memory.ranOut(since, code);
   }
 
@@ -222,104 +214,39 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
   // What work on its files needs.
 
   still<Value>(work: () => Promise<Value>): Promise<Value> {
-    return this.#here(
-      () =>
-        new Promise((resolve, reject) => {
-          this.#waiting.push({ run: () => work().then(resolve, reject), fail: reject });
-          if (this.#waiting.length === 1) this.#serve();
-        }),
-    );
+    return this.#here(() => this.#standstill.share(work));
   }
 
   async look<Value>(work: () => Promise<Value>): Promise<Value> {
-    return this.#here(() => this.gate.together(work));
+    const seen = await this.#here(() => this.gate.together(work));
+    // Nothing is also what is seen where no container is any more.
+    const fate = seen === undefined ? await this.fate() : undefined;
+    if (fate === undefined) return seen;
+    throw new SandboxLostError(this.#housing.about.id, fate.why);
   }
 
-  async script(words: readonly string[]): Promise<string> {
-    return this.#here(() => this.gate.alone(() => this.#awake(() => this.#helper(words))));
+  script(words: readonly string[]): Promise<string> {
+    return this.#here(() => this.gate.alone(() => this.#standstill.awake(() => this.#helper(words))));
   }
 
   readonly #helper = (words: readonly string[]): Promise<string> =>
     runHelper(this.engine, this.container, words);
 
-  /** Scripts need a container that runs; one that was suspended is again afterwards. */
-  async #awake<Value>(work: () => Promise<Value>): Promise<Value> {
-    if (!this.#isSuspended) return work();
-    await this.#unpause();
-    try {
-      return await work();
-    } finally {
-      await this.#pause();
-    }
-  }
-
-  /** Everything is emptied before anything is put: what a command planted is gone, and so are links to follow. */
-  async #restore(tree: Digest | null): Promise<void> {
-    const { fill, inspected, options } = this.#housing;
-    const { archive, owner } = this;
-    await emptied(
-      {
-        archive,
-        trees: options.trees,
-        awake: (work) => this.#awake(work),
-        still: (work) => this.#asleep(work),
-        script: this.#helper,
-      },
-      tree,
-      () => fill({ inspected, owner, archive }, tree),
-    );
-  }
-
-  /** Calls that came together are served in one standstill, one after the other; but not for long. */
-  #serve(): void {
-    const all = this.#waiting;
-    const served = this.gate.alone(() =>
-      this.#asleep(async () => {
-        const until = performance.now() + STILL_MILLISECONDS;
-        for (let [next] = all; next !== undefined && performance.now() < until; [next] = all) {
-          await next.run();
-          all.shift();
-        }
+  /** Suspends, or resumes. */
+  async #turn(isSuspended: boolean): Promise<void> {
+    await this.#here(() =>
+      this.gate.alone(async () => {
+        const standstill = this.#standstill;
+        if (standstill.isSuspended === isSuspended) return;
+        await (isSuspended ? standstill.pause() : standstill.unpause());
+        standstill.isSuspended = isSuspended;
+        this.#note({ paused: { now: isSuspended, at: now() } });
+        for (const execution of this.#executions)
+          if (isSuspended) execution.suspend();
+          else execution.resume();
+        await this.#look();
       }),
     );
-    served.then(
-      () => {
-        if (all.length > 0) this.#serve();
-      },
-      (error: unknown) => {
-        for (const { fail } of all.splice(0)) fail(error);
-      },
-    );
-  }
-
-  async #asleep<Value>(work: () => Promise<Value>): Promise<Value> {
-    if (this.#isSuspended) return work();
-    await this.#pause();
-    try {
-      return await work();
-    } finally {
-      await this.#unpause();
-    }
-  }
-
-  async #pause(): Promise<void> {
-    await this.engine.json("POST", `/containers/${this.container}/pause`);
-  }
-
-  /** Tried again: a container that stays paused would be worse than any error. */
-  async #unpause(): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await this.engine.json("POST", `/containers/${this.container}/unpause`);
-        return;
-      } catch (error) {
-        const state = await this.#look();
-        // Somebody else was quicker, or it ended meanwhile, which the next call will find out.
-        if (state !== "unknown" && state?.Status !== "paused") return;
-        if (attempt >= UNPAUSE_ATTEMPTS) throw error;
-        await sleep(50 * attempt);
-      }
-    }
   }
 
   /** Ends everything in the container. Its files stay. The others in it end too, and must know why. */
@@ -337,8 +264,7 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof EngineError)) throw error;
-      const fate = await this.fate();
+      const fate = error instanceof EngineError ? await this.fate() : undefined;
       if (fate === undefined) throw error;
       throw new SandboxLostError(this.#housing.about.id, fate.why, error);
     }
@@ -352,37 +278,43 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
   async #look(): Promise<Inspected["State"] | undefined | "unknown"> {
     try {
       const { State } = await this.engine.json<Inspected>("GET", `/containers/${this.container}/json`);
-      this.#status = statusOf(State, this.#known);
+      this.#status = statusOf({ ...State, Status: this.#seen(State.Status) }, this.#known);
       return State;
     } catch (error) {
-      if (error instanceof EngineError && error.status === 404) {
-        this.#status = statusOf(undefined, this.#known);
-        return undefined;
-      }
-      return "unknown";
+      if (!(error instanceof EngineError) || error.status !== 404) return "unknown";
+      this.#status = statusOf(undefined, this.#known);
+      return undefined;
     }
+  }
+
+  /** A container is not suspended because it stands still for a moment, and it is when its processes were stopped. */
+  #seen(status: string): string {
+    if (status === "paused" && this.#standstill.isBrief) return "running";
+    return status === "running" && this.#standstill.isSuspended ? "paused" : status;
+  }
+
+  #note(known: Known): void {
+    this.#known = { ...this.#known, ...known };
   }
 
   #expireIn(milliseconds: number): void {
     clearTimeout(this.#timer);
     const { onExpire = "delete" } = this.#housing.about.spec;
-    this.#timer = setTimeout(
-      () => {
-        this.#known = { ...this.#known, expired: { now: true, at: new Date().toISOString() } };
-        const done =
-          onExpire === "delete" ? this.destroy() : onExpire === "suspend" ? this.suspend() : this.status();
-        done.catch(() => {});
-      },
-      Math.min(LONGEST_TIMER, Math.max(0, milliseconds)),
-    );
+    const expire = (): void => {
+      this.#note({ expired: { now: true, at: now() } });
+      const done =
+        onExpire === "delete" ? this.destroy() : onExpire === "suspend" ? this.suspend() : this.status();
+      done.catch(() => {});
+    };
+    this.#timer = setTimeout(expire, Math.min(LONGEST_TIMER, Math.max(0, milliseconds)));
     // Nobody waits for it: a program that is done must be able to end.
     this.#timer.unref();
   }
 
   async #end(): Promise<void> {
     clearTimeout(this.#timer);
-    const fate: Fate = { outcome: "killed", why: "the sandbox was destroyed" };
-    for (const execution of this.#executions) execution.lose(fate);
+    for (const execution of this.#executions)
+      execution.lose({ outcome: "killed", why: "the sandbox was destroyed" });
     try {
       await removeContainer(this.engine, this.container);
     } finally {
@@ -390,4 +322,8 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
       this.#housing.gone(this);
     }
   }
+}
+
+function now(): string {
+  return new Date().toISOString();
 }

@@ -6,9 +6,11 @@ import type { Capabilities, SandboxRef, SandboxSpec } from "../spec.js";
 import { type DockerOptions, LABELS, nameOf } from "./body.js";
 import { ContainerSandbox } from "./container.js";
 import { Engine } from "./engine.js";
+import { runHelper } from "./helper.js";
 import { inventory, sweep } from "./inventory.js";
 import { fill, type Launched, launch, made, owned } from "./launch.js";
 import { probe } from "./probe.js";
+import { everybody } from "./script.js";
 import { findSocket } from "./socket.js";
 import { endOf } from "./status.js";
 
@@ -89,6 +91,7 @@ class DockerProvider implements SandboxProvider {
       const { Status } = found.State;
       if (Status !== "running" && Status !== "paused") throw new SandboxLostError(ref.id, endOf(found.State));
       if (Status === "paused") await engine.json("POST", `/containers/${found.Id}/unpause`);
+      else if (engine.about.name === "podman") await runHelper(engine, found.Id, everybody("CONT"));
       const inspected = await engine.json<Launched["inspected"]>("GET", `/containers/${found.Id}/json`);
       const launched = { inspected, owner: await owned(engine, inspected), fresh: false };
       const { status: _status, native: _native, ...about } = ref;

@@ -248,8 +248,12 @@ describe("opening a sandbox", () => {
   });
 
   it("[D13] a name that somebody else's container has is not taken for ours", async () => {
-    fake.withContainer().on("POST /containers/create", () => ({ status: 409, json: { message: "in use" } }));
-    await expect(opened()).rejects.toThrow("no such sandbox");
+    for (const Status of ["running", "exited"]) {
+      fake.withContainer(() => ({ Status }), "another");
+      fake.on("POST /containers/create", () => ({ status: 409, json: { message: "in use" } }));
+      await expect(opened()).rejects.toThrow("no such sandbox");
+    }
+    expect(fake.asked.some(({ method }) => method === "DELETE")).toBe(false);
   });
 
   it("[D13] a container that was never started was not finished: it is removed and made anew", async () => {

@@ -2,6 +2,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request as openRequest
 import type { Duplex } from "node:stream";
 import { SandboxUnavailableError } from "../error.js";
 import { EngineError } from "./error.js";
+import { chosen, type Version } from "./version.js";
 
 /** What an engine says about itself. */
 export type EngineAbout = {
@@ -19,10 +20,6 @@ export type Call = {
   readonly timeout?: number;
   readonly signal?: AbortSignal | undefined;
 };
-
-/** The version that this client was written against; another one is spoken where an engine does not know it. */
-const PREFERRED = [1, 41] as const;
-const OLDEST = [1, 40] as const;
 
 /**
  * A client of the Engine API over a socket of this machine. Every request ends: with its answer, or an `EngineError`
@@ -73,18 +70,19 @@ export class Engine {
     }
   }
 
-  /** A header of the answer; undefined when the engine finds nothing there. */
+  /**
+   * A header of the answer; undefined when the engine finds nothing there and says no more. Podman finds nothing where a
+   * link leads nowhere, and yet has the header.
+   */
   async head(path: string, call: Call, header: string): Promise<string | undefined> {
     const signal = AbortSignal.timeout(call.timeout ?? this.#timeout);
-    try {
-      const response = await this.#ask("HEAD", path, call, { signal });
-      response.resume();
-      const value = response.headers[header];
-      return typeof value === "string" ? value : undefined;
-    } catch (error) {
-      if (error instanceof EngineError && error.status === 404) return undefined;
-      throw error;
-    }
+    const response = await this.#ask("HEAD", path, call, { signal });
+    response.resume();
+    const status = response.statusCode ?? 500;
+    if (status >= 400 && status !== 404)
+      throw new EngineError(`HEAD ${path}`, status, "it cannot look at it");
+    const value = response.headers[header];
+    return typeof value === "string" && value !== "" ? value : undefined;
   }
 
   /** The bytes of an answer as they come; an error when they stop coming, or were not all there were. */
@@ -187,9 +185,8 @@ export class Engine {
       request.on("response", (response) => {
         // Errors of a body reach whoever reads it; this is for the time before.
         response.on("error", () => {});
-        if ((response.statusCode ?? 500) < 400) resolve(response);
-        else if (method === "HEAD")
-          reject(new EngineError(name, response.statusCode ?? null, "there is no such thing"));
+        // Who asks for the head of an answer looks at its status too: a refusal has no words there.
+        if ((response.statusCode ?? 500) < 400 || method === "HEAD") resolve(response);
         else refusal(name, response).then(reject, reject);
       });
     });
@@ -265,38 +262,6 @@ function failure(name: string, error: Error, call: Call): unknown {
   if (error instanceof EngineError) return error;
   const isLate = error.name === "AbortError" || error.name === "TimeoutError";
   return new EngineError(name, null, isLate ? "it took too long" : error.message, error);
-}
-
-type Version = {
-  readonly Version?: string;
-  readonly ApiVersion?: string;
-  readonly MinAPIVersion?: string;
-  readonly Components?: readonly { readonly Name: string }[];
-};
-
-/** The version to speak: the one that this was written against, or the nearest one that the engine knows. */
-function chosen({ ApiVersion, MinAPIVersion }: Version): string {
-  const newest = partsOf(ApiVersion);
-  const oldest = partsOf(MinAPIVersion) ?? OLDEST;
-  if (newest === undefined || isBefore(newest, OLDEST))
-    throw new SandboxUnavailableError(
-      "docker",
-      `the engine speaks version ${String(ApiVersion)} of its interface, and ${OLDEST.join(".")} is needed`,
-      "install a newer engine: Docker 19.03 or Podman 3, or later",
-    );
-  const wanted = isBefore(newest, PREFERRED) ? newest : isBefore(PREFERRED, oldest) ? oldest : PREFERRED;
-  return wanted.join(".");
-}
-
-type Parts = readonly [number, number];
-
-function partsOf(version: string | undefined): Parts | undefined {
-  const [, major, minor] = /^(\d+)\.(\d+)/.exec(version ?? "") ?? [];
-  return major === undefined ? undefined : [Number(major), Number(minor)];
-}
-
-function isBefore(one: Parts, other: Parts): boolean {
-  return one[0] < other[0] || (one[0] === other[0] && one[1] < other[1]);
 }
 
 function unavailable(socket: string, error: unknown): unknown {

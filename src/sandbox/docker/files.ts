@@ -46,9 +46,11 @@ export class ContainerFiles implements SandboxFiles {
         );
       if (there.size > READ_BYTES)
         throw new FileError("failed", path, `it has ${there.size} bytes, too many to read at once`);
-      for await (const entry of this.#shelter.archive.read(placeOf(names))) {
+      for await (const { kind, body } of this.#shelter.archive.read(placeOf(names))) {
+        if (kind !== "file")
+          throw new FileError("failed", path, "it is another name of a file, and can be read by that one only");
         const chunks: Buffer[] = [];
-        for await (const chunk of entry.body()) chunks.push(chunk);
+        for await (const chunk of body()) chunks.push(chunk);
         return Buffer.concat(chunks);
       }
       throw missing(path);
@@ -115,8 +117,9 @@ export class ContainerFiles implements SandboxFiles {
       const there = await this.#walk(path, names);
       if (there === undefined) throw missing(path);
       if (there.kind !== "link") throw new FileError("failed", path, "it is no link");
-      for await (const { target } of this.#shelter.archive.read(placeOf(names))) return textOfName(target);
-      throw missing(path);
+      const target = await this.#shelter.archive.target(placeOf(names));
+      if (target === undefined) throw missing(path);
+      return textOfName(target);
     });
   }
 
@@ -210,12 +213,7 @@ function joined(names: readonly string[]): Buffer {
 
 /** The name of an entry directly in the directory that an archive is of. */
 function ownName(name: Buffer): string | undefined {
-  const parts = textOfName(name)
-    .split("/")
-    .filter((part) => part !== "" && part !== ".");
-  // The archive of a directory begins its names with that of the directory, or with a dot.
-  const own = name[0] === 0x2e && (name.length === 1 || name[1] === 0x2f) ? parts : parts.slice(1);
-  return own.length === 1 ? own[0] : undefined;
+  return name.length === 0 || name.includes(0x2f) ? undefined : textOfName(name);
 }
 
 function missing(path: string): FileError {

@@ -14,9 +14,17 @@ export async function runHelper(
   engine: Engine,
   container: string,
   words: readonly string[],
+  user?: string,
 ): Promise<string> {
   const { Id } = await engine.json<{ Id: string }>("POST", `/containers/${container}/exec`, {
-    body: { AttachStdin: false, AttachStdout: true, AttachStderr: true, Tty: false, Cmd: words },
+    body: {
+      AttachStdin: false,
+      AttachStdout: true,
+      AttachStderr: true,
+      Tty: false,
+      Cmd: words,
+      ...(user !== undefined && { User: user }),
+    },
   });
   const socket = await engine.upgrade(`/exec/${Id}/start`, { body: { Detach: false, Tty: false } });
   const frames = new Frames();

@@ -9,6 +9,7 @@ import { Archive } from "./archive.js";
 import { bodyOf, type DockerOptions, LABELS, nameOf, stageOf } from "./body.js";
 import type { Engine } from "./engine.js";
 import { EngineError } from "./error.js";
+import { runHelper } from "./helper.js";
 import { removeContainer } from "./remove.js";
 import { WORKSPACE } from "./script.js";
 import type { Inspected } from "./status.js";
@@ -21,6 +22,7 @@ export type Launched = { readonly inspected: Inspected; readonly owner: Owner; r
 /** How long a container that another process is making may take to be ready. */
 const MAKING_MILLISECONDS = 60_000;
 const LOOK_MILLISECONDS = 100;
+const USER_HINT = 'give a number instead: dockerSandbox({ user: "1000:1000" })';
 
 /**
  * Makes the container of a sandbox, fills its workspace and starts it, in this order: one that was started is complete.
@@ -51,11 +53,11 @@ export async function launch(
       });
       break;
     } catch (error) {
-      if (!(error instanceof EngineError) || error.status !== 409) throw explained(error, image);
+      if (!isTaken(error)) throw explained(error, image);
     }
     const there = await made(engine, name);
+    if (there !== undefined) checkSame(there, create, name);
     if (there?.State.Status === "running" || there?.State.Status === "paused") {
-      checkSame(there, create, name);
       return { inspected: there, owner: await owned(engine, there), fresh: false };
     }
     // Either somebody is at it, or was when they ended; the name is free again once it is gone.
@@ -72,6 +74,9 @@ export async function launch(
       await fill(engine, { inspected, owner, archive, whole: !isRoot }, create.tree, create.trees, process);
     create.signal?.throwIfAborted();
     await engine.json("POST", `/containers/${inspected.Id}/start`);
+    // Podman does not give the workspace itself away; nothing has run yet that could be in the way.
+    if (!isRoot && engine.about.name === "podman")
+      await runHelper(engine, inspected.Id, ["chmod", "777", WORKSPACE], "0");
     return { inspected: await engine.json<Inspected>("GET", `/containers/${name}/json`), owner, fresh: true };
   } catch (error) {
     await removeContainer(engine, name).catch(() => {});
@@ -98,7 +103,7 @@ export async function fill(
 ): Promise<void> {
   const isPodman = engine.about.name === "podman";
   if (isPodman || (!whole && !(await leadsOut(tree, trees)))) {
-    await archive.write(Buffer.from(WORKSPACE), writeTree({ tree, trees, owner, under: whole ? "." : "" }));
+    await archive.write(Buffer.from(WORKSPACE), writeTree({ tree, trees, owner, under: "" }));
     return;
   }
   // Docker unpacks such links only into the root, and that of the container itself may be read-only.
@@ -125,11 +130,7 @@ export async function owned(engine: Engine, inspected: Inspected): Promise<Owner
   const user = inspected.Config.User ?? "";
   const owner = await ownerOf(user, (path) => archive.text(path));
   if (owner !== undefined) return owner;
-  throw new SandboxSpecError(
-    "user",
-    `the image has no user ${JSON.stringify(user)}`,
-    'give a number instead: dockerSandbox({ user: "1000:1000" })',
-  );
+  throw new SandboxSpecError("user", `the image has no user ${JSON.stringify(user)}`, USER_HINT);
 }
 
 /** The container of a name; undefined when there is none any more. */
@@ -140,6 +141,12 @@ export async function made(engine: Engine, name: string): Promise<Inspected | un
     if (error instanceof EngineError && error.status === 404) return undefined;
     throw error;
   }
+}
+
+/** Whether a name is in use. Podman has no status of its own for that. */
+function isTaken(error: unknown): boolean {
+  if (!(error instanceof EngineError)) return false;
+  return error.status === 409 || (error.status === 500 && /already in use/.test(String(error.data.reason)));
 }
 
 /** A name stands for the digest of an id; whoever gives that name to something else must not be taken for it. */
@@ -171,5 +178,7 @@ function explained(error: unknown, image: string): unknown {
       'name an image that has one: session.to("docker", { image: "debian:12" })',
       { engine: reason },
     );
+  if (/unknown user|no matching entries in passwd|unable to find user/i.test(reason))
+    return new SandboxSpecError("user", `the image has no such user: ${reason}`, USER_HINT);
   return error;
 }

@@ -7,8 +7,8 @@ const KILLED = 137;
 const LATE_MILLISECONDS = 150;
 
 /**
- * Whether a container ran out of memory. The engine tells of it as an event; some engines do not, so when a command died
- * as if of that, the kernel's own count is looked at, as it stands in the container.
+ * Whether a container ran out of memory. Docker tells of it as an event. Podman does not, and an event may come late: then
+ * the kernel's own count is looked at, as it stands in the container.
  */
 export class MemoryWatch {
   readonly #engine: Engine;
@@ -31,9 +31,10 @@ export class MemoryWatch {
 
   async ranOut(since: number, code: number): Promise<boolean> {
     try {
-      let told = await this.#wasTold(since);
-      if (!told && code !== KILLED) return false;
-      if (!told) {
+      const tells = this.#engine.about.name === "docker";
+      let told = tells && (await this.#wasTold(since));
+      if (!told && tells && code !== KILLED) return false;
+      if (!told && tells) {
         await sleep(LATE_MILLISECONDS);
         told = await this.#wasTold(since);
       }

@@ -22,8 +22,13 @@ export async function probe(engine: Engine, options: DockerOptions): Promise<Cap
     );
   const wanted = options.network ?? "bridge";
   const networks = await engine.json<readonly { readonly Name: string }[]>("GET", "/networks");
-  // Podman calls its own first network "podman", and takes the word "bridge" for it.
-  const hasNetwork = engine.about.name === "podman" || networks.some(({ Name }) => Name === wanted);
+  // What Docker calls "bridge" is "podman" there, and both take the word; "host" need not be listed.
+  const hasNetwork =
+    wanted === "host" ||
+    networks.some(
+      ({ Name }) =>
+        Name === wanted || (engine.about.name === "podman" && wanted === "bridge" && Name === "podman"),
+    );
   const network: readonly Network["mode"][] = hasNetwork ? ["none", "full"] : ["none"];
   return Object.freeze({
     isolation: "container",

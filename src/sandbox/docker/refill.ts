@@ -5,6 +5,7 @@ import type { Trees } from "../trees.js";
 import { Exclude } from "../workspace/exclude.js";
 import type { Archive } from "./archive.js";
 import { emptying, removalOf, WORKSPACE } from "./script.js";
+import type { Standstill } from "./standstill.js";
 import { partsOf } from "./tree-read.js";
 
 const ATTEMPTS = 3;
@@ -15,8 +16,7 @@ type Names = readonly string[];
 export type Emptying = {
   readonly archive: Archive;
   readonly trees: Trees;
-  readonly awake: <Value>(work: () => Promise<Value>) => Promise<Value>;
-  readonly still: <Value>(work: () => Promise<Value>) => Promise<Value>;
+  readonly standstill: Standstill;
   readonly script: (words: readonly string[]) => Promise<string>;
 };
 
@@ -26,21 +26,23 @@ export type Emptying = {
  * whether it is empty. What the tree that comes next excludes stays, unless the directory it is in goes.
  */
 export async function emptied(
-  { archive, trees, awake, still, script }: Emptying,
+  { archive, trees, standstill, script }: Emptying,
   next: Digest | null,
   work: () => Promise<void>,
 ): Promise<void> {
   const exclude = new Exclude((await trees.tree(next)).exclude ?? []);
   const isPlain = exclude.patterns.length === 0;
   const directories = isPlain ? new Set<string>() : await directoriesOf(next, trees);
-  let waste: readonly Names[] = isPlain ? [] : await still(() => wasteIn(archive, exclude, directories));
+  let waste: readonly Names[] = isPlain
+    ? []
+    : await standstill.asleep(() => wasteIn(archive, exclude, directories));
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const now = waste;
-    await awake(async () => {
+    await standstill.awake(async () => {
       if (isPlain) await script(emptying());
       else for (const names of now) await script(removalOf(names.map(bytesOfName)));
     });
-    const isDone = await still(async () => {
+    const isDone = await standstill.asleep(async () => {
       waste = await wasteIn(archive, exclude, directories);
       if (waste.length > 0) return false;
       await work();

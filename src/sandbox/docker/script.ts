@@ -67,6 +67,12 @@ export function signalOf(session: number, signal: string): readonly string[] {
   return ["/bin/sh", "-c", SIGNALLER, "sh", String(session), signal.replace(/^SIG/, "")];
 }
 
+/** Sends a signal to everybody in the container but its first process. */
+export function everybody(signal: "STOP" | "CONT"): readonly string[] {
+  // With nobody else there it fails, and is done all the same.
+  return ["/bin/sh", "-c", `kill -${signal} -1 2>/dev/null; echo ok`];
+}
+
 /** Goes down from the workspace by names, through no link, and says in one word why it cannot. */
 const WALK = [
   `say() { echo "$side$1"; exit 0; }`,

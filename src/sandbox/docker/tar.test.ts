@@ -18,6 +18,7 @@ import { EMPTY_TREE } from "../../session/index.js";
 import { openStore } from "../../store/index.js";
 import { textOfName } from "../path.js";
 import { PIECE_BYTES, Trees } from "../trees.js";
+import { relative } from "./archive.js";
 import { ArchiveError } from "./error.js";
 import { readTar } from "./tar-read.js";
 import { fillOf, TAR_END, tarHeader } from "./tar-write.js";
@@ -79,7 +80,10 @@ describe("archives", () => {
       const archive = execFileSync("tar", ["-C", folder, `--format=${format}`, "-c", "workspace"], {
         maxBuffer: 64 * 1024 ** 2,
       });
-      const { tree, files, bytes, skipped } = await readTree(readTar(inChunks(archive, 1000)), trees);
+      const { tree, files, bytes, skipped } = await readTree(
+        relative(readTar(inChunks(archive, 1000))),
+        trees,
+      );
       expect(skipped).toEqual([]);
       const found = await flat(tree);
       expect(found.get("plain.txt")).toBe("644 plain");
@@ -108,7 +112,7 @@ describe("archives", () => {
     mkdirSync(root);
     plant(root);
     const packed = execFileSync("tar", ["-C", folder, "-c", "workspace"], { maxBuffer: 64 * 1024 ** 2 });
-    const { tree } = await readTree(readTar(inChunks(packed, 70_000)), trees);
+    const { tree } = await readTree(relative(readTar(inChunks(packed, 70_000))), trees);
     const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
     const archive = Buffer.concat(await all(writeTree({ tree, trees, owner, under: "again" })));
     const unpacked = spawnSync("tar", ["-C", folder, "-xp"], { input: archive, encoding: "utf8" });
@@ -119,7 +123,7 @@ describe("archives", () => {
     expect(readlinkSync(join(again, "far"))).toBe("x/".repeat(200));
     expect(lstatSync(join(again, "closed")).mode & 0o777).toBe(0o500);
     const repacked = execFileSync("tar", ["-C", folder, "-c", "again"], { maxBuffer: 64 * 1024 ** 2 });
-    expect((await readTree(readTar(inChunks(repacked, 777)), trees)).tree).toBe(tree);
+    expect((await readTree(relative(readTar(inChunks(repacked, 777))), trees)).tree).toBe(tree);
     expect(await leadsOut(tree, trees)).toBe(true);
   });
 
@@ -184,19 +188,31 @@ describe("archives", () => {
     };
     for (const [name, reason] of Object.entries(hostile)) {
       const one = Buffer.concat([
+        tarHeader({ ...plain, kind: "directory", name: Buffer.from("workspace") }),
         tarHeader({ ...plain, name: Buffer.from(`workspace/${name}`), size: 0 }),
         TAR_END,
       ]);
-      const reading = readTree(readTar(inChunks(one, 512)), trees);
+      const reading = readTree(relative(readTar(inChunks(one, 512))), trees);
       if (reason === "") expect((await reading).files).toBe(1);
       else await expect(reading).rejects.toThrow(reason);
     }
+    const stranger = Buffer.concat([
+      tarHeader({ ...plain, kind: "directory", name: Buffer.from("w") }),
+      tarHeader({ ...plain, name: Buffer.from("x/y"), size: 0 }),
+      TAR_END,
+    ]);
+    await expect(readTree(relative(readTar(inChunks(stranger, 512))), trees)).rejects.toThrow(
+      "is not in the directory",
+    );
     const through = Buffer.concat([
+      tarHeader({ ...plain, kind: "directory", name: Buffer.from("w") }),
       tarHeader({ ...plain, kind: "link", name: Buffer.from("w/a"), target: Buffer.from("/etc") }),
       tarHeader({ ...plain, name: Buffer.from("w/a/b"), size: 0 }),
       TAR_END,
     ]);
-    await expect(readTree(readTar(inChunks(through, 512)), trees)).rejects.toThrow("which is no directory");
+    await expect(readTree(relative(readTar(inChunks(through, 512))), trees)).rejects.toThrow(
+      "which is no directory",
+    );
   });
 
   it("[D2] a header that claims to be endless is refused before it is read", async () => {
@@ -224,7 +240,7 @@ describe("archives", () => {
       tarHeader({ ...plain, name: Buffer.from("w/kept"), size: 0 }),
       TAR_END,
     ]);
-    const found = await readTree(readTar(inChunks(archive, 9)), trees, ["node_modules"]);
+    const found = await readTree(relative(readTar(inChunks(archive, 9))), trees, ["node_modules"]);
     expect(found.skipped).toEqual([
       { path: "pipe", why: "it is neither file, directory nor link" },
       { path: "y", why: "it is another name of a file that is left out" },
@@ -237,7 +253,7 @@ describe("archives", () => {
       tarHeader({ ...plain, kind: "directory", name: Buffer.from("w") }),
       TAR_END,
     ]);
-    expect((await readTree(readTar(inChunks(empty, 512)), trees)).tree).toBe(EMPTY_TREE);
+    expect((await readTree(relative(readTar(inChunks(empty, 512))), trees)).tree).toBe(EMPTY_TREE);
   });
 });
 

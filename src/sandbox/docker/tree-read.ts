@@ -12,9 +12,8 @@ type Directory = { readonly mode: number; readonly entries: Map<string, TreeEntr
 type FileOfTree = TreeEntry & { readonly kind: "file" | "parts" };
 
 /**
- * The tree of an archive, kept in the blob space. All names of the archive begin with the name of the directory it is
- * of, which is left out. Files are kept as they come, so that the longest workspace needs no more memory than a few of
- * its files.
+ * The tree of an archive, kept in the blob space. Files are kept as they come, so that the longest workspace needs no
+ * more memory than a few of its files.
  */
 export async function readTree(
   entries: AsyncIterable<ReadEntry>,
@@ -157,11 +156,11 @@ function isDirectory(entry: TreeEntry | Directory): entry is Directory {
   return "entries" in entry;
 }
 
-/** The names on the way to an entry, without that of the directory the archive is of. */
+/** The names on the way to an entry. */
 export function partsOf(name: Buffer): readonly string[] {
   const names = textOfName(name)
     .split("/")
     .filter((part) => part !== "");
   if (names.includes("..")) throw new ArchiveError("a name in it leads out of its directory");
-  return names.slice(1).filter((part) => part !== ".");
+  return names.filter((part) => part !== ".");
 }

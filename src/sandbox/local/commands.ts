@@ -5,7 +5,8 @@ import type { ExecOptions, ExecResult, Execution } from "../sandbox.js";
 import type { Limits } from "../spec.js";
 import { WORKSPACE } from "./arguments.js";
 import type { DiskWatch } from "./disk-watch.js";
-import { type Ground, LocalExecution } from "./execution.js";
+import { LocalExecution } from "./execution.js";
+import type { Ground } from "./ground.js";
 import { ulimits } from "./limits.js";
 import type { Outside } from "./outside.js";
 import type { Pipes, Slot } from "./pipes.js";
@@ -27,6 +28,8 @@ export type CommandsOptions = {
   /** How often a process of the sandbox was ended for want of memory. */
   readonly outOfMemory: () => number;
   readonly outside: Outside | undefined;
+  /** Told when the first one is over. */
+  readonly used: () => void;
 };
 
 /** The commands that run in a sandbox. */
@@ -35,6 +38,7 @@ export class Commands implements Ground {
   readonly #running = new Map<number, LocalExecution>();
   #supervisor: Supervisor | undefined;
   #number = 0;
+  #used = false;
   /** The command that the worker is busy with. */
   #worker: LocalExecution | undefined;
 
@@ -106,6 +110,8 @@ export class Commands implements Ground {
   over(execution: LocalExecution): void {
     if (this.#worker === execution) this.#worker = undefined;
     if (!this.#running.delete(execution.number)) return;
+    if (!this.#used) this.#options.used();
+    this.#used = true;
     this.#options.disk.end(execution);
     if (this.#running.size === 0) this.#supervisor?.hold(false);
   }

@@ -2,36 +2,19 @@ import { closeSync, constants } from "node:fs";
 import { Collector } from "../collector.js";
 import type { ExecEvent, ExecOptions, ExecResult, Execution } from "../sandbox.js";
 import { type Ending, endingOf, type Reason } from "./ending.js";
+import type { Ground } from "./ground.js";
 import { Inlet } from "./inlet.js";
 import { Outlet } from "./outlet.js";
-import type { Pipes, Slot } from "./pipes.js";
+import type { Slot } from "./pipes.js";
 import type { Report } from "./report.js";
 import { Wall } from "./wall.js";
-
-/** What a command needs of the sandbox it runs in. */
-export interface Ground {
-  readonly pipes: Pipes;
-  /** Sends the order for the command into the sandbox. */
-  begin(execution: LocalExecution, slot: Slot): void;
-  /** It ended; its number means nothing any more. */
-  over(execution: LocalExecution): void;
-  /** Sends a signal to the processes of a command. */
-  signal(process: number, signal: string): Promise<void>;
-  /** Ends the whole sandbox, because a command in it could not be ended. */
-  abandon(why: string): void;
-  /** How often a process of the sandbox was ended for want of memory. */
-  outOfMemory(): number;
-  /** Where the list stands of what was asked of the network. */
-  networkMark(): number;
-  /** What was asked of the network since then, where that is known. */
-  network(since: number): ExecResult["network"];
-}
 
 type Signal = NonNullable<Parameters<Execution["kill"]>[0]>;
 
 /** How long output is awaited that a process left behind by the command may still write: until so long nothing came. */
 const QUIET_MILLISECONDS = 100;
 const DRAIN_MILLISECONDS = 1_000;
+const BEGIN_MILLISECONDS = 60_000;
 /** How long a command that was killed may take to be gone. */
 const KILL_MILLISECONDS = 3_000;
 
@@ -45,7 +28,8 @@ export class LocalExecution implements Execution {
   readonly began: number = performance.now();
   readonly #ground: Ground;
   readonly #collector: Collector;
-  readonly #wall: Wall | undefined;
+  /** How long it may take; in the background, to begin. */
+  readonly #wall: Wall;
   readonly #sent = new Set<string>();
   /** Signals that came before there was a process. */
   readonly #unsent: Signal[] = [];
@@ -77,11 +61,10 @@ export class LocalExecution implements Execution {
     this.options = options;
     this.#collector = new Collector(options.output ?? limits.output);
     this.#earlyEnd = options.stdin !== "open";
-    const wall = options.wall ?? limits.wall;
-    if (options.background !== true)
-      this.#wall = new Wall(wall, () =>
-        this.stop({ outcome: "timeout", why: `it took longer than ${wall} ms` }),
-      );
+    const wall = options.background === true ? BEGIN_MILLISECONDS : (options.wall ?? limits.wall);
+    this.#wall = new Wall(wall, () =>
+      this.stop({ outcome: "timeout", why: `it took longer than ${wall} ms` }),
+    );
   }
 
   get result(): Promise<ExecResult> {
@@ -137,7 +120,10 @@ export class LocalExecution implements Execution {
     if (this.#collector.ended) return;
     this.#reason ??= reason;
     if (this.#slot === undefined) this.#finish({ code: null, ...this.#reason });
-    else void this.kill("SIGKILL");
+    else {
+      this.#expectEnd();
+      void this.kill("SIGKILL");
+    }
   }
 
   async write(bytes: Uint8Array | string): Promise<void> {
@@ -158,11 +144,16 @@ export class LocalExecution implements Execution {
   }
 
   suspend(): void {
-    this.#wall?.stop();
+    this.#wall.stop();
   }
 
   resume(): void {
-    if (this.#exit === undefined) this.#wall?.start();
+    if (this.#exit === undefined && !this.#isUnbounded) this.#wall.start();
+  }
+
+  /** Whether time does not matter to it any more. */
+  get #isUnbounded(): boolean {
+    return this.options.background === true && this.#process !== undefined;
   }
 
   readonly #abort = (): void => this.stop({ outcome: "killed", why: "it was aborted" });
@@ -195,7 +186,7 @@ export class LocalExecution implements Execution {
       pipes.give(slot);
       throw error;
     }
-    this.#wall?.start();
+    this.#wall.start();
     if (stdin !== undefined && stdin !== "open") void this.#inlet?.write(stdin);
     for (const bytes of this.#early.splice(0)) void this.#inlet?.write(bytes);
     if (this.#earlyEnd) this.#inlet?.end();
@@ -203,6 +194,7 @@ export class LocalExecution implements Execution {
 
   #started(process: number): void {
     this.#process = process;
+    if (this.#isUnbounded) this.#wall.stop();
     this.#inlet?.opened();
     if (this.#obstacle === undefined) this.#collector.start();
     for (const signal of this.#unsent.splice(0)) void this.#send(signal, process);
@@ -210,8 +202,13 @@ export class LocalExecution implements Execution {
 
   async #send(signal: Signal, process: number): Promise<void> {
     this.#sent.add(signal);
+    if (signal === "SIGKILL") this.#expectEnd();
     await this.#ground.signal(process, signal);
-    if (signal === "SIGKILL" && this.#exit === undefined)
+  }
+
+  /** One that is not over soon, or does not even begin, has got hold of what should end it. */
+  #expectEnd(): void {
+    if (this.#exit === undefined)
       this.#timer ??= setTimeout(
         () => this.#ground.abandon("a command in it could not be ended"),
         KILL_MILLISECONDS,
@@ -226,7 +223,7 @@ export class LocalExecution implements Execution {
   /** The command is over. What it wrote is in the pipes by now; what it left behind may still write. */
   #exited(): void {
     clearTimeout(this.#timer);
-    this.#wall?.stop();
+    this.#wall.stop();
     const all = this.#outlets.map((outlet) => outlet.drain());
     if (this.#obstacle !== undefined || !all.includes(false)) this.#conclude();
     else {
@@ -255,7 +252,7 @@ export class LocalExecution implements Execution {
     if (this.#collector.ended) return;
     clearTimeout(this.#timer);
     clearTimeout(this.#quiet);
-    this.#wall?.stop();
+    this.#wall.stop();
     this.options.signal?.removeEventListener("abort", this.#abort);
     this.#inlet?.close();
     const network = this.#slot === undefined ? undefined : this.#ground.network(this.#asked);
@@ -272,12 +269,13 @@ export class LocalExecution implements Execution {
   #release(): void {
     if (!this.#collector.ended || this.#slot === undefined) return;
     // One that never began has not opened them.
-    if (this.#obstacle === undefined && this.#outlets.some((outlet) => !outlet.ended)) {
+    const isHeld = this.#obstacle === undefined && this.#outlets.some((outlet) => !outlet.ended);
+    if (isHeld && this.#ground.pipes.mayWait(this.#slot)) {
       for (const outlet of this.#outlets) outlet.ignore();
       return;
     }
     for (const outlet of this.#outlets) outlet.close();
-    this.#ground.pipes.give(this.#slot);
+    if (!isHeld) this.#ground.pipes.give(this.#slot);
     this.#slot = undefined;
   }
 }

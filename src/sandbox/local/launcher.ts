@@ -31,8 +31,7 @@ export class Launcher {
   readonly #ended: Promise<void>;
 
   constructor() {
-    const program = `IFS= read -r -d '' source <&${CHANNEL.launch} && eval "$source"`;
-    this.#child = spawn("/bin/bash", ["--norc", "--noprofile", "-c", program, "openrath-launcher"], {
+    this.#child = spawn("/bin/bash", ["--norc", "--noprofile", "-c", PROGRAM, "openrath-launcher"], {
       // What bubblewrap is started with can be read inside, in /proc/1/environ.
       env: {},
       cwd: "/",
@@ -103,5 +102,14 @@ export class Launcher {
     for (const stream of this.#child.stdio) stream?.destroy();
   }
 }
+
+/** Closes what it need not have, then waits for what it shall become. */
+const PROGRAM = `
+for descriptor in /proc/self/fd/*; do
+  descriptor=\${descriptor##*/}
+  if ((descriptor > ${CHANNEL.launch})); then eval "exec $descriptor>&-"; fi
+done
+IFS= read -r -d '' source <&${CHANNEL.launch} && eval "$source"
+`;
 
 type Held = { ref?(): void; unref?(): void };

@@ -389,6 +389,14 @@ describe.skipIf(why !== undefined)(title("the life of a local sandbox"), () => {
     await expect.poll(async () => (await box.status()).phase, { timeout: 20_000 }).toBe("lost");
   });
 
+  it("[L15] does not hang when what runs in it has stopped what runs commands", async () => {
+    const box = await open();
+    await run(box, "(setsid sh -c 'sleep 0.3; kill -STOP 2' >/dev/null 2>&1 &)");
+    await wait(600);
+    expect(await run(box, "echo never", { wall: 300 })).toMatchObject({ outcome: "timeout", out: "" });
+    await expect.poll(async () => (await box.status()).phase, { timeout: 20_000 }).toBe("lost");
+  });
+
   it("[L15] is lost when what runs in it ends a process of ours", async () => {
     const box = await open();
     expect(await run(box, "kill -9 2; sleep 30")).toMatchObject({ outcome: "lost" });
@@ -444,6 +452,32 @@ describe.skipIf(why !== undefined)(title("the life of a local sandbox"), () => {
     expect(await untilClean(state)).toEqual([]);
     expect(firsts.filter((first) => readQuietly(`/proc/${first}/cmdline`).includes("openrath"))).toEqual([]);
     expect(groups.filter((path) => existsSync(path))).toEqual([]);
+  });
+
+  it("[L19] begins with nothing of the one before", async () => {
+    const from = provider();
+    const refs = async () => {
+      const found: string[] = [];
+      for await (const ref of from.list()) found.push(ref.id);
+      return found;
+    };
+    const first = await open(
+      { env: { MINE: "mine" }, secrets: ["TOKEN"] },
+      { from, secrets: { TOKEN: "t-4417" } },
+    );
+    await run(first, "echo mine > file; echo mine > /tmp/file; (setsid sleep 100 &)");
+    await wait(500);
+    expect(readdirSync(join(from.state, "live")).length).toBeGreaterThan(1);
+    expect(await refs()).toEqual([first.ref.id]);
+    const second = await open({}, { from });
+    const { out } = await run(second, "env; ls -A . /tmp ~; cat /proc/*/environ; ps -e -o args");
+    expect(out).not.toMatch(/mine|t-4417|sleep 100|^file$/m);
+    expect(second.ref.native?.namespaces).not.toEqual(first.ref.native?.namespaces);
+    // One of another shape is not mistaken for it.
+    const third = await open({ limits: { scratch: 16 * 1024 ** 2 } }, { from });
+    expect((await run(third, "df -B1 --output=size /tmp | tail -1")).out.trim()).toBe(String(10 * 1024 ** 2));
+    await from.close();
+    expect(await untilClean(from.state)).toEqual([]);
   });
 
   it("[L17] lists what is there, connects to it, and closes", async () => {

@@ -1,13 +1,14 @@
 import { execFile } from "node:child_process";
-import { closeSync, constants, fstatSync, openSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { closeSync, constants, fstatSync, mkdirSync, openSync, unlink } from "node:fs";
 import { join } from "node:path";
+import { programOf } from "./programs.js";
 
 /** The pipes of one command: three names in the folder of a sandbox. */
 export type Slot = { readonly stdin: string; readonly stdout: string; readonly stderr: string };
 
 const AT_FIRST = 4;
 const MORE = 32;
+const MOST_HELD = 64;
 
 /**
  * The named pipes of a sandbox, made outside and seen read-only inside: a command can write into one, and cannot put
@@ -17,18 +18,21 @@ export class Pipes {
   readonly folder: string;
   readonly #free: Slot[] = [];
   readonly #waiting: ((slot: Slot | Error) => void)[] = [];
+  readonly #held = new Set<Slot>();
   #count = 0;
   #making = false;
 
-  private constructor(folder: string) {
-    this.folder = folder;
+  /** Makes pipes in several new folders at once: starting a process for each would cost more than the pipes. */
+  static async prepare(folders: readonly string[]): Promise<void> {
+    for (const folder of folders) mkdirSync(folder, { mode: 0o700 });
+    const names = Array.from({ length: AT_FIRST }, (_, number) => Object.values(slotOf(number))).flat();
+    await makePipes(folders.flatMap((folder) => names.map((name) => join(folder, name))));
   }
 
-  static async open(folder: string): Promise<Pipes> {
-    await mkdir(folder, { mode: 0o700 });
-    const pipes = new Pipes(folder);
-    await pipes.#make(AT_FIRST);
-    return pipes;
+  /** The pipes of a folder that was prepared. */
+  constructor(folder: string) {
+    this.folder = folder;
+    while (this.#count < AT_FIRST) this.#free.push(slotOf(this.#count++));
   }
 
   /** A slot that nobody uses. */
@@ -43,9 +47,23 @@ export class Pipes {
 
   /** Gives a slot back that nobody inside holds any more. */
   give(slot: Slot): void {
+    this.#held.delete(slot);
     const waiting = this.#waiting.shift();
     if (waiting === undefined) this.#free.push(slot);
     else waiting(slot);
+  }
+
+  /**
+   * Asks whether a slot may wait until nobody holds it any more, with our ends open. Not if many do: then it is given up,
+   * since whatever runs inside could have us open ever more. Those that may are given back by `give`.
+   */
+  mayWait(slot: Slot): boolean {
+    if (this.#held.size < MOST_HELD) {
+      this.#held.add(slot);
+      return true;
+    }
+    for (const name of Object.values(slot)) unlink(join(this.folder, name), () => {});
+    return false;
   }
 
   /** Opens a pipe on our side, which must be what we made. */
@@ -58,10 +76,7 @@ export class Pipes {
 
   async #make(count: number): Promise<void> {
     this.#making = true;
-    const slots = Array.from({ length: count }, (): Slot => {
-      const number = this.#count++;
-      return { stdin: `${number}.in`, stdout: `${number}.out`, stderr: `${number}.err` };
-    });
+    const slots = Array.from({ length: count }, () => slotOf(this.#count++));
     try {
       await makePipes(slots.flatMap((slot) => Object.values(slot)).map((name) => join(this.folder, name)));
     } catch (error) {
@@ -75,10 +90,14 @@ export class Pipes {
   }
 }
 
+function slotOf(number: number): Slot {
+  return { stdin: `${number}.in`, stdout: `${number}.out`, stderr: `${number}.err` };
+}
+
 /** Node cannot make a named pipe itself. */
 function makePipes(paths: readonly string[]): Promise<void> {
   return new Promise((resolve, reject) => {
-    execFile("mkfifo", ["-m", "600", "--", ...paths], { timeout: 20_000 }, (error) =>
+    execFile(programOf("mkfifo") ?? "mkfifo", ["-m", "600", "--", ...paths], { timeout: 20_000 }, (error) =>
       error === null ? resolve() : reject(error),
     );
   });

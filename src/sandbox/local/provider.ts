@@ -1,22 +1,21 @@
 import { checkSpec, limitsOf } from "../check-spec.js";
-import { SandboxLostError, SandboxSpecError } from "../error.js";
+import { SandboxLostError } from "../error.js";
 import type { ConnectOptions, CreateOptions, Sandbox, SandboxProvider } from "../sandbox.js";
-import type { Capabilities, Limits, SandboxRef, SandboxSpec } from "../spec.js";
+import type { Capabilities, SandboxRef, SandboxSpec } from "../spec.js";
 import { totalsOf } from "../workspace/entries.js";
-import { baseEnvironment, mountArguments } from "./arguments.js";
+import { baseEnvironment } from "./arguments.js";
 import { Commands } from "./commands.js";
 import { DiskWatch, heldBy } from "./disk-watch.js";
+import { secretsOf, shapeOf, start } from "./opening.js";
 import { Outside } from "./outside.js";
 import { overlaidWorkspace, overlayObstacle } from "./overlay.js";
 import { openPlace, type Place } from "./place.js";
 import { type Findings, probe } from "./probe.js";
 import { Registry } from "./registry.js";
 import { LocalSandbox } from "./sandbox.js";
-import { seccompFilter } from "./seccomp.js";
-import { type Shape, type Spare, Stock } from "./stock.js";
-import { Supervisor } from "./supervisor.js";
+import { Stock } from "./stock.js";
 import { type SweepReport, sweep } from "./sweep.js";
-import { copiedWorkspace, copyPath, type Workspace } from "./workspace.js";
+import { copiedWorkspace } from "./workspace.js";
 
 export type LocalOptions = {
   /** Where sandboxes are kept; only this user may be able to look into it. */
@@ -143,14 +142,8 @@ class LocalProvider implements SandboxProvider {
     const limits = limitsOf(spec);
     const layers = await this.#isLayered(options);
     const shape = shapeOf(place, findings.bwrap, spec, limits);
-    const {
-      box,
-      group,
-      launcher,
-      pipes,
-      clean,
-      supervisor: ready,
-    } = await stock.take(layers ? undefined : shape);
+    const spare = await stock.take(layers ? undefined : shape);
+    const { box, group, launcher, pipes, clean, used, supervisor: ready } = spare;
     // What must be undone, the last first.
     const ends: (() => Promise<void>)[] = [clean, () => launcher.stop()];
     const end = async () => {
@@ -175,7 +168,7 @@ class LocalProvider implements SandboxProvider {
       const supervisor = await starting;
       if (ready === undefined) ends.push(() => supervisor.end("it was destroyed"));
       const commands = new Commands({
-        ...{ id, pipes, limits, outside, countsProcesses: findings.countsProcesses },
+        ...{ id, pipes, limits, outside, used, countsProcesses: findings.countsProcesses },
         disk: new DiskWatch(workspace.written, limits.disk, () => heldBy(supervisor.process)),
         outOfMemory: () => group?.outOfMemory() ?? 0,
       });
@@ -213,50 +206,6 @@ const LATER_MILLISECONDS = 20;
 /** So many are copied in less time than layers are mounted. */
 const FEW_FILES = 200;
 
-/** Starts bubblewrap with everything that a sandbox shall have. */
-function start(
-  place: Place,
-  bwrap: string,
-  spec: SandboxSpec,
-  limits: Required<Limits>,
-  parts: Pick<Spare, "box" | "launcher" | "pipes"> & {
-    readonly workspace: Pick<Workspace, "bound" | "before">;
-  },
-): Promise<Supervisor> {
-  const { box, launcher, pipes, workspace } = parts;
-  return Supervisor.start({
-    ...{ launcher, launch: [...workspace.before, bwrap], name: box.name, seccomp: seccompFilter() },
-    arguments: mountArguments({ place, workspace: workspace.bound, pipes: pipes.folder, spec, limits }),
-  });
-}
-
-/** Sandboxes that differ in nothing that is decided when they start: everything else can be set later. */
-function shapeOf(place: Place, bwrap: string, spec: SandboxSpec, limits: Required<Limits>): Shape {
-  const isOpen = spec.network?.mode === "full";
-  return {
-    name: JSON.stringify([limits.scratch, isOpen, spec.readable ?? []]),
-    start: (parts) =>
-      start(place, bwrap, spec, limits, {
-        ...parts,
-        workspace: { bound: copyPath(parts.box.directory), before: [] },
-      }),
-  };
-}
-
 function keyOf({ id, incarnation }: { readonly id: string; readonly incarnation: number }): string {
   return `${incarnation} ${id}`;
-}
-
-function secretsOf(spec: SandboxSpec, { secrets = {} }: ConnectOptions): { readonly [name: string]: string } {
-  return Object.fromEntries(
-    (spec.secrets ?? []).map((name) => {
-      const value = Object.hasOwn(secrets, name) ? secrets[name] : undefined;
-      if (value !== undefined) return [name, value];
-      throw new SandboxSpecError(
-        "secrets",
-        `nobody gave a value for ${name}`,
-        `give it: secrets: { ${name}: … }`,
-      );
-    }),
-  );
 }

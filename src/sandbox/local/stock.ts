@@ -1,11 +1,10 @@
 import { mkdirSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { Directory } from "../workspace/directory.js";
-import { removeEntry } from "../workspace/remove.js";
+import { join } from "node:path";
 import { Cgroup, type Groups } from "./cgroup.js";
 import { Launcher } from "./launcher.js";
-import { Pipes } from "./pipes.js";
+import type { Pipes } from "./pipes.js";
 import type { Box, Registry } from "./registry.js";
+import { removeBox, Shed } from "./shed.js";
 import type { Supervisor } from "./supervisor.js";
 
 /** Everything of a sandbox that does not depend on what it shall be; with a shape, a sandbox that runs and is empty. */
@@ -17,81 +16,102 @@ export type Spare = {
   readonly supervisor: Supervisor | undefined;
   /** Gives everything back when the processes are gone. */
   readonly clean: () => Promise<void>;
+  /** It was used: this is a good moment to make the next. */
+  readonly used: () => void;
 };
 
 /** What sandboxes have in common that can take each other's place before they are used. */
 export type Shape = {
   readonly name: string;
   /** Starts one. Its workspace is an empty directory. */
-  readonly start: (parts: Omit<Spare, "supervisor" | "clean">) => Promise<Supervisor>;
+  readonly start: (parts: Pick<Spare, "box" | "launcher" | "pipes">) => Promise<Supervisor>;
 };
 
-/** How long after one was taken the next is made: whoever has just opened a sandbox uses it first. */
-const PAUSE_MILLISECONDS = 20;
+/** When the next one is made at the latest after one was taken. Whoever has just opened a sandbox uses it first. */
+const PAUSE_MILLISECONDS = 50;
 /** How long one is kept that nobody asks for. */
 const KEEP_MILLISECONDS = 60_000;
+/** How many are kept while they are asked for faster than they are made. */
+const MOST = 4;
 
-/** Keeps a spare sandbox of the shape that was asked for last: making one takes several times as long as using it. */
+type Kept = { readonly name: string; readonly spare: Promise<Spare>; readonly timer: NodeJS.Timeout };
+
+/**
+ * Keeps spare sandboxes of the shape that was asked for last: making one takes several times as long as using it. One
+ * usually, more while many are opened, none when nobody has opened any for a while.
+ */
 export class Stock {
   readonly #registry: Registry;
   readonly #groups: Groups | undefined;
-  readonly #ready = new Map<string, { readonly spare: Promise<Spare>; readonly timer: NodeJS.Timeout }>();
+  readonly #shed: Shed;
+  #kept: readonly Kept[] = [];
+  #wanted = 1;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(registry: Registry, groups: Groups | undefined) {
     this.#registry = registry;
     this.#groups = groups;
+    this.#shed = new Shed(registry);
   }
 
   /** One of a shape, running; or, where none is ready, one that has not started. */
   async take(shape?: Shape): Promise<Spare> {
-    this.#refill(shape);
-    const spare = await this.#out(shape?.name ?? "");
-    if (spare === undefined) return this.#prepare();
+    const name = shape?.name ?? "";
+    const kept = this.#kept.find((one) => one.name === name);
+    this.#wanted =
+      kept === undefined && this.#timer !== undefined ? Math.min(MOST, this.#wanted + 1) : this.#wanted;
+    this.#refill(shape, PAUSE_MILLISECONDS);
+    const spare = kept === undefined ? undefined : await this.#out(kept);
+    if (spare !== undefined && !spare.launcher.over) return spare;
     // Whoever cleans up by hand may have ended it while it waited.
-    if (!spare.launcher.over) return spare;
-    await spare.clean();
-    return this.#prepare();
+    await spare?.clean();
+    return this.#prepare(shape, false);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await Promise.all([...this.#ready.keys()].map((name) => this.#drop(name)));
+    await Promise.all(this.#kept.map((kept) => this.#drop(kept)));
+    await this.#shed.close();
   }
 
-  /** Makes the next one ready. Nobody need know if it fails: who needs it will. */
-  #refill(shape: Shape | undefined): void {
+  /** Makes the next ones ready. Nobody need know if it fails: who needs it will. */
+  #refill(shape: Shape | undefined, pause: number): void {
     const name = shape?.name ?? "";
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      if (this.#closed || this.#ready.has(name)) return;
-      const spare = this.#prepare(shape);
-      spare.catch(() => this.#ready.delete(name));
-      this.#ready.set(name, {
-        spare,
-        timer: setTimeout(() => void this.#drop(name), KEEP_MILLISECONDS).unref(),
-      });
-    }, PAUSE_MILLISECONDS).unref();
+      while (!this.#closed && this.#kept.filter((one) => one.name === name).length < this.#wanted)
+        this.#keep(name, this.#prepare(shape, true));
+    }, pause).unref();
   }
 
-  async #out(name: string): Promise<Spare | undefined> {
-    const kept = this.#ready.get(name);
-    this.#ready.delete(name);
-    clearTimeout(kept?.timer);
-    return kept?.spare.catch(() => undefined);
+  #keep(name: string, spare: Promise<Spare>): void {
+    const timer = setTimeout(() => {
+      this.#wanted = 1;
+      void this.#drop(kept);
+    }, KEEP_MILLISECONDS).unref();
+    const kept: Kept = { name, spare, timer };
+    this.#kept = [...this.#kept, kept];
+    spare.catch(() => this.#out(kept));
   }
 
-  async #drop(name: string): Promise<void> {
-    const spare = await this.#out(name);
+  async #out(kept: Kept): Promise<Spare | undefined> {
+    this.#kept = this.#kept.filter((one) => one !== kept);
+    clearTimeout(kept.timer);
+    return kept.spare.catch(() => undefined);
+  }
+
+  async #drop(kept: Kept): Promise<void> {
+    const spare = await this.#out(kept);
     if (spare === undefined) return;
     await spare.supervisor?.end("nobody needed it");
     await spare.launcher.stop();
     await spare.clean();
   }
 
-  async #prepare(shape?: Shape): Promise<Spare> {
+  /** @param isStarted whether it is started, if it has a shape */
+  async #prepare(shape: Shape | undefined, isStarted: boolean): Promise<Spare> {
     const box = await this.#registry.add({ provider: "local", id: "spare", incarnation: 0 });
     const group = this.#groups === undefined ? undefined : new Cgroup(this.#groups, box.name);
     const clean = async () => {
@@ -107,27 +127,17 @@ export class Stock {
         cgroups: group?.paths ?? [],
         ...(process !== undefined && { processes: [process] }),
       });
-      const making = Pipes.open(join(box.directory, "pipes"));
+      const making = this.#shed.pipes(join(box.directory, "pipes"));
       making.catch(() => {});
       await group?.make();
       if (process !== undefined) await group?.admit(process);
       const parts = { box, group, launcher, pipes: await making };
-      return { ...parts, clean, supervisor: await shape?.start(parts) };
+      const supervisor = isStarted ? await shape?.start(parts) : undefined;
+      return { ...parts, clean, supervisor, used: () => this.#refill(shape, 0) };
     } catch (error) {
       await launcher.stop();
       await clean();
       throw error;
     }
   }
-}
-
-/** Removes everything of a sandbox that is on disk. */
-async function removeBox(box: Box): Promise<void> {
-  const boxes = Directory.at(dirname(box.directory));
-  try {
-    await removeEntry(boxes, basename(box.directory));
-  } finally {
-    boxes.close();
-  }
-  await box.remove();
 }

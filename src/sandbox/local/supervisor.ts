@@ -51,13 +51,10 @@ export class Supervisor {
     this.#launcher = launcher;
   }
 
-  get over(): boolean {
-    return this.#launcher.over;
-  }
-
   /** Gives it to who uses it: from here on commands can be run. */
   serve(user: User): void {
     this.#user = user;
+    if (this.#launcher.over) user.gone(this.#why);
     const source = equipment(user.environment);
     this.tell(source);
     this.order(source);

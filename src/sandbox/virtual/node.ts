@@ -64,7 +64,7 @@ export function copyOf(directory: Directory, owner: object): Directory {
   return copy;
 }
 
-/** How many files lie in a directory and below, and how many bytes. */
+/** How many files and links lie in a directory and below, and how many bytes. */
 export type Totals = { readonly files: number; readonly bytes: number };
 
 /** A directory was needed that nobody has looked into yet: read it and try again. */

@@ -1,3 +1,4 @@
+import type { VirtualCommand } from "./shell.js";
 import type { ShellFiles } from "./shell-files.js";
 
 type Result = { stdout: string; stderr: string; exitCode: number };
@@ -13,7 +14,7 @@ type Context = {
  * and one that leads nowhere for nothing, which `-f` then passes over in silence. So links are removed here, and the
  * rest is left to it.
  */
-export const remove = {
+export const remove: VirtualCommand = {
   name: "rm",
   async execute(args: string[], context: object): Promise<Result> {
     const { fs, cwd, origCommand } = context as Context;

@@ -103,11 +103,11 @@ export class Keeper {
     await this.#read(directory);
     let [files, bytes] = [0, 0];
     for (const [name, node] of entriesOf(directory)) {
-      if (node.kind === "link" || this.#exclude.has(way, name, node.kind === "directory")) continue;
+      if (this.#exclude.has(way, name, node.kind === "directory")) continue;
       const below =
         node.kind === "directory"
           ? await this.#totals(node, [...way, name])
-          : { files: 1, bytes: node.content.size };
+          : { files: 1, bytes: node.kind === "file" ? node.content.size : 0 };
       files += below.files;
       bytes += below.bytes;
     }

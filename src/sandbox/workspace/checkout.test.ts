@@ -324,6 +324,30 @@ describe("a directory made what a tree says", () => {
     expect(await treeOf(copy)).toBe(tree);
   });
 
+  it("[K11] files are copied from a checkout of the same tree where there is one, and what it lacks is read", async () => {
+    const { space, trees } = newTrees();
+    const { root, tree } = await example(trees);
+    const like = folder();
+    await checkout(like, trees, tree, { cache: new StatCache() });
+    rmSync(join(like, "src"), { recursive: true });
+    chmodSync(join(like, "other", "c.txt"), 0o600);
+    const asked: Digest[] = [];
+    const watched = new Trees({
+      putBlobs: (blobs) => space.putBlobs(blobs),
+      blob: (digest) => {
+        asked.push(digest);
+        return space.blob(digest);
+      },
+    });
+    const copy = folder();
+    writeFileSync(join(copy, "run"), "something else");
+    await checkout(copy, watched, tree, { cache: new StatCache(), like });
+    expect(modelOf(copy)).toEqual(modelOf(root));
+    expect(statSync(join(copy, "run")).ino).not.toBe(statSync(join(like, "run")).ino);
+    // Four trees, and the three files that are not there or not the same.
+    expect(asked).toHaveLength(4 + 3);
+  });
+
   it("[K12] a tree that cannot be had is told, and names that are not ours are refused", async () => {
     const { space, trees } = newTrees();
     const { tree } = await example(trees);

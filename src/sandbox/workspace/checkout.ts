@@ -12,6 +12,7 @@ import { removeEntry } from "./remove.js";
 import { isMode, named, requireExact, type Site, settled, told, type Work } from "./site.js";
 import { isFresh, isStamped, type Leaf, type Seen, type StatCache } from "./stat-cache.js";
 import { prepare, type Surveyed, survey } from "./survey.js";
+import { opened } from "./way.js";
 
 export type CheckoutOptions = {
   /** What is known of the directory, and from now on what was put there. */
@@ -23,6 +24,11 @@ export type CheckoutOptions = {
   readonly from?: Digest | null;
   /** Whether nothing else can write here yet. Else the next capture reads again what is written now. */
   readonly alone?: boolean;
+  /**
+   * Where the same tree is checked out and nobody writes (see `frozen`): files are copied from there, which is quicker than
+   * reading them from the store, and shares their blocks where the file system can.
+   */
+  readonly like?: string;
   readonly signal?: AbortSignal;
 };
 
@@ -63,6 +69,7 @@ class Checkout {
   readonly #surveyed: Surveyed | undefined;
   readonly #exclude: Exclude;
   readonly #alone: boolean;
+  readonly #like: string | undefined;
   readonly #pace: Pace;
   readonly #since = Date.now();
   readonly #made = new Map<Draft, Digest>();
@@ -71,12 +78,13 @@ class Checkout {
     trees: Trees,
     surveyed: Surveyed | undefined,
     exclude: Exclude,
-    { alone = false, signal }: CheckoutOptions,
+    { alone = false, like, signal }: CheckoutOptions,
   ) {
     this.#trees = trees;
     this.#surveyed = surveyed;
     this.#exclude = exclude;
     this.#alone = alone;
+    this.#like = like;
     this.#pace = new Pace(signal);
   }
 
@@ -88,14 +96,16 @@ class Checkout {
     seen: Seen | undefined,
   ): Promise<Seen | undefined> {
     let directory: Directory;
+    let like: Directory | undefined;
     try {
-      directory = Directory.at(root);
+      directory = this.#alone ? Directory.alone(root) : Directory.at(root);
     } catch (error) {
       throw new FileError("failed", ".", "the workspace is not there", error);
     }
     try {
+      like = this.#like === undefined ? undefined : Directory.alone(this.#like);
       const placer = new Placer(this.#trees, directory.stat());
-      const site = { directory, way: [], has: from ?? this.#certain(seen), seen };
+      const site = { directory, way: [], has: from ?? this.#certain(seen), seen, like };
       const draft = await this.#settle(placer, site, want);
       if (draft === undefined) return undefined;
       // Nobody else could change what is there until now, or could since the beginning.
@@ -106,6 +116,7 @@ class Checkout {
       );
     } finally {
       directory.close();
+      like?.close();
     }
   }
 
@@ -211,7 +222,7 @@ class Checkout {
     if (kept !== undefined) return kept;
     work.isTouched = true;
     if (stats?.isDirectory() === true) await removeEntry(directory, leaf.name);
-    return placer.place(directory, leaf, stats === undefined);
+    return placer.place(directory, leaf, stats === undefined, work.like);
   }
 
   /** Makes a directory below what it shall be. */
@@ -224,13 +235,21 @@ class Checkout {
         : this.#certain(old?.seen) === entry.digest && old?.mode === entry.mode;
     if (isThere) return old?.seen.tree === entry.digest ? old.seen : undefined;
     const { directory, isNew } = await settled(work, entry.name);
+    const like = work.like === undefined ? undefined : opened(work.like, entry.name);
     try {
       if (isNew) directory.own(work.directory.stat());
       const has = isNew ? EMPTY_TREE : had?.kind === "tree" ? had.digest : this.#certain(old?.seen);
-      const site = { directory, way: [...work.way, entry.name], has, seen: isNew ? undefined : old?.seen };
+      const site = {
+        directory,
+        way: [...work.way, entry.name],
+        has,
+        seen: isNew ? undefined : old?.seen,
+        like: like instanceof Directory ? like : undefined,
+      };
       return await this.#settle(work.placer, site, entry.digest, entry.mode);
     } finally {
       directory.close();
+      if (like instanceof Directory) like.close();
     }
   }
 }

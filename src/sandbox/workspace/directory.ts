@@ -45,22 +45,26 @@ export class Directory {
 
   /** The directory that the host names. Its path is the host's own, so links in it are followed. */
   static at(path: string): Directory {
-    if (!HOLDS) {
-      if (!statSync(path).isDirectory()) throw notADirectory();
-      return new Directory(undefined, path);
-    }
-    const fd = openSync(path, O_PATH | constants.O_DIRECTORY);
-    return new Directory(fd, `/proc/self/fd/${fd}`);
+    return HOLDS ? Directory.#held(path, O_PATH | constants.O_DIRECTORY) : Directory.alone(path);
+  }
+
+  /** A directory in which nobody else can change anything: it is reached by its path, which is quicker. */
+  static alone(path: string): Directory {
+    if (!statSync(path).isDirectory()) throw notADirectory();
+    return new Directory(undefined, path);
   }
 
   /** A directory in this one; an error of the system when there is none, or something else, such as a link. */
   open(name: string): Directory {
     const path = this.to(name);
-    if (!HOLDS) {
-      if (!lstatSync(path).isDirectory()) throw notADirectory();
-      return new Directory(undefined, join(this.path, name));
-    }
-    const fd = openSync(path, DIRECTORY);
+    if (this.#fd !== undefined || (HOLDS && typeof path !== "string"))
+      return Directory.#held(path, DIRECTORY);
+    if (!lstatSync(path).isDirectory()) throw notADirectory();
+    return new Directory(undefined, join(this.path, name));
+  }
+
+  static #held(path: string | Buffer, flags: number): Directory {
+    const fd = openSync(path, flags);
     return new Directory(fd, `/proc/self/fd/${fd}`);
   }
 
@@ -131,7 +135,7 @@ export function kindOf(entry: Dirent | Stats): Kind | "unknown" {
 
 /** What the host makes as root belongs to whoever the workspace belongs to: those inside are often someone else. */
 export function belong(like: Pick<Stats, "uid" | "gid">, chown: (uid: number, gid: number) => void): void {
-  if (process.geteuid?.() === 0 && (like.uid !== 0 || like.gid !== 0)) chown(like.uid, like.gid);
+  if ((like.uid !== 0 || like.gid !== 0) && process.geteuid?.() === 0) chown(like.uid, like.gid);
 }
 
 /** The system's word for what went wrong, if it was the system. */

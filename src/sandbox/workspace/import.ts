@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { FileError } from "../error.js";
+import { SandboxSpecError } from "../error.js";
 import type { Snapshot } from "../sandbox.js";
 import type { Trees } from "../trees.js";
 import { capture } from "./capture.js";
@@ -18,10 +18,11 @@ export async function importFolder(
   const root = resolve(folder);
   const found = await stat(root).catch(() => undefined);
   if (found?.isDirectory() !== true)
-    throw new FileError(
-      found === undefined ? "missing" : "not-a-directory",
-      folder,
-      `there is no folder ${root} to begin with`,
+    throw new SandboxSpecError(
+      "workspace",
+      found === undefined ? `there is nothing at ${root}` : `${root} is not a folder`,
+      'give a folder that is there: { workspace: "./repo" }, or leave it out to begin with no files',
+      { workspace: folder },
     );
   const known = caches.get(trees) ?? new Map<string, StatCache>();
   caches.set(trees, known);

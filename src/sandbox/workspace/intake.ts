@@ -7,6 +7,7 @@ import { isFresh, isStamped, type Leaf, type Seen } from "./stat-cache.js";
 
 const BATCH_BYTES = 16 * 1024 ** 2;
 const BATCH_BLOBS = 8_192;
+const ROOM_BYTES = 1024 ** 2;
 /** So little is hashed here and kept together with the trees that name it: one commit instead of two. */
 const FEW_BYTES = 1024 ** 2;
 /** How often a file that changes while it is read is read. */
@@ -26,6 +27,8 @@ export class Intake {
   readonly #trees: Trees;
   #batch: { readonly bytes: Uint8Array; readonly leaf: { digest: Digest } }[] = [];
   #bytes = 0;
+  #slab: Buffer = Buffer.alloc(0);
+  #at = 0;
 
   constructor(trees: Trees) {
     this.#trees = trees;
@@ -79,7 +82,9 @@ export class Intake {
         const stats = fstatSync(fd);
         if (!stats.isFile()) return undefined;
         const isLong = stats.size > PIECE_BYTES;
-        const content = isLong ? await this.#pieces(fd, stats.size) : read(fd, 0, stats.size);
+        const content = isLong
+          ? await this.#pieces(fd, stats.size)
+          : read(fd, 0, stats.size, this.#room(stats.size));
         const after = fstatSync(fd);
         const isSame =
           stats.ctimeMs === after.ctimeMs && stats.mtimeMs === after.mtimeMs && stats.size === after.size;
@@ -96,6 +101,17 @@ export class Intake {
     } finally {
       closeSync(fd);
     }
+  }
+
+  /** Where a short file is read to: many share one piece of memory, or collecting them would take as long as reading. */
+  #room(size: number): Buffer {
+    if (size > ROOM_BYTES / 8) return Buffer.allocUnsafeSlow(size);
+    if (this.#at + size > this.#slab.length) {
+      this.#slab = Buffer.allocUnsafeSlow(ROOM_BYTES);
+      this.#at = 0;
+    }
+    this.#at += size;
+    return this.#slab.subarray(this.#at - size, this.#at);
   }
 
   /** Keeps a long file piece by piece, so that no more than one is in memory. */
@@ -164,8 +180,12 @@ export class Intake {
 }
 
 /** As many of the bytes from a place on as there are. */
-export function read(fd: number, from: number, size: number): Uint8Array {
-  const bytes = Buffer.allocUnsafeSlow(size);
+export function read(
+  fd: number,
+  from: number,
+  size: number,
+  bytes: Buffer = Buffer.allocUnsafeSlow(size),
+): Uint8Array {
   let length = 0;
   while (length < size) {
     const count = readSync(fd, bytes, length, size - length, from + length);

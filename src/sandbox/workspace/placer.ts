@@ -1,11 +1,15 @@
 import {
   closeSync,
+  constants,
+  copyFileSync,
   fchmodSync,
   fchownSync,
   fstatSync,
+  lchownSync,
   openSync,
   readlinkSync,
   renameSync,
+  rmSync,
   type Stats,
   symlinkSync,
   writeSync,
@@ -19,6 +23,8 @@ import { read } from "./intake.js";
 import { removeEntry, spareName } from "./remove.js";
 import type { Leaf } from "./stat-cache.js";
 import { ATTEMPTS } from "./way.js";
+
+const COPY = constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE;
 
 type FileLeaf = Exclude<Leaf, { kind: "link" }>;
 
@@ -66,12 +72,19 @@ export class Placer {
    * Puts a leaf where something else is, or (`isFree`) nothing. What was there is replaced, and never written to.
    * undefined when what is there in the end is not certain to be it.
    */
-  async place(directory: Directory, leaf: Leaf, isFree: boolean): Promise<Stats | undefined> {
+  async place(
+    directory: Directory,
+    leaf: Leaf,
+    isFree: boolean,
+    like?: Directory,
+  ): Promise<Stats | undefined> {
     let name = isFree ? leaf.name : spareName();
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       try {
         const stats =
-          leaf.kind === "link" ? link(directory, name, leaf.target) : await this.#file(directory, name, leaf);
+          leaf.kind === "link"
+            ? link(directory, name, leaf.target)
+            : await this.#file(directory, name, leaf, like);
         if (name === leaf.name) return stats;
         await this.#rename(directory, name, leaf.name);
         // Being renamed is a change that the system notes, so it is looked at again.
@@ -104,7 +117,9 @@ export class Placer {
     }
   }
 
-  async #file(directory: Directory, name: string, leaf: FileLeaf): Promise<Stats> {
+  async #file(directory: Directory, name: string, leaf: FileLeaf, like?: Directory): Promise<Stats> {
+    const copied = like === undefined ? undefined : this.#copied(directory, name, leaf, like);
+    if (copied !== undefined) return copied;
     // Short files are read before the place is taken, so that no one sees them half.
     const short = leaf.kind === "file" ? await this.#trees.blob(leaf.digest) : undefined;
     const fd = openSync(directory.to(name), CREATE_FLAGS, leaf.mode);
@@ -119,6 +134,22 @@ export class Placer {
     } finally {
       closeSync(fd);
     }
+  }
+
+  /** Lets the system copy a file, sharing its blocks where it can; undefined when there is none like it. */
+  #copied(directory: Directory, name: string, leaf: FileLeaf, like: Directory): Stats | undefined {
+    try {
+      copyFileSync(like.to(leaf.name), directory.to(name), COPY);
+      belong(this.#owner, (uid, gid) => lchownSync(directory.to(name), uid, gid));
+    } catch (error) {
+      if (codeOf(error) === "EEXIST") throw error;
+      return undefined;
+    }
+    const stats = directory.look(name);
+    const isIt = stats?.isFile() === true && stats.size === leaf.size && (stats.mode & 0o7777) === leaf.mode;
+    if (isIt) return stats;
+    rmSync(directory.to(name), { force: true });
+    return undefined;
   }
 
   /** Whether an open file has the bytes of a leaf. */

@@ -16,6 +16,8 @@ export type Site = {
   /** The tree that it is, if that is certain. */
   readonly has: Digest | undefined;
   readonly seen: Seen | undefined;
+  /** The same directory elsewhere, where nobody changes it. */
+  readonly like: Directory | undefined;
 };
 /** A directory while it is made what a tree says. */
 export type Work = Site & {

@@ -126,6 +126,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
       skipped: [text],
       of: id,
     },
+    "workspace-read": { type: "workspace-read", tree: id, sandbox: "box-1", of: id },
     "workspace-change": {
       type: "workspace-change",
       before: null,

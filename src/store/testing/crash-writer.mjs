@@ -1,5 +1,6 @@
 // A process that writes until it is killed, for tests. Its argument says where and how, as JSON. Whatever was
 // acknowledged is told on stdout, one line of JSON each, after the promise resolved and before anything else.
+import { createHash } from "node:crypto";
 import { writeSync } from "node:fs";
 
 const {
@@ -26,6 +27,18 @@ const tell = (what) => writeSync(1, `${JSON.stringify(what)}\n`);
 const heads = [];
 let saves = 0;
 
+/** Puts the files of a folder, as a sandbox does, and then names them. */
+async function withFiles(store, session) {
+  const texts = Array.from({ length: 1 + random(8) }, (_, index) => `${index} `.repeat(random(2000)));
+  const entries = texts.map((text, index) => {
+    const digest = createHash("sha256").update(text).digest("hex");
+    return [`f${index}`, "file", "644", text.length, digest];
+  });
+  const tree = JSON.stringify({ tree: 1, entries });
+  const after = (await store.putBlobs([...texts, tree].map((text) => Buffer.from(text)))).at(-1);
+  return session.append({ type: "workspace-change", before: session.files.tree, after, paths: [] });
+}
+
 async function write(store, me) {
   const name = `writer-${me}`;
   let session = await store.load(name).catch((error) => {
@@ -45,6 +58,7 @@ async function write(store, me) {
       const side = session.fork("side").say("x".repeat(random(9000)));
       session = session.say("meanwhile").merge(side, { adopt: "ours" });
     }
+    if (!plain && random(4) === 0) session = await withFiles(store, session);
     const other = heads[random(writers)];
     if (
       !plain &&

@@ -2,6 +2,7 @@ import type { Sandbox } from "../../sandbox/index.js";
 import { jsonProblem } from "./syntax-json.js";
 import { checkModules, checkPython, checkShell } from "./syntax-program.js";
 import { checkScript, checkYaml } from "./syntax-thread.js";
+import { shortened } from "./text.js";
 
 /** Something in a file that its language does not allow. */
 export type SyntaxProblem = { readonly line: number; readonly column?: number; readonly message: string };
@@ -76,7 +77,7 @@ export async function checkChange(
 }
 
 export function shownProblem({ line, column, message }: SyntaxProblem): string {
-  return `line ${line}${column === undefined ? "" : `, column ${column}`}: ${message}`;
+  return `line ${line}${column === undefined ? "" : `, column ${column}`}: ${shortened(message, 300)}`;
 }
 
 /** A script without a name that tells says it in its first line. */

@@ -51,8 +51,9 @@ describe.skipIf(obstacle !== undefined)(
     it("[X1] nothing gets out of a local sandbox, whoever this is", async () => {
       const findings = await battery(false);
       expect(findings.filter(({ outcome }) => outcome === "escaped")).toEqual([]);
-      expect(findings.length).toBeGreaterThanOrEqual(150);
-      expect(new Set(findings.map((one) => one.class)).size).toBeGreaterThanOrEqual(12);
+      const held = findings.filter(({ outcome }) => outcome === "held");
+      expect(held.length).toBeGreaterThanOrEqual(150);
+      expect(new Set(held.map((one) => one.class)).size).toBeGreaterThanOrEqual(12);
       if (process.env.UPDATE_ESCAPES !== undefined) writeFileSync(page, pageOf(findings));
       // What is tried is what the page says: nobody has to believe a number.
       expect(listed(readFileSync(page, "utf8"))).toEqual(listed(pageOf(findings)));
@@ -70,7 +71,7 @@ describe.skipIf(obstacle !== undefined)(
       async () => {
         const findings = await battery(true);
         expect(findings.filter(({ outcome }) => outcome === "escaped")).toEqual([]);
-        expect(findings.length).toBeGreaterThanOrEqual(150);
+        expect(findings.filter(({ outcome }) => outcome === "held").length).toBeGreaterThanOrEqual(150);
       },
       600_000,
     );

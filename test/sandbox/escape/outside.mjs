@@ -357,7 +357,8 @@ export function outsideAttempts(/** @type {Host} */ host) {
   // -- what stays behind
   const gone = async (/** @type {string} */ mark) => {
     for (let wait = 0; wait < 50; wait++) {
-      if (!execFileSync("ps", ["-eo", "args"], { encoding: "utf8" }).includes(mark)) return true;
+      if (!execFileSync("ps", ["-eo", "args"], { encoding: "utf8", maxBuffer: 2 ** 28 }).includes(mark))
+        return true;
       await pause(100);
     }
     return false;

@@ -72,12 +72,12 @@ export class FakeEngine {
   }
 
   /** A container that is there and runs. */
-  withContainer(state: () => object = () => ({ Status: "running" })): this {
+  withContainer(state: () => object = () => ({ Status: "running" }), id = "box"): this {
     const json = (name: string) => ({
       Id: "c1",
       Name: name,
       State: state(),
-      Config: { User: "0:0", Labels: {} },
+      Config: { User: "0:0", Labels: { "openrath.id": id, "openrath.incarnation": "1" } },
       Mounts: [{ Destination: "/workspace", Name: "volume" }],
     });
     return this.on("POST /containers/create", () => ({ status: 201, json: { Id: "c1" } }))

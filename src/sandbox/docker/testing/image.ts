@@ -163,6 +163,7 @@ function* archiveOf(files: ReadonlyMap<string, string>): Generator<Uint8Array> {
     yield content;
     yield fillOf(content.length);
   };
+  yield tarHeader({ ...common, kind: "directory", name: Buffer.from("."), mode: 0o755 });
   for (const name of ["tmp", "etc", "proc", "sys", "dev", "root", "usr/bin", "workspace"])
     yield* folder(name);
   for (const [name, text] of Object.entries(ETC)) yield* file(`etc/${name}`, Buffer.from(text), 0o644);

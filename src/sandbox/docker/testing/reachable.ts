@@ -10,6 +10,8 @@ import { hasImage, importImage } from "./image.js";
 export async function reachable(): Promise<{
   readonly socket: string | undefined;
   readonly image: string;
+  /** Whether the image was put there for these tests. */
+  readonly isMade?: boolean;
   /** Why there is none. */
   readonly why?: string;
 }> {
@@ -20,8 +22,9 @@ export async function reachable(): Promise<{
     return { socket: undefined, image, why: "skipped: no container engine here; npm run docker starts one" };
   try {
     await Engine.open(found, 10_000);
-    if (!(await hasImage(found, image))) await importImage(found, image);
-    return { socket: found, image };
+    const isMade = !(await hasImage(found, image));
+    if (isMade) await importImage(found, image);
+    return { socket: found, image, isMade };
   } catch (error) {
     // Who names a socket wants to know why it does not work.
     if (asked !== undefined) throw error;

@@ -1,0 +1,28 @@
+import { constants as system } from "node:os";
+import { bytesOfName, namesOf } from "../path.js";
+import { WORKSPACE } from "./script.js";
+
+/** The longest word that the kernel takes; a longer command must be a file of the workspace. */
+const LONGEST_WORD = 128 * 1024 - 1;
+
+/** Why something cannot be a command. */
+export function flawOf(command: string | readonly string[]): string | undefined {
+  const words = typeof command === "string" ? [command] : command;
+  if (typeof command !== "string" && (words.length === 0 || words[0] === "")) return "it names no program";
+  if (words.some((word) => word.includes("\0"))) return "it holds a NUL character";
+  if (words.some((word) => Buffer.byteLength(word) > LONGEST_WORD))
+    return "it is too long for the kernel: put it into a file of the workspace";
+  return undefined;
+}
+
+/** Where a command runs, as a path of the container. */
+export function directoryOf(directory: string | undefined): Uint8Array {
+  if (directory?.startsWith("/") === true) return bytesOfName(directory);
+  return bytesOfName([WORKSPACE, ...namesOf(directory ?? "")].join("/"));
+}
+
+/** The signal that a command died of, as the engine tells it: or the command has chosen a code that looks so. */
+export function signalIn(code: number): string | undefined {
+  if (code <= 128) return undefined;
+  return Object.entries(system.signals).find(([, number]) => number === code - 128)?.[0];
+}

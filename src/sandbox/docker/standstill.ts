@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Engine } from "./engine.js";
+import { EngineError } from "./error.js";
+import type { Gate } from "./gate.js";
+import { everybody } from "./script.js";
+
+const UNPAUSE_ATTEMPTS = 5;
+/** How long commands may be held up by calls on files, at a time. */
+const STILL_MILLISECONDS = 500;
+
+/**
+ * Makes a container stand still while something is done with its files, so that nothing changes between a look and what
+ * follows from it. One that was suspended stands still already.
+ *
+ * Docker pauses the container. What Podman shows of a paused one lacks some files and takes links for what they lead to;
+ * so there, all processes in it are stopped by signals, which none of them can refuse, and the container goes on.
+ */
+export class Standstill {
+  /** Whether somebody asked for it to stand still until it is resumed. */
+  isSuspended = false;
+  /** Whether it stands still, or is about to, only for a moment. */
+  isBrief = false;
+  readonly #engine: Engine;
+  readonly #container: string;
+  readonly #gate: Gate;
+  readonly #script: (words: readonly string[]) => Promise<string>;
+  /** Whether the engine says that it is paused; undefined when it does not answer. */
+  readonly #isPaused: () => Promise<boolean | undefined>;
+  readonly #waiting: { readonly run: () => Promise<void>; readonly fail: (error: unknown) => void }[] = [];
+
+  constructor(
+    ground: { readonly engine: Engine; readonly container: string; readonly gate: Gate },
+    script: (words: readonly string[]) => Promise<string>,
+    isPaused: () => Promise<boolean | undefined>,
+  ) {
+    this.#engine = ground.engine;
+    this.#container = ground.container;
+    this.#gate = ground.gate;
+    this.#script = script;
+    this.#isPaused = isPaused;
+  }
+
+  /** Does something in a standstill of its own, or in one that others have asked for at the same time. */
+  share<Value>(work: () => Promise<Value>): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ run: () => work().then(resolve, reject), fail: reject });
+      if (this.#waiting.length === 1) this.#serve();
+    });
+  }
+
+  /** Does something while it stands still; for whoever is through the gate. */
+  async asleep<Value>(work: () => Promise<Value>): Promise<Value> {
+    if (this.isSuspended) return work();
+    this.isBrief = true;
+    try {
+      await this.pause();
+      try {
+        return await work();
+      } finally {
+        await this.unpause();
+      }
+    } finally {
+      this.isBrief = false;
+    }
+  }
+
+  /** Does something for which it must not stand still; one that was suspended is again afterwards. */
+  async awake<Value>(work: () => Promise<Value>): Promise<Value> {
+    if (!this.isSuspended || this.#isPodman) return work();
+    await this.unpause();
+    try {
+      return await work();
+    } finally {
+      await this.pause();
+    }
+  }
+
+  async pause(): Promise<void> {
+    await this.#tell("pause", "STOP");
+  }
+
+  /** Tried again: a container that stays paused would be worse than any error. */
+  async unpause(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.#tell("unpause", "CONT");
+        return;
+      } catch (error) {
+        // Somebody else was quicker, or it ended meanwhile, which the next call will find out.
+        if (!this.#isPodman && (await this.#isPaused()) === false) return;
+        if (attempt >= UNPAUSE_ATTEMPTS) throw error;
+        await sleep(50 * attempt);
+      }
+    }
+  }
+
+  async #tell(verb: "pause" | "unpause", signal: "STOP" | "CONT"): Promise<void> {
+    if (!this.#isPodman) await this.#engine.json("POST", `/containers/${this.#container}/${verb}`);
+    else if ((await this.#script(everybody(signal))) !== "ok")
+      throw new EngineError(`to ${verb} a container`, 500, "no process could be started in it for that");
+  }
+
+  get #isPodman(): boolean {
+    return this.#engine.about.name === "podman";
+  }
+
+  /** Calls that came together are served in one standstill, one after the other; but not for long. */
+  #serve(): void {
+    const all = this.#waiting;
+    const served = this.#gate.alone(() =>
+      this.asleep(async () => {
+        const until = performance.now() + STILL_MILLISECONDS;
+        for (let [next] = all; next !== undefined && performance.now() < until; [next] = all) {
+          await next.run();
+          all.shift();
+        }
+      }),
+    );
+    served.then(
+      () => {
+        if (all.length > 0) this.#serve();
+      },
+      (error: unknown) => {
+        for (const { fail } of all.splice(0)) fail(error);
+      },
+    );
+  }
+}

@@ -1,0 +1,57 @@
+import { SandboxSpecError } from "../error.js";
+import type { ConnectOptions } from "../sandbox.js";
+import type { Limits, SandboxSpec } from "../spec.js";
+import { mountArguments } from "./arguments.js";
+import type { Place } from "./place.js";
+import { seccompFilter } from "./seccomp.js";
+import type { Shape, Spare } from "./stock.js";
+import { Supervisor } from "./supervisor.js";
+import { copyPath, type Workspace } from "./workspace.js";
+
+/** Starts bubblewrap with everything that a sandbox shall have. */
+export function start(
+  place: Place,
+  bwrap: string,
+  spec: SandboxSpec,
+  limits: Required<Limits>,
+  parts: Pick<Spare, "box" | "launcher" | "pipes"> & {
+    readonly workspace: Pick<Workspace, "bound" | "before">;
+  },
+): Promise<Supervisor> {
+  const { box, launcher, pipes, workspace } = parts;
+  return Supervisor.start({
+    ...{ launcher, launch: [...workspace.before, bwrap], name: box.name, seccomp: seccompFilter() },
+    arguments: mountArguments({ place, workspace: workspace.bound, pipes: pipes.folder, spec, limits }),
+  });
+}
+
+/** Sandboxes that differ in nothing that is decided when they start: everything else can be set later. */
+export function shapeOf(place: Place, bwrap: string, spec: SandboxSpec, limits: Required<Limits>): Shape {
+  const isOpen = spec.network?.mode === "full";
+  return {
+    name: JSON.stringify([limits.scratch, isOpen, spec.readable ?? []]),
+    start: (parts) =>
+      start(place, bwrap, spec, limits, {
+        ...parts,
+        workspace: { bound: copyPath(parts.box.directory), before: [] },
+      }),
+  };
+}
+
+/** The values of the secrets that a spec names. */
+export function secretsOf(
+  spec: SandboxSpec,
+  { secrets = {} }: ConnectOptions,
+): { readonly [name: string]: string } {
+  return Object.fromEntries(
+    (spec.secrets ?? []).map((name) => {
+      const value = Object.hasOwn(secrets, name) ? secrets[name] : undefined;
+      if (value !== undefined) return [name, value];
+      throw new SandboxSpecError(
+        "secrets",
+        `nobody gave a value for ${name}`,
+        `give it: secrets: { ${name}: … }`,
+      );
+    }),
+  );
+}
