@@ -48,7 +48,11 @@ export class ContainerFiles implements SandboxFiles {
         throw new FileError("failed", path, `it has ${there.size} bytes, too many to read at once`);
       for await (const { kind, body } of this.#shelter.archive.read(placeOf(names))) {
         if (kind !== "file")
-          throw new FileError("failed", path, "it is another name of a file, and can be read by that one only");
+          throw new FileError(
+            "failed",
+            path,
+            "it is another name of a file, and can be read by that one only",
+          );
         const chunks: Buffer[] = [];
         for await (const chunk of body()) chunks.push(chunk);
         return Buffer.concat(chunks);

@@ -9,7 +9,7 @@ import { Exclude } from "./exclude.js";
 import { Pace } from "./pace.js";
 import { Placer } from "./placer.js";
 import { removeEntry } from "./remove.js";
-import { isMode, named, requireExact, type Site, settled, told, type Work } from "./site.js";
+import { isMode, listed, named, requireExact, type Site, settled, told, type Work } from "./site.js";
 import { isFresh, isStamped, type Leaf, type Seen, type StatCache } from "./stat-cache.js";
 import { prepare, type Surveyed, survey } from "./survey.js";
 import { opened } from "./way.js";
@@ -135,7 +135,9 @@ class Checkout {
     if (has !== want && process.geteuid?.() !== 0) directory.unlock();
     const { entries } = await this.#trees.tree(want);
     const there =
-      has === undefined ? this.#listed(site) : new Map((await this.#trees.tree(has)).entries.map(named));
+      has === undefined
+        ? listed(site, this.#exclude)
+        : new Map((await this.#trees.tree(has)).entries.map(named));
     const work = { ...site, placer, there, isTouched: false };
     await this.#clear(work, new Set(entries.map(({ name }) => name)));
     const leaves: Row[] = [];
@@ -179,14 +181,6 @@ class Checkout {
     // What came in while it was touched is not known: it is listed again next time.
     const stats = isTouched || has !== undefined ? undefined : first;
     return { before: seen, looked: { device, stats, leaves, skipped }, directories };
-  }
-
-  /** The names that are there, of which nothing is certain. What the tree excludes is not looked at. */
-  #listed({ directory, way }: Site): Map<string, TreeEntry | undefined> {
-    const listed = new Map<string, TreeEntry | undefined>();
-    for (const { name, kind } of directory.entries())
-      if (!this.#exclude.has(way, name, kind === "directory")) listed.set(name, undefined);
-    return listed;
   }
 
   /** Removes what shall not be there. */

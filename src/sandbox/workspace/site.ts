@@ -4,6 +4,7 @@ import { FileError, PathRefusedError } from "../error.js";
 import { bytesOfName, textOfName } from "../path.js";
 import { DEEPEST } from "./capture.js";
 import { codeOf, type Directory } from "./directory.js";
+import type { Exclude } from "./exclude.js";
 import type { Placer } from "./placer.js";
 import { removeEntry } from "./remove.js";
 import type { Seen } from "./stat-cache.js";
@@ -50,6 +51,14 @@ export async function settled(work: Work, name: string): Promise<{ directory: Di
     }
   }
   throw new FileError("failed", name, "something else takes its place all the time");
+}
+
+/** The names that are there, of which nothing is certain. What the tree excludes is not looked at. */
+export function listed({ directory, way }: Site, exclude: Exclude): Map<string, TreeEntry | undefined> {
+  const found = new Map<string, TreeEntry | undefined>();
+  for (const { name, kind } of directory.entries())
+    if (!exclude.has(way, name, kind === "directory")) found.set(name, undefined);
+  return found;
 }
 
 export function isMode(directory: Directory, mode: number | undefined): boolean {

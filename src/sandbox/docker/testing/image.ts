@@ -6,83 +6,10 @@ import { fillOf, TAR_END, tarHeader } from "../tar-write.js";
 
 /** The programs that the image of the tests has, as far as this machine has them. */
 const PROGRAMS = [
-  ...[
-    "sh",
-    "bash",
-    "env",
-    "id",
-    "true",
-    "false",
-    "sleep",
-    "cat",
-    "ls",
-    "mkdir",
-    "rm",
-    "rmdir",
-    "mv",
-    "cp",
-    "ln",
-  ],
-  ...[
-    "chmod",
-    "touch",
-    "head",
-    "tail",
-    "wc",
-    "sort",
-    "uniq",
-    "tr",
-    "cut",
-    "printf",
-    "echo",
-    "test",
-    "stat",
-    "dd",
-  ],
-  ...[
-    "seq",
-    "yes",
-    "tee",
-    "find",
-    "xargs",
-    "grep",
-    "sed",
-    "awk",
-    "tar",
-    "gzip",
-    "timeout",
-    "mktemp",
-    "readlink",
-  ],
-  ...[
-    "realpath",
-    "du",
-    "df",
-    "date",
-    "uname",
-    "whoami",
-    "stty",
-    "tty",
-    "setsid",
-    "mkfifo",
-    "od",
-    "nproc",
-    "ps",
-  ],
-  ...[
-    "basename",
-    "dirname",
-    "truncate",
-    "base64",
-    "sha256sum",
-    "md5sum",
-    "diff",
-    "nohup",
-    "pwd",
-    "expr",
-    "mount",
-  ],
-];
+  "sh bash env id true false sleep cat ls mkdir rm rmdir mv cp ln chmod touch head tail wc sort uniq tr cut printf",
+  "echo test stat dd seq yes tee find xargs grep sed awk tar gzip timeout mktemp readlink realpath du df date uname",
+  "whoami stty tty setsid mkfifo od nproc ps basename dirname truncate base64 sha256sum diff nohup pwd expr mount",
+].flatMap((line) => line.split(" "));
 
 const ETC = {
   passwd: "root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n",
@@ -106,16 +33,22 @@ export async function importImage(socket: string, name: string): Promise<void> {
   await post(socket, `/images/create?fromSrc=-&repo=${name}&tag=latest`, archiveOf(files));
 }
 
-/** Whether an engine answers at a socket, and has this image. */
+/** Whether an engine has an image. */
 export async function hasImage(socket: string, name: string): Promise<boolean> {
+  return (await statusOf(socket, "GET", `/images/${name}/json`)) === 200;
+}
+
+export async function removeImage(socket: string, name: string): Promise<void> {
+  await statusOf(socket, "DELETE", `/images/${name}?force=true`);
+}
+
+function statusOf(socket: string, method: string, path: string): Promise<number> {
   return new Promise((resolve, reject) => {
-    const asked = request(
-      { socketPath: socket, path: `/images/${name}/json`, timeout: 10_000 },
-      (response) => {
-        response.resume();
-        response.on("end", () => resolve(response.statusCode === 200));
-      },
-    );
+    const asked = request({ socketPath: socket, method, path, timeout: 60_000 }, (response) => {
+      response.resume();
+      response.on("error", reject);
+      response.on("end", () => resolve(response.statusCode ?? 0));
+    });
     asked.on("timeout", () => asked.destroy(new Error("the engine does not answer")));
     asked.on("error", reject);
     asked.end();
