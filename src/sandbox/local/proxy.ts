@@ -97,6 +97,8 @@ export class NetworkProxy {
       if (folder !== undefined) closeSync(folder);
     });
     chmodSync(path, 0o600);
+    // Who forgets a sandbox may end all the same.
+    this.#server.unref();
   }
 
   /** Something that is open between us and somebody: it ends when nothing happens, and never ends us. */
