@@ -1,12 +1,17 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { afterEach, expect, it } from "vitest";
-import { CrashWriter, Ledger, numbersFrom, SEED, verifyBackups } from "./testing/crash.js";
+import { afterEach, beforeAll, expect, it } from "vitest";
+import { CrashWriter, Ledger, numbersFrom, packageCopy, SEED, verifyBackups } from "./testing/crash.js";
 import { folder } from "./testing/folder.js";
 
 const ROUNDS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? 20);
 /** A store is used for this many rounds, so that later ones find what earlier ones left. */
 const ROUNDS_PER_STORE = 8;
+
+// A build may be due, and is no part of what is tested.
+beforeAll(() => {
+  packageCopy();
+}, 120_000);
 
 const writers: CrashWriter[] = [];
 afterEach(async () => {
