@@ -52,6 +52,7 @@ class TreeReader {
       const inside = there !== undefined && isDirectory(there) ? there.entries : undefined;
       entries.set(name, directory(entry.mode & 0o777, inside));
     } else if (entry.kind === "link") {
+      this.#count(0);
       entries.set(name, { kind: "link", name, target: textOfName(entry.target) });
     } else if (entry.kind === "hard-link") {
       const file = this.#find(partsOf(entry.target));
