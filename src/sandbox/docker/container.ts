@@ -83,7 +83,7 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
     this.#memory = new MemoryWatch(engine, inspected.Id, this.#helper, fresh);
     this.#standstill = new Standstill(this, this.#helper, async () => {
       const state = await this.#look();
-      return state === "unknown" ? undefined : state?.Status === "paused";
+      return state === "unknown" ? state : (state?.Status ?? "gone");
     });
     this.#status = statusOf(inspected.State);
     if (about.spec.ttl !== undefined) this.#expireIn(about.spec.ttl);

@@ -304,6 +304,23 @@ describe.skipIf(why !== undefined)(title, { timeout: 120_000 }, () => {
     await expect(box.files.remove("a")).rejects.toThrow("Cannot do this");
   });
 
+  it("[D28] commands and calls on files in quick succession never trip over each other", async () => {
+    const box = await open();
+    const rounds = Array.from({ length: 40 }, (_, round) => round);
+    const commands = (async () => {
+      for (const round of rounds)
+        expect(await out(box, `echo ${round} > c${round}; cat c${round}`)).toBe(`${round}\n`);
+    })();
+    for (const round of rounds) {
+      await box.files.write(`f${round}`, `${round}`);
+      expect(Buffer.from(await box.files.read(`f${round}`)).toString()).toBe(`${round}`);
+      if (round % 4 === 0) await box.files.remove(`f${round}`);
+    }
+    await commands;
+    expect(await box.files.list()).toHaveLength(40 + 30);
+    expect((await box.status()).phase).toBe("running");
+  });
+
   it("[D10] an image that the engine does not have is named, with what to type", async () => {
     const error = await open({ image: "openrath-no-such-image:1" }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(SandboxUnavailableError);

@@ -7,6 +7,7 @@ import { EngineError } from "./error.js";
 import { exitOf } from "./exit.js";
 import type { Gate } from "./gate.js";
 import { startOf } from "./script.js";
+import { settled } from "./settle.js";
 import { Stopwatch } from "./stopwatch.js";
 import { Wire } from "./wire.js";
 
@@ -164,7 +165,7 @@ export class ContainerExecution implements Execution {
       this.#finish(this.#reason === undefined ? unstarted(obstacle) : { code: null, ...this.#reason });
       return undefined;
     }
-    const exec = await this.#open();
+    const exec = await settled(() => this.#open());
     const { handshake, closed } = this.#wire as Wire;
     const late = sleep(START_MILLISECONDS, true, { ref: false });
     if ((await Promise.race([handshake.done, closed, late])) === true)

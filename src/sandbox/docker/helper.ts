@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "./engine.js";
 import { EngineError } from "./error.js";
 import { Frames } from "./frames.js";
+import { settled } from "./settle.js";
 
 const LONGEST_ANSWER = 64 * 1024;
 const HELPER_MILLISECONDS = 30_000;
@@ -10,7 +11,16 @@ const HELPER_MILLISECONDS = 30_000;
  * Runs a script of ours in a container and gives what it wrote to standard output. It runs with the rights of the
  * commands there and with their programs, so its answer is only as good as they are.
  */
-export async function runHelper(
+export function runHelper(
+  engine: Engine,
+  container: string,
+  words: readonly string[],
+  user?: string,
+): Promise<string> {
+  return settled(() => run(engine, container, words, user));
+}
+
+async function run(
   engine: Engine,
   container: string,
   words: readonly string[],

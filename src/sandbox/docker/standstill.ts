@@ -3,8 +3,10 @@ import type { Engine } from "./engine.js";
 import { EngineError } from "./error.js";
 import type { Gate } from "./gate.js";
 import { everybody } from "./script.js";
+import { settled } from "./settle.js";
 
-const UNPAUSE_ATTEMPTS = 5;
+const UNPAUSE_ATTEMPTS = 20;
+const UNPAUSE_MILLISECONDS = 30;
 /** How long commands may be held up by calls on files, at a time. */
 const STILL_MILLISECONDS = 500;
 
@@ -24,20 +26,20 @@ export class Standstill {
   readonly #container: string;
   readonly #gate: Gate;
   readonly #script: (words: readonly string[]) => Promise<string>;
-  /** Whether the engine says that it is paused; undefined when it does not answer. */
-  readonly #isPaused: () => Promise<boolean | undefined>;
+  /** What the engine says that it is; "unknown" when it does not answer, "gone" when it is not there. */
+  readonly #state: () => Promise<string>;
   readonly #waiting: { readonly run: () => Promise<void>; readonly fail: (error: unknown) => void }[] = [];
 
   constructor(
     ground: { readonly engine: Engine; readonly container: string; readonly gate: Gate },
     script: (words: readonly string[]) => Promise<string>,
-    isPaused: () => Promise<boolean | undefined>,
+    state: () => Promise<string>,
   ) {
     this.#engine = ground.engine;
     this.#container = ground.container;
     this.#gate = ground.gate;
     this.#script = script;
-    this.#isPaused = isPaused;
+    this.#state = state;
   }
 
   /** Does something in a standstill of its own, or in one that others have asked for at the same time. */
@@ -79,23 +81,31 @@ export class Standstill {
     await this.#tell("pause", "STOP");
   }
 
-  /** Tried again: a container that stays paused would be worse than any error. */
+  /**
+   * Tried again, also when the engine says that the container is not paused: it may have heard late that it went on the
+   * time before. A container that stays paused would be worse than any error.
+   */
   async unpause(): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
         await this.#tell("unpause", "CONT");
         return;
       } catch (error) {
-        // Somebody else was quicker, or it ended meanwhile, which the next call will find out.
-        if (!this.#isPodman && (await this.#isPaused()) === false) return;
-        if (attempt >= UNPAUSE_ATTEMPTS) throw error;
-        await sleep(50 * attempt);
+        const state = await this.#state();
+        // It ended meanwhile, which the next call will find out.
+        if (state !== "paused" && state !== "running" && state !== "unknown") return;
+        if (attempt >= UNPAUSE_ATTEMPTS) {
+          if (state === "running" && !this.#isPodman) return;
+          throw error;
+        }
+        await sleep(UNPAUSE_MILLISECONDS);
       }
     }
   }
 
   async #tell(verb: "pause" | "unpause", signal: "STOP" | "CONT"): Promise<void> {
-    if (!this.#isPodman) await this.#engine.json("POST", `/containers/${this.#container}/${verb}`);
+    const ask = () => this.#engine.json("POST", `/containers/${this.#container}/${verb}`);
+    if (!this.#isPodman) await (verb === "pause" ? settled(ask) : ask());
     else if ((await this.#script(everybody(signal))) !== "ok")
       throw new EngineError(`to ${verb} a container`, 500, "no process could be started in it for that");
   }
