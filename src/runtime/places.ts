@@ -52,6 +52,7 @@ export class Places {
   readonly #options: PlacesOptions;
   readonly #providers = new Map<string, Promise<SandboxProvider>>();
   readonly #live = new Set<Live>();
+  #begun: Promise<unknown> | undefined;
   /** Runs that are over: what opens late is not for them any more. */
   readonly #left = new Set<string>();
   /** The newest incarnation of each sandbox that this process opened. */
@@ -60,6 +61,18 @@ export class Places {
 
   constructor(options: PlacesOptions) {
     this.#options = options;
+  }
+
+  /**
+   * Has the providers that were given clean up what processes that are gone have left. Not those that are made when they
+   * are needed: they do it then. What goes wrong is told by whoever uses them.
+   */
+  begin(): void {
+    this.#begun ??= Promise.allSettled(
+      Object.values(this.#options.sandboxes).map(async (given) =>
+        typeof given === "function" ? undefined : given.sweep?.(),
+      ),
+    );
   }
 
   /** Where the files of sessions are kept. */
@@ -163,6 +176,7 @@ export class Places {
   }
 
   async close(): Promise<void> {
+    await this.#begun;
     const gone = [...this.#live];
     this.#live.clear();
     await Promise.all(gone.map((live) => live.sandbox.destroy().catch(ignore)));

@@ -125,6 +125,7 @@ export class Rath {
     if (this.#closed) throw new NotOpenError();
     const given = this.#given ?? "memory:";
     this.#store ??= typeof given === "string" ? openStore(given) : Promise.resolve(given);
+    this.#places.begin();
     return this.#store;
   }
 

@@ -16,6 +16,11 @@ export interface SandboxProvider {
   connect(ref: SandboxRef, options: ConnectOptions): Promise<Sandbox>;
   /** The sandboxes that are there, also those of other processes. */
   list(): AsyncIterable<SandboxRef>;
+  /**
+   * Removes what processes that are gone have left. Done by itself before the first sandbox is opened; a runtime that was
+   * given the provider does it when it begins, so that a start cleans up even if it opens none.
+   */
+  sweep?(): Promise<void>;
   /** Ends every sandbox of this process, and gives back what it holds. */
   close(): Promise<void>;
 }

@@ -83,12 +83,36 @@ it.skipIf(!bwrap)(
       runs += 1;
       const last = new Killed(url, state, mark);
       await last.ended;
+      expect(last.complaints, "on stderr").toBe("");
       expect(leftoversOf(state, mark), "at the end").toEqual([]);
     }
     if (process.env.OPENRATH_CRASH_ROUNDS !== undefined)
       process.stdout.write(`${JSON.stringify({ kills, runs, janitorsKilled: left, sweeps: swept })}\n`);
   },
   0,
+);
+
+it.skipIf(!bwrap)(
+  `[K2] what a runtime and its janitor leave after their run is removed by one that opens no sandbox${bwrap ? "" : " (skipped: bubblewrap is missing)"}`,
+  async () => {
+    const place = folder();
+    const state = join(place, "state");
+    const mark = "3950001";
+    const url = `sqlite:${join(place, "rath.db")}`;
+    const child = new Killed(url, state, mark, { STAY: "yes" });
+    await child.says((word) => word.ended !== undefined, 60_000);
+    boxesOf(state);
+    for (const pid of janitorsOf(child.pid)) killQuietly(pid);
+    child.process.kill("SIGKILL");
+    await child.ended;
+    expect(leftoversOf(state, mark)).not.toEqual([]);
+    const next = new Killed(url, state, mark);
+    await next.ended;
+    expect(next.words.filter((word) => word.open !== undefined)).toEqual([]);
+    expect(next.words.flatMap((word) => word.swept?.removed ?? [])).not.toEqual([]);
+    expect(leftoversOf(state, mark)).toEqual([]);
+  },
+  120_000,
 );
 
 class Killed {
@@ -99,8 +123,11 @@ class Killed {
   #rest = "";
   readonly #waiting = new Set<() => void>();
 
-  constructor(url: string, state: string, mark: string) {
-    this.process = spawn(process.execPath, [script, url, state, mark], { stdio: ["ignore", "pipe", "pipe"] });
+  constructor(url: string, state: string, mark: string, env: NodeJS.ProcessEnv = {}) {
+    this.process = spawn(process.execPath, [script, url, state, mark], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...env },
+    });
     started.push(this.process);
     this.process.stdout?.on("data", (bytes: Buffer) => {
       const lines = (this.#rest + bytes.toString()).split("\n");

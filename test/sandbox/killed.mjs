@@ -50,7 +50,7 @@ const flow = workflow("killed", async (session) => {
   return run("last", "cat log.txt a.txt b.txt c.txt").forward(first.merge(others));
 });
 
-const known = (await rath.unfinished()).some(({ name }) => name === "killed");
+const known = (await (await rath.store()).head("killed")) !== undefined;
 tell({ ready: known });
 const session = known
   ? await rath.resume("killed", flow)
@@ -58,6 +58,8 @@ const session = known
 const steps = [...session.history()].filter(({ fact }) => fact.type === "step-result");
 const last = steps.at(-1)?.fact;
 tell({ ended: session.id, value: last?.type === "step-result" ? last.value : null });
+// Stays where it is, to be killed here.
+if (process.env.STAY !== undefined) await new Promise((resolve) => setTimeout(resolve, 60_000));
 const verified = await rath.replay("killed", flow, { mode: "verify" });
 tell({ verified: verified.id });
 await rath.close();

@@ -83,6 +83,10 @@ class HostProvider implements SandboxProvider {
       if (provider === this.name && ref !== undefined) yield ref;
   }
 
+  async sweep(): Promise<void> {
+    await this.#prepared();
+  }
+
   async close(): Promise<void> {
     const all = await Promise.allSettled([...this.#open.values()]);
     await Promise.all(all.map((one) => (one.status === "fulfilled" ? one.value.destroy() : undefined)));

@@ -1,4 +1,4 @@
-import { checkSpec, limitsOf } from "../check-spec.js";
+import { checkSpec, limitsOf, secretsOf } from "../check-spec.js";
 import { SandboxLostError } from "../error.js";
 import type { ConnectOptions, CreateOptions, Sandbox, SandboxProvider } from "../sandbox.js";
 import type { Capabilities, SandboxRef, SandboxSpec } from "../spec.js";
@@ -6,12 +6,12 @@ import { totalsOf } from "../workspace/entries.js";
 import { baseEnvironment } from "./arguments.js";
 import { Commands } from "./commands.js";
 import { DiskWatch, heldBy } from "./disk-watch.js";
-import { secretsOf, shapeOf, start } from "./opening.js";
+import { shapeOf, start } from "./opening.js";
 import { Outside } from "./outside.js";
 import { overlaidWorkspace, overlayObstacle } from "./overlay.js";
 import { openPlace, type Place } from "./place.js";
 import { type Findings, probe } from "./probe.js";
-import { Registry } from "./registry.js";
+import { Registry, stateDirectory } from "./registry.js";
 import { LocalSandbox } from "./sandbox.js";
 import { Stock } from "./stock.js";
 import { type SweepReport, sweep } from "./sweep.js";
@@ -50,6 +50,7 @@ class LocalProvider implements SandboxProvider {
   readonly #options: LocalOptions;
   readonly #open = new Map<string, Promise<LocalSandbox>>();
   #ground: Promise<Ground> | undefined;
+  #swept: Promise<void> | undefined;
 
   constructor(options: LocalOptions) {
     this.#options = options;
@@ -104,7 +105,17 @@ class LocalProvider implements SandboxProvider {
       if (provider === this.name && ref !== undefined && !ours.has(keyOf(ref))) yield ref;
   }
 
+  sweep(): Promise<void> {
+    this.#swept ??= this.#sweep().catch((error: unknown) => {
+      this.#swept = undefined;
+      throw error;
+    });
+    return this.#swept;
+  }
+
   async close(): Promise<void> {
+    await this.#swept?.catch(() => {});
+    this.#swept = undefined;
     const all = await Promise.allSettled([...this.#open.values()]);
     await Promise.all(all.map((one) => (one.status === "fulfilled" ? one.value.destroy() : undefined)));
     if (this.#ground === undefined) return;
@@ -112,6 +123,11 @@ class LocalProvider implements SandboxProvider {
     await stock.close();
     await registry.close();
     this.#ground = undefined;
+  }
+
+  async #sweep(): Promise<void> {
+    const { directory, onSweep } = this.#options;
+    await sweep(stateDirectory(this.name, directory), onSweep === undefined ? {} : { onSweep });
   }
 
   #prepared(): Promise<Ground> {
@@ -123,10 +139,10 @@ class LocalProvider implements SandboxProvider {
   }
 
   async #prepare(): Promise<Ground> {
-    const { directory, bwrap, onSweep } = this.#options;
+    const { directory, bwrap } = this.#options;
+    await this.sweep();
     const findings = await probe(bwrap);
     const place = await openPlace(directory);
-    await sweep(place.root, onSweep === undefined ? {} : { onSweep });
     const registry = new Registry(place.root);
     const obstacle = await overlayObstacle(place.root);
     return { place, registry, stock: new Stock(registry, findings.groups), findings, obstacle };
@@ -135,7 +151,7 @@ class LocalProvider implements SandboxProvider {
   async #make(given: SandboxSpec, options: CreateOptions, over: () => void): Promise<LocalSandbox> {
     const capabilities = await this.capabilities();
     const spec = checkSpec(given, this.name, capabilities);
-    const secrets = secretsOf(spec, options);
+    const secrets = secretsOf(spec, options.secrets);
     const { place, stock, findings } = await this.#prepared();
     const { id, incarnation, signal, trees, tree } = options;
     signal?.throwIfAborted();
