@@ -323,6 +323,45 @@ describe("an approval", () => {
     );
   });
 
+  it("[A6] an answer that does not say who, or what became of it, is refused with what to type", async () => {
+    const store = await storeOf();
+    const rath = rathOf({ store });
+    const world = new World();
+    const module = moduleOf("m", async (session) =>
+      performAll(session, [
+        asking(world, "a", 1),
+        world.step("pay", {
+          effect: "write",
+          timeout: 20,
+          give: () => new Promise<never>(() => {}),
+        }),
+      ]),
+    );
+    await rath.run(module, rath.start("go"), { name: "n" });
+    expect((await rath.pending("n")).map(({ doubt = false }) => doubt).sort()).toEqual([false, true]);
+    const { facts } = await store.check();
+    const any = rath as unknown as { [method: string]: (name: string, given: object) => Promise<unknown> };
+    for (const method of ["settle", "approve", "reject"])
+      await expect(any[method]?.("n", undefined as never)).rejects.toMatchObject({
+        code: "run-refused",
+        hint: expect.stringContaining(`rath.${method}("n", { by: "user:ada"`),
+      });
+    for (const [method, given, hint] of [
+      ["settle", {}, 'rath.settle("n", { by: "user:ada", decision: "done", value })'],
+      ["settle", { by: "user:ada" }, '"again" (do it again)'],
+      ["settle", { by: "user:ada", decision: "maybe" }, '"failed" (it did not, and shall not)'],
+      ["settle", { decision: "done" }, 'rath.settle("n", { by: "user:ada"'],
+      ["approve", {}, 'rath.approve("n", { by: "user:ada" })'],
+      ["reject", { by: "" }, 'rath.reject("n", { by: "user:ada" })'],
+    ] as const) {
+      const error = await any[method]?.("n", given).catch((thrown: unknown) => thrown);
+      expect(error, `${method} ${JSON.stringify(given)}`).toBeInstanceOf(AnswerError);
+      expect(error).toMatchObject({ hint: expect.stringContaining(hint) });
+    }
+    expect((await store.check()).facts).toBe(facts);
+    await rath.settle("n", { by: "user:ada", decision: "done", value: "paid" });
+  });
+
   it("[A4] on a session that waits for nothing every answer is refused", async () => {
     const rath = rathOf();
     const module = moduleOf("m", async (session) => session.say("done"));

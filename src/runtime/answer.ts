@@ -84,7 +84,9 @@ export async function giveAnswer(
         asked: (fact as { digest?: string }).digest ?? null,
       },
     );
-  const answer = asked.append({ ...make(fact), of: found.id } as unknown as FactInput);
+  const made = make(fact);
+  requireAnswer(made, nameOrId);
+  const answer = asked.append({ ...made, of: found.id } as unknown as FactInput);
   const name = answerName(recorded.nonce, found.id);
   const refused = (): AnswerError =>
     new AnswerError("it was answered already", "resume the run: await rath.resume(name, module)", {
@@ -102,6 +104,32 @@ export async function giveAnswer(
     throw refused();
   }
   return answer.id;
+}
+
+const SETTLEMENTS: { readonly [decision in Settlement]: string } = {
+  done: "it happened",
+  failed: "it did not, and shall not",
+  again: "do it again",
+};
+
+/** For callers the compiler did not check: an answer says who gives it, and what became of what was in doubt. */
+function requireAnswer(
+  { type, by, decision }: { readonly [field: string]: unknown },
+  nameOrId: string,
+): void {
+  const name = JSON.stringify(nameOrId);
+  const unsettled = type === "effect-settle" && !Object.hasOwn(SETTLEMENTS, String(decision));
+  if (typeof by === "string" && by !== "" && !unsettled) return;
+  const words = Object.entries(SETTLEMENTS).map(([word, meaning]) => `"${word}" (${meaning})`);
+  throw new AnswerError(
+    unsettled ? "it does not say what became of it" : "it does not say who answers",
+    type === "effect-settle"
+      ? `rath.settle(${name}, { by: "user:ada", decision: "done", value }); a decision is ${words.join(", ")}`
+      : type === "approval-give"
+        ? `say who: rath.${decision === "reject" ? "reject" : "approve"}(${name}, { by: "user:ada" })`
+        : `say who, after what they say: rath.answer(${name}, id, value, "user:ada")`,
+    { type: String(type) },
+  );
 }
 
 /** What a run waits for now, in all of its branches. */

@@ -122,13 +122,62 @@ export class RunFailedError extends RathError {
   readonly session: Session;
 
   constructor(module: string, failure: Failure, session: Session, cause: unknown) {
-    super("run-failed", `${module} failed: ${failure.message}`, {
-      hint: "error.session has the whole record, error.cause what was thrown",
+    const hint = hintOf(cause);
+    const message = hint === undefined ? failure.message : failure.message.replace(` (${hint})`, "");
+    super("run-failed", `${module} failed: ${message}`, {
+      hint: hint === undefined ? goingOn(session) : `${hint} (${goingOn(session)})`,
       data: { module, error: failure },
       cause,
     });
     this.session = session;
   }
+}
+
+/** What is left of a run that failed. Without a runtime it is kept nowhere, so that nothing can go on with it. */
+function goingOn({ host }: Session): string {
+  const left = "error.session has the whole record, error.cause what was thrown";
+  return host === undefined
+    ? left
+    : `${left}; what was finished is kept: go on with rath.retry(error.session.id, module)`;
+}
+
+/**
+ * The next thing to type that somebody on the way knew: of what stood in the way of a place, if that is what it was, else of
+ * the outermost error of ours.
+ */
+function hintOf(thrown: unknown): string | undefined {
+  const met = new Set<unknown>();
+  const hints: string[] = [];
+  try {
+    for (let error = thrown; error instanceof Error && !met.has(error); error = error.cause) {
+      met.add(error);
+      // Another run's error has the hint of its cause already, and how to go on with that run, which is not this one.
+      if (!(error instanceof RathError) || error instanceof RunFailedError) continue;
+      const { hint } = toldIn(Object(error.data).failure);
+      if (hint !== undefined) return hint;
+      if (ABOUT_PLACES.test(error.code)) return String(error.hint);
+      hints.push(String(error.hint));
+    }
+  } catch {
+    // Whatever an error carries, also what throws when it is looked at, the run ends with it.
+  }
+  return hints[0];
+}
+
+/** A recorded failure taken apart again: what it says, and the next thing to type, where the record has it. */
+export function toldIn(failure: unknown): { readonly message: string; readonly hint?: string } {
+  const { message = "", code, data } = Object(failure) as Partial<Failure>;
+  const { hint, failure: inner } = Object(data) as { readonly hint?: unknown; readonly failure?: unknown };
+  const told =
+    typeof code === "string" && ABOUT_PLACES.test(code)
+      ? hint
+      : inner === undefined
+        ? undefined
+        : toldIn(inner).hint;
+  const text = String(message);
+  return typeof told === "string"
+    ? { message: text.replace(` (${told})`, ""), hint: told }
+    : { message: text };
 }
 
 /** The session waits for something, so nothing new may be built on it. */
@@ -199,8 +248,14 @@ export function failureOf(error: unknown): Failure {
     const [message = ""] = error.message.split("\n  hint: ");
     const data = recordable(error.data);
     // Whoever reads the outcome of a call, a model too, can do something about a place: then the next step belongs to it.
-    const told = ABOUT_PLACES.test(error.code) ? `${message} (${error.hint})` : message;
-    return { name: error.name, message: told, code: error.code, ...(data !== undefined && { data }) };
+    if (ABOUT_PLACES.test(error.code))
+      return {
+        name: error.name,
+        message: `${message} (${error.hint})`,
+        code: error.code,
+        data: { ...Object(data), hint: error.hint },
+      };
+    return { name: error.name, message, code: error.code, ...(data !== undefined && { data }) };
   }
   if (error instanceof Error) {
     const { code } = error as { code?: unknown };
@@ -209,7 +264,8 @@ export function failureOf(error: unknown): Failure {
   return { name: "Thrown", message: typeof error === "string" ? error : textOf(error) };
 }
 
-const ABOUT_PLACES = /^(sandbox|place|path|file|files|secret|patch|git|conflict)-|^(not-placed|run-refused)$/;
+const ABOUT_PLACES =
+  /^(sandbox|place|path|file|files|secret|patch|git|conflicts?)-|^(not-placed|run-refused)$/;
 
 /** Data that somebody else gave their error, as far as JSON has words for it: an error must not keep a run from ending. */
 function recordable(data: unknown): Json | undefined {

@@ -18,6 +18,17 @@ export function requireModule(module: unknown, use: string): asserts module is M
     throw new RefusedError(use, "the module has no name", "give it a name: { name, forward }");
 }
 
+/** An answer to what a run waits for. */
+export function requireDecision(decision: unknown, use: "approve" | "reject" | "settle", name: string): void {
+  if (typeof decision === "object" && decision !== null) return;
+  const rest = use === "settle" ? ', decision: "done", value' : "";
+  throw new RefusedError(
+    `${use} what ${shown(name)} waits for`,
+    `what is decided is ${shown(decision)}, not an object`,
+    `say who decides: rath.${use}(${shown(name)}, { by: "user:ada"${rest} })`,
+  );
+}
+
 const MODES: readonly string[] = ["replay", "verify", "resume", "what-if"];
 
 export function requireMode(mode: string): void {

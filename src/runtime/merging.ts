@@ -9,6 +9,7 @@ import {
   type Session,
 } from "../session/index.js";
 import { perform } from "./door.js";
+import { toldIn } from "./error.js";
 import { mergeFact } from "./places.js";
 import type { Attempt, Outcome } from "./request.js";
 
@@ -20,10 +21,13 @@ export type MergedSide = {
   readonly conflicts: readonly Conflict[];
 };
 
-/** Brings the files of the next side that is not merged yet into the session's; undefined when there is none. */
+/**
+ * Brings the files of the next side that is not merged yet into the session's; undefined when there is none. The session
+ * may have no files itself: it adopted a side without any, and that counts as deleting what the other one changed.
+ */
 export async function mergeNext(session: Session): Promise<MergedSide | undefined> {
   const { tree, unmerged: [next] = [] } = session.files;
-  if (next === undefined || tree === null) return undefined;
+  if (next === undefined) return undefined;
   const { base, theirs } = next;
   const done = await filesStep(
     session,
@@ -40,7 +44,7 @@ export async function mergeNext(session: Session): Promise<MergedSide | undefine
   return { session: done, merge: merge.id, conflicts: merge.fact.conflicts as unknown as Conflict[] };
 }
 
-/** Decides the conflicts of the last merge, and says who did. */
+/** Decides the conflicts of the last merge, and says who did, and what each path came to. */
 export async function resolveMerge(
   session: Session,
   side: MergedSide,
@@ -49,9 +53,16 @@ export async function resolveMerge(
   const { base, ours, theirs } = mergeIn(side.session).fact;
   const { choices, by, why } = decision;
   return filesStep(session, "resolve-files", { merge: side.merge, choices }, async (attempt, trees) => {
-    const { mergeTrees, resolveTree } = await import("../sandbox/index.js");
+    const { ConflictChoiceError, mergeTrees, resolveTree } = await import("../sandbox/index.js");
+    const odd = oddIn(choices);
+    if (odd.length > 0)
+      throw new ConflictChoiceError(
+        odd,
+        "nobody knows this choice",
+        'choose "ours", "theirs", "base", "delete" or { "text": "…" }',
+      );
     const merged = await mergeTrees(trees, { base, ours, theirs });
-    const { tree: after, paths } = await resolveTree(trees, merged, choices as Choices);
+    const { tree: after, paths, choices: resolved } = await resolveTree(trees, merged, choices as Choices);
     attempt.record({
       type: "workspace-resolve",
       merge: side.merge,
@@ -59,9 +70,25 @@ export async function resolveMerge(
       after,
       paths,
       choices,
+      resolved,
       ...(why !== undefined && { why }),
     });
     return null;
+  });
+}
+
+/** Paths with a choice that is neither a word nor a text: what a person typed must not become an entry without its bytes. */
+function oddIn(choices: Json): readonly string[] {
+  if (typeof choices !== "object" || choices === null) return [];
+  return Object.entries(choices).flatMap(([path, choice]: [string, Json]) => {
+    if (typeof choice !== "object") return [];
+    const { text, mode = 0, ...more } = Object(choice) as { readonly [field: string]: Json };
+    const fits =
+      typeof text === "string" &&
+      Number.isInteger(mode) &&
+      (mode as number) >= 0 &&
+      (mode as number) <= 0o7777;
+    return fits && Object.keys(more).length === 0 ? [] : [path];
   });
 }
 
@@ -99,8 +126,12 @@ export class FilesError extends RathError {
   readonly session: Session;
 
   constructor(what: string, session: Session, failure: Failure) {
-    super("files-failed", `Cannot ${what.replace("-", " ")}: ${failure.message.split("\n")[0]}`, {
-      hint: "look at error.data, or go on from error.session",
+    const { message, hint } = toldIn(failure);
+    super("files-failed", `Cannot ${what.replace("-", " ")}: ${message.split("\n")[0]}`, {
+      hint:
+        hint === undefined
+          ? "look at error.data, or go on from error.session"
+          : `${hint}; error.session ends with the failure`,
       data: { failure: failure as unknown as Json },
     });
     this.session = session;

@@ -70,7 +70,7 @@ export class Places {
   begin(): void {
     this.#begun ??= Promise.allSettled(
       Object.values(this.#options.sandboxes).map(async (given) =>
-        typeof given === "function" ? undefined : given.sweep?.(),
+        typeof given === "function" ? undefined : given?.sweep?.(),
       ),
     );
   }
@@ -293,8 +293,10 @@ export class Places {
   async #provider(name: string): Promise<SandboxProvider> {
     let provider = this.#providers.get(name);
     if (provider === undefined) {
-      const given = this.#options.sandboxes[name] ?? BUILT_IN[name];
-      if (given === undefined) throw unknownPlace(name, Object.keys(this.#options.sandboxes));
+      const known = [this.#options.sandboxes, BUILT_IN].find((table) => Object.hasOwn(table, name));
+      const given = known?.[name];
+      if (known === undefined || given === undefined)
+        throw unknownPlace(name, Object.keys(this.#options.sandboxes));
       provider = Promise.resolve(typeof given === "function" ? given() : given).then((one) =>
         checked(name, one),
       );

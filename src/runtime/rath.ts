@@ -20,7 +20,14 @@ import {
 import { ConflictError, type Lease, type Line, openStore, type Store } from "../store/index.js";
 import { type Decision, giveAnswer, type Settle } from "./answer.js";
 import { NameTakenError, NotARunError, NotOpenError, PendingWorkError, VerificationError } from "./error.js";
-import { RefusedError, requireBudget, requireFreeName, requireMode, requireModule } from "./given.js";
+import {
+  RefusedError,
+  requireBudget,
+  requireDecision,
+  requireFreeName,
+  requireMode,
+  requireModule,
+} from "./given.js";
 import { answerName } from "./keeper.js";
 import type { Module } from "./module.js";
 import { Places, type ProviderSource, staysOpen } from "./places.js";
@@ -162,6 +169,12 @@ export class Rath {
     options: { readonly exclude?: readonly string[] } = {},
   ): Promise<Session> {
     requireSession(session, "import files");
+    if (typeof source !== "string" && options.exclude !== undefined)
+      throw new RefusedError(
+        "import files",
+        "a commit is taken as it is, and nothing of it is excluded",
+        "leave out `exclude`, or import a folder: rath.importFiles(session, folder, { exclude })",
+      );
     const { importFolder, importGit } = await import("../sandbox/index.js");
     const trees = await this.#places.trees();
     const folder =
@@ -397,6 +410,7 @@ export class Rath {
 
   /** Agrees to exactly what was shown. The run takes it in when it is resumed. */
   async approve(nameOrId: string, decision: Decision): Promise<FactId> {
+    requireDecision(decision, "approve", nameOrId);
     return this.#answer(
       nameOrId,
       decision.ask,
@@ -414,6 +428,7 @@ export class Rath {
 
   /** Says no, and why: the model can read it. */
   async reject(nameOrId: string, decision: Decision): Promise<FactId> {
+    requireDecision(decision, "reject", nameOrId);
     return this.#answer(
       nameOrId,
       decision.ask,
@@ -447,6 +462,7 @@ export class Rath {
 
   /** Says what became of a `write` that was started before a crash and has no outcome. */
   async settle(nameOrId: string, settle: Settle): Promise<FactId> {
+    requireDecision(settle, "settle", nameOrId);
     const { by, decision, value, error, why } = settle;
     return this.#answer(nameOrId, settle.of, "doubt", () => ({
       type: "effect-settle",

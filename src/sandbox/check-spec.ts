@@ -7,7 +7,8 @@ const LONGEST_TTL = 2 ** 31 - 1;
 
 /**
  * The spec that a caller the compiler did not check has given, frozen, or a `SandboxSpecError` that names the setting.
- * With the capabilities of a provider, also what it cannot honour is refused: a limit that does not hold is worse than none.
+ * With the capabilities of a provider, also what it cannot honour is refused: a limit that does not hold is worse than
+ * none, and so is an image that nobody looks at.
  */
 export function checkSpec(spec: unknown, provider: string, capabilities?: Capabilities): SandboxSpec {
   const given =
@@ -163,6 +164,28 @@ function checkHonoured(spec: SandboxSpec, provider: string, capabilities: Capabi
       `a ${provider} sandbox cannot have the mode ${shown(mode)} here`,
       `choose one of ${capabilities.network.map(shown).join(", ")}, or open a kind of sandbox that can`,
       { provider, possible: capabilities.network },
+    );
+  const { isolation } = capabilities;
+  if (spec.image !== undefined && isolation !== "container" && isolation !== "vm")
+    throw new SandboxSpecError(
+      "image",
+      `a ${provider} sandbox is made from no image, and would run without it`,
+      `leave image out, or open a kind of sandbox that has images: session.to("docker", { image: ${shown(spec.image)} })`,
+      { provider, isolation },
+    );
+  if (spec.readable !== undefined && spec.readable.length > 0 && isolation === "virtual")
+    throw new SandboxSpecError(
+      "readable",
+      `a ${provider} sandbox sees nothing of the host`,
+      "leave readable out and import the folder: rath.importFiles(session, folder); or open a kind of sandbox that can",
+      { provider, isolation },
+    );
+  if (spec.onExpire === "suspend" && capabilities.suspend === "none")
+    throw new SandboxSpecError(
+      "onExpire",
+      `a ${provider} sandbox cannot be suspended here`,
+      'choose "delete" or "retain", or open a kind of sandbox that can',
+      { provider, possible: ["delete", "retain"] },
     );
 }
 

@@ -1,4 +1,4 @@
-import { type ConformanceCase, ConformanceError, type Place } from "./conformance/case.js";
+import { type ConformanceCase, ConformanceError, type Place, UnknownCaseError } from "./conformance/case.js";
 import { commandCases } from "./conformance/command.js";
 import { endCases } from "./conformance/end.js";
 import { filesCases } from "./conformance/files.js";
@@ -11,7 +11,7 @@ import { restoreCases } from "./conformance/restore.js";
 import { streamCases } from "./conformance/stream.js";
 import { treeCases } from "./conformance/tree.js";
 
-export { type ConformanceCase, ConformanceError, type Place } from "./conformance/case.js";
+export { type ConformanceCase, ConformanceError, type Place, UnknownCaseError } from "./conformance/case.js";
 
 /**
  * What every kind of sandbox promises, each promise as a program that throws when it is broken. Needs no test runner:
@@ -49,12 +49,18 @@ export type ConformanceOptions = {
   readonly report?: (line: string) => void;
 };
 
-/** Runs the cases one after the other, each with a provider of its own, and says which promises are kept. */
+/**
+ * Runs the cases one after the other, each with a provider of its own, and says which promises are kept. An id in `only`
+ * that there is not is an `UnknownCaseError`.
+ */
 export async function runConformance(
   place: Place,
   options: ConformanceOptions = {},
 ): Promise<ConformanceReport> {
   const { only, report = () => {} } = options;
+  const known = conformance.map(({ id }) => id);
+  const unknown = (only ?? []).filter((id) => !known.includes(id));
+  if (unknown.length > 0) throw new UnknownCaseError(unknown, known);
   const failed: { id: string; title: string; error: Error }[] = [];
   const skipped: { id: string; title: string; note: string }[] = [];
   let passed = 0;

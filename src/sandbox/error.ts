@@ -99,7 +99,7 @@ export class UnmergedFilesError extends RathError {
       "files-unmerged",
       `Cannot tell the files of ${session.slice(0, 12)}: its branches changed ${named(conflicts.map(({ path }) => path))} differently.`,
       {
-        hint: "merge them first, and settle what is in conflict: mergeFiles(session)",
+        hint: 'merge them first, and settle what is in conflict: mergeFiles({ resolve: "ours" }).forward(session)',
         data: { session, conflicts: conflicts.map(({ path, kind }) => ({ path, kind })) },
       },
     );
@@ -125,6 +125,30 @@ export class GitError extends RathError {
     data: { [name: string]: Json } = {},
   ) {
     super("git-failed", `Cannot ${attempt}: ${why}.`, { hint, data: { attempt, why, ...data } });
+  }
+}
+
+/** The files to be exported are those of a merge that nobody has decided yet, with the marks of its conflicts in them. */
+export class ConflictedExportError extends RathError {
+  constructor(attempt: string, session: string, paths: readonly string[]) {
+    super(
+      "export-conflicted",
+      `Cannot ${attempt}: ${named(paths)} ${paths.length === 1 ? "is" : "are"} still in conflict.`,
+      {
+        hint: 'settle the merge first: mergeFiles({ resolve: "ours" }); or export the files with the marks in them: { conflicts: "keep" }',
+        data: { session, paths: [...paths] },
+      },
+    );
+  }
+}
+
+/** A call of a sandbox with an argument that cannot be meant. */
+export class SandboxCallError extends RathError {
+  constructor(call: string, argument: string, reason: string, hint: string) {
+    super("sandbox-call-refused", `Cannot ${call}: ${argument} ${reason}.`, {
+      hint,
+      data: { call, argument, reason },
+    });
   }
 }
 

@@ -48,11 +48,18 @@ export function namesOf(path: string): readonly string[] {
   for (const name of path.split("/")) {
     if (name === "" || name === ".") continue;
     if (name === "..") throw new PathRefusedError(path, "it goes up, out of where it begins");
+    requireExact(name, path);
     if (bytesOfName(name).length > 255)
       throw new PathRefusedError(path, "a name in it is longer than 255 bytes");
     names.push(name);
   }
   return names;
+}
+
+/** Two texts must never mean one file: a name that spells in bytes what has a spelling as text is refused. */
+export function requireExact(name: string, path: string = name): void {
+  if (!name.isWellFormed() && textOfName(bytesOfName(name)) !== name)
+    throw new PathRefusedError(path, "it spells in bytes what is a character");
 }
 
 /** How many bytes the UTF-8 character has that begins here; 0 when none does. */

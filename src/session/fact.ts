@@ -135,6 +135,8 @@ export interface FactBodies {
     after: Digest;
     paths: readonly PathChange[];
     choices: Json;
+    /** What each path in conflict came to: the word that was chosen for it, or the entry that was given instead. */
+    resolved?: Json;
     why?: string;
     of?: FactId;
   };

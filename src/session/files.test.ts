@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   BeyondHorizonError,
+  conflictsView,
   type Digest,
   digestOf,
   type FilesState,
@@ -196,6 +197,27 @@ describe("the files of a session", () => {
     expect(files(change(trunk, C).merge(detached))).toEqual({ tree: C, unmerged: unmerged([null, B]) });
   });
 
+  it("[FI13] are not left behind in silence when a session is detached", () => {
+    const open = change(trunk.fork("a"), B).merge([change(trunk.fork("b"), C), change(trunk.fork("c"), D)]);
+    for (const [session, count] of [
+      [open, 2],
+      [settle(open.say("x"), E), 1],
+    ] as const) {
+      const before = session.id;
+      expect(() => session.detach({ why: "alone" })).toThrow(
+        expect.objectContaining({
+          code: "files-unmerged",
+          hint: expect.stringContaining("mergeFiles({"),
+          data: { session: session.id, unmerged: session.files.unmerged },
+        }),
+      );
+      expect([session.files.unmerged?.length, session.id]).toEqual([count, before]);
+    }
+    expect(files(settle(settle(open, E), B).detach())).toEqual({ tree: B });
+    // With a side chosen there is nothing left to be merged.
+    expect(files(open.merge(trunk.fork("d"), { adopt: "theirs" }).detach())).toEqual({ tree: A });
+  });
+
   it("[FI10] are known past the horizon, and what is not is a typed error", () => {
     const open = change(trunk.fork("a"), B).merge(change(trunk.fork("b"), C));
     for (const session of [Session.start("task"), trunk, open]) {
@@ -289,5 +311,85 @@ describe("the files of a session", () => {
     const merged = change(long, B).merge(busy);
     expect(merged.files.unmerged?.length).toBe(3000);
     expect(merged.files.unmerged?.at(-1)).toEqual({ base: A, theirs: digestOf("2999") });
+  });
+});
+
+describe("the conflicts of a session", () => {
+  const mark = (session: Session, after: Digest, conflicts: readonly Json[] = [{ path: "a" }]): Session =>
+    session.append({
+      type: "workspace-merge",
+      base: A,
+      ours: session.files.tree,
+      theirs: C,
+      after,
+      paths: [],
+      conflicts,
+    });
+  const resolve = (session: Session, merge: string): Session =>
+    session.append({
+      type: "workspace-resolve",
+      merge,
+      after: E,
+      paths: [],
+      choices: "ours",
+      by: "user:ada",
+    });
+
+  it("[FI14] are the merges of files that nobody has decided, oldest first", () => {
+    expect(trunk.conflicts).toEqual([]);
+    expect(mark(trunk, B, []).conflicts).toEqual([]);
+    const one = mark(trunk, B);
+    const two = mark(one.say("x"), D);
+    expect(two.conflicts).toEqual([one.id, two.id]);
+    expect(two.say("more").conflicts).toEqual([one.id, two.id]);
+    expect(change(two, E).conflicts).toEqual([one.id, two.id]);
+    expect(resolve(two, two.id).conflicts).toEqual([one.id]);
+    expect(resolve(resolve(two, one.id), two.id).conflicts).toEqual([]);
+    expect(resolve(two, "f".repeat(64)).conflicts).toEqual([one.id, two.id]);
+    expect(Object.isFrozen(two.conflicts)).toBe(true);
+    expect(two.view(conflictsView)).toBe(two.conflicts);
+  });
+
+  it("[FI14] of a merge are those of all sides, each once, but for what either has decided", () => {
+    const shared = mark(trunk, B);
+    const [ours, theirs] = [mark(shared.fork("a"), D), mark(shared.fork("b"), E)];
+    expect(ours.merge(theirs).conflicts).toEqual([shared.id, ours.id, theirs.id]);
+    expect(ours.merge(resolve(theirs, shared.id)).conflicts).toEqual([ours.id, theirs.id]);
+    expect(resolve(ours, shared.id).merge(theirs).conflicts).toEqual([ours.id, theirs.id]);
+  });
+
+  it("[FI14] of a branch that lost are gone with its files", () => {
+    const shared = mark(trunk, B);
+    const [ours, theirs] = [mark(shared.fork("a"), D), mark(shared.fork("b"), E)];
+    expect(ours.merge(theirs, { adopt: "ours" }).conflicts).toEqual([shared.id, ours.id]);
+    expect(ours.merge(theirs, { adopt: "theirs" }).conflicts).toEqual([shared.id, theirs.id]);
+    // Its files are still marked where they were not decided.
+    expect(resolve(ours, shared.id).merge(theirs, { adopt: "theirs" }).conflicts).toEqual([
+      theirs.id,
+      shared.id,
+    ]);
+    const third = mark(trunk.fork("c"), C);
+    const chosen = ours.merge(theirs, { adopt: "ours" });
+    expect(third.merge(chosen).conflicts).toEqual([third.id, shared.id, ours.id]);
+    expect(chosen.merge(third).conflicts).toEqual([shared.id, ours.id, third.id]);
+  });
+
+  it("[FI14] are known past the horizon, and need no recursion", () => {
+    const marked = mark(trunk, B);
+    const head = Session.restore(
+      marked.line,
+      undefined,
+      { inline: 4096 },
+      { id: marked.id, depth: marked.depth },
+    );
+    expect(() => head.conflicts).toThrow(BeyondHorizonError);
+    const saved = JSON.parse(JSON.stringify(conflictsView.save?.(marked.conflicts))) as Json;
+    seedView(head, conflictsView, conflictsView.load?.(saved) as readonly string[]);
+    expect(head.conflicts).toEqual([marked.id]);
+    expect(resolve(head, marked.id).conflicts).toEqual([]);
+    let long = marked;
+    for (let round = 0; round < 5000; round++)
+      long = long.fork("a").merge(mark(long.fork("b"), D), { adopt: round % 2 === 0 ? "ours" : "theirs" });
+    expect(long.conflicts.length).toBe(2501);
   });
 });

@@ -1,5 +1,5 @@
 import { parting } from "./ancestry.js";
-import type { Digest, FactId } from "./fact.js";
+import type { Digest, FactId, FactOf } from "./fact.js";
 import { frozen, type Json } from "./json.js";
 import type { Session } from "./session.js";
 import { adopted, type Merge, type View } from "./view.js";
@@ -51,12 +51,13 @@ export const filesView: View<FilesState> = {
   load: (saved) => frozen(saved) as unknown as FilesState,
 };
 
-/** The merges of files that left conflicts which nobody has decided yet. */
+/** The merges of files that left conflicts which nobody has decided yet; of a branch that lost, they are no matter any more. */
 export const conflictsView: View<readonly FactId[]> = {
   name: "conflicts",
   start: Object.freeze([]),
   step(open, fact, session) {
     if (fact.type === "workspace-resolve") return Object.freeze(open.filter((id) => id !== fact.merge));
+    if (fact.type === "branch-merge") return withoutLosers(open, fact, session);
     if (fact.type !== "workspace-merge" || !Array.isArray(fact.conflicts) || fact.conflicts.length === 0)
       return open;
     return Object.freeze([...open, session.id]);
@@ -64,6 +65,21 @@ export const conflictsView: View<readonly FactId[]> = {
   save: (open) => open as unknown as Json,
   load: (saved) => frozen(saved) as unknown as readonly FactId[],
 };
+
+/** Of a merge that adopts a side the files are that side's, and so are the marks in them. */
+function withoutLosers(
+  open: readonly FactId[],
+  fact: FactOf<"branch-merge">,
+  { parents }: Session,
+): readonly FactId[] {
+  const place = adopted({ fact, parents });
+  if (place === undefined) return open;
+  // Facts come in the order of the history, so what these ask was answered before: nothing recurses.
+  const sides = parents.map((parent) => parent.view(conflictsView));
+  const marked = new Set(sides[place]);
+  const lost = new Set(sides.flat().filter((id) => !marked.has(id)));
+  return Object.freeze([...new Set([...open.filter((id) => !lost.has(id)), ...marked])]);
+}
 
 /** The files of one side in those of the others. `befores` is what both had when they parted; they may have met more than once. */
 function joined(ours: FilesState, theirs: FilesState, befores: readonly FilesState[]): FilesState {

@@ -243,6 +243,18 @@ describe("the value", () => {
     const told = caught(call("merge", { session: trunk, value: 1 })) as RathError;
     expect(told.message).toContain("{ session, value }");
     expect(told.hint).toContain("(await step.call(session)).session");
+    for (const nonsense of [undefined, null, 5, {}, { workspace: "./repo" }, [], true]) {
+      const error = caught(call("to", nonsense)) as RathError;
+      expect(error, String(nonsense)).toMatchObject({
+        code: "place-refused",
+        hint: expect.stringContaining('session.to("local", { workspace: "./repo" })'),
+      });
+    }
+    const provider = { name: "mine", create: () => {} };
+    expect(caught(call("to", provider))).toMatchObject({
+      code: "place-refused",
+      hint: expect.stringContaining("openRath({ sandboxes: { mine: provider } })"),
+    });
   });
 
   it("[V10] who did it is never left to a guess that would be wrong", () => {

@@ -269,6 +269,7 @@ export class Session {
 
   /** Places the session: from here on its side effects happen there. Nothing opens until it is used. */
   to(sandbox: string, spec?: Json, options: Stamped = {}): Session {
+    requirePlace(sandbox);
     return this.append({
       type: "placement-change",
       sandbox,
@@ -277,9 +278,13 @@ export class Session {
     });
   }
 
-  /** A new root with the same conversation and placement, which still names where it came from. */
+  /**
+   * A new root with the same conversation, placement and files, which still names where it came from. Refused while files
+   * of a merge are not in its tree yet: what was in common with them stays behind.
+   */
   detach(options: Stamped & { readonly why?: string } = {}): Session {
     const { why } = given(options, "detach");
+    requireMerged(this);
     const { inline } = this.#realm;
     const host = hostOf(this.#realm);
     // In a run nothing may be random: its stamp makes this root unlike others, and its key stays.
@@ -456,6 +461,32 @@ export function requireSession(value: unknown, use: string): Session {
       : "pass what Session.start, append, fork, merge or store.load gave you; await what is a promise",
     data: { use },
   });
+}
+
+/** Where side effects shall happen is a name: a runtime knows what stands behind it, the record cannot. */
+function requirePlace(sandbox: unknown): void {
+  if (typeof sandbox === "string") return;
+  const what = sandbox === undefined ? "nothing" : named(sandbox);
+  const provider = typeof (sandbox as { create?: unknown } | null | undefined)?.create === "function";
+  throw new RathError("place-refused", `Cannot move a session to ${what}: a place is a name.`, {
+    hint: provider
+      ? 'give it a name where the runtime is opened: openRath({ sandboxes: { mine: provider } }), then session.to("mine")'
+      : 'say which, then what it shall be: session.to("local"), or session.to("local", { workspace: "./repo" })',
+    data: { given: what },
+  });
+}
+
+/** A root has no past that says what its sides had in common, so they must be one before. */
+function requireMerged({ id, files: { unmerged = [] } }: Session): void {
+  if (unmerged.length === 0) return;
+  throw new RathError(
+    "files-unmerged",
+    `Cannot detach ${id.slice(0, 12)}: the files of ${unmerged.length === 1 ? "a merged branch are" : `${unmerged.length} merged branches are`} not in its own yet.`,
+    {
+      hint: 'merge them first: session = await mergeFiles({ resolve: "ours" }).forward(session); using the session in a sandbox does it too where nothing is in conflict',
+      data: { session: id, unmerged: unmerged.map(({ base, theirs }) => ({ base, theirs })) },
+    },
+  );
 }
 
 function given<Options extends object>(options: Options, use: string): Options {

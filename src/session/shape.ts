@@ -187,6 +187,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       after: "digest",
       paths: "paths",
       choices: "content json",
+      resolved: "content json?",
       why: "content text?",
       of: "id?",
     },

@@ -64,7 +64,7 @@ export abstract class IndexShelf implements Shelf {
 
   async commit(commit: Commit): Promise<Committed> {
     // The commit may wait for the disk; what the caller does to its bytes meanwhile must not reach it.
-    const blobs = commit.blobs.map(copyOf);
+    const blobs = commit.handedOver === true ? commit.blobs : commit.blobs.map(copyOf);
     const keys = (commit.keys ?? []).map(({ id, secret }) => ({ id, secret: Uint8Array.from(secret) }));
     return this.transact((draft) => {
       const decision = decide(this.facts, this.book, commit);

@@ -33,6 +33,29 @@ function alter(scheme: string, path: string, from: string, to: string): void {
 }
 
 describe("ShelfStore", () => {
+  it("[S18] what callers do to bytes that they put, or were given, does not reach the store", async () => {
+    for (const url of ["memory:", `file:${join(folder(), "rath")}`, `sqlite:${join(folder(), "rath.db")}`]) {
+      const store = await openStore(url);
+      const mine = ["one", "two"].map((text) => Buffer.from(text));
+      const putting = store.putBlobs(mine);
+      for (const bytes of mine) bytes.fill(0);
+      const digests = [...(await putting)];
+      const put = Buffer.from("three");
+      digests.push(await store.putBlob(put));
+      put.fill(0);
+      for (let time = 0; time < 2; time++) {
+        const texts: string[] = [];
+        for (const digest of digests) {
+          const bytes = (await store.blob(digest)) as Uint8Array;
+          texts.push(Buffer.from(bytes).toString());
+          bytes.fill(0);
+        }
+        expect(texts, url).toEqual(["one", "two", "three"]);
+      }
+      await store.close();
+    }
+  });
+
   it("[S49] what is prepared only saves time: it is small, and failing at it fails nothing", async () => {
     const shelf = MemoryShelf.open();
     const store = new ShelfStore(shelf);

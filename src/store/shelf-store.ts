@@ -500,7 +500,7 @@ export class ShelfStore implements Store {
         part.set(digest, { digest, bytes });
         size += byteLength + BLOB_COST;
       }
-      await this.#shelf.commit({ facts: [], blobs: [...part.values()], revive: true });
+      await this.#shelf.commit({ facts: [], blobs: [...part.values()], revive: true, handedOver: true });
       if (from < blobs.length) await breath();
     }
     return digests;

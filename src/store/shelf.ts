@@ -101,6 +101,8 @@ export type Commit = {
   /** Content of the facts. A blob that was erased here comes back only when it is recorded anew (`revive`), not with old lines. */
   readonly blobs: readonly Blob[];
   readonly revive?: boolean;
+  /** The bytes of the blobs are nobody else's any more, and may be kept as they are. */
+  readonly handedOver?: boolean;
   readonly keys?: readonly { readonly id: string; readonly secret: Uint8Array }[];
   /** Blobs erased by a fact: gone when the commit is done. */
   readonly erase?: readonly Erasure[];

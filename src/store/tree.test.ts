@@ -85,6 +85,96 @@ describe.each(Object.entries(kinds))("files in a %s: store", (_, open) => {
     await store.close();
   });
 
+  it("[S128] what a recent tree leads to is spared with it, however old it is, unless all shall go", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const shelf = await open();
+    const store = new ShelfStore(shelf);
+    const [known, other] = [made("known"), made("other")];
+    const pieces = ["piece one", "piece two"].map((one) => Buffer.from(one));
+    const list = Buffer.from(JSON.stringify(pieces.map((piece) => digestOf(piece))));
+    await store.putBlobs([...known.bytes, ...other.bytes, ...pieces, list]);
+    vi.setSystemTime(Date.now() + 48 * HOUR);
+    // Whoever captures files puts what is new: the directory above, and nothing of what it knows to be here.
+    const long: TreeEntry = { kind: "parts", name: "long", mode: 0o644, size: 18, digest: digestOf(list) };
+    const above = Buffer.from(
+      writeTree({ entries: [long, { kind: "tree", name: "sub", mode: 0o755, digest: known.tree }] }),
+    );
+    // A text that only begins like a tree leads nowhere, and is no reason to stop.
+    const strange = Buffer.from(`{"tree":1,"entries":[["x","tree","755","${other.tree}"]],"more":1}`);
+    await store.putBlobs([above, strange]);
+    expect(await store.gc()).toMatchObject({ blobs: 4, spared: 9 });
+    expect(await gone(store, [above, strange, ...known.bytes, ...pieces, list])).toBe(0);
+    expect(await gone(store, other.bytes)).toBe(4);
+    await store.save(importOf(Session.start("hi"), digestOf(above)), { name: "main" });
+    expect((await store.check()).findings).toEqual([]);
+    await store.forget("main");
+    vi.setSystemTime(Date.now() + 1);
+    expect(await store.gc({ all: true })).toMatchObject({ facts: 2, blobs: 9, spared: 0 });
+    expect(await gone(store, [above, strange, ...known.bytes, ...pieces, list])).toBe(9);
+    await store.close();
+  });
+
+  it("[S128] also what a tree leads to that was put while gc was counting", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const shelf = await open();
+    const store = new ShelfStore(shelf);
+    const [known, other] = [made("known"), made("other")];
+    await store.putBlobs([...known.bytes, ...other.bytes]);
+    vi.setSystemTime(Date.now() + 48 * HOUR);
+    const above = Buffer.from(
+      writeTree({ entries: [{ kind: "tree", name: "sub", mode: 0o755, digest: known.tree }] }),
+    );
+    const remove = shelf.remove.bind(shelf);
+    shelf.remove = async (what) => {
+      shelf.remove = remove;
+      expect(what.digests?.length).toBe(8);
+      vi.setSystemTime(Date.now() + 5);
+      await store.putBlob(above);
+      return remove(what);
+    };
+    await store.gc({ all: true });
+    expect([await gone(store, [above, ...known.bytes]), await gone(store, other.bytes)]).toEqual([0, 4]);
+    await store.close();
+  });
+
+  it("[S129] the same bytes may be a directory, a file and, wrongly, the parts of one: each is followed as what it is", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const store = new ShelfStore(await open());
+    const { tree, bytes } = made("twice");
+    const text = bytes.at(-1) as Buffer;
+    const both = (wrong: boolean): Buffer =>
+      Buffer.from(
+        writeTree({
+          entries: [
+            { kind: "file", name: "a-file", mode: 0o644, size: text.length, digest: tree },
+            ...(wrong ? ([{ kind: "parts", name: "b", mode: 0o644, size: 1, digest: tree }] as const) : []),
+            { kind: "tree", name: "c-tree", mode: 0o755, digest: tree },
+          ],
+        }),
+      );
+    for (const wrong of [false, true]) {
+      const root = both(wrong);
+      await store.putBlobs([...bytes, root]);
+      const session = importOf(Session.start("hi"), digestOf(root));
+      await store.save(session, { name: "main", force: true });
+      vi.setSystemTime(Date.now() + 48 * HOUR);
+      await store.gc();
+      expect(await gone(store, [...bytes, root]), String(wrong)).toBe(0);
+      const problems = (await store.check()).findings.map(({ problem }) => problem);
+      if (wrong) expect(problems.join()).toContain("parts of a file");
+      else expect(problems).toEqual([]);
+    }
+    const first = importOf(Session.start("again"), digestOf(both(false)));
+    await store.putBlobs([...bytes, both(false)]);
+    await store.save(first, { name: "whole" });
+    const other = await openStore("memory:");
+    await other.import(store.export("whole"));
+    expect(await gone(other, [...bytes, both(false)])).toBe(0);
+    expect((await other.check()).findings).toEqual([]);
+    await other.close();
+    await store.close();
+  });
+
   it("[S123] what a fact came to lead to while gc was counting stays", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const shelf = await open();

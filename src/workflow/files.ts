@@ -9,7 +9,7 @@ import {
   resolveMerge,
   waitFor,
 } from "../runtime/index.js";
-import type { FactOf, Json, Session } from "../session/index.js";
+import type { FactOf, Failure, Json, Session } from "../session/index.js";
 import { sandboxView } from "../session/index.js";
 import { FilesConflictError } from "./error.js";
 import { refusing, requireOptions, shown } from "./given.js";
@@ -69,6 +69,13 @@ async function decided(side: MergedSide, resolve: MergeFilesOptions["resolve"]):
   return resolvedBy(await resolve.forward(session), side, resolve.name);
 }
 
+/** What is wrong with an answer. Anything else that stands in the way, no answer can change. */
+const OF_THE_ANSWER: ReadonlySet<string> = new Set([
+  "conflict-choice-refused",
+  "conflicts-unresolved",
+  "option-refused",
+]);
+
 /** Asks a person, and asks again with the reason when the answer does not decide it. */
 async function asked(side: MergedSide, session: Session): Promise<Session> {
   let now = session;
@@ -86,8 +93,11 @@ async function asked(side: MergedSide, session: Session): Promise<Session> {
       return await resolveMerge(taken, side, { choices: value, by });
     } catch (error) {
       if (!(error instanceof FilesError)) throw error;
+      // With the next thing to type, as everywhere where whoever reads it can do something about it.
+      const { code = "", message } = error.data.failure as unknown as Failure;
+      if (!OF_THE_ANSWER.has(code)) throw error;
       now = error.session;
-      problem = error.message;
+      problem = message;
     }
   }
 }

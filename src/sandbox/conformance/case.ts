@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { randomUUID } from "node:crypto";
-import { type Digest, digestOf } from "../../session/index.js";
+import { type Digest, digestOf, nearestOf, RathError } from "../../session/index.js";
 import type {
   CreateOptions,
   ExecOptions,
@@ -39,6 +39,29 @@ export class ConformanceError extends Error {
     super(`[${id}] ${title}: ${reason}`, { cause });
     this.name = "ConformanceError";
     this.id = id;
+  }
+}
+
+/** An id that names no case: whoever asks for it would take a run of nothing for a success. */
+export class UnknownCaseError extends RathError {
+  constructor(unknown: readonly string[], known: readonly string[]) {
+    const [first = ""] = unknown;
+    // An id is a few letters and a number: what begins alike is near.
+    const letters = /^[A-Za-z]*/.exec(first)?.[0].toUpperCase();
+    const alike = known.filter((id) => /^[A-Z]*/.exec(id)?.[0] === letters);
+    const near = nearestOf(first, known);
+    const meant = [...new Set([...(near === undefined ? [] : [near]), ...alike])].slice(0, 12);
+    super(
+      "conformance-case-unknown",
+      `Cannot run ${unknown.map((id) => JSON.stringify(id)).join(", ")} of the conformance suite: there ${unknown.length === 1 ? "is no such case" : "are no such cases"}.`,
+      {
+        hint:
+          meant.length > 0
+            ? `near it are ${meant.join(", ")}`
+            : `ids are a letter and a number, such as ${known.slice(0, 3).join(", ")}; all of them: conformance.map(({ id }) => id)`,
+        data: { unknown: [...unknown], near: meant },
+      },
+    );
   }
 }
 

@@ -126,7 +126,7 @@ describe("checkSpec", () => {
     expect(JSON.stringify([error.message, error.hint, error.data])).not.toContain("the value");
   });
 
-  it("[K4] refuses a limit or a network that the provider cannot honour, and says what it can", () => {
+  it("[K4] refuses what the provider cannot honour, and says what it can", () => {
     expect(checkSpec({ limits: { wall: 5 }, network: { mode: "none" } }, "virtual", some)).toEqual({
       limits: { wall: 5 },
       network: { mode: "none" },
@@ -138,6 +138,29 @@ describe("checkSpec", () => {
     const network = refusal({ network: { mode: "full" } }, some);
     expect(network.data).toMatchObject({ setting: "network", possible: ["none"] });
     expect(network.hint).toContain('"none"');
+    for (const isolation of ["none", "virtual", "namespace"] as const) {
+      const image = refusal({ image: "debian:12" }, { ...some, isolation });
+      expect(image.data).toMatchObject({ setting: "image", provider: "virtual", isolation });
+      expect(image.hint).toContain('session.to("docker", { image: "debian:12" })');
+    }
+    for (const isolation of ["container", "vm"] as const)
+      expect(checkSpec({ image: "debian:12" }, "docker", { ...some, isolation })).toEqual({
+        image: "debian:12",
+      });
+    const folder = refusal({ readable: ["/usr/share"] }, some);
+    expect(folder.data).toMatchObject({ setting: "readable", isolation: "virtual" });
+    expect(folder.hint).toContain("importFiles");
+    for (const isolation of ["none", "namespace", "container"] as const)
+      expect(checkSpec({ readable: ["/usr"] }, "local", { ...some, isolation })).toEqual({
+        readable: ["/usr"],
+      });
+    const suspended = refusal({ ttl: 5, onExpire: "suspend" }, some);
+    expect(suspended.data).toMatchObject({ setting: "onExpire", possible: ["delete", "retain"] });
+    for (const onExpire of ["delete", "retain"] as const)
+      expect(checkSpec({ ttl: 5, onExpire }, "virtual", some)).toEqual({ ttl: 5, onExpire });
+    expect(checkSpec({ onExpire: "suspend" }, "local", { ...some, suspend: "freeze" })).toEqual({
+      onExpire: "suspend",
+    });
     // Without capabilities there is nothing to hold it against.
     expect(checkSpec({ limits: { memory: 1024 } }, "virtual")).toEqual({ limits: { memory: 1024 } });
   });

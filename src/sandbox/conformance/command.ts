@@ -1,4 +1,5 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
+import type { ExecOptions } from "../sandbox.js";
 import { type ConformanceCase, done, ended, newId, promise, run } from "./case.js";
 
 const odd = [
@@ -200,4 +201,36 @@ export const commandCases: readonly ConformanceCase[] = [
     equal(await done(sandbox, `printf '%s' '${long}'\n# ${"y".repeat(50_000)}`), long);
     equal(await done(sandbox, ["printf", "%s", long]), long);
   }),
+
+  promise(
+    "[E13] arguments that no compiler has checked are a result with the reason, and nothing throws",
+    async ({ open }) => {
+      const sandbox = await open();
+      const calls: readonly (readonly [unknown, unknown?])[] = [
+        ...[[3], [null], [undefined], [{}], [["echo", 3]], [[null]], [["echo"], null], ["echo", 3]],
+        ...[
+          { directory: 3 },
+          { env: { A: 1 } },
+          { env: ["A=1"] },
+          { env: { "A=B": "1" } },
+          { env: { "": "" } },
+        ].map((options) => ["echo", options]),
+        ...[
+          { stdin: 3 },
+          { stdin: ["a"] },
+          { wall: "soon" },
+          { wall: Number.NaN },
+          { wall: -1 },
+          { output: "all" },
+        ].map((options) => ["echo", options]),
+        ...[{ signal: "stop" }, { pty: 80 }, { background: "yes" }].map((options) => ["echo", options]),
+      ] as never;
+      for (const [command, options] of calls) {
+        const what = JSON.stringify([command, options]);
+        const { outcome, code, why } = await run(sandbox, command as string, options as ExecOptions);
+        deepStrictEqual([what, outcome, code, typeof why], [what, "unstarted", null, "string"]);
+      }
+      equal(await done(sandbox, "echo on"), "on\n");
+    },
+  ),
 ];

@@ -63,6 +63,29 @@ describe("runConformance", () => {
     expect(told.map((line) => line.slice(0, 10))).toEqual(["FAIL  [P7]", "ok    [P9]", "skip  [E31"]);
   });
 
+  it("[K11] refuses an id that there is not, with those near it, and runs nothing", async () => {
+    let opened = 0;
+    const place: Place = {
+      provider: async () => {
+        opened += 1;
+        return virtualSandbox();
+      },
+    };
+    const refusal = (only: readonly string[]) => expect(runConformance(place, { only })).rejects;
+    await refusal(["ZZ9"]).toMatchObject({
+      code: "conformance-case-unknown",
+      message: expect.stringContaining('"ZZ9"'),
+      data: { unknown: ["ZZ9"] },
+    });
+    await refusal(["P1", "p2", "Y77"]).toMatchObject({
+      hint: expect.stringContaining("P2"),
+      data: { unknown: ["p2", "Y77"] },
+    });
+    await refusal(["Y77"]).toMatchObject({ hint: "near it are Y1, Y2, Y3, Y4, Y5" });
+    expect(opened).toBe(0);
+    expect(await runConformance(place, { only: [] })).toEqual({ passed: 0, failed: [], skipped: [] });
+  });
+
   it("[K10] has no two cases with one id, and more than a hundred in all", () => {
     const ids = conformance.map(({ id }: ConformanceCase) => id);
     expect(new Set(ids).size).toBe(ids.length);

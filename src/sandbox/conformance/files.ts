@@ -195,6 +195,42 @@ export const filesCases: readonly ConformanceCase[] = [
     sameBytes(await other.files.read("big.bin"), big, "the file of the tree");
   }),
 
+  promise(
+    "[F13] arguments that no compiler has checked have an error of their own, and nothing is written",
+    async ({ open }) => {
+      const { files } = await open();
+      for (const content of [3, null, undefined, {}, ["a"], true])
+        await refused("sandbox-call-refused", `the content ${JSON.stringify(content)}`, () =>
+          files.write("d/a.txt", content as string),
+        );
+      for (const options of [
+        3,
+        null,
+        "0644",
+        { mode: "0644" },
+        { mode: -1 },
+        { mode: 1.5 },
+        { mode: Number.NaN },
+      ])
+        await refused("sandbox-call-refused", `the options ${JSON.stringify(options)}`, () =>
+          files.write("d/a.txt", "", options as { mode: number }),
+        );
+      for (const path of [3, null, {}, ["a"]] as unknown as string[])
+        for (const call of [
+          () => files.read(path),
+          () => files.write(path, ""),
+          () => files.list(path),
+          () => files.stat(path),
+          () => files.link(path),
+          () => files.make(path),
+          () => files.remove(path),
+          () => files.move(path, "b"),
+        ])
+          await refused("path-refused", `the path ${JSON.stringify(path)}`, call);
+      deepStrictEqual(await files.list(), []);
+    },
+  ),
+
   promise("[F12] many calls at once all land", async ({ open }) => {
     const sandbox = await open();
     const places = Array.from({ length: 200 }, (_, place) => place);

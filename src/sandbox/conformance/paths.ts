@@ -183,12 +183,28 @@ export const pathsCases: readonly ConformanceCase[] = [
     return undefined;
   }),
 
-  promise("[F26] half of a character is no name", async ({ open }) => {
-    const { files } = await open();
-    for (const path of ["a\ud800", "\udc00", "dir/\udfff/x"])
-      await refused("path-refused", JSON.stringify(path), () => files.write(path, ""));
-    deepStrictEqual(await files.list(), []);
-  }),
+  promise(
+    "[F26] half of a character is no name, nor is a character that is spelled in bytes",
+    async ({ open }) => {
+      const { files } = await open();
+      await files.write("\u00e9", "one file, one name");
+      for (const path of [
+        "a\ud800",
+        "\udc00",
+        "dir/\udfff/x",
+        "\udcc3\udca9",
+        "dir/\udce2\udc82\udcac/x",
+        "\udc61",
+      ]) {
+        await refused("path-refused", JSON.stringify(path), () => files.write(path, ""));
+        await refused("path-refused", JSON.stringify(path), () => files.read(path));
+      }
+      deepStrictEqual(
+        (await files.list()).map(({ name }) => name),
+        ["\u00e9"],
+      );
+    },
+  ),
 ];
 
 /** Makes links of several kinds to a folder of the host, and returns their names. */

@@ -133,6 +133,8 @@ export const providerCases: readonly ConformanceCase[] = [
       for (const mode of ["none", "full"] as const)
         if (!capabilities.network.includes(mode))
           await refused("sandbox-spec-refused", `network ${mode}`, attempt({ network: { mode } }));
+      if (capabilities.isolation !== "container" && capabilities.isolation !== "vm")
+        await refused("sandbox-spec-refused", "an image of nothing", attempt({ image: "debian:12" }));
       equal((await listed(provider, id)).length, 0);
     },
   ),

@@ -5,11 +5,9 @@ import { WORKSPACE } from "./script.js";
 /** The longest word that the kernel takes; a longer command must be a file of the workspace. */
 const LONGEST_WORD = 128 * 1024 - 1;
 
-/** Why something cannot be a command. */
+/** Why something cannot be a command here. */
 export function flawOf(command: string | readonly string[]): string | undefined {
   const words = typeof command === "string" ? [command] : command;
-  if (typeof command !== "string" && (words.length === 0 || words[0] === "")) return "it names no program";
-  if (words.some((word) => word.includes("\0"))) return "it holds a NUL character";
   if (words.some((word) => Buffer.byteLength(word) > LONGEST_WORD))
     return "it is too long for the kernel: put it into a file of the workspace";
   return undefined;

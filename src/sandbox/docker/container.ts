@@ -11,6 +11,7 @@ import type {
   Snapshot,
 } from "../sandbox.js";
 import type { Capabilities, SandboxRef, SandboxSpec, SandboxStatus } from "../spec.js";
+import { LongTimer } from "../timer.js";
 import { Archive } from "./archive.js";
 import { environment } from "./body.js";
 import type { Engine } from "./engine.js";
@@ -46,8 +47,6 @@ export type Housing = {
   readonly gone: (sandbox: Sandbox) => void;
 };
 
-const LONGEST_TIMER = 2 ** 31 - 1;
-
 /** A sandbox that is a container. */
 export class ContainerSandbox implements Sandbox, Ground, Shelter {
   readonly capabilities: Capabilities;
@@ -66,7 +65,7 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
   #mending: Promise<void> | undefined;
   #status: SandboxStatus;
   #known: Known = {};
-  #timer: NodeJS.Timeout | undefined;
+  #timer: LongTimer | undefined;
   #destroyed: Promise<void> | undefined;
 
   constructor(housing: Housing) {
@@ -298,7 +297,7 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
   }
 
   #expireIn(milliseconds: number): void {
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     const { onExpire = "delete" } = this.#housing.about.spec;
     const expire = (): void => {
       this.#note({ expired: { now: true, at: now() } });
@@ -306,13 +305,12 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
         onExpire === "delete" ? this.destroy() : onExpire === "suspend" ? this.suspend() : this.status();
       done.catch(() => {});
     };
-    this.#timer = setTimeout(expire, Math.min(LONGEST_TIMER, Math.max(0, milliseconds)));
     // Nobody waits for it: a program that is done must be able to end.
-    this.#timer.unref();
+    this.#timer = new LongTimer(milliseconds, expire).unref();
   }
 
   async #end(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     for (const execution of this.#executions)
       execution.lose({ outcome: "killed", why: "the sandbox was destroyed" });
     try {

@@ -1,6 +1,6 @@
 import { newOwner } from "../../store/owner.js";
-import { checkSpec } from "../check-spec.js";
-import { SandboxLostError, SandboxSpecError } from "../error.js";
+import { checkSpec, secretsOf } from "../check-spec.js";
+import { SandboxLostError } from "../error.js";
 import type { ConnectOptions, CreateOptions, Sandbox, SandboxProvider } from "../sandbox.js";
 import type { Capabilities, SandboxRef, SandboxSpec } from "../spec.js";
 import { type DockerOptions, LABELS, nameOf } from "./body.js";
@@ -33,7 +33,7 @@ class DockerProvider implements SandboxProvider {
   readonly #open = new Map<string, Promise<Sandbox>>();
   #engine: Promise<Engine> | undefined;
   #capabilities: Promise<Capabilities> | undefined;
-  #swept: Promise<unknown> | undefined;
+  #swept: Promise<void> | undefined;
 
   constructor(options: DockerOptions) {
     this.#options = options;
@@ -54,10 +54,10 @@ class DockerProvider implements SandboxProvider {
   async create(spec: SandboxSpec, options: CreateOptions): Promise<Sandbox> {
     const checked = checkSpec(spec, this.name, await this.capabilities());
     const engine = await this.#ready();
-    this.#swept ??= sweep(engine).catch(() => {});
-    await this.#swept;
+    // What could not be removed is in nobody's way.
+    await this.sweep().catch(() => {});
     return this.#once(options, async () => {
-      const secrets = secretsOf(checked, options);
+      const secrets = secretsOf(checked, options.secrets);
       const launched = await launch(engine, checked, options, this.#options, this.#owner);
       const { id, incarnation, tree, parent } = options;
       return this.#sandbox(
@@ -95,7 +95,12 @@ class DockerProvider implements SandboxProvider {
       const inspected = await engine.json<Launched["inspected"]>("GET", `/containers/${found.Id}/json`);
       const launched = { inspected, owner: await owned(engine, inspected), fresh: false };
       const { status: _status, native: _native, ...about } = ref;
-      return this.#sandbox(engine, launched, { ...options, secrets: secretsOf(ref.spec, options) }, about);
+      return this.#sandbox(
+        engine,
+        launched,
+        { ...options, secrets: secretsOf(ref.spec, options.secrets) },
+        about,
+      );
     });
   }
 
@@ -103,7 +108,23 @@ class DockerProvider implements SandboxProvider {
     yield* inventory(await this.#ready());
   }
 
+  /** Removes, once, what processes that are gone have left. */
+  sweep(): Promise<void> {
+    if (this.#swept === undefined) {
+      const swept = this.#ready()
+        .then(sweep)
+        .then(() => {});
+      this.#swept = swept;
+      swept.catch(() => {
+        this.#swept = undefined;
+      });
+    }
+    return this.#swept;
+  }
+
   async close(): Promise<void> {
+    await this.#swept?.catch(() => {});
+    this.#swept = undefined;
     const open = await Promise.allSettled(this.#open.values());
     const ended = open.map((one) => (one.status === "fulfilled" ? one.value.destroy() : undefined));
     const failed = (await Promise.allSettled(ended)).find((one) => one.status === "rejected");
@@ -159,22 +180,4 @@ class DockerProvider implements SandboxProvider {
 
 function keyOf({ id, incarnation }: Pick<SandboxRef, "id" | "incarnation">): string {
   return JSON.stringify([id, incarnation]);
-}
-
-/** The values of the secrets that a spec names, and of no others. */
-function secretsOf(
-  { secrets = [] }: SandboxSpec,
-  options: ConnectOptions,
-): { readonly [name: string]: string } {
-  return Object.fromEntries(
-    secrets.map((name) => {
-      const value = options.secrets?.[name];
-      if (value !== undefined) return [name, value];
-      throw new SandboxSpecError(
-        `secrets.${name}`,
-        "nobody gave its value",
-        `give it when the sandbox is opened: { secrets: { ${name}: process.env.${name} } }`,
-      );
-    }),
-  );
 }

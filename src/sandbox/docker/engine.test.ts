@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStore } from "../../store/index.js";
+import { ownerOf, thisProcess } from "../../store/owner.js";
 import { SandboxLostError, SandboxSpecError, SandboxUnavailableError } from "../error.js";
 import type { Sandbox } from "../sandbox.js";
 import { Trees } from "../trees.js";
@@ -235,7 +236,9 @@ describe("opening a sandbox", () => {
     fake.withContainer();
     const provider = dockerSandbox({ socket: fake.socket, image: "img" });
     const options = { id: "box", incarnation: 1, tree: null, trees };
-    await expect(provider.create({ secrets: ["TOKEN"] }, options)).rejects.toThrow("nobody gave its value");
+    await expect(provider.create({ secrets: ["TOKEN"] }, options)).rejects.toThrow(
+      "nobody gave a value for TOKEN",
+    );
     const box = await provider.create(
       { secrets: ["TOKEN"] },
       { ...options, secrets: { TOKEN: "hush", OTHER: "no" } },
@@ -267,6 +270,35 @@ describe("opening a sandbox", () => {
     await opened();
     expect(fake.asked.filter(({ method }) => method === "DELETE")).toHaveLength(1);
     expect(made).toBe(2);
+  });
+});
+
+describe("what dead processes left behind", () => {
+  it("[D30] is removed before anything is opened; once, and again only if that failed", async () => {
+    const identity = thisProcess();
+    const dead = identity && ownerOf({ ...identity, start: identity.start - 1 }, "00000000");
+    let answers = 0;
+    fake.withContainer().on("GET /containers/json", () => {
+      answers += 1;
+      if (answers === 1) return { status: 500, json: { message: "not today" } };
+      return { json: [{ Id: "left", Created: 0, Labels: { "openrath.owner": dead ?? "" } }] };
+    });
+    const provider = dockerSandbox({ socket: fake.socket, image: "img" });
+    await expect(provider.sweep?.()).rejects.toThrow("not today");
+    await Promise.all([provider.sweep?.(), provider.sweep?.()]);
+    await provider.create({}, { id: "box", incarnation: 1, tree: null, trees });
+    expect(answers).toBe(2);
+    const removed = fake.asked.filter(({ method }) => method === "DELETE").map(({ path }) => path);
+    expect(removed).toEqual(dead === undefined ? [] : ["/containers/left"]);
+    await provider.close();
+  });
+
+  it("[D30] does not keep sandboxes from being opened when it cannot be looked for", async () => {
+    fake.withContainer().on("GET /containers/json", () => ({ status: 500, json: { message: "not today" } }));
+    expect((await opened()).ref.status.phase).toBe("running");
+    const nowhere = dockerSandbox({ socket: "/nowhere/engine.sock", image: "img" });
+    await expect(nowhere.sweep?.()).rejects.toThrow(SandboxUnavailableError);
+    await nowhere.close();
   });
 });
 

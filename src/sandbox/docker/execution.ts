@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { commandFault } from "../check-call.js";
 import { Collector } from "../collector.js";
 import type { ExecEvent, ExecOptions, ExecResult, Execution } from "../sandbox.js";
 import { directoryOf, flawOf, signalIn } from "./command.js";
@@ -47,6 +48,8 @@ export class ContainerExecution implements Execution {
   readonly id: string;
   readonly #ground: Ground;
   readonly #command: string | readonly string[];
+  /** What is wrong with what was asked for. */
+  readonly #fault: string | undefined;
   readonly #options: ExecOptions;
   readonly #collector: Collector;
   readonly #began = performance.now();
@@ -64,11 +67,13 @@ export class ContainerExecution implements Execution {
     id: string,
     command: string | readonly string[],
     limits: { readonly wall: number; readonly output: number },
-    options: ExecOptions,
+    asked: ExecOptions,
   ) {
     this.#ground = ground;
     this.id = id;
-    this.#command = command;
+    this.#fault = commandFault(command, asked);
+    this.#command = this.#fault === undefined ? command : [];
+    const options = this.#fault === undefined ? asked : {};
     this.#options = options;
     this.#collector = new Collector(options.output ?? limits.output);
     const wall = options.wall ?? limits.wall;
@@ -160,7 +165,7 @@ export class ContainerExecution implements Execution {
   /** Until the command says its number, or the engine why there is none; the engine's name of it. */
   async #start(): Promise<string | undefined> {
     const hindered = await this.#ground.obstacle();
-    const obstacle = this.#reason?.why ?? this.#fate?.why ?? hindered ?? flawOf(this.#command);
+    const obstacle = this.#reason?.why ?? this.#fate?.why ?? hindered ?? this.#fault ?? flawOf(this.#command);
     if (obstacle !== undefined) {
       this.#finish(this.#reason === undefined ? unstarted(obstacle) : { code: null, ...this.#reason });
       return undefined;

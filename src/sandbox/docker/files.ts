@@ -1,3 +1,4 @@
+import { contentOf, modeOf } from "../check-call.js";
 import { FileError, PathRefusedError } from "../error.js";
 import { bytesOfName, namesOf, textOfName } from "../path.js";
 import type { FileEntry, SandboxFiles } from "../sandbox.js";
@@ -61,19 +62,16 @@ export class ContainerFiles implements SandboxFiles {
     });
   }
 
-  async write(
-    path: string,
-    bytes: Uint8Array | string,
-    options: { readonly mode?: number } = {},
-  ): Promise<void> {
+  async write(path: string, bytes: Uint8Array | string, options?: { readonly mode?: number }): Promise<void> {
     const names = namesOf(path);
-    const content = Buffer.from(bytes);
+    const content = Buffer.from(contentOf(path, bytes));
+    const asked = modeOf(path, options);
     await this.#shelter.still(async () => {
       const last = names.at(-1);
       const there = last === undefined ? undefined : await this.#walk(path, names);
       if (last === undefined || there?.kind === "directory")
         throw new FileError("not-a-file", path, "it is a directory");
-      const mode = options.mode ?? (there?.kind === "file" ? there.mode : 0o644);
+      const mode = asked ?? (there?.kind === "file" ? there.mode : 0o644);
       await this.#put(path, names.slice(0, -1), { name: bytesOfName(last), content, mode: mode & 0o777 });
     });
   }

@@ -1,9 +1,11 @@
+import { LongTimer } from "../timer.js";
+
 /** Calls something when a time has passed, not counting the time while it is stopped. */
 export class Stopwatch {
   readonly #ring: () => void;
   #left: number;
   #since = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: LongTimer | undefined;
 
   constructor(milliseconds: number, ring: () => void) {
     this.#left = milliseconds;
@@ -13,12 +15,12 @@ export class Stopwatch {
   start(): void {
     if (this.#timer !== undefined) return;
     this.#since = performance.now();
-    this.#timer = setTimeout(this.#ring, Math.max(1, Math.min(this.#left, 2 ** 31 - 1)));
+    this.#timer = new LongTimer(this.#left, this.#ring);
   }
 
   stop(): void {
     if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
+    this.#timer.clear();
     this.#timer = undefined;
     this.#left -= performance.now() - this.#since;
   }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { SandboxSpecError } from "../error.js";
+import { secretsOf } from "../check-spec.js";
 import { BOX_VARIABLE } from "../local/cleaner.js";
 import type { Box } from "../local/registry.js";
 import type { SandboxSpec } from "../spec.js";
@@ -27,18 +27,4 @@ export function environmentOf(spec: SandboxSpec, secrets: Environment, box: Box)
     ...secretsOf(spec, secrets),
     [BOX_VARIABLE]: box.name,
   };
-}
-
-function secretsOf(spec: SandboxSpec, secrets: Environment): Environment {
-  return Object.fromEntries(
-    (spec.secrets ?? []).map((name) => {
-      const value = Object.hasOwn(secrets, name) ? secrets[name] : undefined;
-      if (value !== undefined) return [name, value];
-      throw new SandboxSpecError(
-        "secrets",
-        `nobody gave a value for ${name}`,
-        `give it: secrets: { ${name}: … }`,
-      );
-    }),
-  );
 }

@@ -1,7 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Digest } from "../../session/index.js";
-import { limitsOf } from "../check-spec.js";
+import { commandFault } from "../check-call.js";
+import { checkSpec, limitsOf } from "../check-spec.js";
 import { SandboxLostError } from "../error.js";
 import { Life } from "../local/life.js";
 import type { Box } from "../local/registry.js";
@@ -65,11 +66,14 @@ export class HostSandbox implements Sandbox {
     });
   }
 
-  exec(command: string | readonly string[], options: ExecOptions = {}): Execution {
+  exec(command: string | readonly string[], given: ExecOptions = {}): Execution {
     const { environment, spec, options: opened } = this.#opening;
     const limits = limitsOf(spec);
-    const words = typeof command === "string" ? [SHELL, "-c", command] : [...command];
-    const { directory, obstacle } = this.#place(words, options);
+    const fault = commandFault(command, given);
+    const options = fault === undefined ? given : {};
+    const words =
+      typeof command === "string" ? [SHELL, "-c", command] : fault === undefined ? [...command] : [];
+    const { directory, obstacle = fault } = this.#place(options);
     const execution = new HostExecution({
       id: `${opened.id}/${++this.#number}`,
       ...{ words, directory, options },
@@ -129,6 +133,7 @@ export class HostSandbox implements Sandbox {
 
   async renew(milliseconds: number): Promise<void> {
     this.#requireThere();
+    checkSpec({ ttl: milliseconds }, "host");
     this.#life.renew(milliseconds);
   }
 
@@ -185,17 +190,12 @@ export class HostSandbox implements Sandbox {
   }
 
   /** Where a command shall run, or why it cannot. */
-  #place(
-    words: readonly string[],
-    { directory = "", pty }: ExecOptions,
-  ): { directory: string; obstacle?: string } {
+  #place({ directory = "", pty }: ExecOptions): { directory: string; obstacle?: string } {
     const root = this.#opening.workspace.path;
     const refuse = (obstacle: string) => ({ directory: root, obstacle });
     const { phase } = this.#life;
     if (phase === "suspended") return refuse("the sandbox is suspended: resume it first");
     if (phase !== "running") return refuse("the sandbox was destroyed");
-    if (words.length === 0 || words[0] === "") return refuse("it names no program");
-    if (words.some((word) => word.includes("\0"))) return refuse("it holds a NUL character");
     if (pty !== undefined) return refuse("there are no terminals on the host");
     try {
       const inside = directory === WORKSPACE || directory.startsWith(`${WORKSPACE}/`);

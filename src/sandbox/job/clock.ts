@@ -1,3 +1,5 @@
+import { LongTimer } from "../timer.js";
+
 /** Where a job has its time from; another one is given in tests. */
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -6,19 +8,17 @@ export interface Clock {
   wait(milliseconds: number, signal: AbortSignal, idle?: boolean): Promise<void>;
 }
 
-const LONGEST = 2 ** 31 - 1;
-
 export const systemClock: Clock = {
   now: () => Date.now(),
   wait: (milliseconds, signal, idle = false) =>
     new Promise((resolve) => {
       if (signal.aborted) return resolve();
       const done = (): void => {
-        clearTimeout(timer);
+        timer.clear();
         signal.removeEventListener("abort", done);
         resolve();
       };
-      const timer = setTimeout(done, Math.min(LONGEST, Math.max(0, milliseconds)));
+      const timer = new LongTimer(milliseconds, done);
       if (idle) timer.unref();
       signal.addEventListener("abort", done, { once: true });
     }),

@@ -54,6 +54,12 @@ describe("a policy", () => {
     [{ onExit: [{ codes: [300], action: "ignore" }] }, "onExit[0].codes"],
     [{ onExit: [{ codes: [1], action: "explode" }] }, "onExit[0].action"],
     [{ onExpire: "suspend" }, "onExpire"],
+    [{ backoff: { frist: 5 } }, "backoff.frist"],
+    [{ backoff: "fast" }, "backoff"],
+    [{ onExit: { codes: [1], action: "ignore" } }, "onExit"],
+    [{ onExit: ["ignore"] }, "onExit[0]"],
+    [{ onExit: [{ code: [1], action: "ignore" }] }, "onExit[0].code"],
+    [{ suspend: "no" }, "suspend"],
     ["policy", "policy"],
   ])("[J2] that makes no sense is refused by the name of the setting: %j", (policy, setting) => {
     let refused: unknown;
@@ -64,6 +70,21 @@ describe("a policy", () => {
     }
     expect(refused).toMatchObject({ code: "job-policy-refused", data: { setting } });
   });
+});
+
+it.each([
+  [{ completion: 1 }, 'did you mean "completions"?'],
+  [{ paralelism: 1 }, 'did you mean "parallelism"?'],
+  [{ backoff: { frist: 5 } }, 'did you mean "backoff.first"?'],
+  [{ backoff: { seconds: 5 } }, "the settings are backoff.first, backoff.factor, backoff.most"],
+  [{ onExit: [{ code: [1], action: "ignore" }] }, 'did you mean "onExit[0].codes"?'],
+  [{ onExit: [{ codes: [1], action: "fail_job" }] }, 'did you mean "fail-job"?'],
+  [{ onExpire: "deleted" }, 'did you mean "delete"?'],
+  [{ nothing: 1 }, "the settings are completions"],
+])("[J25] a field or a word that there is not comes with the one that was meant: %j", (policy, hint) => {
+  expect(() => checkPolicy(policy as JobPolicy)).toThrow(
+    expect.objectContaining({ code: "job-policy-refused", hint: expect.stringContaining(hint) }),
+  );
 });
 
 describe("the state of a job", () => {

@@ -70,19 +70,20 @@ const LONGEST = 2 ** 31 - 1;
 export function checkPolicy(given: JobPolicy = {}): CheckedPolicy {
   if (typeof given !== "object" || given === null || Array.isArray(given))
     throw new JobPolicyError("policy", "it is not an object", "give an object: { completions: 3 }");
-  for (const name of Object.keys(given)) {
-    if (SETTINGS.some((setting) => setting === name)) continue;
-    const near = nearestOf(name, SETTINGS);
-    throw new JobPolicyError(
-      name,
-      "there is no such setting",
-      near === undefined ? `the settings are ${SETTINGS.join(", ")}` : `did you mean "${near}"?`,
-    );
-  }
+  requireKnown("", given, SETTINGS);
   const perIndex = optional("backoffLimitPerIndex", given.backoffLimitPerIndex, 0);
-  const { first = 1_000, factor = 2, most = 360_000 } = given.backoff ?? {};
+  const backoff = given.backoff ?? {};
+  if (typeof backoff !== "object" || Array.isArray(backoff))
+    throw new JobPolicyError("backoff", "it is not an object", "give an object: { backoff: { first: 500 } }");
+  requireKnown("backoff.", backoff, ["first", "factor", "most"]);
+  const { first = 1_000, factor = 2, most = 360_000 } = backoff;
   if (!(Number.isFinite(factor) && factor >= 1))
-    throw new JobPolicyError("backoff.factor", `it is ${factor}`, "give a number from 1 on: 2");
+    throw new JobPolicyError("backoff.factor", `it is ${String(factor)}`, "give a number from 1 on: 2");
+  const { onExit = [], suspend = false } = given;
+  if (!Array.isArray(onExit))
+    throw new JobPolicyError("onExit", "it is not a list", `give a list: { onExit: [${RULE}] }`);
+  if (typeof suspend !== "boolean")
+    throw new JobPolicyError("suspend", `it is ${String(suspend)}`, "give true or false");
   return Object.freeze({
     completions: whole("completions", given.completions ?? 1, 1, 10_000),
     parallelism: whole("parallelism", given.parallelism ?? 1, 1, 1_000),
@@ -95,8 +96,8 @@ export function checkPolicy(given: JobPolicy = {}): CheckedPolicy {
       most: whole("backoff.most", most, 0),
     }),
     activeDeadline: optional("activeDeadline", given.activeDeadline, 1),
-    onExit: Object.freeze((given.onExit ?? []).map(rule)),
-    suspend: given.suspend === true,
+    onExit: Object.freeze(onExit.map(rule)),
+    suspend,
     ttlAfterFinished: optional("ttlAfterFinished", given.ttlAfterFinished, 0),
     onExpire: choice("onExpire", given.onExpire ?? "delete", ["delete", "retain"]),
   });
@@ -117,16 +118,33 @@ export function delayAfter({ backoff }: CheckedPolicy, times: number): number {
   return Math.min(most, Math.round(first * factor ** Math.max(0, times - 1)));
 }
 
+const RULE = '{ codes: [3], action: "fail-job" }';
+
+/** Refuses a field that there is not, and says which was meant. */
+function requireKnown(prefix: string, given: object, known: readonly string[]): void {
+  for (const name of Object.keys(given)) {
+    if (known.includes(name)) continue;
+    const near = nearestOf(name, known);
+    throw new JobPolicyError(
+      prefix + name,
+      "there is no such setting",
+      near === undefined
+        ? `the settings are ${known.map((one) => prefix + one).join(", ")}`
+        : `did you mean "${prefix}${near}"?`,
+      { known: [...known] },
+    );
+  }
+}
+
 function rule(given: ExitRule, place: number): ExitRule {
   const name = `onExit[${place}]`;
+  if (typeof given !== "object" || given === null || Array.isArray(given))
+    throw new JobPolicyError(name, "it is not an object", `write ${RULE}`);
+  requireKnown(`${name}.`, given, ["action", "codes", "not"]);
   const action = choice(`${name}.action`, given.action, ACTIONS);
   const codes = "codes" in given ? given.codes : given.not;
   if ("codes" in given === "not" in given || !Array.isArray(codes) || codes.length === 0)
-    throw new JobPolicyError(
-      name,
-      "it must have codes, or not, and not both",
-      'write { codes: [3], action: "fail-job" }',
-    );
+    throw new JobPolicyError(name, "it must have codes, or not, and not both", `write ${RULE}`);
   const checked = Object.freeze(codes.map((code) => whole(`${name}.codes`, code, 0, 255)));
   if ("codes" in given && checked.includes(0))
     throw new JobPolicyError(name, "0 is no failure", "leave it out");
@@ -144,9 +162,12 @@ function optional(setting: string, value: number | undefined, from: number): num
 
 function choice<Choice extends string>(setting: string, value: Choice, choices: readonly Choice[]): Choice {
   if (choices.includes(value)) return value;
+  const near = typeof value === "string" ? nearestOf(value, choices) : undefined;
   throw new JobPolicyError(
     setting,
     `there is no ${JSON.stringify(value)}`,
-    `choose one of ${choices.map((one) => JSON.stringify(one)).join(", ")}`,
+    near === undefined
+      ? `choose one of ${choices.map((one) => JSON.stringify(one)).join(", ")}`
+      : `did you mean "${near}"?`,
   );
 }

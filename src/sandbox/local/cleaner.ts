@@ -171,6 +171,9 @@ clear_out() {
   rm -rf -- "live/$1" 2>/dev/null
 }
 
+# What was being written of box $1. The name of a draft says who wrote it.
+drop_drafts() { (set +f; rm -f -- "registry/.$1".*.tmp 2>/dev/null); }
+
 sweep_up() {
   for name in $boxes; do
     eval "groups=\\$groups_$name"
@@ -182,7 +185,7 @@ sweep_up() {
       [ ! -d "$path" ] || clean=no
     done
     [ "$clean" = yes ] && [ "$ended" = yes ] && [ ! -L registry ] &&
-      rm -f -- "registry/.$name.tmp" 2>/dev/null && rm -- "registry/$name.json" 2>/dev/null && told="$told $name"
+      drop_drafts "$name" && rm -- "registry/$name.json" 2>/dev/null && told="$told $name"
     [ "$clean" = yes ] || left="$left $name"
   done
 }

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { commandFault } from "../check-call.js";
 import { SandboxLostError } from "../error.js";
 import { namesOf } from "../path.js";
 import type { ExecOptions, ExecResult, Execution } from "../sandbox.js";
@@ -17,6 +18,7 @@ import type { Supervisor } from "./supervisor.js";
 
 /** The longest word that the kernel takes; a longer command must be a file of the workspace. */
 const LONGEST_WORD = 128 * 1024 - 1;
+const TOO_LONG = "it is longer than the kernel takes: put it into a file of the workspace";
 
 export type CommandsOptions = {
   readonly id: string;
@@ -57,10 +59,12 @@ export class Commands implements Ground {
   /** @param obstacle why none can begin now */
   exec(command: string | readonly string[], options: ExecOptions, obstacle: string | undefined): Execution {
     const number = ++this.#number;
-    const words = wordsOf(command, options);
+    const fault = commandFault(command, options);
+    const given = fault === undefined ? options : {};
+    const words = fault === undefined ? wordsOf(command, given) : [];
     const place = { id: `${this.#options.id}/${number}`, number, words };
-    const execution = new LocalExecution(this, place, this.#options.limits, options);
-    const why = obstacle ?? fault(words, options.env ?? {});
+    const execution = new LocalExecution(this, place, this.#options.limits, given);
+    const why = obstacle ?? fault ?? (words.some(isTooLong) ? TOO_LONG : undefined);
     if (why !== undefined) execution.refuse(why);
     else void execution.begin();
     return execution;
@@ -162,16 +166,8 @@ function wordsOf(command: string | readonly string[], { pty }: ExecOptions): rea
   return ["script", "-qefc", `${size}; exec ${words.map(quoted).join(" ")}`, "/dev/null"];
 }
 
-/** What makes it impossible to begin a command. */
-function fault(words: readonly string[], env: NonNullable<ExecOptions["env"]>): string | undefined {
-  if (words.length === 0 || words[0] === "") return "it names no program";
-  if (words.some((word) => word.includes("\0"))) return "it holds a NUL character";
-  if (words.some((word) => Buffer.byteLength(word) > LONGEST_WORD))
-    return "it is longer than the kernel takes: put it into a file of the workspace";
-  const wrong = Object.entries(env).find(([name, value]) => /^$|[=\0]/.test(name) || value.includes("\0"));
-  return wrong === undefined
-    ? undefined
-    : `no variable can be ${JSON.stringify(wrong[0])}, or hold a NUL character`;
+function isTooLong(word: string): boolean {
+  return Buffer.byteLength(word) > LONGEST_WORD;
 }
 
 function directoryOf(directory: string | undefined): string | undefined {

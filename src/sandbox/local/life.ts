@@ -1,7 +1,7 @@
 import type { Condition, SandboxStatus } from "../spec.js";
+import { LongTimer } from "../timer.js";
 
 type Phase = SandboxStatus["phase"];
-const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** How a sandbox fares: its phase, when that last changed and why, and when its time is over. */
 export class Life {
@@ -9,7 +9,7 @@ export class Life {
   readonly #ttl: number | undefined;
   readonly #since = new Map<Condition["type"], Condition>();
   #phase: Phase = "pending";
-  #timer: NodeJS.Timeout | undefined;
+  #timer: LongTimer | undefined;
 
   constructor(ttl: number | undefined, expire: () => Promise<void>) {
     this.#ttl = ttl;
@@ -57,22 +57,18 @@ export class Life {
 
   /** Sets how long it may exist from now on. */
   renew(milliseconds: number): void {
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     if (this.#since.has("Expired")) this.#set("Expired", false, "Renewed");
-    this.#timer = setTimeout(
-      () => {
-        this.#set("Expired", true, "TimeOver", `it was given ${milliseconds} ms`);
-        void this.#expire().catch(() => {});
-      },
-      Math.min(LONGEST_TIMER, Math.max(0, milliseconds)),
-    );
     // Nobody waits for it: a program that is done must be able to end.
-    this.#timer.unref();
+    this.#timer = new LongTimer(milliseconds, () => {
+      this.#set("Expired", true, "TimeOver", `it was given ${milliseconds} ms`);
+      void this.#expire().catch(() => {});
+    }).unref();
   }
 
   #end(phase: "lost" | "finished"): void {
     this.#phase = phase;
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
   }
 
   #set(type: Condition["type"], status: Condition["status"], reason: string, message?: string): void {

@@ -1,5 +1,3 @@
-import { SandboxSpecError } from "../error.js";
-import type { ConnectOptions } from "../sandbox.js";
 import type { Limits, SandboxSpec } from "../spec.js";
 import { mountArguments } from "./arguments.js";
 import type { Place } from "./place.js";
@@ -36,22 +34,4 @@ export function shapeOf(place: Place, bwrap: string, spec: SandboxSpec, limits: 
         workspace: { bound: copyPath(parts.box.directory), before: [] },
       }),
   };
-}
-
-/** The values of the secrets that a spec names. */
-export function secretsOf(
-  spec: SandboxSpec,
-  { secrets = {} }: ConnectOptions,
-): { readonly [name: string]: string } {
-  return Object.fromEntries(
-    (spec.secrets ?? []).map((name) => {
-      const value = Object.hasOwn(secrets, name) ? secrets[name] : undefined;
-      if (value !== undefined) return [name, value];
-      throw new SandboxSpecError(
-        "secrets",
-        `nobody gave a value for ${name}`,
-        `give it: secrets: { ${name}: … }`,
-      );
-    }),
-  );
 }

@@ -180,7 +180,7 @@ class LocalProvider implements SandboxProvider {
       const starting =
         ready ?? start(place, findings.bwrap, spec, limits, { box, launcher, pipes, workspace });
       // While it starts: it was written down before, but not whose it is.
-      await box.update({ id, incarnation } as Parameters<typeof box.update>[0]);
+      await box.update({ id, incarnation });
       const supervisor = await starting;
       if (ready === undefined) ends.push(() => supervisor.end("it was destroyed"));
       const commands = new Commands({

@@ -115,6 +115,8 @@ export class Box {
 
   /** Says what belongs to it now: control groups before they are made, processes as soon as their numbers are known. */
   async update(changes: {
+    readonly id?: string;
+    readonly incarnation?: number;
     readonly processes?: readonly number[];
     readonly cgroups?: readonly string[];
     readonly ref?: SandboxRef;
@@ -139,9 +141,9 @@ export class Box {
     this.#janitor.remove(this.name);
   }
 
-  /** Whoever reads it sees all of it or nothing. */
+  /** Whoever reads it sees all of it or nothing. The draft says whose it is, for who finds it when its writer is gone. */
   #write(): void {
-    const draft = join(this.#state, "registry", `.${this.name}.tmp`);
+    const draft = join(this.#state, "registry", `.${this.name}.${this.#registration.owner}.tmp`);
     writeFileSync(draft, JSON.stringify(this.#registration), { mode: 0o600 });
     renameSync(draft, fileOf(this.#state, this.name));
   }

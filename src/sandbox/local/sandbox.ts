@@ -22,6 +22,9 @@ export type Opening = {
   readonly clean: () => Promise<void>;
 };
 
+/** When those that did not hear that they shall go on are told again. */
+const AWAKE_MILLISECONDS = [5, 50, 500, 2000];
+
 /** A sandbox that bubblewrap holds. */
 export class LocalSandbox implements Sandbox {
   readonly capabilities: Capabilities;
@@ -30,6 +33,7 @@ export class LocalSandbox implements Sandbox {
   #supervisor: Supervisor | undefined;
   #files: SandboxFiles | undefined;
   #destroyed: Promise<void> | undefined;
+  #waking: readonly NodeJS.Timeout[] = [];
 
   constructor(opening: Opening) {
     this.#opening = opening;
@@ -101,6 +105,7 @@ export class LocalSandbox implements Sandbox {
   async suspend(): Promise<void> {
     if (this.#life.phase !== "running") return;
     const { group, commands } = this.#opening;
+    this.#stopWaking();
     this.#life.suspend();
     commands.suspend();
     if (group !== undefined) await group.freeze();
@@ -112,9 +117,24 @@ export class LocalSandbox implements Sandbox {
     if (this.#life.phase !== "suspended") return;
     const { group, commands } = this.#opening;
     if (group !== undefined) await group.thaw();
-    else this.#supervisor?.tell("kill -CONT -1");
+    else this.#continue();
     this.#life.resume();
     commands.resume();
+  }
+
+  /**
+   * A process that is being forked while all are told to stop may hear of that only when it begins, after the others have
+   * been told to go on: SIGCONT, unlike SIGSTOP, is not kept for those who are not there yet. So it is said again.
+   */
+  #continue(): void {
+    const go = () => this.#supervisor?.tell("kill -CONT -1 2>/dev/null");
+    go();
+    this.#waking = AWAKE_MILLISECONDS.map((milliseconds) => setTimeout(go, milliseconds).unref());
+  }
+
+  #stopWaking(): void {
+    for (const timer of this.#waking) clearTimeout(timer);
+    this.#waking = [];
   }
 
   async renew(milliseconds: number): Promise<void> {
@@ -145,6 +165,7 @@ export class LocalSandbox implements Sandbox {
   async #end(): Promise<void> {
     const { group, commands, clean } = this.#opening;
     const suspended = this.#life.phase === "suspended";
+    this.#stopWaking();
     this.#life.finish();
     // What is frozen does not die.
     const ending = this.#supervisor?.end("it was destroyed");

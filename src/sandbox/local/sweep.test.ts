@@ -192,9 +192,12 @@ describe("a sweep", () => {
     expect(await sweep(state)).toEqual({ removed: [], left: [], killed: 0 });
     const name = plant(state, "a", "");
     symlinkSync(outside, join(state, "live", name, "workspace", "link"));
-    const draft = join(state, "registry", `.${hex("b")}.tmp`);
+    const draft = join(state, "registry", `.${hex("b")}.somebody.tmp`);
     writeFileSync(draft, "");
     utimesSync(draft, 1, 1);
+    // Of this process, as it would have been if it had begun at another time.
+    const gone = newOwner().replace(/start \d+/, "start 1");
+    writeFileSync(join(state, "registry", `.${hex("c")}.${gone}.tmp`), "");
     expect((await sweep(state, { onSweep: () => {} })).removed).toEqual([{ name }]);
     expect(readdirSync(join(state, "registry"))).toEqual([]);
     expect(readFileSync(join(outside, "file"), "utf8")).toBe("kept");

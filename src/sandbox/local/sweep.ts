@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, statfsSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { identityOf, isDead, thisProcess } from "../../store/index.js";
+import { sweepWorkspaces } from "../workspace/left-over.js";
 import { lineOf, startCleaning } from "./cleaner.js";
 import { isAbsent } from "./presence.js";
 import { type Registration, readRegistry } from "./registry.js";
@@ -47,6 +48,7 @@ export async function sweep(
   const { gone, killed } =
     dead.length === 0 ? { gone: new Set<string>(), killed: 0 } : await clean(state, dead);
   await sweepFiles(state);
+  await sweepWorkspaces(state);
   const still = new Set(readRegistry(state).map(({ name }) => name));
   const removed: Swept[] = [];
   for (const { name, registration } of dead) {
@@ -130,8 +132,10 @@ function isDisk(state: string): boolean {
 
 /** Drafts of files that were never finished, for which a process needs less than a second, and signs of no life. */
 async function sweepFiles(state: string): Promise<void> {
-  for (const file of namesIn(join(state, "registry")))
-    if (/^\.[0-9a-f]{32}\.tmp$/.test(file)) removeOld(join(state, "registry", file), 3_600_000);
+  for (const file of namesIn(join(state, "registry"))) {
+    const [, owner] = /^\.[0-9a-f]{32}\.(.*)\.tmp$/.exec(file) ?? [];
+    if (owner !== undefined) removeOld(join(state, "registry", file), isDead(owner) ? 0 : 3_600_000);
+  }
   // One that is younger may be about to listen.
   for (const file of namesIn(join(state, "alive")))
     if (isDisk(state) && (await isAbsent(state, file))) removeOld(join(state, "alive", file), 60_000);
@@ -147,7 +151,7 @@ function namesIn(folder: string): readonly string[] {
 
 function removeOld(path: string, age: number): void {
   try {
-    if (Date.now() - lstatSync(path).mtimeMs > age) unlinkSync(path);
+    if (age === 0 || Date.now() - lstatSync(path).mtimeMs > age) unlinkSync(path);
   } catch {
     // Another sweep was faster.
   }

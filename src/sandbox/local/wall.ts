@@ -1,10 +1,12 @@
+import { LongTimer } from "../timer.js";
+
 /** The time that a command may take. It does not pass while the sandbox is suspended. */
 export class Wall {
   readonly total: number;
   readonly #over: () => void;
   #left: number;
   #since = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: LongTimer | undefined;
 
   constructor(total: number, over: () => void) {
     this.total = total;
@@ -15,12 +17,12 @@ export class Wall {
   start(): void {
     if (this.#timer !== undefined) return;
     this.#since = performance.now();
-    this.#timer = setTimeout(this.#over, Math.max(1, this.#left));
+    this.#timer = new LongTimer(Math.max(1, this.#left), this.#over);
   }
 
   stop(): void {
     if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
+    this.#timer.clear();
     this.#timer = undefined;
     this.#left -= performance.now() - this.#since;
   }

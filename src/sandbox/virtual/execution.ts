@@ -3,21 +3,28 @@ import { randomUUID } from "node:crypto";
 import { Collector, type Ending } from "../collector.js";
 import type { ExecEvent, ExecOptions, ExecResult, Execution } from "../sandbox.js";
 import type { Limits } from "../spec.js";
+import { LongTimer } from "../timer.js";
 
 type Signal = NonNullable<Parameters<Execution["kill"]>[0]>;
 type Stop = Pick<Ending, "outcome" | "why" | "signal">;
 
 /** What the shell makes of a command. */
-export type Ran = { readonly stdout: Uint8Array; readonly stderr: Uint8Array; readonly code: number };
+export type Ran = {
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  readonly code: number;
+  /** Whether its time was over when it ended. */
+  readonly isLate: boolean;
+};
 
 /** Runs a command with all of its input, until the signal says stop. `full` is told when it has used up its room. */
 export type Runner = (
   input: Uint8Array,
+  left: number,
   signal: AbortSignal,
   full: () => void,
 ) => Promise<Ran | { readonly unstarted: string }>;
 
-const LONGEST_TIMER = 2 ** 31 - 1;
 /** How long the shell may take to stop. It stops between two commands, and the longest single one is short. */
 const STOP_MILLISECONDS = 2_000;
 
@@ -32,7 +39,7 @@ export class VirtualExecution implements Execution {
   readonly #stop = new AbortController();
   readonly #input: Uint8Array[] = [];
   readonly #signal: AbortSignal | undefined;
-  #wall: NodeJS.Timeout | undefined;
+  #wall: LongTimer | undefined;
   #inputEnd: () => void = () => {};
   #isOpen: boolean;
   #why: Stop | undefined;
@@ -58,9 +65,8 @@ export class VirtualExecution implements Execution {
     if (this.#collector.ended) return;
     if (this.#signal?.aborted === true) return this.refuse("it was aborted before it began");
     this.#signal?.addEventListener("abort", this.#abort, { once: true });
-    this.#wall = setTimeout(
-      () => this.stop({ outcome: "timeout", why: `it took longer than ${wall} ms` }),
-      Math.min(wall, LONGEST_TIMER),
+    this.#wall = new LongTimer(wall, () =>
+      this.stop({ outcome: "timeout", why: `it took longer than ${wall} ms` }),
     );
     try {
       await this.#inputEnded();
@@ -70,12 +76,15 @@ export class VirtualExecution implements Execution {
       const full = AsyncResource.bind(() =>
         this.stop({ outcome: "disk", why: "it made the workspace grow by more than its limit" }),
       );
-      const ran = await this.#withinReason(runner(Buffer.concat(this.#input), this.#stop.signal, full));
+      const left = wall - (performance.now() - this.#began);
+      const ran = await this.#withinReason(runner(Buffer.concat(this.#input), left, this.#stop.signal, full));
       if (ran !== undefined && "unstarted" in ran) return this.refuse(ran.unstarted);
       if (ran !== undefined) {
         this.#collector.take("stdout", ran.stdout);
         this.#collector.take("stderr", ran.stderr);
       }
+      // It gave the timer no turn, and ended because the shell looked at the clock.
+      if (ran?.isLate === true) this.#why ??= { outcome: "timeout", why: `it took longer than ${wall} ms` };
       if (this.#isStopped()) this.#finish({ code: null, outcome: "killed", ...this.#why });
       else if (ran !== undefined) this.#finish({ code: ran.code, outcome: ran.code === 0 ? "ok" : "error" });
     } catch (error) {
@@ -147,7 +156,7 @@ export class VirtualExecution implements Execution {
   }
 
   #finish(ending: Omit<Ending, "milliseconds">): void {
-    clearTimeout(this.#wall);
+    this.#wall?.clear();
     this.#signal?.removeEventListener("abort", this.#abort);
     this.#isOpen = false;
     this.#collector.end({ ...ending, milliseconds: performance.now() - this.#began });

@@ -1,3 +1,4 @@
+import { contentOf, modeOf } from "../check-call.js";
 import { FileError, PathRefusedError } from "../error.js";
 import { namesOf } from "../path.js";
 import type { FileEntry, SandboxFiles } from "../sandbox.js";
@@ -27,15 +28,16 @@ export class VirtualFiles implements SandboxFiles {
   async write(
     path: string,
     content: Uint8Array | string,
-    options: { readonly mode?: number } = {},
+    options?: { readonly mode?: number },
   ): Promise<void> {
     const names = namesOf(path);
-    const bytes = typeof content === "string" ? Buffer.from(content) : new Uint8Array(content);
+    const bytes = new Uint8Array(contentOf(path, content));
+    const given = modeOf(path, options);
     await this.#change((edit, workspace) => {
       const there = nodeAt(workspace, names, path, true);
       if (there?.kind === "directory") throw new FileError("not-a-file", path, "it is a directory");
       makeWay(edit, workspace, names.slice(0, -1));
-      const mode = options.mode ?? (there?.kind === "file" ? there.mode : 0o644);
+      const mode = given ?? (there?.kind === "file" ? there.mode : 0o644);
       edit.put([WORKSPACE, ...names], file(bytes, mode & 0o777, edit.now));
     });
   }

@@ -7,6 +7,7 @@ import type { Shell, VirtualCommand } from "./shell.js";
 import { ShellFiles } from "./shell-files.js";
 import { type Space, WORKSPACE } from "./space.js";
 import { PathError } from "./walk.js";
+import { Watch } from "./watch.js";
 
 type Parts = {
   readonly shell: Shell;
@@ -16,9 +17,11 @@ type Parts = {
   readonly environment: { readonly [name: string]: string };
 };
 
-/** What a command is run with: all of its input, when to stop, and whom to tell that its room is used up. */
+/** What a command is run with: all of its input, how long, when to stop, and whom to tell that its room is used up. */
 type Circumstances = {
   readonly input: Uint8Array;
+  /** Milliseconds. */
+  readonly left: number;
   readonly signal: AbortSignal;
   readonly full: () => void;
 };
@@ -35,7 +38,7 @@ export class Interpreter {
   async run(
     command: string | readonly string[],
     { directory, env }: ExecOptions,
-    { input, signal, full }: Circumstances,
+    { input, left, signal, full }: Circumstances,
   ): Promise<Ran | { readonly unstarted: string }> {
     const { shell, commands, space, limits, environment } = this.#parts;
     const files = new ShellFiles(space, new Quota(limits, this.#scratch, full));
@@ -43,13 +46,15 @@ export class Interpreter {
     if (!(await isDirectory(files, cwd))) return { unstarted: `there is no directory ${directory}` };
     const [script, args] =
       typeof command === "string" ? [command, []] : [quoted(command[0] ?? ""), command.slice(1)];
+    const watch = new Watch(left, signal);
     const bash = new shell.Bash({
       fs: files,
       cwd,
       env: { ...BASE, ...environment, ...env },
       customCommands: [...commands] as never,
-      // Time is limited by the signal.
-      executionLimits: { maxExecutionTimeMs: Number.POSITIVE_INFINITY },
+      // The signal cannot end what gives it no turn, so the shell looks at the clock as well.
+      executionLimits: { maxExecutionTimeMs: Math.max(1, Math.ceil(left)) },
+      ...(shell.isWatched && { coverage: watch }),
     });
     try {
       const { stdout, stderr, exitCode } = await bash.exec(script, {
@@ -61,11 +66,19 @@ export class Interpreter {
       });
       if (typeof command !== "string" && exitCode === 127 && /: command not found\n$/.test(stderr))
         return { unstarted: `there is no program ${command[0]}` };
-      return { stdout: bytesOfOutput(stdout), stderr: bytesOfOutput(stderr), code: exitCode };
+      const isLate = watch.isLate;
+      return { stdout: bytesOfOutput(stdout), stderr: bytesOfOutput(stderr), code: exitCode, isLate };
     } catch (error) {
+      if (watch.isLate)
+        return { stdout: new Uint8Array(0), stderr: new Uint8Array(0), code: 124, isLate: true };
       // Written to through a redirection, where the shell does not expect that it can fail.
       if (!(error instanceof PathError)) throw error;
-      return { stdout: new Uint8Array(0), stderr: Buffer.from(`bash: ${error.message}\n`), code: 1 };
+      return {
+        stdout: new Uint8Array(0),
+        stderr: Buffer.from(`bash: ${error.message}\n`),
+        code: 1,
+        isLate: false,
+      };
     } finally {
       files.close();
     }

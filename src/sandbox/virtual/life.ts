@@ -1,4 +1,5 @@
 import type { Condition, SandboxStatus } from "../spec.js";
+import { LongTimer } from "../timer.js";
 
 /** How a virtual sandbox fares, and when its time is over. */
 export class Life {
@@ -6,7 +7,7 @@ export class Life {
   readonly #now: () => number;
   readonly #expire: () => void;
   #phase: SandboxStatus["phase"] = "running";
-  #timer: NodeJS.Timeout | undefined;
+  #timer: LongTimer | undefined;
 
   constructor(now: () => number, ttl: number | undefined, expire: () => void) {
     this.#now = now;
@@ -38,20 +39,19 @@ export class Life {
 
   finish(): void {
     this.#phase = "finished";
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     this.#tell("Ready", false, "Destroyed");
     this.#tell("Finished", true, "Destroyed");
   }
 
   renew(milliseconds: number): void {
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     if (this.#conditions.has("Expired")) this.#tell("Expired", false, "Renewed");
-    this.#timer = setTimeout(() => {
+    // A program that is done must be able to end.
+    this.#timer = new LongTimer(milliseconds, () => {
       this.#tell("Expired", true, "TimeOver", `it was given ${milliseconds} ms`);
       this.#expire();
-    }, milliseconds);
-    // A program that is done must be able to end.
-    this.#timer.unref();
+    }).unref();
   }
 
   #tell(type: Condition["type"], status: boolean, reason: string, message?: string): void {

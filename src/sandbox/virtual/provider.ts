@@ -1,5 +1,5 @@
 import { checkSpec } from "../check-spec.js";
-import { SandboxLostError, SandboxSpecError } from "../error.js";
+import { SandboxLostError } from "../error.js";
 import type { ConnectOptions, CreateOptions, Sandbox, SandboxProvider } from "../sandbox.js";
 import type { Capabilities, SandboxRef, SandboxSpec } from "../spec.js";
 import { remove } from "./remove.js";
@@ -43,13 +43,6 @@ class VirtualProvider implements SandboxProvider {
       const shell = await this.#loaded();
       const capabilities = capabilitiesOf(shell.version);
       const spec = checkSpec(given, this.name, capabilities);
-      for (const setting of ["readable", "image"] as const)
-        if (spec[setting] !== undefined)
-          throw new SandboxSpecError(
-            setting,
-            "a virtual sandbox has nothing of a system",
-            `leave ${setting} out, or open a kind of sandbox that can`,
-          );
       options.signal?.throwIfAborted();
       return new VirtualSandbox({
         ...{ spec, options, capabilities, shell, commands: this.#commands, now: this.#now },

@@ -1,4 +1,5 @@
 import type { Digest } from "../../session/index.js";
+import { commandFault } from "../check-call.js";
 import { checkSpec, limitsOf, secretsOf } from "../check-spec.js";
 import { SandboxLostError } from "../error.js";
 import { namesOf } from "../path.js";
@@ -75,14 +76,16 @@ export class VirtualSandbox implements Sandbox {
   }
 
   exec(command: string | readonly string[], options: ExecOptions = {}): Execution {
-    const execution = new VirtualExecution(options, this.#limits);
-    const obstacle = this.#obstacle(command, options);
+    const fault = commandFault(command, options);
+    const execution = new VirtualExecution(fault === undefined ? options : {}, this.#limits);
+    const obstacle = fault ?? this.#obstacle(options);
     if (obstacle !== undefined) execution.refuse(obstacle);
     else {
       this.#running.add(execution);
       void execution
         .run(
-          (input, signal, full) => this.#interpreter.run(command, options, { input, signal, full }),
+          (input, left, signal, full) =>
+            this.#interpreter.run(command, options, { input, left, signal, full }),
           options.wall ?? this.#limits.wall,
         )
         .finally(() => this.#running.delete(execution));
@@ -171,15 +174,12 @@ export class VirtualSandbox implements Sandbox {
   }
 
   /** Why a command cannot begin. */
-  #obstacle(command: string | readonly string[], options: ExecOptions): string | undefined {
+  #obstacle(options: ExecOptions): string | undefined {
     const { phase } = this.#life;
     if (phase === "finished") return "the sandbox was destroyed";
     if (phase === "suspended") return "the sandbox is suspended: resume it first";
     if (options.pty !== undefined) return "a virtual sandbox has no terminals";
     if (options.background === true) return "a virtual sandbox has no background processes";
-    const words = typeof command === "string" ? [command] : command;
-    if (words.length === 0 || (typeof command !== "string" && words[0] === "")) return "it names no program";
-    if (words.some((word) => word.includes("\0"))) return "it holds a NUL character";
     if (options.directory !== undefined && !options.directory.startsWith("/"))
       return wrongPath(options.directory);
     return undefined;

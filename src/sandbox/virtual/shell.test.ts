@@ -59,6 +59,44 @@ describe("the shell", () => {
     expect(await said(sandbox, "echo on")).toBe("on\n");
   });
 
+  it.each([
+    ["a loop of the shell", "while :; do for i in 1 2 3 4; do x=$((x + i)); done; a+=(x x x x); done"],
+    ["commands in commands", "while true; do echo $(echo $(date)); done"],
+    [
+      "loops of awk in each other",
+      "awk 'BEGIN { for (;;) for (i = 0; i < 9000; i++) for (j = 0; j < 9000; j++) x++ }'",
+    ],
+    ["a loop of awk for each line", "seq 90000 | awk '{ for (i = 0; i < 90000; i++) x++ } END { print x }'"],
+    ["a text of sed that grows", `echo a | sed ':a;s/^/${"x".repeat(1000)}/;ba'`],
+    ["what comes after", "awk 'BEGIN { for (;;) for (i = 0; i < 9000; i++) x++ }'; echo on > later; true"],
+  ])("[V22] ends in time what gives no timer a turn: %s", async (_, command) => {
+    const { open } = virtual();
+    const sandbox = await open();
+    const { outcome, code, why } = await sandbox.exec(command, { wall: 300 }).result;
+    expect([outcome, code, why]).toEqual(["timeout", null, "it took longer than 300 ms"]);
+    expect(await sandbox.files.stat("later")).toBeUndefined();
+    expect(await said(sandbox, "echo on | sed s/on/still/ | awk '{ print $1 }'")).toBe("still\n");
+  });
+
+  it("[V23] does not make lists and texts that fill the memory", async () => {
+    const { open } = virtual();
+    const sandbox = await open();
+    // The shell cuts such a list without a word.
+    expect(await said(sandbox, "for i in {1..100000000}; do :; done; echo $i")).toBe("10000\n");
+    for (const command of [
+      "echo {1..1000}{1..1000}{1..1000}",
+      "seq 1 1000000000",
+      "x=a; for i in {1..40}; do x=$x$x; done",
+      "awk 'BEGIN { s = \"a\"; while (1) s = s s }'",
+      "printf '%1000000000d' 1",
+      "jq -n '[range(1e9)] | length'",
+    ]) {
+      const { outcome, code } = await sandbox.exec(command, { wall: 50_000 }).result;
+      expect([command, outcome, code]).toEqual([command, "error", 126]);
+    }
+    expect(await said(sandbox, "echo on")).toBe("on\n");
+  });
+
   it("[V13] gives text as UTF-8 and binary data as it is", async () => {
     const { open } = virtual();
     const sandbox = await open();

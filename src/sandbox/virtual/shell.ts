@@ -22,12 +22,27 @@ export type Shell = {
   readonly Bash: JustBash["Bash"];
   readonly system: Directory;
   readonly version: string | undefined;
+  /** Whether it tells of the steps of its programs. */
+  readonly isWatched: boolean;
 };
 
 /** Loads just-bash, or says how to get it. */
 export async function loadShell(commands: readonly VirtualCommand[]): Promise<Shell> {
   const { Bash } = await load();
-  return { Bash, system: systemOf(Bash, commands), version: versionOf() };
+  return { Bash, system: systemOf(Bash, commands), version: versionOf(), isWatched: await canWatch(Bash) };
+}
+
+/**
+ * What the shell needs to tell of steps is loaded here, once: while a command runs under its guard, it would refuse itself to
+ * load anything.
+ */
+async function canWatch(Bash: JustBash["Bash"]): Promise<boolean> {
+  try {
+    const bash = new Bash({ coverage: { hit: () => {} }, defenseInDepth: false });
+    return (await bash.exec("true | cat")).exitCode === 0;
+  } catch {
+    return false;
+  }
 }
 
 async function load(): Promise<JustBash> {

@@ -310,4 +310,33 @@ describe("applying patches", () => {
       applied: false,
     });
   });
+
+  it("[P27] a file that is renamed, copied or put back has the mode it had, unless the patch says another", async () => {
+    const trees = memoryTrees();
+    const tree = await planted(trees, {
+      run: { file: "#!\n", mode: 0o755 },
+      secret: { file: "s\n", mode: 0o600 },
+    });
+    const renamed = "diff --git a/run b/bin/run\nsimilarity index 100%\nrename from run\nrename to bin/run\n";
+    const again = `diff --git a/bin/run b/bin/run\n${plain("@@ -1 +1,2 @@\n #!\n+on\n", "bin/run")}`;
+    const copied = "diff --git a/secret b/other\nsimilarity index 100%\ncopy from secret\ncopy to other\n";
+    const outcome = await patchTree(trees, tree, renamed + again + copied);
+    expect(await listed(trees, outcome.tree)).toEqual([
+      "bin/ 755",
+      'bin/run 755 "#!\\non\\n"',
+      'other 600 "s\\n"',
+      'secret 600 "s\\n"',
+    ]);
+    const open =
+      "diff --git a/secret b/open\nold mode 100600\nnew mode 100644\nrename from secret\nrename to open\n";
+    expect(await listed(trees, (await patchTree(trees, tree, open)).tree)).toContain('open 644 "s\\n"');
+    const files = Object.assign(new Files({ run: "#!\n", last: "l\n" }), {
+      mode: async (path: string) => (path === "run" ? 0o755 : 0o644),
+    });
+    files.failOn = "last";
+    await expect(
+      applyPatch(files, `${renamed}diff --git a/last b/last\n${plain("@@ -1 +1 @@\n-l\n+m\n", "last")}`),
+    ).rejects.toThrow("full");
+    expect([files.all, files.modes.get("run")]).toEqual([{ run: "#!\n", last: "l\n" }, 0o755]);
+  });
 });

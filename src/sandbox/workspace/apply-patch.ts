@@ -10,6 +10,8 @@ export interface PatchFiles {
   /** Without a mode, a file that is there keeps its own. */
   write(path: string, bytes: Uint8Array, mode?: number): Promise<void>;
   remove(path: string): Promise<void>;
+  /** The mode of a file that is there. Without it, one that is renamed or put back has the mode of a new one. */
+  mode?(path: string): Promise<number | undefined>;
   /** The files below a directory: one that the patch empties may become a file. Without it, none may. */
   below?(path: string): Promise<readonly string[]>;
   /** Links, where there can be any: where one leads, and making one. */
@@ -113,7 +115,7 @@ class Draft {
       if (kind === "delete" && result.bytes !== "")
         return fail("it would be deleted, and has lines that the patch does not know");
       if (kind === "delete" || kind === "rename") this.#after.set(from as string, undefined);
-      const mode = patch.newMode === undefined || isLink ? undefined : patch.newMode & 0o777;
+      const mode = isLink ? undefined : patch.newMode === undefined ? old?.mode : patch.newMode & 0o777;
       if (to !== undefined)
         this.#after.set(to, { bytes: result.bytes, isLink, ...(mode !== undefined && { mode }) });
       const change = kind === "delete" ? "delete" : kind === "change" && !isAdded ? "modify" : "add";
@@ -160,7 +162,11 @@ class Draft {
     if (this.#after.has(path)) return this.#after.get(path);
     const target = isLink ? await this.#files.links?.read(path) : undefined;
     const bytes = target === undefined ? await this.#bytes(path, isLink) : bytesOfName(target);
-    const held = bytes === undefined ? undefined : { bytes: latin(bytes), isLink };
+    const mode = bytes === undefined || isLink ? undefined : await this.#files.mode?.(path);
+    const held =
+      bytes === undefined
+        ? undefined
+        : { bytes: latin(bytes), isLink, ...(mode !== undefined && { mode: mode & 0o777 }) };
     this.#before.set(path, held);
     return held;
   }

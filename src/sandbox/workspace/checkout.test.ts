@@ -331,6 +331,11 @@ describe("a directory made what a tree says", () => {
     await checkout(like, trees, tree, { cache: new StatCache() });
     rmSync(join(like, "src"), { recursive: true });
     chmodSync(join(like, "other", "c.txt"), 0o600);
+    const { size } = statSync(join(like, "run"));
+    const planted = join(folder(), "planted");
+    writeFileSync(planted, "x".repeat(size), { mode: 0o755 });
+    rmSync(join(like, "run"));
+    symlinkSync(planted, join(like, "run"));
     const asked: Digest[] = [];
     const watched = new Trees({
       putBlobs: (blobs) => space.putBlobs(blobs),
@@ -344,8 +349,19 @@ describe("a directory made what a tree says", () => {
     await checkout(copy, watched, tree, { cache: new StatCache(), like });
     expect(modelOf(copy)).toEqual(modelOf(root));
     expect(statSync(join(copy, "run")).ino).not.toBe(statSync(join(like, "run")).ino);
-    // Four trees, and the three files that are not there or not the same.
-    expect(asked).toHaveLength(4 + 3);
+    // Four trees, and the four files that are not there, not the same, or behind a link.
+    expect(asked).toHaveLength(4 + 4);
+    // What is copied is never shared: whoever writes to one of them writes to that one.
+    const fresh = folder();
+    await checkout(like, trees, tree, { cache: new StatCache() });
+    await checkout(fresh, trees, tree, { cache: new StatCache(), like });
+    for (const path of readdirSync(fresh, { recursive: true, withFileTypes: true }))
+      if (path.isFile()) {
+        const file = join(path.parentPath, path.name);
+        expect(statSync(file).nlink).toBe(1);
+        appendFileSync(file, "more");
+      }
+    expect(modelOf(like)).toEqual(modelOf(root));
   });
 
   it("[K12] a tree that cannot be had is told, and names that are not ours are refused", async () => {

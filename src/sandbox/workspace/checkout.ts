@@ -1,6 +1,7 @@
 import type { Stats } from "node:fs";
 import { type Digest, EMPTY_TREE, type TreeEntry } from "../../session/index.js";
 import { FileError } from "../error.js";
+import { requireExact } from "../path.js";
 import type { Trees } from "../trees.js";
 import { isSame } from "./diff.js";
 import { Directory } from "./directory.js";
@@ -9,7 +10,7 @@ import { Exclude } from "./exclude.js";
 import { Pace } from "./pace.js";
 import { Placer } from "./placer.js";
 import { removeEntry } from "./remove.js";
-import { isMode, listed, named, requireExact, type Site, settled, told, type Work } from "./site.js";
+import { isMode, listed, named, type Site, settled, told, type Work } from "./site.js";
 import { isFresh, isStamped, type Leaf, type Seen, type StatCache } from "./stat-cache.js";
 import { prepare, type Surveyed, survey } from "./survey.js";
 import { opened } from "./way.js";
@@ -146,6 +147,7 @@ class Checkout {
     for (const entry of entries) {
       if (this.#pace.long) await this.#pace.rest();
       try {
+        // A tree that spells the name of one file twice is not ours.
         requireExact(entry.name);
         if (entry.kind !== "tree") {
           leaves.push({ leaf: entry, stats: await this.#leaf(work, entry) });

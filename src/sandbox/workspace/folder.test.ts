@@ -59,7 +59,9 @@ describe("the files of a workspace", () => {
     const { root, files } = workspace();
     await files.write("a", "one");
     await files.write("a", "two");
-    await expect(files.write("a", 5 as unknown as string)).rejects.toThrow(TypeError);
+    await expect(files.write("a", 5 as unknown as string)).rejects.toMatchObject({
+      code: "sandbox-call-refused",
+    });
     expect(await files.list()).toHaveLength(1);
     expect(readFileSync(join(root, "a"), "utf8")).toBe("two");
   });

@@ -1,5 +1,6 @@
 import { fchmodSync, fchownSync, readlinkSync, renameSync, type Stats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
+import { contentOf, modeOf } from "../check-call.js";
 import { FileError, PathRefusedError } from "../error.js";
 import { namesOf, textOfName } from "../path.js";
 import type { FileEntry, SandboxFiles } from "../sandbox.js";
@@ -41,13 +42,20 @@ export class Folder implements SandboxFiles {
     });
   }
 
-  write(path: string, bytes: Uint8Array | string, options: { readonly mode?: number } = {}): Promise<void> {
+  async write(
+    path: string,
+    content: Uint8Array | string,
+    options?: { readonly mode?: number },
+  ): Promise<void> {
+    namesOf(path);
+    // Before anything is made on the way to it.
+    const [bytes, given] = [contentOf(path, content), modeOf(path, options)];
     return this.#at(path, { make: true }, async (directory, name) => {
       if (name === undefined) throw new FileError("not-a-file", path, "it is a directory");
       const there = directory.look(name);
       if (there?.isDirectory() === true) throw new FileError("not-a-file", path, "it is a directory");
       const kept = there?.isFile() === true ? there : undefined;
-      const mode = options.mode ?? kept?.mode ?? FILE_MODE;
+      const mode = given ?? kept?.mode ?? FILE_MODE;
       const spare = spareName();
       const file = await open(directory.to(spare), CREATE_FLAGS, 0o600);
       try {

@@ -192,7 +192,7 @@ function nameOf(owner: string): string {
   return Buffer.from(owner, "utf8").toString("base64url");
 }
 
-function ownerOf(name: string): string {
+export function ownerOf(name: string): string {
   return Buffer.from(name, "base64url").toString("utf8");
 }
 

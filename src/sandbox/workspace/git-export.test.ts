@@ -2,12 +2,12 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Digest, digestOf } from "../../session/index.js";
+import { type Digest, digestOf, Session } from "../../session/index.js";
 import { GitError, MissingFileError } from "../error.js";
 import { Trees } from "../trees.js";
 import { exportGit } from "./git-export.js";
 import { importGit } from "./git-import.js";
-import type { Step } from "./step.js";
+import { type Step, stepsOf } from "./step.js";
 import { arbitraryDeeds, arbitraryGarden, done } from "./testing/arbitrary-tree.js";
 import { folder, git, hasGit } from "./testing/git.js";
 import { type Garden, listed, MemorySpace, memoryTrees, planted } from "./testing/planted.js";
@@ -301,6 +301,45 @@ describe.skipIf(!hasGit)("exporting to git", () => {
       ),
       { numRuns: 25 },
     );
+  });
+
+  it("[G22] what is in conflict is not exported, unless it is asked for", async () => {
+    const trees = memoryTrees();
+    const [base, marked, fixed] = (await Promise.all(
+      [{ a: "1\n" }, { a: "<<<<<<< ours\n2\n=======\n3\n>>>>>>> theirs\n" }, { a: "2\n" }].map((garden) =>
+        planted(trees, garden),
+      ),
+    )) as [Digest, Digest, Digest];
+    const start = Session.start("task").append({
+      type: "workspace-import",
+      source: "here",
+      after: base,
+      files: 1,
+      bytes: 2,
+    });
+    const merged = start.append({
+      type: "workspace-merge",
+      ...{ base, ours: base, theirs: base, after: marked, paths: [] },
+      conflicts: [{ path: "a", kind: "content" }],
+    });
+    const path = join(folder(), "out.git");
+    const open = stepsOf(merged);
+    expect(open.map(({ conflicts }) => conflicts)).toEqual([undefined, ["a"]]);
+    await expect(exportGit(trees, path, open, { branch: "fix" })).rejects.toMatchObject({
+      code: "export-conflicted",
+      message: expect.stringContaining('"a" is still in conflict'),
+      data: { session: merged.id, paths: ["a"] },
+    });
+    expect(existsSync(path)).toBe(false);
+    const kept = await exportGit(trees, path, open, { branch: "marked", conflicts: "keep" });
+    expect(git(path, "show", `${kept.head}:a`)).toContain("<<<<<<<");
+    const decided = merged.append({
+      type: "workspace-resolve",
+      ...{ merge: merged.id, by: "user:ada", after: fixed, paths: [], choices: "ours" },
+    });
+    const { commits } = await exportGit(trees, path, stepsOf(decided), { branch: "fix" });
+    expect(commits.map(({ session }) => session)).toEqual([start.id, decided.id]);
+    for (const { commit } of commits) expect(git(path, "show", `${commit}:a`)).not.toContain("<<<<<<<");
   });
 });
 

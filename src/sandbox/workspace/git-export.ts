@@ -1,7 +1,7 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { Digest } from "../../session/index.js";
-import { GitError } from "../error.js";
+import { ConflictedExportError, GitError } from "../error.js";
 import type { Trees } from "../trees.js";
 import { FastImport, type GitAuthor } from "./fast-import.js";
 import { commitOf, type Repository, repositoryAt, runGit } from "./git.js";
@@ -16,6 +16,8 @@ export type ExportOptions = {
   readonly onto?: string;
   /** Moves the branch also where that leaves commits behind. */
   readonly force?: boolean;
+  /** Exports also steps whose files have the marks of conflicts in them. Else the step that decides them is the commit. */
+  readonly conflicts?: "keep";
   readonly signal?: AbortSignal;
 };
 
@@ -31,7 +33,8 @@ export type ExportedGit = {
 /**
  * Writes steps of a session into a repository, a commit for each, on a branch of its own; the repository is made (without
  * a work tree) where there is none. The work tree, the index and all other branches stay as they are. The same steps
- * give the same commits, so doing it again changes nothing.
+ * give the same commits, so doing it again changes nothing. What is in conflict is not exported: a merge that was decided
+ * is one commit, and one that was not is a `ConflictedExportError`.
  */
 export async function exportGit(
   trees: Trees,
@@ -47,6 +50,9 @@ export async function exportGit(
       "there is no step",
       "give the steps of a session that has files: stepsOf(session)",
     );
+  const { conflicts = [], session = "" } = steps.at(-1) ?? {};
+  const marked = options.conflicts === "keep";
+  if (conflicts.length > 0 && !marked) throw new ConflictedExportError(attempt, session, conflicts);
   const ref = `refs/heads/${branch}`;
   if (branch.startsWith("-") || (await runGit(["check-ref-format", ref])).code !== 0)
     throw new GitError(attempt, "a branch cannot be called that", 'give a name such as "rath/fix"');
@@ -61,6 +67,7 @@ export async function exportGit(
   let [before, head]: [Digest | undefined, string] = [undefined, ""];
   try {
     for (const step of steps) {
+      if (step.conflicts !== undefined && !marked) continue;
       head = await writer.commit(step, { before, onto, author });
       before = step.tree;
       commits.push({ session: step.session, commit: head });

@@ -46,6 +46,28 @@ describe("names", () => {
     },
   );
 
+  it.each(["\udcc3\udca9", "a\udce2\udc82\udcac", "\udcf0\udc9f\udc98\udc80", "x/\udcc3\udca9/y"])(
+    "[F12] a character that is spelled in bytes (%j) is no name: it has another",
+    (path) => {
+      expect(() => namesOf(path)).toThrow(expect.objectContaining({ code: "path-refused" }));
+      const name = path.split("/").find((one) => !one.isWellFormed()) as string;
+      expect(namesOf(textOfName(bytesOfName(name))).length).toBe(1);
+    },
+  );
+
+  it("[F12] no two paths that are taken mean the same bytes", () => {
+    const units = fc.constantFrom("a", "\u00e9", "\udcc3", "\udca9", "\udce2", "\udc82", "\udcac", "\udcff");
+    fc.assert(
+      fc.property(fc.array(units, { minLength: 1, maxLength: 6 }), (parts) => {
+        const name = parts.join("");
+        const spelled = textOfName(bytesOfName(name));
+        if (spelled === name) expect(namesOf(name)).toEqual([name]);
+        else expect(() => namesOf(name)).toThrow(expect.objectContaining({ code: "path-refused" }));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   it("[F2] a path is the names on the way, and one that leaves is refused", () => {
     expect(namesOf("a//b/./c/")).toEqual(["a", "b", "c"]);
     expect(namesOf("")).toEqual([]);

@@ -138,6 +138,8 @@ export class Placer {
 
   /** Lets the system copy a file, sharing its blocks where it can; undefined when there is none like it. */
   #copied(directory: Directory, name: string, leaf: FileLeaf, like: Directory): Stats | undefined {
+    // A copy would follow a link; there is none in a checkout that is ours, and if there is one it is not ours.
+    if (like.look(leaf.name)?.isFile() !== true) return undefined;
     try {
       copyFileSync(like.to(leaf.name), directory.to(name), COPY);
       belong(this.#owner, (uid, gid) => lchownSync(directory.to(name), uid, gid));

@@ -1,7 +1,6 @@
 import { mkdirSync } from "node:fs";
 import type { Digest, TreeEntry } from "../../session/index.js";
-import { FileError, PathRefusedError } from "../error.js";
-import { bytesOfName, textOfName } from "../path.js";
+import { FileError } from "../error.js";
 import { DEEPEST } from "./capture.js";
 import { codeOf, type Directory } from "./directory.js";
 import type { Exclude } from "./exclude.js";
@@ -67,12 +66,6 @@ export function isMode(directory: Directory, mode: number | undefined): boolean 
 
 export function named(entry: TreeEntry): readonly [string, TreeEntry] {
   return [entry.name, entry];
-}
-
-/** Two texts can be the name of the same file, one of them spelling it in bytes. A tree that does so is not ours. */
-export function requireExact(name: string): void {
-  if (!name.isWellFormed() && textOfName(bytesOfName(name)) !== name)
-    throw new PathRefusedError(name, "it spells in bytes what is a character");
 }
 
 export function told(error: unknown, path: string): unknown {

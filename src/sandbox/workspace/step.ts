@@ -1,5 +1,6 @@
 import type { Digest, Fact, FactId, Json, Principal, Session } from "../../session/index.js";
 import { Withheld } from "../../session/index.js";
+import { conflictsOf } from "./conflict.js";
 
 /** One accepted change of the files of a session: the tree after it, and what made it. */
 export type Step = {
@@ -9,6 +10,8 @@ export type Step = {
   readonly session: FactId;
   readonly at: string;
   readonly by: Principal;
+  /** Paths of merges that nobody has decided yet: what is in conflict is marked in the files. */
+  readonly conflicts?: readonly string[];
 };
 
 const SUBJECT = 72;
@@ -29,9 +32,28 @@ export function stepsOf(session: Session): readonly Step[] {
     const { tree: after } = node.files;
     if (after === null || (after === tree && !isWorkspaceFact(fact))) continue;
     tree = after;
-    steps.push({ tree, message: messageOf(fact, calls, node), session: node.id, at: fact.at, by: fact.by });
+    const conflicts = conflictedIn(node);
+    steps.push({
+      tree,
+      message: messageOf(fact, calls, node),
+      session: node.id,
+      at: fact.at,
+      by: fact.by,
+      ...(conflicts.length > 0 && { conflicts }),
+    });
   }
   return steps;
+}
+
+/** The paths of merges that are open in a session, each once. */
+function conflictedIn(session: Session): readonly string[] {
+  const open = new Set(session.conflicts);
+  const paths = new Set<string>();
+  if (open.size === 0) return [];
+  for (const { id, fact } of session.history())
+    if (fact.type === "workspace-merge" && open.has(id))
+      for (const { path } of conflictsOf(fact.conflicts as Json)) paths.add(path);
+  return [...paths].sort();
 }
 
 /** The sessions that the files of a session come from, oldest first. */

@@ -41,10 +41,14 @@ class TreeFiles implements PatchFiles {
     return Buffer.concat(pieces);
   }
 
+  async mode(path: string): Promise<number | undefined> {
+    const entry = await entryAt(this.#trees, this.#tree, path);
+    return entry?.kind === "file" || entry?.kind === "parts" ? entry.mode : undefined;
+  }
+
   async write(path: string, bytes: Uint8Array, mode?: number): Promise<void> {
-    const old = await entryAt(this.#trees, this.#tree, path);
-    const kept = old?.kind === "file" || old?.kind === "parts" ? old.mode : 0o644;
-    this.#edits.push({ path, entry: sideOf(await this.#deposit.file("file", mode ?? kept, bytes)) });
+    const kept = mode ?? (await this.mode(path)) ?? 0o644;
+    this.#edits.push({ path, entry: sideOf(await this.#deposit.file("file", kept, bytes)) });
   }
 
   async remove(path: string): Promise<void> {

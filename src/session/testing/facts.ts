@@ -153,6 +153,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
       after: id,
       paths: [{ path: "a", change: "add" }],
       choices: [text],
+      resolved: { [text]: text },
       why: text,
       of: id,
     },

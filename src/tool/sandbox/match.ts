@@ -1,4 +1,5 @@
 import type { LineChange } from "./syntax.js";
+import { count } from "./text.js";
 
 /** A stretch of a text, by its characters. */
 export type Stretch = { readonly from: number; readonly to: number };
@@ -96,10 +97,4 @@ function placeInFile(file: string): (place: number) => number {
     }
     return place + low;
   };
-}
-
-function count(text: string, part: string): number {
-  let found = 0;
-  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) found += 1;
-  return found;
 }

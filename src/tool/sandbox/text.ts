@@ -113,7 +113,8 @@ export function sizeOf(bytes: number): string {
   return `${(bytes / 1024 ** 2).toFixed(1)} MB`;
 }
 
-function count(text: string, part: string): number {
+/** How often a part stands in a text, none over another. */
+export function count(text: string, part: string): number {
   let found = 0;
   for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) found += 1;
   return found;

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Sandbox } from "../../sandbox/index.js";
 import { ToolDefinitionError } from "../error.js";
@@ -28,6 +29,23 @@ const makers = {
 const reads = ["view", "list", "find", "search"];
 
 describe("the tools of a sandbox", () => {
+  it("[W6] have the inputs that the guide says, those that may be left out in brackets", () => {
+    const guide = readFileSync(new URL("../../../docs/sandbox.md", import.meta.url), "utf8");
+    for (const one of sandboxTools()) {
+      const { name, input } = specOf(one);
+      const { properties, required = [] } = input as { properties: object; required?: readonly string[] };
+      const row = guide.split("\n").find((line) => line.startsWith(`| \`${name}\` |`)) ?? "";
+      for (const property of Object.keys(properties)) expect(row).toContain(`\`${property}\``);
+      // Of `old` and `line`, an edit has one.
+      for (const property of Object.keys(properties).filter((each) => each !== "old" && each !== "line"))
+        expect([name, property, row.includes(`[\`${property}\``)]).toEqual([
+          name,
+          property,
+          !required.includes(property),
+        ]);
+    }
+  });
+
   it("[W1] are nine, each alone as in the list, and their options are checked", () => {
     const tools = sandboxTools();
     expect(tools.map(({ name }) => name)).toEqual([

@@ -1,0 +1,38 @@
+/** The longest that a timer of Node waits, 24 days: one that is asked for more rings at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/** Calls something when a time has passed, of any length: it is waited for in parts. */
+export class LongTimer {
+  readonly #ring: () => void;
+  #left: number;
+  #isHeld = true;
+  #timer: NodeJS.Timeout;
+
+  constructor(milliseconds: number, ring: () => void) {
+    this.#left = milliseconds;
+    this.#ring = ring;
+    this.#timer = this.#set();
+  }
+
+  /** A program that is done need not go on for it. */
+  unref(): this {
+    this.#isHeld = false;
+    this.#timer.unref();
+    return this;
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #set(): NodeJS.Timeout {
+    const part = Math.min(LONGEST_TIMER, Math.max(0, this.#left));
+    const timer = setTimeout(() => {
+      this.#left -= part;
+      if (this.#left > 0) this.#timer = this.#set();
+      else this.#ring();
+    }, part);
+    if (!this.#isHeld) timer.unref();
+    return timer;
+  }
+}
