@@ -76,6 +76,7 @@ export type {
 export {
   BeyondHorizonError,
   branchView,
+  type ConflictsState,
   ContentError,
   checkLine,
   conflictsView,

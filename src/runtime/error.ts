@@ -265,7 +265,7 @@ export function failureOf(error: unknown): Failure {
 }
 
 const ABOUT_PLACES =
-  /^(sandbox|place|path|file|files|secret|patch|git|conflicts?)-|^(not-placed|run-refused)$/;
+  /^(sandbox|place|path|file|files|secret|patch|git|conflicts?)-|^(not-placed|run-refused|export-conflicted)$/;
 
 /** Data that somebody else gave their error, as far as JSON has words for it: an error must not keep a run from ending. */
 function recordable(data: unknown): Json | undefined {

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import type { Sandbox, SandboxProvider, SandboxSpec, Trees } from "../sandbox/index.js";
 import {
   type Digest,
@@ -176,10 +177,11 @@ export class Places {
   }
 
   async close(): Promise<void> {
-    await this.#begun;
     const gone = [...this.#live];
     this.#live.clear();
     await Promise.all(gone.map((live) => live.sandbox.destroy().catch(ignore)));
+    // An engine that does not answer must not keep a program that never used it.
+    await Promise.race([this.#begun, wait(SWEEP_MILLISECONDS, undefined, { ref: false })]);
     const providers = await Promise.allSettled(this.#providers.values());
     this.#providers.clear();
     for (const one of providers) if (one.status === "fulfilled") await one.value.close().catch(ignore);
@@ -307,6 +309,8 @@ export class Places {
   }
 }
 
+/** How long a runtime that closes waits for a clean-up that it has begun. */
+const SWEEP_MILLISECONDS = 2_000;
 /** Far more than can be over while something still opens for them. */
 const REMEMBERED = 10_000;
 

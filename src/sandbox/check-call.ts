@@ -1,8 +1,6 @@
+import { nearestOf } from "../session/index.js";
 import { SandboxCallError } from "./error.js";
 import type { ExecOptions } from "./sandbox.js";
-
-/** The longest time that can be asked for. */
-const LONGEST_WALL = Number.MAX_SAFE_INTEGER;
 
 /** The bytes that a call of `files.write` gives, or a `SandboxCallError`: what is neither text nor bytes is no file. */
 export function contentOf(path: string, content: unknown): Uint8Array {
@@ -47,6 +45,11 @@ export function commandFault(command: unknown, options: unknown): string | undef
   if (words.some((word) => (word as string).includes("\0"))) return "it holds a NUL character";
   if (typeof options !== "object" || options === null || Array.isArray(options))
     return `its options are ${kindOf(options)}, not an object`;
+  const unknown = Object.keys(options).find((option) => !Object.hasOwn(faults, option));
+  if (unknown !== undefined) {
+    const meant = nearestOf(unknown, Object.keys(faults)) ?? MEANT[unknown];
+    return `it has no option ${JSON.stringify(unknown)}${meant === undefined ? "" : `: did you mean ${JSON.stringify(meant)}?`}`;
+  }
   for (const [option, fault] of Object.entries(faults)) {
     const value = (options as { readonly [option: string]: unknown })[option];
     const why = value === undefined ? undefined : fault(value);
@@ -54,6 +57,9 @@ export function commandFault(command: unknown, options: unknown): string | undef
   }
   return undefined;
 }
+
+/** What others call it. */
+const MEANT: { readonly [option: string]: string } = { cwd: "directory", timeout: "wall", input: "stdin" };
 
 const faults: { readonly [Option in keyof Required<ExecOptions>]: (value: unknown) => string | undefined } = {
   directory: (value) => (typeof value === "string" ? undefined : `is ${kindOf(value)}, not a path`),
@@ -86,7 +92,7 @@ function environmentFault(value: unknown): string | undefined {
 }
 
 function numberFault(value: unknown, from: number): string | undefined {
-  if (typeof value === "number" && value >= from && value <= LONGEST_WALL) return undefined;
+  if (typeof value === "number" && value >= from) return undefined;
   return `is ${typeof value === "number" ? value : kindOf(value)}, not a number from ${from} on`;
 }
 

@@ -3,7 +3,6 @@ import { SandboxSpecError } from "./error.js";
 import { type Capabilities, DEFAULT_LIMITS, type Limits, type Network, type SandboxSpec } from "./spec.js";
 
 /** The longest time that a timer of Node can wait: 24 days. */
-const LONGEST_TTL = 2 ** 31 - 1;
 
 /**
  * The spec that a caller the compiler did not check has given, frozen, or a `SandboxSpecError` that names the setting.
@@ -60,7 +59,7 @@ const settings: { readonly [Setting in keyof Required<SandboxSpec>]: Check } = {
     throw wrong(setting, `${shown(folder)} is no absolute path`, 'give the whole path: "/usr/share/data"');
   }),
   image: (setting, value) => text(setting, value, 'give the name of an image: "debian:12"'),
-  ttl: (setting, value) => number(setting, value, 1, LONGEST_TTL),
+  ttl: (setting, value) => number(setting, value, 1, Number.MAX_SAFE_INTEGER),
   onExpire: (setting, value) => oneOf(setting, value, ["suspend", "delete", "retain"]),
 };
 
@@ -83,12 +82,7 @@ function limits(setting: string, value: unknown): Limits {
     const from = own(least, limit);
     if (from === undefined) throw unknownSetting(`${setting}.${limit}`, Object.keys(least), `${setting}.`);
     if (amount === undefined) continue;
-    checked[limit] = number(
-      `${setting}.${limit}`,
-      amount,
-      from,
-      limit === "wall" ? LONGEST_TTL : Number.MAX_SAFE_INTEGER,
-    );
+    checked[limit] = number(`${setting}.${limit}`, amount, from, Number.MAX_SAFE_INTEGER);
   }
   return Object.freeze(checked);
 }

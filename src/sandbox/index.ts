@@ -1,4 +1,5 @@
-export { checkSpec, limitsOf } from "./check-spec.js";
+export { commandFault, contentOf, modeOf } from "./check-call.js";
+export { checkSpec, limitsOf, secretsOf } from "./check-spec.js";
 export { type DockerOptions, dockerSandbox } from "./docker/docker.js";
 export { ArchiveError, EngineError } from "./docker/error.js";
 export {
@@ -73,7 +74,6 @@ export { type Frozen, type FrozenOptions, frozen } from "./workspace/frozen.js";
 export { type ExportedGit, type ExportOptions, exportGit } from "./workspace/git-export.js";
 export { type ImportedGit, importGit } from "./workspace/git-import.js";
 export { importFolder } from "./workspace/import.js";
-export { type SweepWorkspacesOptions, sweepWorkspaces } from "./workspace/left-over.js";
 export { markedPaths } from "./workspace/marks.js";
 export { type MergedTree, type MergeSides, mergeTrees } from "./workspace/merge.js";
 export { captureOverlay, type OverlayOptions } from "./workspace/overlay.js";

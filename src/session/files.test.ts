@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   BeyondHorizonError,
+  type ConflictsState,
   conflictsView,
   type Digest,
   digestOf,
@@ -347,7 +348,7 @@ describe("the conflicts of a session", () => {
     expect(resolve(resolve(two, one.id), two.id).conflicts).toEqual([]);
     expect(resolve(two, "f".repeat(64)).conflicts).toEqual([one.id, two.id]);
     expect(Object.isFrozen(two.conflicts)).toBe(true);
-    expect(two.view(conflictsView)).toBe(two.conflicts);
+    expect(two.view(conflictsView).open).toBe(two.conflicts);
   });
 
   it("[FI14] of a merge are those of all sides, each once, but for what either has decided", () => {
@@ -365,13 +366,22 @@ describe("the conflicts of a session", () => {
     expect(ours.merge(theirs, { adopt: "theirs" }).conflicts).toEqual([shared.id, theirs.id]);
     // Its files are still marked where they were not decided.
     expect(resolve(ours, shared.id).merge(theirs, { adopt: "theirs" }).conflicts).toEqual([
-      theirs.id,
       shared.id,
+      theirs.id,
     ]);
     const third = mark(trunk.fork("c"), C);
     const chosen = ours.merge(theirs, { adopt: "ours" });
     expect(third.merge(chosen).conflicts).toEqual([third.id, shared.id, ours.id]);
     expect(chosen.merge(third).conflicts).toEqual([shared.id, ours.id, third.id]);
+  });
+
+  it("[FI14] of a branch that lost stay where another branch still has its marks", () => {
+    const marked = mark(trunk.fork("y"), B);
+    const goneOn = change(marked.fork("z"), D);
+    const chosen = trunk.fork("x").merge(marked, { adopt: "ours" });
+    expect(chosen.conflicts).toEqual([]);
+    expect(goneOn.merge(chosen).conflicts).toEqual([marked.id]);
+    expect(chosen.merge(goneOn).conflicts).toEqual([marked.id]);
   });
 
   it("[FI14] are known past the horizon, and need no recursion", () => {
@@ -383,8 +393,8 @@ describe("the conflicts of a session", () => {
       { id: marked.id, depth: marked.depth },
     );
     expect(() => head.conflicts).toThrow(BeyondHorizonError);
-    const saved = JSON.parse(JSON.stringify(conflictsView.save?.(marked.conflicts))) as Json;
-    seedView(head, conflictsView, conflictsView.load?.(saved) as readonly string[]);
+    const saved = JSON.parse(JSON.stringify(conflictsView.save?.(marked.view(conflictsView)))) as Json;
+    seedView(head, conflictsView, conflictsView.load?.(saved) as ConflictsState);
     expect(head.conflicts).toEqual([marked.id]);
     expect(resolve(head, marked.id).conflicts).toEqual([]);
     let long = marked;

@@ -1,5 +1,5 @@
 import { parting } from "./ancestry.js";
-import type { Digest, FactId, FactOf } from "./fact.js";
+import type { Digest, FactId } from "./fact.js";
 import { frozen, type Json } from "./json.js";
 import type { Session } from "./session.js";
 import { adopted, type Merge, type View } from "./view.js";
@@ -51,34 +51,54 @@ export const filesView: View<FilesState> = {
   load: (saved) => frozen(saved) as unknown as FilesState,
 };
 
-/** The merges of files that left conflicts which nobody has decided yet; of a branch that lost, they are no matter any more. */
-export const conflictsView: View<readonly FactId[]> = {
+/** Merges of files that left conflicts: those that nobody has decided yet, oldest first, and those that somebody has. */
+export type ConflictsState = { readonly open: readonly FactId[]; readonly decided: readonly FactId[] };
+
+/** Which conflicts are in the files of a session; those of a branch that lost are not. */
+export const conflictsView: View<ConflictsState> = {
   name: "conflicts",
-  start: Object.freeze([]),
-  step(open, fact, session) {
-    if (fact.type === "workspace-resolve") return Object.freeze(open.filter((id) => id !== fact.merge));
-    if (fact.type === "branch-merge") return withoutLosers(open, fact, session);
-    if (fact.type !== "workspace-merge" || !Array.isArray(fact.conflicts) || fact.conflicts.length === 0)
-      return open;
-    return Object.freeze([...open, session.id]);
+  start: Object.freeze({ open: Object.freeze([]), decided: Object.freeze([]) }),
+  step(state, fact, session) {
+    switch (fact.type) {
+      case "workspace-merge":
+        return Array.isArray(fact.conflicts) && fact.conflicts.length > 0
+          ? conflictsOf([...state.open, session.id], state.decided)
+          : state;
+      case "workspace-resolve":
+        return state.open.includes(fact.merge)
+          ? conflictsOf(state.open, [...state.decided, fact.merge])
+          : state;
+      // The files of a module that ran inside a call came back with it, and what it decided.
+      case "tool-result":
+      case "step-result":
+        return session.parents.length < 2
+          ? state
+          : united([state, ...session.parents.slice(1).map((inside) => inside.view(conflictsView))]);
+      default:
+        return state;
+    }
   },
-  save: (open) => open as unknown as Json,
-  load: (saved) => frozen(saved) as unknown as readonly FactId[],
+  merge(sides, merge) {
+    const side = adopted(merge);
+    return side === undefined ? united(sides) : (sides[side] as ConflictsState);
+  },
+  save: (state) => state as unknown as Json,
+  load: (saved) => frozen(saved) as unknown as ConflictsState,
 };
 
-/** Of a merge that adopts a side the files are that side's, and so are the marks in them. */
-function withoutLosers(
-  open: readonly FactId[],
-  fact: FactOf<"branch-merge">,
-  { parents }: Session,
-): readonly FactId[] {
-  const place = adopted({ fact, parents });
-  if (place === undefined) return open;
-  // Facts come in the order of the history, so what these ask was answered before: nothing recurses.
-  const sides = parents.map((parent) => parent.view(conflictsView));
-  const marked = new Set(sides[place]);
-  const lost = new Set(sides.flat().filter((id) => !marked.has(id)));
-  return Object.freeze([...new Set([...open.filter((id) => !lost.has(id)), ...marked])]);
+function united(sides: readonly ConflictsState[]): ConflictsState {
+  return conflictsOf(
+    sides.flatMap(({ open }) => open),
+    sides.flatMap(({ decided }) => decided),
+  );
+}
+
+function conflictsOf(open: readonly FactId[], decided: readonly FactId[]): ConflictsState {
+  const over = new Set(decided);
+  return Object.freeze({
+    open: Object.freeze([...new Set(open)].filter((id) => !over.has(id))),
+    decided: Object.freeze([...over]),
+  });
 }
 
 /** The files of one side in those of the others. `befores` is what both had when they parted; they may have met more than once. */

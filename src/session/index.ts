@@ -36,7 +36,7 @@ export type {
   Stamp,
   Usage,
 } from "./fact.js";
-export { conflictsView, type FilesState, filesView, type Unmerged } from "./files.js";
+export { type ConflictsState, conflictsView, type FilesState, filesView, type Unmerged } from "./files.js";
 export { type GraphNode, graph, type SessionGraph, type Span, toDot, toMermaid } from "./graph.js";
 export { type Json, MAX_CHARACTERS, MAX_DEPTH } from "./json.js";
 export { type KeepingSetting, keepingView } from "./keeping.js";

@@ -357,7 +357,7 @@ export class Session {
 
   /** The merges of files whose conflicts nobody has decided: until then they are marked in the files. */
   get conflicts(): readonly FactId[] {
-    return this.view(conflictsView);
+    return this.view(conflictsView).open;
   }
 
   /** What was asked for and not answered yet, oldest first. */

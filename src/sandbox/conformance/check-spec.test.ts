@@ -86,7 +86,7 @@ describe("checkSpec", () => {
     [{ limits: 5 }, "limits"],
     [{ limits: { wall: -1 } }, "limits.wall"],
     [{ limits: { wall: 0 } }, "limits.wall"],
-    [{ limits: { wall: 2 ** 31 } }, "limits.wall"],
+    [{ limits: { wall: 2 ** 53 } }, "limits.wall"],
     [{ limits: { output: -1 } }, "limits.output"],
     [{ limits: { memory: 1.5 } }, "limits.memory"],
     [{ limits: { pids: Number.POSITIVE_INFINITY } }, "limits.pids"],
@@ -115,7 +115,7 @@ describe("checkSpec", () => {
     [{ image: "" }, "image"],
     [{ ttl: 0 }, "ttl"],
     [{ ttl: -5 }, "ttl"],
-    [{ ttl: 2 ** 31 }, "ttl"],
+    [{ ttl: 2 ** 53 }, "ttl"],
     [{ ttl: "1h" }, "ttl"],
     [{ onExpire: true }, "onExpire"],
   ] as const)("[K3] refuses what makes no sense, by the name of the setting: %j", (spec, setting) => {

@@ -223,7 +223,10 @@ export const commandCases: readonly ConformanceCase[] = [
           { wall: -1 },
           { output: "all" },
         ].map((options) => ["echo", options]),
-        ...[{ signal: "stop" }, { pty: 80 }, { background: "yes" }].map((options) => ["echo", options]),
+        ...[{ cwd: "/" }, { signal: "stop" }, { pty: 80 }, { background: "yes" }].map((options) => [
+          "echo",
+          options,
+        ]),
       ] as never;
       for (const [command, options] of calls) {
         const what = JSON.stringify([command, options]);

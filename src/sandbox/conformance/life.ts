@@ -136,6 +136,8 @@ export const lifeCases: readonly ConformanceCase[] = [
   promise("[L8] its time can be set anew, to more or to less, also when it was over", async ({ open }) => {
     const sandbox = await open({ ttl: 2000, onExpire: "delete" });
     await sandbox.renew(600_000);
+    for (const nonsense of [Number.NaN, 0, -1, "1000", undefined])
+      await refused("sandbox-spec-refused", `a time of ${nonsense}`, () => sandbox.renew(nonsense as number));
     await sleep(2500);
     equal(await done(sandbox, "echo on"), "on\n");
     await sandbox.renew(100);

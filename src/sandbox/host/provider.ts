@@ -112,7 +112,8 @@ class HostProvider implements SandboxProvider {
       );
     const { directory, onSweep } = this.#options;
     const state = stateDirectory(this.name, directory);
-    await sweep(state, onSweep === undefined ? {} : { onSweep });
+    // What could not be cleaned up is no reason to open nothing.
+    await sweep(state, onSweep === undefined ? {} : { onSweep }).catch(() => {});
     return new Registry(state);
   }
 

@@ -51,7 +51,13 @@ export class Family {
   }
 }
 
+/** Whether all processes of a sandbox stand still, but for its first. */
+export function areStopped(first: number): boolean {
+  return processesOf(first).every(({ number, state }) => number === 1 || /^[Tt]$/.test(state));
+}
+
 type Process = {
+  readonly state: string;
   readonly number: number;
   readonly parent: number;
   readonly group: number;
@@ -74,9 +80,9 @@ function processAt(path: string, number: number): readonly Process[] {
   try {
     const text = readFileSync(`${path}/stat`, "latin1");
     // Its name, which it can choose, is in parentheses; what follows the last one is ours to read.
-    const [state, parent, group, session] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    const [state = "", parent, group, session] = text.slice(text.lastIndexOf(")") + 2).split(" ");
     if (state === "Z" || state === "X") return [];
-    return [{ number, parent: Number(parent), group: Number(group), session: Number(session) }];
+    return [{ number, state, parent: Number(parent), group: Number(group), session: Number(session) }];
   } catch {
     return [];
   }

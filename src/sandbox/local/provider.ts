@@ -140,7 +140,8 @@ class LocalProvider implements SandboxProvider {
 
   async #prepare(): Promise<Ground> {
     const { directory, bwrap } = this.#options;
-    await this.sweep();
+    // What could not be cleaned up is no reason to open nothing.
+    await this.sweep().catch(() => {});
     const findings = await probe(bwrap);
     const place = await openPlace(directory);
     const registry = new Registry(place.root);

@@ -1,4 +1,6 @@
+import { setTimeout as wait } from "node:timers/promises";
 import type { Digest } from "../../session/index.js";
+import { checkSpec } from "../check-spec.js";
 import { SandboxLostError } from "../error.js";
 import { gated } from "../host/files.js";
 import type { CreateOptions, ExecOptions, Execution, Sandbox, SandboxFiles, Snapshot } from "../sandbox.js";
@@ -6,6 +8,7 @@ import type { Capabilities, SandboxRef, SandboxSpec, SandboxStatus } from "../sp
 import type { Cgroup } from "./cgroup.js";
 import type { Commands } from "./commands.js";
 import { Life } from "./life.js";
+import { areStopped } from "./processes.js";
 import type { Supervisor } from "./supervisor.js";
 import type { Workspace } from "./workspace.js";
 
@@ -22,8 +25,8 @@ export type Opening = {
   readonly clean: () => Promise<void>;
 };
 
-/** When those that did not hear that they shall go on are told again. */
-const AWAKE_MILLISECONDS = [5, 50, 500, 2000];
+/** How long it may take until everything stands still; what is in the kernel cannot be stopped. */
+const STOP_MILLISECONDS = 2_000;
 
 /** A sandbox that bubblewrap holds. */
 export class LocalSandbox implements Sandbox {
@@ -33,7 +36,8 @@ export class LocalSandbox implements Sandbox {
   #supervisor: Supervisor | undefined;
   #files: SandboxFiles | undefined;
   #destroyed: Promise<void> | undefined;
-  #waking: readonly NodeJS.Timeout[] = [];
+  /** Until everything stands still. */
+  #stopping: Promise<void> = Promise.resolve();
 
   constructor(opening: Opening) {
     this.#opening = opening;
@@ -105,40 +109,42 @@ export class LocalSandbox implements Sandbox {
   async suspend(): Promise<void> {
     if (this.#life.phase !== "running") return;
     const { group, commands } = this.#opening;
-    this.#stopWaking();
     this.#life.suspend();
     commands.suspend();
-    if (group !== undefined) await group.freeze();
-    // All but process 1, which cannot be stopped and has nothing to do until it is told to go on.
-    else this.#supervisor?.tell("kill -STOP -1");
+    const supervisor = this.#supervisor;
+    if (group !== undefined) this.#stopping = group.freeze();
+    else if (supervisor !== undefined) this.#stopping = this.#stop(supervisor);
+    await this.#stopping;
   }
 
   async resume(): Promise<void> {
     if (this.#life.phase !== "suspended") return;
     const { group, commands } = this.#opening;
+    await this.#stopping;
     if (group !== undefined) await group.thaw();
-    else this.#continue();
+    else this.#supervisor?.tell("kill -CONT -1 2>/dev/null");
+    // It may have ended meanwhile.
+    if (this.#life.phase !== "suspended") return;
     this.#life.resume();
     commands.resume();
   }
 
   /**
-   * A process that is being forked while all are told to stop may hear of that only when it begins, after the others have
-   * been told to go on: SIGCONT, unlike SIGSTOP, is not kept for those who are not there yet. So it is said again.
+   * Has everything stand still but process 1, which cannot be stopped and has nothing to do until it is told to go on. A
+   * process that is being forked may hear of it late, and then it would not hear that it shall go on: unlike SIGSTOP,
+   * SIGCONT is not kept for those who are not there yet. So it is over when all of them have stopped.
    */
-  #continue(): void {
-    const go = () => this.#supervisor?.tell("kill -CONT -1 2>/dev/null");
-    go();
-    this.#waking = AWAKE_MILLISECONDS.map((milliseconds) => setTimeout(go, milliseconds).unref());
-  }
-
-  #stopWaking(): void {
-    for (const timer of this.#waking) clearTimeout(timer);
-    this.#waking = [];
+  async #stop(supervisor: Supervisor): Promise<void> {
+    const until = performance.now() + STOP_MILLISECONDS;
+    do {
+      supervisor.tell("kill -STOP -1 2>/dev/null");
+      await wait(1);
+    } while (!areStopped(supervisor.process) && performance.now() < until);
   }
 
   async renew(milliseconds: number): Promise<void> {
     this.#requireThere();
+    checkSpec({ ttl: milliseconds }, "local");
     this.#life.renew(milliseconds);
   }
 
@@ -165,7 +171,6 @@ export class LocalSandbox implements Sandbox {
   async #end(): Promise<void> {
     const { group, commands, clean } = this.#opening;
     const suspended = this.#life.phase === "suspended";
-    this.#stopWaking();
     this.#life.finish();
     // What is frozen does not die.
     const ending = this.#supervisor?.end("it was destroyed");

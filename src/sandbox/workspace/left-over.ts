@@ -4,32 +4,19 @@ import { ownerOf } from "./frozen-shelf.js";
 import { removeEntry } from "./remove.js";
 
 const HOUR_MS = 60 * 60 * 1000;
-const WEEK_MS = 7 * 24 * HOUR_MS;
-
-export type SweepWorkspacesOptions = {
-  /** The name of the copy of `etc` that is in use; others that nobody touched for a week go. Without it, all of them stay. */
-  readonly etc?: string;
-};
 
 /**
  * Removes what processes that died while they made something for workspaces have left in a state directory: checkouts
- * that were to be frozen, attempts at a mount, drafts and old copies of `/etc`. What a living process makes stays; of those
+ * that were to be frozen, attempts at a mount, drafts of copies of `/etc`. What a living process makes stays; of those
  * that nobody can tell, what is older than an hour goes. No link is followed, and what cannot be removed stays. The answer
  * is what was removed, as paths in the directory.
  */
-export async function sweepWorkspaces(
-  root: string,
-  options: SweepWorkspacesOptions = {},
-): Promise<readonly string[]> {
+export async function sweepWorkspaces(root: string): Promise<readonly string[]> {
   const removed: string[] = [];
   await inside(undefined, root, async (state) => {
     for (const name of state.names()) {
       const isDraft = /^(overlay-[A-Za-z0-9]{6}|etc-draft-[0-9a-f]{12})$/.test(name);
-      const isEtc = /^etc-[0-9a-f]{16}$/.test(name);
-      const goes =
-        (isDraft && isOlder(state, name, HOUR_MS)) ||
-        (isEtc && options.etc !== undefined && name !== options.etc && isOlder(state, name, WEEK_MS));
-      if (goes && (await isRemoved(state, name))) removed.push(name);
+      if (isDraft && isOlder(state, name, HOUR_MS) && (await isRemoved(state, name))) removed.push(name);
     }
     await inside(state, "frozen", async (frozen) => {
       for (const shelf of frozen.names())
@@ -86,6 +73,9 @@ async function inside(
   }
   try {
     await work(directory);
+  } catch (error) {
+    // A directory that cannot be read is left as it is.
+    if (codeOf(error) === undefined) throw error;
   } finally {
     directory.close();
   }

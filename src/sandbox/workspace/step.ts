@@ -26,13 +26,17 @@ export function stepsOf(session: Session): readonly Step[] {
   const calls = new Map<FactId, Fact>();
   const steps: Step[] = [];
   let tree: Digest | null = null;
+  let marked: ReadonlyMap<FactId, readonly string[]> | undefined;
   for (const node of way) {
     const { fact } = node;
     if (fact.type === "tool-call" || fact.type === "step-call") calls.set(node.id, fact);
     const { tree: after } = node.files;
     if (after === null || (after === tree && !isWorkspaceFact(fact))) continue;
     tree = after;
-    const conflicts = conflictedIn(node);
+    const { conflicts: open } = node;
+    // Most sessions have none, and need not be gone through for them.
+    if (open.length > 0) marked ??= conflictsIn(session);
+    const conflicts = [...new Set(open.flatMap((merge) => marked?.get(merge) ?? []))].sort();
     steps.push({
       tree,
       message: messageOf(fact, calls, node),
@@ -45,15 +49,16 @@ export function stepsOf(session: Session): readonly Step[] {
   return steps;
 }
 
-/** The paths of merges that are open in a session, each once. */
-function conflictedIn(session: Session): readonly string[] {
-  const open = new Set(session.conflicts);
-  const paths = new Set<string>();
-  if (open.size === 0) return [];
+/** The paths in conflict, by the merge that left them. */
+function conflictsIn(session: Session): ReadonlyMap<FactId, readonly string[]> {
+  const found = new Map<FactId, readonly string[]>();
   for (const { id, fact } of session.history())
-    if (fact.type === "workspace-merge" && open.has(id))
-      for (const { path } of conflictsOf(fact.conflicts as Json)) paths.add(path);
-  return [...paths].sort();
+    if (fact.type === "workspace-merge")
+      found.set(
+        id,
+        conflictsOf(fact.conflicts as Json).map(({ path }) => path),
+      );
+  return found;
 }
 
 /** The sessions that the files of a session come from, oldest first. */

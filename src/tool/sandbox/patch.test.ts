@@ -182,6 +182,20 @@ describe.each(KINDS)("patch in a sandbox of the kind $kind", ({ kind, missing })
     });
   });
 
+  test("[A4] a file that is renamed keeps its mode, also under a name that git quotes, and when it goes on from there", async () => {
+    await within(kind, async (workspace) => {
+      const rename = (from: string, to: string): string =>
+        `diff --git a/x b/y\nsimilarity index 100%\nrename from ${from}\nrename to ${to}\n`;
+      await workspace.write({ "é.sh": "echo 1\n", "a.sh": "echo 2\n" });
+      await workspace.say(shellTool(), { command: "chmod 755 *.sh" });
+      await workspace.call(patch, { patch: rename('"\\303\\251.sh"', "e.sh") });
+      await workspace.call(patch, { patch: rename("a.sh", "b.sh") + rename("b.sh", "c.sh") });
+      expect(await filesOf(workspace)).toEqual({ "e.sh": "echo 1\n", "c.sh": "echo 2\n" });
+      for (const path of ["e.sh", "c.sh"])
+        expect((await workspace.sandbox.files.stat(path))?.mode, path).toBe(0o755);
+    });
+  });
+
   test("[A5] refuses what is not clear, with the reason", async () => {
     await within(kind, async (workspace) => {
       const before = { "a.txt": "x\ny\nx\ny\n", "dir/b.txt": "" };

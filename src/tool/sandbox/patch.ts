@@ -82,6 +82,7 @@ function patchFiles({ files }: Sandbox, patch: string, moves: ReadonlyMap<string
       const kept = mode ?? old?.mode;
       await files.write(place, text, kept === undefined ? {} : { mode: kept });
     },
+    mode: async (path) => (await files.stat(placeOf(path)))?.mode,
     remove: (path) => files.remove(placeOf(path)),
   };
 }
