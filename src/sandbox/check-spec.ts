@@ -63,6 +63,11 @@ const settings: { readonly [Setting in keyof Required<SandboxSpec>]: Check } = {
   onExpire: (setting, value) => oneOf(setting, value, ["suspend", "delete", "retain"]),
 };
 
+/** Refuses what is no time that a sandbox may be given: one that ends at once would be its end. */
+export function requireTime(milliseconds: unknown): void {
+  number("ttl", milliseconds, 1, Number.MAX_SAFE_INTEGER);
+}
+
 /** Zero means that nothing of it is allowed, which for some limits no command could live with. */
 const least: { readonly [Limit in keyof Required<Limits>]: number } = {
   wall: 1,

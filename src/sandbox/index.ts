@@ -1,5 +1,5 @@
 export { commandFault, contentOf, modeOf } from "./check-call.js";
-export { checkSpec, limitsOf, secretsOf } from "./check-spec.js";
+export { checkSpec, limitsOf, requireTime, secretsOf } from "./check-spec.js";
 export { type DockerOptions, dockerSandbox } from "./docker/docker.js";
 export { ArchiveError, EngineError } from "./docker/error.js";
 export {

@@ -1,5 +1,5 @@
 import type { Digest } from "../../session/index.js";
-import { checkSpec, limitsOf } from "../check-spec.js";
+import { limitsOf, requireTime } from "../check-spec.js";
 import { SandboxLostError } from "../error.js";
 import type {
   ConnectOptions,
@@ -150,7 +150,7 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
 
   async renew(milliseconds: number): Promise<void> {
     this.#requireHere();
-    checkSpec({ ttl: milliseconds }, "docker");
+    requireTime(milliseconds);
     if (this.#known.expired !== undefined) this.#note({ expired: { now: false, at: now() } });
     this.#expireIn(milliseconds);
   }

@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Digest } from "../../session/index.js";
 import { commandFault } from "../check-call.js";
-import { checkSpec, limitsOf } from "../check-spec.js";
+import { limitsOf, requireTime } from "../check-spec.js";
 import { SandboxLostError } from "../error.js";
 import { Life } from "../local/life.js";
 import type { Box } from "../local/registry.js";
@@ -133,7 +133,7 @@ export class HostSandbox implements Sandbox {
 
   async renew(milliseconds: number): Promise<void> {
     this.#requireThere();
-    checkSpec({ ttl: milliseconds }, "host");
+    requireTime(milliseconds);
     this.#life.renew(milliseconds);
   }
 

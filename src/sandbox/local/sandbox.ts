@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Digest } from "../../session/index.js";
-import { checkSpec } from "../check-spec.js";
+import { requireTime } from "../check-spec.js";
 import { SandboxLostError } from "../error.js";
 import { gated } from "../host/files.js";
 import type { CreateOptions, ExecOptions, Execution, Sandbox, SandboxFiles, Snapshot } from "../sandbox.js";
@@ -144,7 +144,7 @@ export class LocalSandbox implements Sandbox {
 
   async renew(milliseconds: number): Promise<void> {
     this.#requireThere();
-    checkSpec({ ttl: milliseconds }, "local");
+    requireTime(milliseconds);
     this.#life.renew(milliseconds);
   }
 

@@ -1,6 +1,6 @@
 import type { Digest } from "../../session/index.js";
 import { commandFault } from "../check-call.js";
-import { checkSpec, limitsOf, secretsOf } from "../check-spec.js";
+import { limitsOf, requireTime, secretsOf } from "../check-spec.js";
 import { SandboxLostError } from "../error.js";
 import { namesOf } from "../path.js";
 import type { CreateOptions, ExecOptions, Execution, Sandbox, SandboxFiles, Snapshot } from "../sandbox.js";
@@ -144,7 +144,7 @@ export class VirtualSandbox implements Sandbox {
 
   async renew(milliseconds: number): Promise<void> {
     this.#check();
-    checkSpec({ ttl: milliseconds }, "virtual");
+    requireTime(milliseconds);
     this.#life.renew(milliseconds);
   }
 
