@@ -14,6 +14,8 @@ export default defineConfig({
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     setupFiles: ["test/setup.ts"],
     pool: "forks",
+    // One for each core: by default one core is left idle, which on two of them is half.
+    maxWorkers: "100%",
     // Crash and property tests start processes and sync to disk; slow machines need the room.
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -126,7 +126,8 @@ export class Commands implements Ground {
     const family = new Family(supervisor.process, process);
     const send = (numbers: readonly number[]) =>
       supervisor.tell(`kill -${signal.replace(/^SIG/, "")} -- ${numbers.join(" ")} 2>/dev/null`);
-    send([-process, ...family.look()]);
+    // To each of them once: what is handled would be handled twice.
+    send([-process, ...family.look(process)]);
     // What was just being started when we looked is found the next time.
     if (signal === "SIGKILL") void pursue(family, send);
   }

@@ -22,15 +22,19 @@ export class Family {
     this.#groups = new Set([command]);
   }
 
-  /** Those that are there now. */
-  look(): readonly number[] {
+  /**
+   * Those that are there now.
+   *
+   * @param but a group whose processes are left out
+   */
+  look(but?: number): readonly number[] {
     const all = processesOf(this.#first);
     const found = new Set<Process>();
     for (let size = -1; size !== found.size; ) {
       size = found.size;
       for (const one of all) if (this.#owns(one)) found.add(this.#adopt(one));
     }
-    return [...found].map(({ number }) => number);
+    return [...found].filter(({ group }) => group !== but).map(({ number }) => number);
   }
 
   #owns({ number, parent, group, session }: Process): boolean {
