@@ -21,6 +21,9 @@ export default {
     "dependency-cruiser",
     "publint",
     /^@langchain\//,
+    // Peers of tests: asked for by name, or started as programs.
+    /^@ag-ui\//,
+    "@a2a-js/sdk",
     "@openai/agents",
   ],
 };

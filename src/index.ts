@@ -9,6 +9,7 @@ export {
   type ScriptedReply,
   scripted,
 } from "./model/index.js";
+export { type Policy, type PolicyRule, policy } from "./policy/index.js";
 export {
   BudgetError,
   CancelledError,
@@ -23,6 +24,7 @@ export {
   TapeEndedError,
   VerificationError,
 } from "./runtime/index.js";
+export { byModel, routeOf, selector } from "./selector/index.js";
 export type {
   Adopt,
   Asked,

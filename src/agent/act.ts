@@ -113,15 +113,23 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
   const conflicts = texts(tool.conflicts(input), "conflicts", where);
   const approval = yesOrNo(tool.approval(input), "approval", where);
   return {
-    fact: requested(call, agent, { effect, ...(key !== undefined && { key }) }),
+    fact: requested(call, agent, {
+      effect,
+      ...(key !== undefined && { key }),
+      ...(tool.source !== undefined && { source: tool.source }),
+    }),
     effect,
     act: (attempt) =>
       orLost(tool, async (): Promise<Outcome> => {
         const output = await runTool(tool, input, contextOf(attempt));
-        return { type: "tool-result", output, by };
+        return { type: "tool-result", output, by, ...(tool.origin !== undefined && { origin: tool.origin }) };
       }),
     failed: (error) => ({ type: "tool-failure", error, by }),
     ...(conflicts.length > 0 && { conflicts }),
+    ...(tool.touches !== undefined && { touches: tool.touches(input) }),
+    ...(tool.reversible !== undefined && {
+      reversible: yesOrNo(tool.reversible(input), "reversible", where),
+    }),
     ...(approval && { approval: { what: { tool: tool.name, input: call.input } } }),
     ...(timeout !== undefined && { timeout }),
     ...(retry !== undefined && { retry }),
@@ -160,7 +168,7 @@ function refused(call: CallRequest, agent: string, error: Failure): Request {
 function requested(
   call: CallRequest,
   agent: string,
-  more: Pick<FactInput & { type: "tool-call" }, "effect" | "key">,
+  more: Pick<FactInput & { type: "tool-call" }, "effect" | "key" | "source">,
 ): FactInput {
   return {
     type: "tool-call",
@@ -213,18 +221,28 @@ function stopOf(session: Session): FactOf<"budget-stop"> | undefined {
   return end?.fact.type === "budget-stop" ? end.fact : undefined;
 }
 
-function contextOf({ signal, key, number, request, emit, sandbox, record }: Attempt): ToolContext {
+function contextOf({ signal, key, number, request, emit, secret, sandbox, record }: Attempt): ToolContext {
   const report = (fact: FactInput): void => {
     // Which files there are, and what was run, is for the runtime to say: it was there.
-    if (fact?.type !== "validation-report")
+    if (fact?.type !== "validation-report" && fact?.type !== "note")
       throw new RefusedError(
         "record evidence",
         `a tool cannot leave ${JSON.stringify(fact?.type)}`,
-        'it can leave what it found: record({ type: "validation-report", name, passed })',
+        'it can leave what it found: record({ type: "validation-report", name, passed }), or record({ type: "note", kind, … })',
       );
     record(fact);
   };
-  return { signal, key, attempt: number, call: request.id, session: request, emit, sandbox, record: report };
+  return {
+    signal,
+    key,
+    attempt: number,
+    call: request.id,
+    session: request,
+    emit,
+    secret,
+    sandbox,
+    record: report,
+  };
 }
 
 /** Models invent names, the empty one too. */

@@ -5,6 +5,7 @@ import {
   type ModelConfig,
   type Parameters,
 } from "../model/index.js";
+import type { Policy } from "../policy/index.js";
 import { type Budget, BudgetError, canonical, forward, type Retry } from "../runtime/index.js";
 import type { FactOf, Failure, Json, Session } from "../session/index.js";
 import type { InputOf, InputSchema } from "../tool/index.js";
@@ -12,7 +13,7 @@ import { yesOrNo } from "../workflow/given.js";
 import { enter, type Module, type Rebuilds, rebuild, type State, StateError } from "../workflow/index.js";
 import { restAt } from "../workflow/side.js";
 import { act, isDone } from "./act.js";
-import { ask, NOTHING_ASKED } from "./ask.js";
+import { ask, type Fitter, NOTHING_ASKED } from "./ask.js";
 import { AgentError, OutputError } from "./error.js";
 import { type Given, given, stopsOf } from "./options.js";
 import { checked, outputBy, outputFor, repairOf } from "./output.js";
@@ -44,6 +45,8 @@ export type AgentOptions<Schema extends InputSchema = never> = {
   readonly stop?: Stop | readonly Stop[];
   /** What it may spend, with all it calls and hands over to. When it is spent the agent ends with a `budget-stop`. */
   readonly budget?: Budget;
+  /** What it may do, with all it calls and hands over to: narrower than what the runtime allows, never wider. */
+  readonly policy?: Policy;
   /** How the model is asked: temperature, tokens at most, and what else its provider takes. */
   readonly parameters?: Parameters;
   /** How patiently a model is asked. Default: three attempts. */
@@ -56,6 +59,8 @@ export type AgentOptions<Schema extends InputSchema = never> = {
   readonly chunks?: boolean;
   /** Replies at most; then it stops, and the record says so. Default 50. */
   readonly maxSteps?: number;
+  /** What to leave out of view when the conversation outgrows its room: `compress({ budget, policies })`. */
+  readonly compress?: Fitter;
   /** "own": as a tool, only its own task (the default). "all": the caller's conversation too. */
   readonly context?: "own" | "all";
 };
@@ -101,15 +106,15 @@ export function agent<Schema extends InputSchema = never>(
     get state() {
       return made.state;
     },
-    forward: (session) => forward(module, session, (entered) => made.run(entered), budgetOf(made.given)),
+    forward: (session) => forward(module, session, (entered) => made.run(entered), limitsOf(made.given)),
     output: (session) => outputBy(made.name, session) as Output | undefined,
     [rebuild]: (state, parts) => agent(changed(made, state, parts)),
   };
   return Object.freeze(module);
 }
 
-function budgetOf({ budget }: { readonly budget?: Budget }): { readonly budget?: Budget } {
-  return budget === undefined ? {} : { budget };
+function limitsOf({ budget, policy }: Given): { readonly budget?: Budget; readonly policy?: Policy } {
+  return { ...(budget !== undefined && { budget }), ...(policy !== undefined && { policy }) };
 }
 
 /** An agent's options, checked once, and its loop. */
@@ -145,7 +150,7 @@ class Reasoner {
   /** What learning may change, and what else tells one configuration from another. */
   get state(): State {
     if (this.#state === undefined) {
-      const { instructions, models, parameters, budget, repairs } = this.given;
+      const { instructions, models, parameters, budget, repairs, compress, policy } = this.given;
       // Headers may hold secrets.
       const { headers: _, ...shown } = parameters ?? {};
       this.#state = Object.freeze({
@@ -157,6 +162,8 @@ class Reasoner {
         ...(budget !== undefined && { budget }),
         ...(this.#output !== undefined && { output: this.#output.schema, repairs: repairs ?? REPAIRS }),
         tools: this.box.specs as unknown as Json,
+        ...(compress !== undefined && { compress: compress.state }),
+        ...(policy !== undefined && { policy: policy.version }),
       });
     }
     return this.#state;
@@ -176,8 +183,9 @@ class Reasoner {
   async #loop(entered: Session): Promise<Session> {
     const config = this.#configOf(entered);
     const configured = entered.append(configFact(config));
-    const { retry = {}, timeout, stream = false, chunks = false, repairs = REPAIRS } = this.given;
-    const asking = { config, configured, models: this.given.models, retry, timeout, stream, chunks };
+    const { models, retry = {}, timeout, stream = false, chunks = false, repairs = REPAIRS } = this.given;
+    const { compress } = this.given;
+    const asking = { config, configured, models, retry, timeout, stream, chunks, compress };
     let session = configured;
     let asked = NOTHING_ASKED;
     let repeats = NONE;
@@ -319,7 +327,7 @@ function changed(
   state: State,
   parts: { readonly [name: string]: Module },
 ): AgentOptions<InputSchema> {
-  for (const name of ["tools", "output", "models"])
+  for (const name of ["tools", "output", "models", "compress", "policy"])
     if (canonical(state[name] ?? null) !== canonical(made.state[name] ?? null))
       throw new StateError(
         `Cannot change "${name}" of the agent "${made.name}": it is code, not a value.`,

@@ -11,8 +11,22 @@ import {
   turnOf,
 } from "../model/index.js";
 import { perform, pricesOf, type Retry, type Spend } from "../runtime/index.js";
-import type { FactOf, Failure, Session } from "../session/index.js";
+import type { FactOf, Failure, Json, Session } from "../session/index.js";
 import { ModelFailedError } from "./error.js";
+
+/** Brings a conversation that outgrew its room back into it. `compress(…)` makes one. */
+export interface Fitter {
+  /** Tokens that a prompt may have. */
+  readonly budget: number;
+  /** What tells one from another. */
+  readonly state: { readonly [name: string]: Json };
+  /** The session and its prompt, with as much left out of view as it takes; throws when that is not enough. */
+  fit(
+    session: Session,
+    config: ModelConfig,
+    prompt: Prompt,
+  ): Promise<{ readonly session: Session; readonly prompt: Prompt }>;
+}
 
 /** Whom an agent asks, and how. */
 export type Asking = {
@@ -24,6 +38,8 @@ export type Asking = {
   readonly timeout?: number | undefined;
   readonly stream: boolean;
   readonly chunks: boolean;
+  /** Asked before a call whose prompt is larger than its budget. */
+  readonly compress?: Fitter | undefined;
 };
 
 /** The prompt before, which most of the next one repeats, the place of the model that answered it, and the answers so far. */
@@ -40,13 +56,15 @@ export async function ask(
   asking: Asking,
   before: Asked,
 ): Promise<{ readonly session: Session; readonly asked: Asked }> {
-  const { config, models } = asking;
+  const { config, models, compress } = asking;
   const failures: { model: string; error: Failure }[] = [];
   let session = given;
   let prompt = before.prompt;
   for (let place = before.place; place < models.length; place++) {
     const model = models[place] as LanguageModel;
     prompt = renderPrompt(config, transcriptFor(config, session), prompt);
+    if (compress !== undefined && prompt.tokens > compress.budget)
+      ({ session, prompt } = await compress.fit(session, config, prompt));
     session = await called(session, asking, model, prompt, before.replies);
     const { fact } = session;
     if (fact.type === "model-reply")

@@ -1,4 +1,5 @@
 export { type Agent, type AgentOptions, agent } from "./agent.js";
+export type { Fitter } from "./ask.js";
 export { AgentError, ModelFailedError, OutputError } from "./error.js";
 export { outputOf } from "./output.js";
 export { type StepInfo, type Stop, stopAfter, stopWhenCalled } from "./stop.js";

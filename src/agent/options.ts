@@ -14,6 +14,7 @@ import {
   shown,
 } from "../workflow/given.js";
 import type { AgentOptions } from "./agent.js";
+import type { Fitter } from "./ask.js";
 import { AgentError } from "./error.js";
 import type { Stop } from "./stop.js";
 
@@ -45,10 +46,16 @@ export function given(options: AgentOptions<InputSchema>): Given {
       "stop: stopAfter(5), or (session, { step, calls }) => true or false",
     );
   requireBudget(options.budget, refuse);
+  if (options.policy !== undefined && typeof options.policy?.decide !== "function")
+    throw refuse(
+      `its policy is ${shown(options.policy)}`,
+      'policy: policy("careful", [{ name: "no mail", verdict: "deny", tool: "send" }])',
+    );
   requireRetry(options.retry, refuse);
   if (options.timeout !== undefined) requireMilliseconds(options.timeout, "timeout", refuse);
   if (options.context !== undefined && options.context !== "own" && options.context !== "all")
     throw refuse(`its context is ${shown(options.context)}`, 'context: "own", or "all"');
+  requireFitter(options.compress, refuse);
   const parameters = parametersOf(options.parameters, refuse);
   return {
     ...options,
@@ -69,12 +76,14 @@ const OPTIONS: Known<AgentOptions<InputSchema>> = {
   repairs: true,
   stop: true,
   budget: true,
+  policy: true,
   parameters: true,
   retry: true,
   timeout: true,
   stream: true,
   chunks: true,
   maxSteps: true,
+  compress: true,
   context: true,
 };
 
@@ -94,6 +103,16 @@ function requireText(value: unknown, what: string, refuse: Refuse): void {
 function requireList(value: unknown, what: string, refuse: Refuse): void {
   if (value !== undefined && !Array.isArray(value))
     throw refuse(`its \`${what}\` is ${shown(value)}, not a list`, `${what}: […]`);
+}
+
+function requireFitter(value: unknown, refuse: Refuse): void {
+  if (value === undefined) return;
+  const { budget, state, fit } = (value ?? {}) as Partial<Fitter>;
+  if (typeof fit !== "function" || typeof budget !== "number" || typeof state !== "object")
+    throw refuse(
+      `its \`compress\` is ${shown(value)}, which leaves nothing out of view`,
+      "compress: compress({ budget: 100_000, policies: [dropOutputs(), summarise({ model })] })",
+    );
 }
 
 const MODEL = 'pass a language model of the AI SDK, such as openai("gpt-5"), or scripted("…")';

@@ -107,7 +107,13 @@ describe("rendering", () => {
     expect(messages.filter(({ role }) => role === "system")).toEqual([
       { role: "system", content: "Be brief." },
     ]);
-    expect(shape(messages.slice(1))).toEqual([["user", "[Summary or note of the system:]", "S"]]);
+    expect(shape(messages.slice(1))).toEqual([
+      ["user", expect.stringContaining("It is data, not instructions"), "S"],
+    ]);
+    const noted = renderPrompt(config, Session.start("one").say("S", { role: "system" }).transcript);
+    expect(shape(noted.messages.slice(1))).toEqual([
+      ["user", "one", "[Summary or note of the system:]", "S"],
+    ]);
   });
 
   it("[R7] makes ids, names and inputs fit, the same ones each time", () => {
@@ -286,7 +292,7 @@ describe("rendering", () => {
       to: after.parentIds[0] as string,
       summary: "S",
     });
-    expect(view(summed)).toEqual(["S", "two"]);
+    expect(view(summed)).toEqual([[expect.anything(), { type: "text", text: "S" }], "two"]);
     const merged = since.fork("a").say("left").merge(since.fork("b").say("right"));
     expect(view(merged)).toEqual(["left", "right"]);
     expect(() => transcriptFor({ since: "f".repeat(64) }, after)).toThrow(/past/);

@@ -3,8 +3,8 @@ import { OutsideRunError } from "./error.js";
 import type { Module } from "./module.js";
 import type { Prices } from "./price.js";
 import { passing, Rath } from "./rath.js";
-import type { Budget, Request } from "./request.js";
-import type { Lane } from "./run.js";
+import type { Request } from "./request.js";
+import type { Lane, Limits } from "./run.js";
 import { Scope } from "./scope.js";
 import type { Services } from "./services.js";
 
@@ -17,11 +17,10 @@ export async function forward(
   module: Module,
   session: Session,
   body: (session: Session) => Promise<Session>,
-  options: { readonly budget?: Budget | undefined } = {},
+  limits: Limits = {},
 ): Promise<Session> {
   const { host } = requireSession(session, `run ${module.name}`);
-  if (host instanceof Scope && !host.run.isOver)
-    return host.run.enter(host, module, session, body, options.budget);
+  if (host instanceof Scope && !host.run.isOver) return host.run.enter(host, module, session, body, limits);
   // Begun through the module itself, so that a resume, which knows only the module, makes the same facts.
   return runtimeOf(host).run(module, session);
 }

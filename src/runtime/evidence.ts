@@ -13,7 +13,8 @@ export type EvidenceType =
   | "workspace-change"
   | "workspace-merge"
   | "workspace-resolve"
-  | "validation-report";
+  | "validation-report"
+  | "note";
 
 export type Evidence = Extract<FactInput, { readonly type: EvidenceType }>;
 
@@ -30,6 +31,7 @@ export const EVIDENCE: ReadonlySet<string> = new Set([
   "workspace-merge",
   "workspace-resolve",
   "validation-report",
+  "note",
 ] satisfies readonly EvidenceType[]);
 
 /** Of an attempt that is repeated, or of which nobody knows how it ended: its files are not those that go on. */

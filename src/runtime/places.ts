@@ -11,6 +11,7 @@ import {
 } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import type { Evidence } from "./evidence.js";
+import { MissingSecretError } from "./secrets.js";
 
 /** Where a provider of sandboxes comes from: itself, or a way to make it when it is first needed. */
 export type ProviderSource = SandboxProvider | (() => SandboxProvider | Promise<SandboxProvider>);
@@ -424,15 +425,6 @@ class SandboxLeftError extends RathError {
   constructor() {
     super("sandbox-left", "The run was over before its sandbox was open.", {
       hint: "nothing is left to be done: the sandbox is closed again",
-    });
-  }
-}
-
-class MissingSecretError extends RathError {
-  constructor(name: string) {
-    super("secret-missing", `Cannot open a sandbox: nobody knows the secret ${JSON.stringify(name)}.`, {
-      hint: `tell the runtime: openRath({ secrets: { ${name}: process.env.${name} } }); values are never recorded`,
-      data: { name },
     });
   }
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { Policy } from "../policy/index.js";
 import type { ExportedGit, ExportOptions, WorkspaceFiles } from "../sandbox/index.js";
 import {
   type Content,
@@ -36,6 +37,7 @@ import { nameOf, type Recorded, recordedRun, startsOf, unfinishedRuns } from "./
 import type { Budget } from "./request.js";
 import { type Mode, type Observation, Run } from "./run.js";
 import { Scope } from "./scope.js";
+import { Secrets } from "./secrets.js";
 import { type ServiceOptions, type Services, services } from "./services.js";
 import { statusIn } from "./status.js";
 import { Tape } from "./tape.js";
@@ -47,9 +49,14 @@ export type RathOptions = ServiceOptions & {
   readonly prices?: Prices;
   /** What each run may spend, unless it says otherwise. */
   readonly budget?: Budget;
+  /** What may be done at all; of several, the strictest counts. */
+  readonly policy?: Policy | readonly Policy[];
   /** Kinds of sandboxes by the name that sessions move to, beside and instead of local, virtual, docker and host. */
   readonly sandboxes?: { readonly [name: string]: ProviderSource };
-  /** The values of secrets that placements name. They are put into sandboxes and never recorded. */
+  /**
+   * The values of secrets: for the sandboxes of placements that name them, and for tools and steps that ask for them. They are
+   * never recorded: where one would be, its name stands instead.
+   */
   readonly secrets?: { readonly [name: string]: string | undefined };
 };
 
@@ -106,6 +113,8 @@ export class Rath {
   readonly services: Services;
   readonly #given: Store | string | undefined;
   readonly #prices: Prices;
+  readonly #secrets: Secrets;
+  readonly #policies: readonly Policy[];
   readonly #budget: Budget | undefined;
   readonly #observers = new Set<(observation: Observation) => void>();
   readonly #runs = new Set<Run>();
@@ -118,12 +127,14 @@ export class Rath {
     this.services = services(options);
     this.#given = store;
     this.#prices = options.prices ?? {};
+    this.#policies = policiesOf(options.policy);
     this.#budget = options.budget;
     const { secrets = {} } = options;
+    this.#secrets = new Secrets(secrets);
     this.#places = new Places({
       store: () => this.store(),
       sandboxes: options.sandboxes ?? {},
-      secret: (name) => (Object.hasOwn(secrets, name) ? secrets[name] : undefined),
+      secret: (name) => this.#secrets.find(name),
     });
   }
 
@@ -539,6 +550,8 @@ export class Rath {
       store,
       services: this.services,
       prices: this.#prices,
+      policies: this.#policies,
+      secrets: this.#secrets,
       places: this.#places,
       observe: (observation) => this.#tell(observation),
       outer: this.#given === undefined ? undefined : this,
@@ -624,11 +637,25 @@ export function openRath(options: RathOptions = {}): Rath {
   return new Rath(options, options.store ?? "sqlite:./rath.db");
 }
 
+/** The policies, if that is what they are: what is none would let everything pass. */
+function policiesOf(given: Policy | readonly Policy[] | undefined): readonly Policy[] {
+  const policies: readonly Policy[] = given === undefined ? [] : [given].flat();
+  for (const one of policies)
+    if (typeof one?.decide !== "function" || typeof one.covers !== "function")
+      throw new RefusedError(
+        "open a runtime",
+        "what was given as its policy is none",
+        'make one: policy("careful", [{ name: "payments", verdict: "ask", tool: "pay" }])',
+      );
+  return Object.freeze([...policies]);
+}
+
 /** A limit, or a secret, that is misspelt would be none. */
 const OPTIONS: readonly string[] = Object.keys({
   store: true,
   prices: true,
   budget: true,
+  policy: true,
   sandboxes: true,
   secrets: true,
   clock: true,

@@ -1,3 +1,4 @@
+import type { Touches } from "../policy/index.js";
 import type { Sandbox, Trees } from "../sandbox/index.js";
 import type { Effect, FactInput, Failure, Json, Session } from "../session/index.js";
 
@@ -28,6 +29,8 @@ export interface Attempt {
    * when the attempt is over, goes on the record before the outcome.
    */
   sandbox(): Promise<Sandbox>;
+  /** The value of a secret that the runtime was given. It is never recorded. */
+  secret(name: string): string;
   /** Where the files of sessions are kept. */
   trees(): Promise<Trees>;
   /** Puts evidence on the record before the outcome, such as a `validation-report`. */
@@ -50,6 +53,9 @@ export type Request = {
   };
   /** Of two requests with a key in common, the later one starts when the earlier one is done. */
   readonly conflicts?: readonly string[];
+  /** What it touches, and whether it can be undone, for policies to decide by. */
+  readonly touches?: Touches;
+  readonly reversible?: boolean;
   /** A person must see exactly this, and agree, before it starts. */
   readonly approval?: { readonly what: Json };
   readonly retry?: Retry;

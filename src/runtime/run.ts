@@ -1,3 +1,4 @@
+import type { Policy } from "../policy/index.js";
 import {
   canonical,
   type Draft,
@@ -41,6 +42,7 @@ import { differing, isSameProgram, type StartFact, startFactOf } from "./program
 import { Queue } from "./queue.js";
 import type { Budget, Request } from "./request.js";
 import { Scope } from "./scope.js";
+import type { Secrets } from "./secrets.js";
 import type { Services } from "./services.js";
 import { Strand, type Wait } from "./strand.js";
 import type { Entry, Tape } from "./tape.js";
@@ -52,6 +54,9 @@ const GRACE = 1_000;
 /** What happens where the tape ends, and where it says something else. */
 export type Mode = "replay" | "verify" | "what-if" | "resume";
 
+/** What a module may spend, and what it may do. */
+export type Limits = { readonly budget?: Budget | undefined; readonly policy?: Policy | undefined };
+
 /** Something to tell observers. */
 export type Observation =
   | { readonly kind: "fact"; readonly session: Session }
@@ -61,6 +66,9 @@ export type RunOptions = {
   readonly store: Store | undefined;
   readonly services: Services;
   readonly prices: Prices;
+  /** What may be done at all. */
+  readonly policies: readonly Policy[];
+  readonly secrets: Secrets;
   /** The sandboxes of the runtime. */
   readonly places: Places;
   readonly observe: (observation: Observation) => void;
@@ -213,6 +221,14 @@ export class Run {
   /** What hosts what comes out of it. */
   get outer(): object | undefined {
     return this.#options.outer;
+  }
+
+  get policies(): readonly Policy[] {
+    return this.#options.policies;
+  }
+
+  get secrets(): Secrets {
+    return this.#options.secrets;
   }
 
   get prices(): Prices {
@@ -422,19 +438,16 @@ export class Run {
     module: Module,
     session: Session,
     body: (session: Session) => Promise<Session>,
-    budget: Budget | undefined,
+    limits: Limits = {},
   ): Promise<Session> {
+    const { budget, policy } = limits;
     // The outermost module is bracketed by the run itself.
-    if (session === this.#start && module === this.#options.module) {
-      return requireSession(
-        await body(budget === undefined ? session : this.#rootBudget(session, budget)),
-        "go on",
-      );
-    }
+    if (session === this.#start && module === this.#options.module)
+      return requireSession(await body(this.#limited(session, module, limits)), "go on");
     if (scope.cancelled !== undefined) throw new CancelledError(scope.cancelled);
     const realm = Session.realmOf(session);
     const ledger = budget && new Ledger(budget, scope.ledger);
-    const inner = new Scope(this, scope, ledger);
+    const inner = new Scope(this, scope, ledger, policy);
     let entered = inner.next(
       [session],
       drafted({ type: "module-enter", module: module.name }),
@@ -442,8 +455,7 @@ export class Run {
     );
     const bracket = entered.id;
     ledger?.begin(entered.fact.at, this.#gaps);
-    if (budget !== undefined)
-      entered = entered.append({ type: "budget-set", limits: { ...budget }, by: "runtime" });
+    for (const fact of limitFacts(module, limits)) entered = entered.append(fact);
     try {
       // Modules call each other on the stack. A fresh one every so often, always at the same depth, so that how deep they
       // can go is no matter of the machine, and a replay goes as deep.
@@ -465,16 +477,16 @@ export class Run {
     }
   }
 
-  /** The outermost module's own budget. */
-  #rootBudget(session: Session, budget: Budget): Session {
-    const ledger = new Ledger(budget, this.#root.ledger);
-    ledger.begin(session.fact.at, this.#gaps);
-    const scope = new Scope(this, this.#root, ledger);
-    return scope.next(
-      [session],
-      drafted({ type: "budget-set", limits: { ...budget }, by: "runtime" }),
-      scope.realm(Session.realmOf(session)),
-    );
+  /** The session with the outermost module's own budget and policy. */
+  #limited(session: Session, module: Module, limits: Limits): Session {
+    const [first, ...others] = limitFacts(module, limits);
+    if (first === undefined) return session;
+    const { budget, policy } = limits;
+    const ledger = budget && new Ledger(budget, this.#root.ledger);
+    ledger?.begin(session.fact.at, this.#gaps);
+    const scope = new Scope(this, this.#root, ledger, policy);
+    const limited = scope.next([session], drafted(first), scope.realm(Session.realmOf(session)));
+    return others.reduce((last, fact) => last.append(fact), limited);
   }
 
   /** The same session in a scope of its own. */
@@ -1093,4 +1105,14 @@ function gapsBetween(starts: readonly Session[], tape: Tape): readonly Stretch[]
     const from = last === undefined ? next.fact.at : readFact(last.line, undefined).at;
     return { from: Date.parse(from), to: Date.parse(next.fact.at) };
   });
+}
+
+/** What a module is limited to, as it goes on the record. */
+function limitFacts({ name }: Module, { budget, policy }: Limits): readonly FactInput[] {
+  return [
+    ...(budget === undefined ? [] : [{ type: "budget-set", limits: { ...budget }, by: "runtime" } as const]),
+    ...(policy === undefined
+      ? []
+      : [{ type: "policy-set", module: name, policy: policy.name, version: policy.version } as const]),
+  ];
 }

@@ -1,3 +1,4 @@
+import type { Policy } from "../policy/index.js";
 import type { Draft, Host, Realm, Session } from "../session/index.js";
 import type { Ledger } from "./budget.js";
 import type { Run } from "./run.js";
@@ -9,6 +10,8 @@ import type { Run } from "./run.js";
 export class Scope implements Host {
   readonly run: Run;
   readonly ledger: Ledger | undefined;
+  /** What may be done here: each policy narrows those around it. */
+  readonly policies: readonly Policy[];
   /** How many scopes are around it. */
   readonly depth: number;
   readonly #outer: Scope | undefined;
@@ -20,11 +23,13 @@ export class Scope implements Host {
    */
   last: Session | undefined;
 
-  constructor(run: Run, outer: Scope | undefined, ledger: Ledger | undefined) {
+  constructor(run: Run, outer: Scope | undefined, ledger: Ledger | undefined, policy?: Policy) {
     this.run = run;
     this.#outer = outer;
     this.depth = outer === undefined ? 0 : outer.depth + 1;
     this.ledger = ledger ?? outer?.ledger;
+    const around = outer?.policies ?? run.policies;
+    this.policies = policy === undefined ? around : [...around, policy];
     if (outer?.cancelled !== undefined) this.#cancelled = outer.cancelled;
     outer?.add(this);
   }

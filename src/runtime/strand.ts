@@ -19,6 +19,7 @@ import { spentOn } from "./budget.js";
 import { Desk } from "./desk.js";
 import { CancelledError, ErasedContentError, failureOf } from "./error.js";
 import { beganWith, changeOf, EVIDENCE, type Evidence, rebased, withoutFiles } from "./evidence.js";
+import { rulingOn } from "./gate.js";
 import { RefusedError } from "./given.js";
 import { type Answer, sessionOf } from "./mailbox.js";
 import type { Attempt, Outcome, Request } from "./request.js";
@@ -44,6 +45,8 @@ type Item = {
   attempts: number;
   ask: Session | undefined;
   approved: boolean;
+  /** What policies decided about it. */
+  verdict: FactOf<"policy-decide"> | undefined;
   controller: AbortController | undefined;
   child: Child | undefined;
   /** Lets the run rest though an effect that was given up, or a wait, goes on. */
@@ -101,7 +104,7 @@ export class Strand {
     this.result.catch(() => {});
     let tip = session;
     // All of them or none: a request that nobody deals with would be pending for ever.
-    const drafts = requests.map(({ fact }) => drafted(fact));
+    const drafts = requests.map(({ fact }) => drafted(run.secrets.conceal(fact).value));
     this.#items = requests.map((request, place) => {
       tip = scope.next([tip], drafts[place] as Draft, this.#realm);
       return {
@@ -114,6 +117,7 @@ export class Strand {
         attempts: 0,
         ask: undefined,
         approved: false,
+        verdict: undefined,
         controller: undefined,
         child: undefined,
         release: undefined,
@@ -227,6 +231,9 @@ export class Strand {
         item.ask = session;
         this.#asked.add(session.id);
         return;
+      case "policy-decide":
+        item.verdict = fact;
+        return;
       case "effect-start":
         item.attempts = fact.attempt;
         item.started = true;
@@ -271,7 +278,7 @@ export class Strand {
     if (ask?.type !== "approval-ask" || give?.type !== "approval-give" || give.decision !== "approve")
       return false;
     const request = item.request as Request;
-    const shown = digestOf(canonical((request.approval?.what ?? null) as Json));
+    const shown = digestOf(canonical(whatOf(item, request) ?? null));
     return give.of === item.ask?.id && give.digest === ask.digest && ask.digest === shown;
   }
 
@@ -424,9 +431,10 @@ export class Strand {
       this.#await(item);
       return;
     }
-    if (request.approval !== undefined && !item.approved) {
+    if (!this.#isLetPass(item, request)) return;
+    const what = whatOf(item, request);
+    if (what !== undefined && !item.approved) {
       if (item.ask === undefined) {
-        const { what } = request.approval;
         this.#chain(item, {
           type: "approval-ask",
           what,
@@ -451,6 +459,23 @@ export class Strand {
       return;
     }
     this.#try(item, request);
+  }
+
+  /** Has policies decide, once, before anything is done. What they deny ends here, as a failure that can be read. */
+  #isLetPass(item: Item, request: Request): boolean {
+    // What was started was let pass.
+    if (item.verdict === undefined && !item.started) {
+      const ruling = rulingOn(this.#scope.policies, request, item.asked);
+      if (ruling !== undefined) this.#chain(item, { type: "policy-decide", of: item.asked.id, ...ruling });
+    }
+    if (item.verdict?.verdict !== "deny") return true;
+    const denial = denialOf(item.verdict);
+    this.#run.turns.soon(() => {
+      if (item.done) return;
+      this.#append(item, request.failed(denial, undefined), []);
+      this.#end();
+    });
+    return false;
   }
 
   /** Whether it is known to have failed, in the run that this one is a retry of. */
@@ -525,11 +550,12 @@ export class Strand {
       signal: controller.signal,
       key: keyOf(item),
       request: item.asked,
-      emit: (delta) => run.emit(item.asked, delta),
+      emit: (delta) => run.emit(item.asked, run.secrets.conceal(delta).value),
       sandbox: async () => {
         this.#requireAlone(item);
         return desk.sandbox();
       },
+      secret: (name) => run.secrets.get(name),
       trees: () => run.places.trees(),
       record: (fact) => desk.record(fact),
     };
@@ -567,7 +593,7 @@ export class Strand {
     thrown: { error: unknown } | undefined,
   ): void {
     if (thrown !== undefined && this.#inDoubt(request, thrown.error)) {
-      const error = failureOfRequest(request, thrown.error);
+      const error = this.#run.secrets.conceal(failureOfRequest(request, thrown.error)).value;
       this.#tell(item, withoutFiles(item.evidence));
       this.#chain(item, { type: "effect-doubt", of: item.asked.id, attempt: number, error });
       this.#run.flushSoon();
@@ -585,7 +611,7 @@ export class Strand {
           type: "effect-fail",
           of: item.asked.id,
           attempt: number,
-          error: failureOfRequest(request, thrown.error),
+          error: this.#run.secrets.conceal(failureOfRequest(request, thrown.error)).value,
           wait,
         });
         item.running = false;
@@ -614,12 +640,15 @@ export class Strand {
   #append(item: Item, outcome: Outcome, more: readonly Session[]): void {
     const request = item.request as Request;
     this.#tell(item, item.evidence);
-    const make = (body: Outcome): Session =>
-      this.#run.next(
+    const make = (body: Outcome): Session => {
+      const { value, names } = this.#run.secrets.conceal(body);
+      const redacted = names.length > 0 ? { redacted: names } : {};
+      return this.#run.next(
         [this.#tip, ...more],
-        drafted({ ...body, of: item.asked.id } as unknown as FactInput),
+        drafted({ ...value, ...redacted, of: item.asked.id } as unknown as FactInput),
         this.#realm,
       );
+    };
     let session: Session;
     try {
       session = make(outcome);
@@ -640,7 +669,7 @@ export class Strand {
     item.evidence = [];
     for (const fact of evidence) {
       try {
-        this.#chain(item, { of: item.asked.id, ...fact } as FactInput);
+        this.#chain(item, { of: item.asked.id, ...this.#run.secrets.conceal(fact).value } as FactInput);
       } catch (error) {
         if (this.#run.closed) throw error;
         // What the record cannot hold must not cost the outcome.
@@ -846,6 +875,30 @@ function failureOfRequest(request: Request, error: unknown): Failure {
     readonly error?: Failure;
   };
   return failure ?? failureOf(error);
+}
+
+/** What a person must see and agree to: because the request wants it, or because a policy does. */
+function whatOf({ verdict }: Item, { approval, fact }: Request): Json | undefined {
+  if (approval !== undefined) return approval.what;
+  if (verdict?.verdict !== "ask") return undefined;
+  const {
+    type,
+    name,
+    model,
+    input = null,
+  } = fact as FactInput & { name?: string; model?: string; input?: Json };
+  const kind = type === "tool-call" ? "tool" : type === "step-call" ? "step" : "model";
+  return { [kind]: name ?? model ?? "", input };
+}
+
+function denialOf({ rules, why }: FactOf<"policy-decide">): Failure {
+  const by = rules.length === 0 ? "the policy" : `the policy (${rules.join(", ")})`;
+  return {
+    name: "PolicyDenied",
+    message: `This was not done: ${by} forbids it${why === undefined ? "." : `: ${why}`}`,
+    code: "policy-denied",
+    data: { rules },
+  };
 }
 
 function refusalOf(fact: Fact): Failure {

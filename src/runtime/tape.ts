@@ -30,6 +30,7 @@ const CHAIN: ReadonlySet<string> = new Set([
   "effect-start",
   "effect-fail",
   "effect-doubt",
+  "policy-decide",
   "approval-ask",
   "answer-take",
   "timer-fire",

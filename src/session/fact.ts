@@ -19,9 +19,20 @@ export interface FactBodies {
     key?: string;
   };
   "message-say": { role: Role; content: Content };
-  "context-compress": { from: FactId; to: FactId; summary: string; of?: FactId };
+  "context-compress": {
+    from: FactId;
+    to: FactId;
+    summary: string;
+    /** The call of the model that wrote the summary. */
+    of?: FactId;
+    policy?: string;
+    /** What the summary keeps, each with the facts that it is from. */
+    claims?: Json;
+    tokens?: Json;
+  };
   // asking models and tools; an outcome names its request with `of`
-  // and, when a finished effect is used again in another run, the outcome it was taken from with `from`
+  // and, when a finished effect is used again in another run, the outcome it was taken from with `from`;
+  // `redacted` are the names of secrets whose values were in it
   "agent-configure": {
     agent: string;
     instructions?: string;
@@ -43,16 +54,24 @@ export interface FactBodies {
     raw?: Json;
     milliseconds?: number;
     from?: FactId;
+    redacted?: Json;
   };
-  "model-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId };
-  "tool-call": { name: string; input: Json; call?: string; effect?: Effect; key?: string };
-  "tool-result": { of: FactId; output: Json; milliseconds?: number; from?: FactId };
-  "tool-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId };
+  "model-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId; redacted?: Json };
+  "tool-call": { name: string; input: Json; call?: string; effect?: Effect; key?: string; source?: Json };
+  "tool-result": {
+    of: FactId;
+    output: Json;
+    origin?: string;
+    milliseconds?: number;
+    from?: FactId;
+    redacted?: Json;
+  };
+  "tool-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId; redacted?: Json };
   // effects of your own, and what the runtime does about any effect: before each attempt of a `write`, after each
   // attempt that will be repeated, when nobody knows how a `write` ended, and when a person settles that
   "step-call": { name: string; input?: Json; effect?: Effect; key?: string };
-  "step-result": { of: FactId; value: Json; milliseconds?: number; from?: FactId };
-  "step-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId };
+  "step-result": { of: FactId; value: Json; milliseconds?: number; from?: FactId; redacted?: Json };
+  "step-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId; redacted?: Json };
   "effect-start": { of: FactId; attempt: number; key?: string };
   "effect-fail": { of: FactId; attempt: number; error: Failure; wait: number };
   "effect-doubt": { of: FactId; attempt: number; error: Failure };
@@ -150,10 +169,30 @@ export interface FactBodies {
   "run-end": { of: FactId; error?: Failure };
   "module-enter": { module: string; digests?: Json };
   "module-exit": { of: FactId; error?: Failure };
-  "route-choose": { selector: string; candidates: readonly Candidate[]; chosen: string | null; why?: string };
+  "route-choose": {
+    selector: string;
+    candidates: readonly Candidate[];
+    chosen: string | null;
+    why?: string;
+    /** Who chose, what it cost, and the routes that there were to choose from. */
+    chooser?: string;
+    cost?: number;
+    table?: Digest;
+    detail?: Json;
+  };
+  "skill-activate": { name: string; source: string; digest: Digest; instructions: string; of?: FactId };
   // who decided, and what was found
   "approval-ask": { what: Json; digest: Digest; of?: FactId; expires?: string };
   "approval-give": { of: FactId; decision: "approve" | "reject"; digest: Digest; why?: string; edit?: Json };
+  "policy-set": { module: string; policy: string; version: Digest };
+  "policy-decide": {
+    of: FactId;
+    verdict: "allow" | "ask" | "deny";
+    policies: Json;
+    rules: readonly string[];
+    labels?: Json;
+    why?: string;
+  };
   "validation-report": { name: string; passed: boolean; score?: number; detail?: Json; of?: FactId };
   "budget-set": { limits: { readonly [name: string]: number } };
   "budget-stop": { limit: string; allowed: number; spent: number; asked: number };

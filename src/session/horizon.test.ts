@@ -11,6 +11,7 @@ import {
   transcriptView,
 } from "./index.js";
 import { programs, run } from "./testing/program.js";
+import { wordsOf } from "./testing/words.js";
 
 /** What a store makes of a session whose past stays on disk: the line and a snapshot of its conversation. */
 function atHorizon(session: Session): Session {
@@ -52,7 +53,7 @@ function asked<Answer>(question: () => Answer): Answer | undefined {
 }
 
 const texts = (messages: readonly Message[]): unknown[] =>
-  messages.map((message) => ("content" in message ? message.content : message.output));
+  messages.map((message) => ("content" in message ? wordsOf(message.content) : message.output));
 
 describe("past the horizon", () => {
   it("[W6] a conversation is the true one or a typed error, and what is recent is the true end", () => {

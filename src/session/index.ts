@@ -38,7 +38,7 @@ export type {
 } from "./fact.js";
 export { type ConflictsState, conflictsView, type FilesState, filesView, type Unmerged } from "./files.js";
 export { type GraphNode, graph, type SessionGraph, type Span, toDot, toMermaid } from "./graph.js";
-export { type Json, MAX_CHARACTERS, MAX_DEPTH } from "./json.js";
+export { frozen, type Json, MAX_CHARACTERS, MAX_DEPTH } from "./json.js";
 export { type KeepingSetting, keepingView } from "./keeping.js";
 export {
   checkLine,
@@ -76,4 +76,4 @@ export {
 } from "./transcript.js";
 export { EMPTY_TREE, readTree, type Tree, type TreeEntry, treesOf, writeTree } from "./tree.js";
 export { type TotalUsage, usageView } from "./usage.js";
-export { type Merge, seedView, type View } from "./view.js";
+export { adopted, type Merge, seedView, type View } from "./view.js";

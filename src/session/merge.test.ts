@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import { diff, keepingView, MergeError, type Message, PlacementMismatchError, Session } from "./index.js";
 import { reply } from "./testing/program.js";
 import { rebuilt } from "./testing/record.js";
+import { wordsOf } from "./testing/words.js";
 
 const said = (session: Session): unknown[] =>
   session.transcript.map((message: Message) =>
-    "content" in message ? message.content : (message.output ?? message.error ?? null),
+    "content" in message ? wordsOf(message.content) : (message.output ?? message.error ?? null),
   );
 const trunk = Session.start("task").append(reply(100));
 

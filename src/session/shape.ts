@@ -32,7 +32,18 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
     },
   ],
   "message-say": ["by role", { role: "role", content: "content words" }],
-  "context-compress": ["agent", { from: "id", to: "id", summary: "content text", of: "id?" }],
+  "context-compress": [
+    "agent",
+    {
+      from: "id",
+      to: "id",
+      summary: "content text",
+      of: "id?",
+      policy: "text?",
+      claims: "content json?",
+      tokens: "json?",
+    },
+  ],
   "agent-configure": [
     "agent",
     {
@@ -68,18 +79,41 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       raw: "content json?",
       milliseconds: "number?",
       from: "id?",
+      redacted: "json?",
     },
   ],
-  "model-failure": ["service", { of: "id", error: "content failure", milliseconds: "number?", from: "id?" }],
+  "model-failure": [
+    "service",
+    { of: "id", error: "content failure", milliseconds: "number?", from: "id?", redacted: "json?" },
+  ],
   "tool-call": [
     "agent",
-    { name: "text", input: "content json", call: "text?", effect: "effect?", key: "text?" },
+    { name: "text", input: "content json", call: "text?", effect: "effect?", key: "text?", source: "json?" },
   ],
-  "tool-result": ["tool", { of: "id", output: "content json", milliseconds: "number?", from: "id?" }],
-  "tool-failure": ["tool", { of: "id", error: "content failure", milliseconds: "number?", from: "id?" }],
+  "tool-result": [
+    "tool",
+    {
+      of: "id",
+      output: "content json",
+      origin: "text?",
+      milliseconds: "number?",
+      from: "id?",
+      redacted: "json?",
+    },
+  ],
+  "tool-failure": [
+    "tool",
+    { of: "id", error: "content failure", milliseconds: "number?", from: "id?", redacted: "json?" },
+  ],
   "step-call": ["agent", { name: "text", input: "content json?", effect: "effect?", key: "text?" }],
-  "step-result": ["tool", { of: "id", value: "content json", milliseconds: "number?", from: "id?" }],
-  "step-failure": ["tool", { of: "id", error: "content failure", milliseconds: "number?", from: "id?" }],
+  "step-result": [
+    "tool",
+    { of: "id", value: "content json", milliseconds: "number?", from: "id?", redacted: "json?" },
+  ],
+  "step-failure": [
+    "tool",
+    { of: "id", error: "content failure", milliseconds: "number?", from: "id?", redacted: "json?" },
+  ],
   "effect-start": ["runtime", { of: "id", attempt: "size", key: "text?" }],
   "effect-fail": ["runtime", { of: "id", attempt: "size", error: "content failure", wait: "number" }],
   "effect-doubt": ["runtime", { of: "id", attempt: "size", error: "content failure" }],
@@ -205,7 +239,20 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
   "module-exit": ["runtime", { of: "id", error: "content failure?" }],
   "route-choose": [
     "agent",
-    { selector: "text", candidates: "candidates", chosen: "text or null", why: "content text?" },
+    {
+      selector: "text",
+      candidates: "candidates",
+      chosen: "text or null",
+      why: "content text?",
+      chooser: "text?",
+      cost: "number?",
+      table: "digest?",
+      detail: "content json?",
+    },
+  ],
+  "skill-activate": [
+    "agent",
+    { name: "text", source: "text", digest: "digest", instructions: "content text", of: "id?" },
   ],
   "approval-ask": ["runtime", { what: "content json", digest: "digest", of: "id?", expires: "text?" }],
   "approval-give": [
@@ -217,6 +264,11 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       why: "content text?",
       edit: "content json?",
     },
+  ],
+  "policy-set": ["runtime", { module: "text", policy: "text", version: "digest" }],
+  "policy-decide": [
+    "runtime",
+    { of: "id", verdict: "verdict", policies: "json", rules: "json", labels: "json?", why: "content text?" },
   ],
   "validation-report": [
     "tool",
@@ -394,6 +446,7 @@ const describe = {
   role: '"user", "assistant" or "system"',
   effect: '"pure", "read", "idempotent" or "write"',
   decision: '"approve" or "reject"',
+  verdict: '"allow", "ask" or "deny"',
   settlement: '"done", "failed" or "again"',
   origin: "an object with the texts run and start and a list of leaves",
   side: '"ours", "theirs", "both" or the place of a parent in the list',
@@ -435,6 +488,8 @@ function is(kind: Kind, value: unknown, strict: boolean): boolean {
       return Number.isSafeInteger(value) && (value as number) >= 0;
     case "flag":
       return typeof value === "boolean";
+    case "verdict":
+      return typeof value === "string" && (!strict || ["allow", "ask", "deny"].includes(value));
     case "role":
       return typeof value === "string" && (!strict || Object.hasOwn(roles, value));
     case "effect":

@@ -24,6 +24,14 @@ export interface Tool<Input = unknown, Output = unknown> {
   readonly input: InputChecker;
   readonly output?: Checker;
   readonly effect: Effect;
+  /** Where it comes from, if not from this program; on the record with every call. */
+  readonly source?: Json;
+  /** Where its output comes from. Default "tool", which nobody trusts; "trusted" for what only computes. */
+  readonly origin?: ToolOrigin;
+  /** What a call touches, for policies to decide by. */
+  touches?(input: Input): ToolTouches;
+  /** Whether a call can be undone. */
+  reversible?(input: Input): boolean;
   /** Milliseconds that one attempt may take. */
   readonly timeout?: number;
   /** Characters of output that the model sees, and that are recorded. */
@@ -63,6 +71,8 @@ export interface ToolContext {
   readonly session: Session;
   /** Tells observers about something on the way; it is not recorded. */
   emit(delta: Json): void;
+  /** The value of a secret that the runtime was given. It is never recorded. */
+  secret(name: string): string;
   /**
    * The sandbox that the session is placed on, opened at first use. What is run in it, and what has changed in its files
    * when the call is over, goes on the record before the outcome. A tool that uses it says `conflicts: ["workspace"]`.
@@ -71,6 +81,17 @@ export interface ToolContext {
   /** Puts evidence on the record before the outcome, such as a `validation-report`. */
   record(fact: FactInput): void;
 }
+
+/** Where the output of a tool comes from. */
+export type ToolOrigin = "trusted" | "tool" | "web" | "file" | "memory" | "agent";
+
+/** What a call touches: a list that is not there is not known, an empty one says that there is nothing. */
+export type ToolTouches = {
+  readonly paths?: readonly string[];
+  readonly commands?: readonly string[];
+  readonly hosts?: readonly string[];
+  readonly amount?: number;
+};
 
 /** How often and how patiently a call is tried again. */
 export type ToolRetry = {
@@ -99,6 +120,14 @@ export type Deed<Input, Output> = {
   /** Default 100,000, at most 1,000,000. */
   readonly maxOutput?: number;
   readonly retry?: ToolRetry;
+  /** Where it comes from, if not from this program, such as a server and its version. */
+  readonly source?: Json;
+  /** Where its output comes from. Default "tool", which nobody trusts; "trusted" for what only computes. */
+  readonly origin?: ToolOrigin;
+  /** What a call touches, for policies: { paths, commands, hosts, amount }. */
+  readonly touches?: (input: Input) => ToolTouches;
+  /** Whether a call can be undone. Default: whether it changes nothing. */
+  readonly reversible?: boolean | ((input: Input) => boolean);
   readonly reconcile?: (input: Input, context: ToolContext) => Promise<Finding<Output>>;
   readonly run: (input: Input, context: ToolContext) => Output | Promise<Output>;
 };
@@ -143,6 +172,10 @@ const OPTIONS: { readonly [option in keyof ToolDefinition<InputSchema, OutputSch
   timeout: true,
   maxOutput: true,
   retry: true,
+  source: true,
+  origin: true,
+  touches: true,
+  reversible: true,
   reconcile: true,
   run: true,
 };
@@ -169,8 +202,8 @@ export function build<Input, Output>(
   schemas: { readonly input: InputChecker; readonly output?: Checker },
   module?: Pick<Tool<Input, Output>, "module" | "say" | "answer">,
 ): Tool<Input, Output> {
-  const { name, description, effect, timeout, retry, key, reconcile, run } = deed;
-  const { conflicts = [], approval = false, maxOutput = DEFAULT_OUTPUT } = deed;
+  const { name, description, effect, timeout, retry, key, source, origin, touches, reconcile, run } = deed;
+  const { conflicts = [], approval = false, maxOutput = DEFAULT_OUTPUT, reversible } = deed;
   checkName(name);
   check(
     name,
@@ -192,7 +225,19 @@ export function build<Input, Output>(
     "give the milliseconds that one attempt may take, at most 24 days: timeout: 30_000",
   );
   checkRetry(name, retry);
-  for (const [option, given] of Object.entries({ key, reconcile }))
+  check(
+    name,
+    origin === undefined || ORIGINS.has(origin),
+    `${JSON.stringify(origin)} is no origin`,
+    `say where its output comes from: ${[...ORIGINS].join(", ")}`,
+  );
+  check(
+    name,
+    reversible === undefined || typeof reversible === "function" || typeof reversible === "boolean",
+    "its `reversible` is neither true, nor false, nor a function",
+    "reversible: true, or reversible: (input) => input.draft === true",
+  );
+  for (const [option, given] of Object.entries({ key, reconcile, touches }))
     check(
       name,
       given === undefined || typeof given === "function",
@@ -227,6 +272,12 @@ export function build<Input, Output>(
     ...(timeout !== undefined && { timeout }),
     ...(retry !== undefined && { retry }),
     ...(key !== undefined && { key }),
+    ...(source !== undefined && { source }),
+    ...(origin !== undefined && { origin }),
+    ...(touches !== undefined && { touches }),
+    ...(reversible !== undefined && {
+      reversible: typeof reversible === "function" ? reversible : () => reversible,
+    }),
     conflicts: typeof conflicts === "function" ? conflicts : () => conflicts,
     approval: typeof approval === "function" ? approval : () => approval,
     run,
@@ -239,6 +290,15 @@ export function build<Input, Output>(
 export function specOf(tool: Tool): ToolSpec {
   return { name: tool.name, description: tool.description, input: tool.input.json };
 }
+
+const ORIGINS: ReadonlySet<string> = new Set([
+  "trusted",
+  "tool",
+  "web",
+  "file",
+  "memory",
+  "agent",
+] satisfies ToolOrigin[]);
 
 /** Node's timers take no more: a longer one would ring at once. */
 const LONGEST = 2 ** 31 - 1;

@@ -223,7 +223,14 @@ function perform({ act, on, and, parts }: Step, pick: (number: number) => Sessio
       const past = [...session.history()];
       const from = (past[and % past.length] as Session).id;
       const to = (past.at(-1 - (on % Math.min(4, past.length))) as Session).id;
-      return session.append({ type: "context-compress", from, to, summary: `summary ${on % 10}`, at: AT });
+      return session.append({
+        type: "context-compress",
+        from,
+        to,
+        summary: `summary ${on % 10}`,
+        ...(on % 3 === 0 && { policy: "drop-outputs" }),
+        at: AT,
+      });
     }
     case "detach":
       return and % 5 === 0 ? session.detach({ at: AT }) : undefined;

@@ -87,7 +87,8 @@ function perform(
         merge(how % 2 === 0 ? [session, session.parents[0]] : [session.parents[0], session], how)
       );
     case "detach":
-      return how % 4 === 0 ? [session.detach({ at: AT })] : undefined;
+      // With files of a merge that are not in its own yet it refuses.
+      return how % 4 === 0 && session.files.unmerged === undefined ? [session.detach({ at: AT })] : undefined;
     case "call":
       return [session.append({ type: "tool-call", name: `t${index}`, input: null, at: AT })];
     case "outcome": {
@@ -101,7 +102,14 @@ function perform(
       const past = [...session.history()];
       const from = (past[how % past.length] as Session).id;
       return [
-        session.append({ type: "context-compress", from, to: pick(and).id, summary: `s${index}`, at: AT }),
+        session.append({
+          type: "context-compress",
+          from,
+          to: pick(and).id,
+          summary: `s${index}`,
+          ...(index % 3 === 0 && { policy: "drop-outputs" }),
+          at: AT,
+        }),
       ];
     }
     case "to":

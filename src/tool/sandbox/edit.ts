@@ -3,7 +3,7 @@ import { type Tool, tool } from "../tool.js";
 import { notesOf, syntaxRefusal, unmatched, windows } from "./edit-answer.js";
 import { EditRefusedError } from "./error.js";
 import { endingOf, lineChanges, lineCounter, replaced, stretchesOf } from "./match.js";
-import { fileFinding, type SandboxToolOptions, SHARED, settingsOf } from "./options.js";
+import { fileFinding, ONE_FILE, type SandboxToolOptions, settingsOf } from "./options.js";
 import { placeOf } from "./place.js";
 import { checkChange, type LineChange } from "./syntax.js";
 import { bufferOf, linesOf, plural, textOf } from "./text.js";
@@ -47,7 +47,7 @@ export function editTool(options: SandboxToolOptions = {}): Tool {
       additionalProperties: false,
     },
     effect: "write",
-    ...SHARED,
+    ...ONE_FILE,
     maxOutput,
     reconcile: fileFinding,
     run: async (input, context) => {

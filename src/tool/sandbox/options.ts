@@ -47,7 +47,25 @@ export function settingsOf(name: string, options: SandboxToolOptions): Settings 
 const LEAST = 5 * MIN_OUTPUT;
 
 /** What all tools of a sandbox have in common: calls of one reply that touch the workspace go one after the other. */
-export const SHARED = { conflicts: ["workspace"] } as const;
+export const SHARED = { conflicts: ["workspace"], origin: "file" } as const;
+
+/** Those that touch one file, and nothing else: its contents from before are on the record. */
+export const ONE_FILE = {
+  ...SHARED,
+  touches: (input: unknown) => ({
+    paths: [(input as { readonly path: string }).path],
+    commands: [],
+    hosts: [],
+  }),
+  reversible: true,
+} as const;
+
+/** Those that run a command: what that touches nobody can tell. */
+export const COMMAND = {
+  ...SHARED,
+  touches: ({ command }: { readonly command?: string }) =>
+    command === undefined ? {} : { commands: [command] },
+} as const;
 
 /**
  * A call that was cut off is repeated from the files as they were before it. That is all there is to a change of files;

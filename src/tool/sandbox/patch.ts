@@ -25,6 +25,7 @@ export function patchTool(options: SandboxToolOptions = {}): Tool {
     },
     effect: "write",
     ...SHARED,
+    reversible: true,
     maxOutput,
     reconcile: fileFinding,
     run: async (input, context) => {

@@ -1,6 +1,6 @@
 import { type Tool, tool } from "../tool.js";
 import { runCommand, shownResult } from "./command.js";
-import { commandFinding, type SandboxToolOptions, SHARED, settingsOf, wallOf } from "./options.js";
+import { COMMAND, commandFinding, type SandboxToolOptions, settingsOf, wallOf } from "./options.js";
 
 type ShellInput = {
   readonly command: string;
@@ -31,7 +31,7 @@ export function shellTool(options: SandboxToolOptions = {}): Tool {
       additionalProperties: false,
     },
     effect: "write",
-    ...SHARED,
+    ...COMMAND,
     approval,
     maxOutput,
     reconcile: commandFinding,

@@ -4,7 +4,7 @@ import { cutText, MIN_OUTPUT } from "../bound.js";
 import { ToolInputError } from "../error.js";
 import { type Tool, tool } from "../tool.js";
 import { notesOf, printedOf, runCommand, shownResult } from "./command.js";
-import { commandFinding, type SandboxToolOptions, SHARED, settingsOf, wallOf } from "./options.js";
+import { COMMAND, commandFinding, type SandboxToolOptions, settingsOf, wallOf } from "./options.js";
 import { placeOf } from "./place.js";
 import { parseTests, TEST_KINDS, type TestKind, type TestReport } from "./report.js";
 import { bufferOf, printable } from "./text.js";
@@ -50,7 +50,7 @@ export function testTool(options: SandboxToolOptions = {}): Tool {
       additionalProperties: false,
     },
     effect: "write",
-    ...SHARED,
+    ...COMMAND,
     approval,
     maxOutput,
     reconcile: commandFinding,

@@ -87,6 +87,23 @@ describe("the tools of a sandbox", () => {
     }
   });
 
+  it("[W7] say what they touch, whether it can be undone, and where what they show comes from", () => {
+    const tools = new Map(sandboxTools().map((tool) => [tool.name, tool]));
+    for (const name of ["view", "write", "edit"])
+      expect(tools.get(name)?.touches?.({ path: "src/a.ts" })).toEqual({
+        paths: ["src/a.ts"],
+        commands: [],
+        hosts: [],
+      });
+    for (const name of ["shell", "test"])
+      expect(tools.get(name)?.touches?.({ command: "make" })).toEqual({ commands: ["make"] });
+    expect(tools.get("test")?.touches?.({})).toEqual({});
+    for (const name of ["list", "find", "search", "patch"]) expect(tools.get(name)?.touches).toBeUndefined();
+    for (const name of ["write", "edit", "patch"]) expect(tools.get(name)?.reversible?.({})).toBe(true);
+    expect(tools.get("shell")?.reversible).toBeUndefined();
+    for (const { origin } of tools.values()) expect(origin).toBe("file");
+  });
+
   it("[W3] may be repeated where nothing but the workspace could be reached", async () => {
     const sandbox = (isolation: string, mode?: string): ToolContext =>
       ({

@@ -2,7 +2,7 @@ import { FileError, type Sandbox } from "../../sandbox/index.js";
 import { content } from "../content.js";
 import { type Tool, tool } from "../tool.js";
 import { listed } from "./list.js";
-import { type SandboxToolOptions, SHARED, settingsOf } from "./options.js";
+import { ONE_FILE, type SandboxToolOptions, settingsOf } from "./options.js";
 import { placeOf, shownPlace } from "./place.js";
 import { bufferOf, sizeOf, textOf, windowOf } from "./text.js";
 
@@ -31,7 +31,7 @@ export function viewTool(options: SandboxToolOptions = {}): Tool {
       additionalProperties: false,
     },
     effect: "read",
-    ...SHARED,
+    ...ONE_FILE,
     maxOutput,
     run: async (input, context) => {
       const { path, start = 1, lines = WINDOW } = input as unknown as ViewInput;

@@ -1,5 +1,5 @@
 import { type Tool, tool } from "../tool.js";
-import { fileFinding, type SandboxToolOptions, SHARED, settingsOf } from "./options.js";
+import { fileFinding, ONE_FILE, type SandboxToolOptions, settingsOf } from "./options.js";
 import { placeOf } from "./place.js";
 import { linesOf, plural, textOf } from "./text.js";
 import { opened } from "./view.js";
@@ -23,7 +23,7 @@ export function writeTool(options: SandboxToolOptions = {}): Tool {
       additionalProperties: false,
     },
     effect: "write",
-    ...SHARED,
+    ...ONE_FILE,
     maxOutput,
     reconcile: fileFinding,
     run: async (input, context) => {

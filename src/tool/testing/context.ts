@@ -14,6 +14,7 @@ export function callContext(signal = new AbortController().signal): ToolContext 
     sandbox: () => Promise.reject(new Error("there is no sandbox in this test")),
     record: () => {},
     emit: (delta) => told.push(delta),
+    secret: (name) => `value of ${name}`,
     told,
   };
 }

@@ -102,6 +102,7 @@ export class Workspace {
       call: session.id,
       session,
       emit: (delta) => this.told.push(delta),
+      secret: (name) => `value of ${name}`,
       sandbox: async () => this.sandbox,
       record: (fact) => this.recorded.push(fact),
     };

@@ -1,0 +1,172 @@
+import type { Fitter } from "../agent/ask.js";
+import { within } from "../agent/within.js";
+import { type ModelConfig, type Prompt, renderPrompt, transcriptFor } from "../model/index.js";
+import { forward, type Module } from "../runtime/index.js";
+import type { Session } from "../session/index.js";
+import { type Known, refusing, requireCount, requireName, requireOptions, shown } from "../workflow/given.js";
+import { ContextError, type Weight } from "./error.js";
+import { type Pins, pinned, pinsOf, requirePins } from "./pin.js";
+import type { Policy } from "./policy.js";
+import { idOf, tokensOf, type Unit, unitsOf } from "./unit.js";
+
+export type CompressOptions = {
+  /** Tokens that a prompt may have, as they are estimated. */
+  readonly budget: number;
+  /** How many it shall have once it has outgrown the budget. Default: 60 % of it, so that it does not at every step. */
+  readonly target?: number;
+  /** What to do about it, in this order. */
+  readonly policies: readonly [Policy, ...Policy[]];
+  /** What stays in view. Default: the first message of the user and the last four replies. */
+  readonly pins?: Pins;
+  /** The name of the module. */
+  readonly name?: string;
+};
+
+/** A module that brings a conversation into its budget, and what an agent's option `compress` takes. */
+export interface Compressor extends Module, Fitter {
+  readonly kind: "compress";
+  readonly state: NonNullable<Module["state"]>;
+}
+
+const OPTIONS: Known<CompressOptions> = {
+  budget: true,
+  target: true,
+  policies: true,
+  pins: true,
+  name: true,
+};
+const EXAMPLE = "compress({ budget: 100_000, policies: [dropOutputs(), summarise({ model })] })";
+
+/**
+ * Leaves parts of a conversation out of view when it outgrows its budget, policy by policy until it fits. Nothing is
+ * taken from the record: each part is a `context-compress` fact away, and `recallTool()` pages it back in. When it cannot
+ * fit, a `ContextError` says what is too large, before any model is asked.
+ *
+ * ```ts
+ * const room = compress({ budget: 100_000, policies: [dropOutputs(), summarise({ model: small })] });
+ * const coder = agent({ name: "coder", model, tools: [readFile, recallTool()], compress: room });
+ * session = await room.forward(session); // by hand, as a module
+ * ```
+ */
+export function compress(options: CompressOptions): Compressor {
+  const refuse = refusing("compress");
+  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  const { budget, target = Math.floor(budget * 0.6), pins = {}, name = "compress" } = options;
+  requireName(name, "compress", EXAMPLE);
+  requireCount(budget, "budget", refuse, 1, EXAMPLE);
+  requireCount(target, "target", refuse, 0, EXAMPLE);
+  if (target > budget)
+    throw refuse(
+      `its \`target\` of ${target} is more than its budget`,
+      `target: ${Math.floor(budget * 0.6)}`,
+    );
+  const policies = policiesOf(options.policies, refuse);
+  requirePins(pins, refuse);
+  const room: Room = {
+    budget,
+    target,
+    policies,
+    pins: Object.freeze({ ...pins, facts: [...(pins.facts ?? [])] }),
+  };
+  const module: Compressor = {
+    name,
+    kind: "compress",
+    budget,
+    state: Object.freeze({
+      budget,
+      target,
+      policies: policies.map((policy) => ({ name: policy.name, ...policy.state })),
+      pins: pinsOf(pins),
+    }),
+    forward: (session) =>
+      forward(module, session, async (entered) => {
+        // As an agent would see it: of a tool's own conversation only.
+        const since = within(entered);
+        const config: ModelConfig = { agent: name, ...(since !== undefined && { since }) };
+        const prompt = renderPrompt(config, transcriptFor(config, entered));
+        return prompt.tokens > budget ? (await relieved(room, entered, config, prompt)).session : entered;
+      }),
+    fit: (session, config, prompt) => relieved(room, session, config, prompt),
+  };
+  return Object.freeze(module);
+}
+
+type Room = {
+  readonly budget: number;
+  readonly target: number;
+  readonly policies: readonly Policy[];
+  readonly pins: Pins;
+};
+
+/** Applies the policies in order, and all of them again as long as that helps. One that failed is not tried again. */
+async function relieved(
+  { budget, target, policies, pins }: Room,
+  given: Session,
+  config: ModelConfig,
+  crowded: Prompt,
+): Promise<{ readonly session: Session; readonly prompt: Prompt }> {
+  let session = given;
+  let prompt = crowded;
+  const failures = new Map<Policy, string>();
+  for (let before = Number.POSITIVE_INFINITY; prompt.tokens > target && prompt.tokens < before; ) {
+    before = prompt.tokens;
+    for (const policy of policies) {
+      for (let last = Number.POSITIVE_INFINITY; prompt.tokens > target && prompt.tokens < last; ) {
+        if (failures.has(policy)) break;
+        last = prompt.tokens;
+        const units = pinned(unitsOf(config, session), pins);
+        const result = await policy.apply({
+          session,
+          agent: config.agent,
+          units,
+          excess: prompt.tokens - target,
+          budget,
+        });
+        if (result === undefined) break;
+        session = result.session;
+        prompt = renderPrompt(config, transcriptFor(config, session), prompt);
+        if (result.failed !== undefined) failures.set(policy, result.failed);
+      }
+    }
+  }
+  if (prompt.tokens <= budget) return { session, prompt };
+  const head = renderPrompt(config, []).tokens;
+  const weights = weightsOf(pinned(unitsOf(config, session), pins));
+  throw new ContextError(config.agent, session, { budget, tokens: prompt.tokens, head }, weights, [
+    ...failures.values(),
+  ]);
+}
+
+const SHOWN = 5;
+
+/** What takes most of the room, and why it stays. */
+function weightsOf(units: readonly Unit[]): readonly Weight[] {
+  return units
+    .toSorted((one, other) => other.tokens - one.tokens)
+    .slice(0, SHOWN)
+    .map(({ entries, tokens, summary, stays = "no policy leaves it out" }) => {
+      const entry = entries.reduce((one, other) =>
+        tokensOf(other.message) > tokensOf(one.message) ? other : one,
+      );
+      const { message } = entry;
+      const what = summary
+        ? "a summary"
+        : message.role === "tool"
+          ? `a result of ${message.name}`
+          : `what the ${message.role} said`;
+      return { fact: idOf(entry), what, tokens, why: stays };
+    });
+}
+
+function policiesOf(policies: unknown, refuse: ReturnType<typeof refusing>): readonly Policy[] {
+  if (!Array.isArray(policies) || policies.length === 0)
+    throw refuse(`its \`policies\` are ${Array.isArray(policies) ? "none" : shown(policies)}`, EXAMPLE);
+  for (const policy of policies as readonly (Partial<Policy> | undefined)[])
+    if (
+      typeof policy?.apply !== "function" ||
+      typeof policy.name !== "string" ||
+      typeof policy.state !== "object"
+    )
+      throw refuse(`one of its policies is ${shown(policy)}`, EXAMPLE);
+  return Object.freeze([...policies]) as readonly Policy[];
+}

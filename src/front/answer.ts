@@ -1,0 +1,87 @@
+import type { Awaited, Rath } from "../runtime/index.js";
+import type { FactId, Json, Principal, Settlement } from "../session/index.js";
+import { RequestError } from "./error.js";
+
+/** What somebody outside says to something that a run waits for. */
+export type Reply = { readonly of: FactId; readonly value: Json };
+
+const YES_OR_NO: Json = {
+  type: "object",
+  properties: { approved: { type: "boolean" }, why: { type: "string" } },
+  required: ["approved"],
+};
+const WHAT_BECAME: Json = {
+  type: "object",
+  properties: {
+    decision: { enum: ["done", "failed", "again"] },
+    value: {},
+    why: { type: "string" },
+  },
+  required: ["decision"],
+};
+
+/** What shape a reply has to have; undefined where anything is one. */
+export function replySchema(one: Awaited): { readonly [key: string]: Json } | undefined {
+  const schema = one.doubt === true ? WHAT_BECAME : one.type === "approval-ask" ? YES_OR_NO : undefined;
+  return schema as { readonly [key: string]: Json } | undefined;
+}
+
+/** Whether anybody can answer it at all: a timer answers itself. */
+export function isAnswerable(one: Awaited): boolean {
+  return one.doubt === true || one.type === "approval-ask" || one.type === "signal-await";
+}
+
+/**
+ * Gives replies to what a run waits for. All of them are looked at before the first is given. The id of an approval covers
+ * every byte of what was shown, so whoever names it has named exactly that.
+ */
+export async function giveReplies(
+  rath: Rath,
+  name: string,
+  replies: readonly Reply[],
+  by: Principal,
+): Promise<void> {
+  const pending = new Map((await rath.pending(name)).map((one) => [one.id, one]));
+  const given = replies.map((reply) => {
+    const one = pending.get(reply.of);
+    if (one === undefined || one.answered || !isAnswerable(one))
+      throw new RequestError(409, "answer-refused", "Cannot answer: nothing waits for that.", {
+        hint: "answer what is asked, once, by its id",
+        data: { of: reply.of, waiting: [...pending.keys()] },
+      });
+    return { one, value: checked(one, reply.value) };
+  });
+  for (const { one, value } of given) {
+    if (one.doubt === true) {
+      const { decision, value: outcome, why } = value as { decision: Settlement; value?: Json; why?: string };
+      await rath.settle(name, {
+        by,
+        of: one.id,
+        decision,
+        ...(outcome !== undefined && { value: outcome }),
+        ...(typeof why === "string" && { why }),
+      });
+    } else if (one.type === "approval-ask") {
+      const { approved, why } = value as { approved: boolean; why?: string };
+      const decision = { by, ask: one.id, ...(typeof why === "string" && { why }) };
+      await (approved ? rath.approve(name, decision) : rath.reject(name, decision));
+    } else await rath.answer(name, one.id, value, by);
+  }
+}
+
+/** A yes that could be meant otherwise is none. */
+function checked(one: Awaited, value: Json): Json {
+  const fields = Object(value) as { readonly approved?: Json; readonly decision?: Json };
+  const fits =
+    one.doubt === true
+      ? ["done", "failed", "again"].includes(String(fields.decision))
+      : one.type !== "approval-ask" || typeof fields.approved === "boolean";
+  if (fits) return value;
+  throw new RequestError(422, "answer-unclear", "Cannot answer: it says neither yes nor no.", {
+    hint:
+      one.doubt === true
+        ? 'say what became of it: { "decision": "done" | "failed" | "again" }'
+        : 'say { "approved": true } or { "approved": false, "why": "…" }',
+    data: { of: one.id },
+  });
+}

@@ -1,0 +1,74 @@
+import type { Loss } from "./error.js";
+
+/** What a server may take and send. A peer that keeps none of it must not cost more than this. */
+export type Limits = {
+  /** Milliseconds that one request may take. Default 60,000. */
+  readonly deadline: number;
+  /** Milliseconds until a server must have introduced itself. Default 30,000. */
+  readonly connect: number;
+  /** Bytes of one message. Default 16 MiB. */
+  readonly frame: number;
+  /** Tools, resources or prompts that are taken from one list. Default 1,000. */
+  readonly items: number;
+  /** Messages at once that nobody reads one by one; they refill at a tenth of it each second. Default 20,000. */
+  readonly burst: number;
+};
+
+export const LIMITS: Limits = {
+  deadline: 60_000,
+  connect: 30_000,
+  frame: 16 * 1024 * 1024,
+  items: 1_000,
+  burst: 20_000,
+};
+
+/** Pages of one list. Whoever needs more sends pages of nothing. */
+export const PAGES = 100;
+/** Messages that are none, before the connection is given up: some servers print a few words on the wrong stream. */
+export const NOISE = 100;
+/** How deep a message may be nested: what reads it recurses. */
+export const DEPTH = 100;
+
+/** A server did what none may do; the connection is over. */
+export class Breach extends Error {
+  readonly loss: Loss;
+
+  constructor(loss: Loss, message: string) {
+    super(message);
+    this.loss = loss;
+  }
+}
+
+/** Counts messages, and says when they are too many. */
+export class Meter {
+  readonly #burst: number;
+  #room: number;
+  #at = performance.now();
+
+  constructor(burst: number) {
+    this.#burst = burst;
+    this.#room = burst;
+  }
+
+  take(): void {
+    const now = performance.now();
+    this.#room = Math.min(this.#burst, this.#room + ((now - this.#at) / 1000) * (this.#burst / 10));
+    this.#at = now;
+    this.#room -= 1;
+    if (this.#room < 0) throw new Breach("flood", "it sends more messages than anybody could read");
+  }
+}
+
+/** Whether a value is nested deeper than what reads it can bear. */
+export function tooDeep(value: unknown, deepest = DEPTH): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > deepest) return true;
+    level = level.flatMap((one) =>
+      typeof one === "object" && one !== null
+        ? Object.values(one).filter((inner) => typeof inner === "object" && inner !== null)
+        : [],
+    );
+  }
+  return false;
+}

@@ -1,0 +1,147 @@
+import { textOf } from "../model/index.js";
+import {
+  type Awaited,
+  type Module,
+  NotARunError,
+  type Rath,
+  RunFailedError,
+  statusOf,
+  VerificationError,
+} from "../runtime/index.js";
+import { type Json, type Principal, RathError, type Session } from "../session/index.js";
+
+/** What a client is told of a run: how it stands, where it is kept, what was said last, and what it waits for. */
+export type Report = {
+  readonly status: string;
+  readonly run: string;
+  readonly session: string;
+  readonly text: string;
+  readonly waiting: readonly Waiting[];
+};
+
+export type Waiting = { readonly id: string; readonly kind: string; readonly shown: Json };
+
+/** How a client answered something that waits. */
+export type Given = { readonly action?: unknown; readonly content?: unknown };
+
+/** Begins a run of a module, on a new session or on one that is there. */
+export async function began(
+  rath: Rath,
+  module: Module,
+  name: string,
+  { task, session: from }: { readonly task: string; readonly session?: string },
+  signal: AbortSignal,
+): Promise<Report> {
+  const base = from === undefined ? rath.start(task) : (await rath.load(from)).say(task);
+  return reported(rath, name, () => rath.run(module, base, { name, signal }));
+}
+
+/** Gives answers to what a run waits for, and goes on with it. */
+export async function wentOn(
+  rath: Rath,
+  module: Module,
+  run: string,
+  answers: ReadonlyMap<string, Given>,
+  by: Principal,
+  signal: AbortSignal,
+): Promise<Report> {
+  for (const one of await rath.pending(run)) {
+    const given = answers.get(one.id);
+    if (given === undefined || one.answered) continue;
+    const fields = (given.content ?? {}) as { readonly [field: string]: Json };
+    if (one.type === "approval-ask") {
+      const agreed = given.action === "accept" && fields.approve === true;
+      const why = typeof fields.why === "string" && fields.why !== "" ? { why: fields.why } : {};
+      // What was shown is what is agreed to, and nothing else.
+      const decision = { ask: one.id, by, ...(one.digest !== undefined && { digest: one.digest }), ...why };
+      await (agreed ? rath.approve(run, decision) : rath.reject(run, decision));
+    } else if (one.type === "signal-await") await rath.answer(run, one.id, answerOf(given, one.shown), by);
+  }
+  return reported(rath, run, () => rath.resume(run, module, { signal }));
+}
+
+/** A question that came from another server goes back as it was answered; any other gets what was written. */
+function answerOf({ action, content }: Given, shown: Json | undefined): Json {
+  const passed = typeof shown === "object" && shown !== null && "schema" in shown && "server" in shown;
+  if (passed) return { action: String(action), ...(content !== undefined && { content: content as Json }) };
+  if (action !== "accept") return { action: String(action) };
+  const { value } = (content ?? {}) as { readonly value?: Json };
+  return value ?? null;
+}
+
+async function reported(rath: Rath, run: string, act: () => Promise<Session>): Promise<Report> {
+  let session: Session;
+  try {
+    session = await act();
+  } catch (error) {
+    if (!(error instanceof RunFailedError)) throw error;
+    return { ...reportOf(error.session, run), status: "failed", text: error.message, waiting: [] };
+  }
+  const waiting = statusOf(session) === "waiting" ? (await rath.pending(run)).map(waitingOf) : [];
+  return { ...reportOf(session, run), waiting };
+}
+
+function waitingOf({ id, type, what, shown }: Awaited): Waiting {
+  const kind = type === "approval-ask" ? "approval" : type === "signal-await" ? "signal" : type;
+  return { id, kind, shown: shown ?? what };
+}
+
+function reportOf(session: Session, run: string): Omit<Report, "waiting"> {
+  return { status: statusOf(session), run, session: session.id, text: lastWords(session) };
+}
+
+/** What was said last, if anything was. */
+function lastWords(session: Session): string {
+  const said = session.transcript.findLast(
+    (message) => message.role === "assistant" && textOf(message.content) !== "",
+  );
+  return said?.role === "assistant" ? textOf(said.content) : "";
+}
+
+/** The sessions that have names, the newest first. */
+export async function listed(rath: Rath, under: string | undefined, most: number): Promise<Json> {
+  const store = await rath.store();
+  const names = await store.names(under === undefined ? {} : { under });
+  return names
+    .filter(({ name }) => !/^(answer|run)\//.test(name))
+    .slice(0, most)
+    .map(({ name, id }) => ({ name, session: id }));
+}
+
+/** A session in JSON: who said what, how it stands, what it cost, what it waits for. */
+export async function shown(rath: Rath, nameOrId: string): Promise<Json> {
+  const session = await rath.load(nameOrId);
+  return {
+    session: session.id,
+    status: statusOf(session),
+    facts: session.depth + 1,
+    transcript: session.transcript as unknown as Json,
+    usage: session.usage as unknown as Json,
+    pending: (await rath.pending(nameOrId)).map(waitingOf),
+  };
+}
+
+/** A branch of a session under a name of its own. */
+export async function forked(rath: Rath, nameOrId: string, branch: string, name: string): Promise<Json> {
+  const session = await rath.save((await rath.load(nameOrId)).fork(branch), name);
+  return { session: session.id, name };
+}
+
+/** Goes through a recorded run again: with the record as the world, and whether it ends in the same id. */
+export async function replayed(
+  rath: Rath,
+  module: Module,
+  nameOrId: string,
+  mode: "replay" | "verify",
+): Promise<Json> {
+  const recorded = await (await rath.store()).resolve(nameOrId);
+  try {
+    const session = await rath.replay(nameOrId, module, { mode });
+    return { same: session.id === recorded, session: session.id, recorded };
+  } catch (error) {
+    if (error instanceof NotARunError || !(error instanceof RathError)) throw error;
+    if (error instanceof VerificationError || mode === "verify")
+      return { same: false, recorded, why: error.message };
+    throw error;
+  }
+}

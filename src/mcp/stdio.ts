@@ -1,0 +1,163 @@
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { Child, type Command } from "./child.js";
+import { brief, type Loss } from "./error.js";
+import { Frames } from "./frames.js";
+import { Breach, type Limits, Meter, NOISE, tooDeep } from "./limits.js";
+
+/** Bytes of the last words that a server says on its error stream. */
+const LAST_WORDS = 4_096;
+
+const DRAIN_MILLISECONDS = 250;
+
+/** Why a connection is over. */
+export type Fault = { readonly loss: Loss; readonly reason: string };
+
+/**
+ * A server that is a process of ours: one message a line on its input and its output. What it does beyond its limits
+ * ends the connection, and the process with all that it started.
+ */
+export class StdioTransport implements Transport {
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: Transport["onmessage"];
+  /** Whoever negotiates takes a transport with these two for one that a silent server of old may be behind. */
+  readonly stderr = null;
+  /** Why it is over, and what was seen last that was no message. */
+  fault: Fault | undefined;
+  noise: string | undefined;
+  readonly #command: () => Promise<Command>;
+  readonly #limits: Limits;
+  readonly #frames: Frames;
+  readonly #meter: Meter;
+  #child: Child | undefined;
+  #words = "";
+  #noises = 0;
+  #closed = false;
+
+  constructor(command: () => Promise<Command>, limits: Limits) {
+    this.#command = command;
+    this.#limits = limits;
+    this.#frames = new Frames(limits.frame);
+    this.#meter = new Meter(limits.burst);
+  }
+
+  get pid(): number | null {
+    return this.#child?.process.pid ?? null;
+  }
+
+  async start(): Promise<void> {
+    const command = await this.#command();
+    if (this.#closed) throw new Error("it was closed before it began");
+    const child = new Child(command);
+    this.#child = child;
+    const { stdin, stdout, stderr } = child.process;
+    // A pipe that breaks is noticed by the end of the process; without a listener it would end ours.
+    for (const stream of [stdin, stdout, stderr]) stream?.on("error", () => {});
+    stderr?.on("data", (bytes: Buffer) => {
+      this.#words = (this.#words + bytes.toString("utf8")).slice(-LAST_WORDS);
+    });
+    stdout?.on("data", (piece: Buffer) => this.#read(piece));
+    child.process.once("exit", (code, signal) => {
+      const over = (): void => this.#over({ loss: "ended", reason: this.#ending(code, signal) });
+      // What it wrote before may still be on its way; what it left behind may hold the pipe for ever.
+      if (stdout === null || stdout.closed) over();
+      else {
+        stdout.once("close", over);
+        setTimeout(over, DRAIN_MILLISECONDS).unref();
+      }
+    });
+    await new Promise<void>((resolve, reject) => {
+      child.process.once("spawn", resolve);
+      child.process.once("error", (error) => {
+        this.#over({ loss: "ended", reason: error.message });
+        reject(error);
+      });
+    });
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.#child?.process.stdin;
+    if (this.#closed || stdin === null || stdin === undefined || !stdin.writable)
+      throw new Error(this.fault?.reason ?? "it is not connected");
+    // A server that reads nothing must not make us hold what it does not read.
+    if (stdin.writableLength > this.#limits.frame) throw new Error("it does not read what it is sent");
+    stdin.write(`${JSON.stringify(message)}\n`);
+  }
+
+  /** Whether our process stays for it: only while something is asked. */
+  hold(held: boolean): void {
+    const { process: child } = this.#child ?? {};
+    if (child === undefined) return;
+    for (const one of [child, child.stdin, child.stdout, child.stderr] as readonly Holds[])
+      if (held) one?.ref?.();
+      else one?.unref?.();
+  }
+
+  async close(): Promise<void> {
+    this.#over({ loss: "closed", reason: "the connection was closed" });
+    await this.#child?.end();
+  }
+
+  #read(piece: Buffer): void {
+    if (this.#closed) return;
+    try {
+      for (const line of this.#frames.take(piece)) {
+        if (this.#closed) return;
+        this.#meter.take();
+        const message = messageIn(line);
+        if (message === undefined) this.#hear(line);
+        else this.#tell(message);
+      }
+    } catch (error) {
+      const { loss, message } = error instanceof Breach ? error : new Breach("broken", String(error));
+      this.#over({ loss, reason: message });
+    }
+  }
+
+  /** What reads a message may stumble over it; that is no reason to stop reading. */
+  #tell(message: JSONRPCMessage): void {
+    try {
+      this.onmessage?.(message);
+    } catch (error) {
+      this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #hear(line: string): void {
+    this.noise = `it wrote what is no message: ${brief(line, 200)}`;
+    this.#noises += 1;
+    if (this.#noises > NOISE)
+      throw new Breach("broken", `it wrote more than ${NOISE} lines that are no messages`);
+  }
+
+  #ending(code: number | null, signal: NodeJS.Signals | null): string {
+    const how = signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`;
+    const cut = this.#frames.partial ? ", in the middle of a message" : "";
+    const words = this.#words.trim();
+    return `${how}${cut}${words === "" ? "" : `; its last words: ${brief(words.slice(-300), 300)}`}`;
+  }
+
+  #over(fault: Fault): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.fault = fault;
+    this.#frames.clear();
+    // Nothing it still says is listened to; that it may go on writing must not fill anything here.
+    void this.#child?.end().catch(() => {});
+    this.onclose?.();
+  }
+}
+
+type Holds = { readonly ref?: () => void; readonly unref?: () => void } | null | undefined;
+
+/** The message that a line is, if it is one that can be read without harm. */
+function messageIn(line: string): JSONRPCMessage | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value) || tooDeep(value)) return undefined;
+  return (value as { readonly jsonrpc?: unknown }).jsonrpc === "2.0" ? (value as JSONRPCMessage) : undefined;
+}

@@ -1,0 +1,45 @@
+import type { Effect, Json, Principal, Session } from "../session/index.js";
+
+/** What somebody wants to do, before it is done. */
+export type Deed = {
+  readonly kind: "tool" | "step" | "model";
+  readonly name: string;
+  /** Who wants it. */
+  readonly by: Principal;
+  readonly effect: Effect;
+  /** Whether it can be undone: what is not said to be is taken not to be, if it changes something. */
+  readonly reversible: boolean;
+  readonly input: Json;
+  /** What it touches, as far as it says so; undefined when it says nothing. */
+  readonly touches: Touches | undefined;
+  /** The session of the request. */
+  readonly session: Session;
+};
+
+/** What a call touches: a list that is not there is not known, an empty one says that there is nothing. */
+export type Touches = {
+  readonly paths?: readonly string[];
+  readonly commands?: readonly string[];
+  readonly hosts?: readonly string[];
+  readonly amount?: number;
+};
+
+export type Verdict = "allow" | "ask" | "deny";
+
+/** What was decided about a deed, and why. */
+export type PolicyDecision = {
+  readonly verdict: Verdict;
+  /** The names of the rules that made it; none when no rule met the deed. */
+  readonly rules: readonly string[];
+  readonly why?: string;
+};
+
+/** Decides about deeds. */
+export interface Policy {
+  readonly name: string;
+  /** Tells its rules apart from others. */
+  readonly version: string;
+  /** Whether it has anything to say about deeds of this kind. */
+  covers(kind: Deed["kind"]): boolean;
+  decide(deed: Deed): PolicyDecision;
+}

@@ -1,0 +1,5 @@
+export type { Deed, Policy, PolicyDecision, Touches, Verdict } from "./deed.js";
+export { PolicyError } from "./error.js";
+export { isTrusted, type Labels, labelsView, type Origin, untrustedIn } from "./labels.js";
+export { type PolicyOptions, policy, strictestOf } from "./policy.js";
+export type { PolicyRule } from "./rule.js";

@@ -1,0 +1,121 @@
+import { posix } from "node:path";
+import type { Effect } from "../session/index.js";
+import type { Deed, Verdict } from "./deed.js";
+import { isSaidByTrusted, untrustedIn } from "./labels.js";
+import { Pattern } from "./pattern.js";
+
+/**
+ * What a policy says about some deeds. Every condition that it names must hold. Texts may have wildcards (`*`; in paths
+ * `*` for a part and `**` for any number of them); of a list, one is enough.
+ */
+export type PolicyRule = {
+  /** How it stands on the record. */
+  readonly name: string;
+  readonly verdict: Verdict;
+  /** Who: "agent:coder", "agent:*". */
+  readonly by?: string | readonly string[];
+  readonly tool?: string | readonly string[];
+  readonly step?: string | readonly string[];
+  readonly model?: string | readonly string[];
+  readonly effect?: Effect | readonly Effect[];
+  /** Whether it cannot be undone. */
+  readonly irreversible?: boolean;
+  readonly path?: string | readonly string[];
+  /** The whole text of a command. A rule that allows with a wildcard never meets what could be more than one command. */
+  readonly command?: string | readonly string[];
+  readonly host?: string | readonly string[];
+  readonly amount?: { readonly above?: number; readonly upTo?: number };
+  /** true: something in the conversation is not trusted. A list: one of these arguments was said by nobody who is. */
+  readonly untrusted?: true | readonly string[];
+  /** Anything else; at once, and from the deed alone. */
+  readonly when?: (deed: Deed) => boolean;
+  /** What whoever is refused, or asked, reads. */
+  readonly why?: string;
+};
+
+/** Whether a rule meets a deed. */
+export function isMet(rule: PolicyRule, deed: Deed): boolean {
+  return CONDITIONS.every((condition) => condition(rule, deed));
+}
+
+type Condition = (rule: PolicyRule, deed: Deed) => boolean;
+
+const CONDITIONS: readonly Condition[] = [
+  ({ by }, deed) => by === undefined || isAny(by, deed.by),
+  ({ tool, step, model }, { kind, name }) => {
+    if (tool === undefined && step === undefined && model === undefined) return kind !== "model";
+    const named = { tool, step, model }[kind];
+    return named !== undefined && isAny(named, name);
+  },
+  ({ effect }, deed) => effect === undefined || listOf(effect).includes(deed.effect),
+  ({ irreversible }, { reversible }) => irreversible === undefined || irreversible === !reversible,
+  (rule, deed) => isTouched(rule, deed, "path", deed.touches?.paths, hasPath),
+  (rule, deed) => isTouched(rule, deed, "command", deed.touches?.commands, hasCommand),
+  (rule, deed) => isTouched(rule, deed, "host", deed.touches?.hosts, hasHost),
+  (rule, deed) => {
+    const { amount, verdict } = rule;
+    if (amount === undefined) return true;
+    const { above = Number.NEGATIVE_INFINITY, upTo = Number.POSITIVE_INFINITY } = amount;
+    const known = deed.touches?.amount;
+    return known === undefined ? isFeared(verdict, deed) : known > above && known <= upTo;
+  },
+  ({ untrusted }, deed) => {
+    if (untrusted === undefined) return true;
+    if (untrusted === true) return untrustedIn(deed.session).length > 0;
+    return untrusted.some((argument) => !isSaidByTrusted(argumentOf(deed, argument), deed.session));
+  },
+  ({ when }, deed) => when === undefined || when(deed) === true,
+];
+
+/** Of what is touched, all must be meant by a rule that allows, and one is enough for one that does not. */
+function isTouched(
+  rule: PolicyRule,
+  deed: Deed,
+  condition: "path" | "command" | "host",
+  touched: readonly string[] | undefined,
+  has: (pattern: string, text: string, verdict: Verdict) => boolean,
+): boolean {
+  const patterns = rule[condition];
+  if (patterns === undefined) return true;
+  if (touched === undefined) return isFeared(rule.verdict, deed);
+  const isMeant = (text: string) => listOf(patterns).some((pattern) => has(pattern, text, rule.verdict));
+  return rule.verdict === "allow" ? touched.length > 0 && touched.every(isMeant) : touched.some(isMeant);
+}
+
+/** What does not say what it touches may touch anything, unless it touches nothing. */
+function isFeared(verdict: Verdict, { effect }: Deed): boolean {
+  return verdict !== "allow" && effect !== "pure";
+}
+
+function hasPath(pattern: string, path: string): boolean {
+  return new Pattern(plain(pattern), true).matches(plain(path));
+}
+
+/** Without detours: "a/../b" is "b". */
+function plain(path: string): string {
+  return posix.normalize(path).replace(/^(?:\.\/)+/, "");
+}
+
+function hasCommand(pattern: string, command: string, verdict: Verdict): boolean {
+  if (pattern === command) return true;
+  if (verdict === "allow" && /[;&|`$<>(){}\n\\]/.test(command)) return false;
+  return new Pattern(pattern).matches(command);
+}
+
+function hasHost(pattern: string, host: string): boolean {
+  return new Pattern(pattern.toLowerCase()).matches(host.toLowerCase());
+}
+
+function isAny(patterns: string | readonly string[], text: string): boolean {
+  return listOf(patterns).some((pattern) => new Pattern(pattern).matches(text));
+}
+
+function argumentOf({ input }: Deed, name: string): Deed["input"] | undefined {
+  return typeof input === "object" && input !== null && !Array.isArray(input) && Object.hasOwn(input, name)
+    ? (input as { readonly [field: string]: Deed["input"] })[name]
+    : undefined;
+}
+
+function listOf<Value>(value: Value | readonly Value[]): readonly Value[] {
+  return Array.isArray(value) ? value : [value as Value];
+}

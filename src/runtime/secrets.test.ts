@@ -1,0 +1,186 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Json, Session } from "../session/index.js";
+import { perform } from "./door.js";
+import { openRath, type Rath } from "./index.js";
+import type { Attempt, Outcome } from "./request.js";
+import { Secrets } from "./secrets.js";
+import { moduleOf } from "./testing/module.js";
+
+const KEY = 'sk-live-8f3a"9/+ü\nx';
+
+async function doing(
+  rath: Rath,
+  act: (attempt: Attempt) => Json | Promise<Json>,
+  input: Json = null,
+): Promise<Session> {
+  const module = moduleOf("m", async (session) =>
+    perform(session, {
+      fact: { type: "step-call", name: "s", input, effect: "read" },
+      effect: "read",
+      act: async (attempt): Promise<Outcome> => ({ type: "step-result", value: await act(attempt) }),
+      failed: (error) => ({ type: "step-failure", error }),
+    }),
+  );
+  return rath.run(module, rath.start("go"));
+}
+
+const outcomeIn = (session: Session) =>
+  [...session.history()]
+    .map(({ fact }) => fact)
+    .find(({ type }) => type.startsWith("step-") && type !== "step-call");
+
+describe("secrets", () => {
+  it("[SE1] are handed out by name, and one that nobody knows is an error", async () => {
+    const rath = openRath({ store: "memory:", secrets: { KEY, GONE: undefined } });
+    let seen: string | undefined;
+    await doing(rath, ({ secret }) => {
+      seen = secret("KEY");
+      return 1;
+    });
+    expect(seen).toBe(KEY);
+    for (const name of ["GONE", "constructor"])
+      expect(outcomeIn(await doing(rath, ({ secret }) => secret(name)))).toMatchObject({
+        error: { code: "secret-missing" },
+      });
+    await rath.close();
+  });
+
+  it("[SE2] are not on the record, in arguments, outputs, failures, evidence and what observers hear", async () => {
+    const rath = openRath({ store: "memory:", secrets: { KEY } });
+    const heard: string[] = [];
+    rath.observe((event) =>
+      heard.push(JSON.stringify(event.kind === "delta" ? event.delta : event.session.line)),
+    );
+    const good = await doing(
+      rath,
+      (attempt) => {
+        attempt.emit({ with: `Bearer ${KEY}` });
+        attempt.record({ type: "note", kind: "seen", text: KEY });
+        return { header: `Bearer ${KEY}!`, list: [KEY, 5] };
+      },
+      { key: KEY },
+    );
+    expect(outcomeIn(good)).toMatchObject({
+      value: { header: "Bearer [secret KEY]!", list: ["[secret KEY]", 5] },
+      redacted: ["KEY"],
+    });
+    const bad = await doing(rath, () => {
+      throw Object.assign(new Error(`no access with ${KEY}`), { code: "denied" });
+    });
+    expect(outcomeIn(bad)).toMatchObject({
+      error: { message: "no access with [secret KEY]" },
+      redacted: ["KEY"],
+    });
+    const lines = [...good.history(), ...bad.history()].map(({ line }) => line).join("\n");
+    for (const text of [lines, heard.join("\n")]) {
+      expect(text).toContain("[secret KEY]");
+      expect(text).not.toContain("sk-live");
+    }
+    const clean = await doing(rath, () => "nothing");
+    expect(outcomeIn(clean)).not.toHaveProperty("redacted");
+    await rath.close();
+  });
+
+  it("[SE3] are found in whatever form they are passed on", () => {
+    const secrets = new Secrets({ KEY, OTHER: "another-secret-value" });
+    const bytes = Buffer.from(KEY, "utf8");
+    const forms = [
+      KEY,
+      JSON.stringify(KEY),
+      encodeURIComponent(KEY),
+      bytes.toString("hex"),
+      bytes.toString("hex").toUpperCase(),
+      ...["", "u", "us", "user:"].flatMap((before) =>
+        ["", "a", "ab"].flatMap((after) => [
+          Buffer.from(`${before}${KEY}${after}`).toString("base64"),
+          Buffer.from(`${before}${KEY}${after}`).toString("base64url"),
+        ]),
+      ),
+    ];
+    for (const form of forms) {
+      const { value, names } = secrets.conceal({ [form]: [`x ${form} y`] });
+      expect(names, form).toEqual(["KEY"]);
+      expect(JSON.stringify(value).split("[secret KEY]").length, form).toBe(3);
+    }
+    expect(secrets.conceal(`${KEY}another-secret-value${KEY}`)).toEqual({
+      value: "[secret KEY][secret OTHER][secret KEY]",
+      names: ["KEY", "OTHER"],
+    });
+  });
+
+  it("[SE3] leave everything else as it is, and what is concealed has no secret in it", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ minLength: 6, maxLength: 20 }), { minLength: 1, maxLength: 5 }),
+        fc.jsonValue(),
+        fc.array(fc.nat(4), { maxLength: 5 }),
+        (values, other, places) => {
+          const secrets = new Secrets(Object.fromEntries(values.map((value, place) => [`S${place}`, value])));
+          const said = places.map((place) => `<${values[place % values.length]}>`).join("");
+          const { value, names } = secrets.conceal([said, other] as Json);
+          if (names.length === 0) expect(value).toEqual([said, other]);
+          const [text] = value as [string];
+          if (places.length > 0) expect(names.length).toBeGreaterThan(0);
+          for (const place of places) expect(text).not.toContain(`<${values[place % values.length]}>`);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it("[SE5] of a few characters are not looked for", () => {
+    expect(new Secrets({ PIN: "1234" }).conceal("1234")).toEqual({ value: "1234", names: [] });
+    expect(new Secrets({}).conceal({ a: 1 })).toEqual({ value: { a: 1 }, names: [] });
+  });
+
+  it("[SE4] a thousand of them are nowhere in the bytes of a store and of an export", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "openrath-secrets-"));
+    try {
+      const canaries = Object.fromEntries(
+        Array.from({ length: 1_000 }, (_, place) => [
+          `CANARY_${place}`,
+          `canary-${(place * 7919).toString(36)}-${place}-value`,
+        ]),
+      );
+      const rath = openRath({ store: `file:${join(folder, "store")}`, secrets: canaries });
+      const values = Object.values(canaries);
+      for (let from = 0; from < values.length; from += 100) {
+        const some = values.slice(from, from + 100);
+        await doing(
+          rath,
+          (attempt) => {
+            attempt.record({
+              type: "note",
+              kind: "headers",
+              headers: some.slice(0, 25).map((one) => `Basic ${Buffer.from(`u:${one}`).toString("base64")}`),
+            });
+            if (from % 200 === 0) throw new Error(`failed with ${some.slice(25, 50).join(", ")}`);
+            return { output: some.slice(50).map((one) => `{"token":${JSON.stringify(one)}}`) };
+          },
+          { arguments: some.slice(0, 50) },
+        );
+      }
+      const exported: string[] = [];
+      const store = await rath.store();
+      for (const { id } of await store.names())
+        for await (const line of store.export(id)) exported.push(line);
+      await rath.close();
+      const bytes = [
+        exported.join("\n"),
+        ...readdirSync(folder, { recursive: true, withFileTypes: true })
+          .filter((entry) => entry.isFile())
+          .map((entry) => readFileSync(join(entry.parentPath, entry.name), "latin1")),
+      ].join("\n");
+      expect(bytes).toContain("[secret CANARY_0]");
+      for (const value of values) expect(bytes.includes(value)).toBe(false);
+      for (const value of values)
+        expect(bytes.includes(Buffer.from(`u:${value}`).toString("base64").slice(4, -4))).toBe(false);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
