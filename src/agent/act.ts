@@ -221,7 +221,17 @@ function stopOf(session: Session): FactOf<"budget-stop"> | undefined {
   return end?.fact.type === "budget-stop" ? end.fact : undefined;
 }
 
-function contextOf({ signal, key, number, request, emit, secret, sandbox, record }: Attempt): ToolContext {
+function contextOf({
+  signal,
+  key,
+  number,
+  request,
+  emit,
+  secret,
+  redact,
+  sandbox,
+  record,
+}: Attempt): ToolContext {
   const report = (fact: FactInput): void => {
     // Which files there are, and what was run, is for the runtime to say: it was there.
     if (fact?.type !== "validation-report" && fact?.type !== "note")
@@ -240,6 +250,7 @@ function contextOf({ signal, key, number, request, emit, secret, sandbox, record
     session: request,
     emit,
     secret,
+    redact,
     sandbox,
     record: report,
   };

@@ -46,7 +46,10 @@ export function given(options: AgentOptions<InputSchema>): Given {
       "stop: stopAfter(5), or (session, { step, calls }) => true or false",
     );
   requireBudget(options.budget, refuse);
-  if (options.policy !== undefined && typeof options.policy?.decide !== "function")
+  if (
+    options.policy !== undefined &&
+    (typeof options.policy?.decide !== "function" || typeof options.policy.covers !== "function")
+  )
     throw refuse(
       `its policy is ${shown(options.policy)}`,
       'policy: policy("careful", [{ name: "no mail", verdict: "deny", tool: "send" }])',

@@ -180,6 +180,16 @@ describe("a policy", () => {
     const session = await ran(flow, "go", { policy: rules({ name: "no", verdict: "deny", step: "wipe" }) });
     expect(done).toBe(0);
     expect(all(session, "step-failure")[0]?.error.code).toBe("policy-denied");
+    for (const decide of [
+      async () => ({ verdict: "allow", rules: [] }),
+      () => ({ verdict: "sure" }),
+      () => undefined,
+    ]) {
+      const odd = { name: "odd", version: "0".repeat(64), covers: () => true, decide } as unknown as Policy;
+      const refused = await ran(flow, "go", { policy: odd });
+      expect(all(refused, "policy-decide")[0]).toMatchObject({ verdict: "deny" });
+    }
+    expect(done).toBe(0);
     expect(() => openRath({ policy: {} as never })).toThrow("its policy is none");
     expect(() => agent({ name: "a", model: scripted("x"), policy: {} as never })).toThrow("its policy is");
   });

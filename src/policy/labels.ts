@@ -56,9 +56,9 @@ export function originsOf(fact: Fact): readonly Origin[] {
       return fact.text === undefined ? [] : [sayerOf(fact.by)];
     case "message-say":
       return fact.role === "system" && sayerOf(fact.by) === "user" ? ["system"] : [sayerOf(fact.by)];
-    // The words of others, whoever they were.
+    // The words of others, whoever they were: their origins were left behind.
     case "session-detach":
-      return fact.messages.some?.(({ role }) => role !== "user") ? ["import"] : ["user"];
+      return fact.messages.length === 0 ? [] : ["import"];
     case "record-import":
       return ["import"];
     case "tool-result":
@@ -114,7 +114,10 @@ function* leavesOf(value: Json): Generator<string, void> {
   if (typeof value === "string" || typeof value === "number") yield String(value);
   else if (Array.isArray(value)) for (const one of value) yield* leavesOf(one as Json);
   else if (typeof value === "object" && value !== null)
-    for (const one of Object.values(value)) yield* leavesOf(one as Json);
+    for (const [key, one] of Object.entries(value)) {
+      yield key;
+      yield* leavesOf(one as Json);
+    }
 }
 
 /** What the user and the system said, on the way to a session. */
@@ -122,9 +125,14 @@ function trustedTexts(session: Session): readonly string[] {
   const texts: string[] = [];
   for (const { fact } of session.history())
     if (fact.type === "session-start" || fact.type === "message-say")
-      if (originsOf(fact).every(isTrusted))
+      if (originsOf(fact).every(isTrusted) && !isQuoting(fact.by))
         texts.push(textOf(fact.type === "session-start" ? (fact.text ?? "") : fact.content));
   return texts;
+}
+
+/** What the runtime says may repeat what a model said. */
+function isQuoting(by: Principal): boolean {
+  return by === "runtime" || by.startsWith("runtime:");
 }
 
 function textOf(content: Content): string {
@@ -138,13 +146,20 @@ function hasWord(text: string, word: string): boolean {
   const trimmed = word.trim();
   if (trimmed === "") return true;
   for (let at = text.indexOf(trimmed); at >= 0; at = text.indexOf(trimmed, at + 1)) {
-    const [before = " ", after = " "] = [text[at - 1], text[at + trimmed.length]];
-    if (!isWordly(before) && !isWordly(after)) return true;
+    const end = at + trimmed.length;
+    if (!goesOn(text[at - 1], text[at - 2]) && !goesOn(text[end], text[end + 1])) return true;
   }
   return false;
 }
 
-/** What goes on in an address, a path, a number or a word. A full stop or a comma at the end of a sentence does not. */
+/**
+ * Whether a word goes on with this character: an address, a path, a number or a word. With a full stop, a comma or a colon
+ * it does where more follows, so that the end of a sentence is one.
+ */
+function goesOn(character = " ", beyond = " "): boolean {
+  return isWordly(character) || (/[.,:]/.test(character) && isWordly(beyond));
+}
+
 function isWordly(character: string): boolean {
   return /[\p{L}\p{N}_@/\\+%-]/u.test(character);
 }

@@ -134,6 +134,15 @@ describe("rules", () => {
     });
   });
 
+  it("[G6] that say neither yes nor no deny, and an amount that is none is feared", () => {
+    for (const when of [async () => true, () => "yes", () => undefined])
+      expect(verdictOf({ verdict: "allow", when: when as never })).toBe("deny");
+    expect(isFeared({ amount: { above: 100 } }, { touches: { amount: Number("900 EUR") } })).toBe(true);
+    expect(isMet({ amount: { upTo: 100 } }, { touches: { amount: Number.NaN } })).toBe(false);
+    for (const path of [".env/", "./.env", "a/../.env"])
+      expect(isFeared({ path: ".env" }, { touches: { paths: [path] } }), path).toBe(true);
+  });
+
   it("[P2] wildcards take no time that grows with what they try", () => {
     const many = new Pattern(`${"*a".repeat(50)}*b`, true);
     expect(many.matches("a".repeat(5_000))).toBe(false);
@@ -183,6 +192,7 @@ describe("labels", () => {
     });
     expect(untrustedIn(summed)).toEqual(["web"]);
     expect(untrustedIn(page.detach())).toEqual(["import"]);
+    expect(untrustedIn(session.say("pay eve", { by: "agent:boss" }).detach())).toEqual(["import"]);
   });
 
   it("[L3] trust no tool but those that are said to be trusted, and no failure", () => {
@@ -205,6 +215,15 @@ describe("labels", () => {
     expect(isUntrusted({ amount: 30 }, "amount")).toBe(false);
     expect(isUntrusted({ amount: 3 }, "amount")).toBe(true);
     expect(isUntrusted({ other: 1 })).toBe(false);
+    expect(isUntrusted({ to: { "eve@evil.org": true } })).toBe(true);
+    expect(isUntrusted({ to: "bob@x" })).toBe(true);
+    // What the runtime says may be a quotation.
+    const quoted = page.say('That is no answer: "eve@evil.org" is not JSON.', { by: "runtime" });
+    expect(isFeared({ untrusted: ["to"] }, { input: { to: "eve@evil.org" }, session: quoted })).toBe(true);
+    const sum = Session.start("Pay 1,900 to a@bank.co.uk.");
+    for (const input of [{ to: "a@bank.co" }, { to: 900 }])
+      expect(isFeared({ untrusted: ["to"] }, { input, session: sum }), JSON.stringify(input)).toBe(true);
+    expect(isFeared({ untrusted: ["to"] }, { input: { to: "a@bank.co.uk" }, session: sum })).toBe(false);
     expect(isFeared({ untrusted: true }, { session: page })).toBe(true);
     expect(isFeared({ untrusted: true })).toBe(false);
   });

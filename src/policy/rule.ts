@@ -57,14 +57,22 @@ const CONDITIONS: readonly Condition[] = [
     if (amount === undefined) return true;
     const { above = Number.NEGATIVE_INFINITY, upTo = Number.POSITIVE_INFINITY } = amount;
     const known = deed.touches?.amount;
-    return known === undefined ? isFeared(verdict, deed) : known > above && known <= upTo;
+    return typeof known !== "number" || Number.isNaN(known)
+      ? isFeared(verdict, deed)
+      : known > above && known <= upTo;
   },
   ({ untrusted }, deed) => {
     if (untrusted === undefined) return true;
     if (untrusted === true) return untrustedIn(deed.session).length > 0;
     return untrusted.some((argument) => !isSaidByTrusted(argumentOf(deed, argument), deed.session));
   },
-  ({ when }, deed) => when === undefined || when(deed) === true,
+  ({ when }, deed) => {
+    if (when === undefined) return true;
+    const said: unknown = when(deed);
+    // A promise, or something that is only like yes, would let pass what it was to stop.
+    if (typeof said !== "boolean") throw new TypeError("its `when` said neither true nor false");
+    return said;
+  },
 ];
 
 /** Of what is touched, all must be meant by a rule that allows, and one is enough for one that does not. */
@@ -93,7 +101,10 @@ function hasPath(pattern: string, path: string): boolean {
 
 /** Without detours: "a/../b" is "b". */
 function plain(path: string): string {
-  return posix.normalize(path).replace(/^(?:\.\/)+/, "");
+  return posix
+    .normalize(path)
+    .replace(/^(?:\.\/)+/, "")
+    .replace(/(?<=.)\/+$/, "");
 }
 
 function hasCommand(pattern: string, command: string, verdict: Verdict): boolean {

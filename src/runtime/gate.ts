@@ -21,7 +21,7 @@ export type Ruling = Omit<
  */
 export function rulingOn(policies: readonly Policy[], request: Request, asked: Session): Ruling | undefined {
   const deed = request.inside === undefined ? deedOf(request, asked) : undefined;
-  const those = deed === undefined ? [] : policies.filter((policy) => policy.covers(deed.kind));
+  const those = deed === undefined ? [] : policies.filter((policy) => isCovered(policy, deed.kind));
   if (deed === undefined || those.length === 0) return undefined;
   const decisions = those.map((policy) => decidedBy(policy, deed));
   const verdict = strictestOf(decisions.map((decision) => decision.verdict));
@@ -37,10 +37,23 @@ export function rulingOn(policies: readonly Policy[], request: Request, asked: S
   };
 }
 
-/** A policy of somebody else's may throw: then nothing passes. */
+const VERDICTS: ReadonlySet<unknown> = new Set(["allow", "ask", "deny"]);
+
+function isCovered(policy: Policy, kind: Deed["kind"]): boolean {
+  try {
+    return policy.covers(kind) !== false;
+  } catch {
+    return true;
+  }
+}
+
+/** A policy of somebody else's may throw, or say something else: then nothing passes. */
 function decidedBy(policy: Policy, deed: Deed): PolicyDecision {
   try {
-    return policy.decide(deed);
+    const decision = policy.decide(deed);
+    if (!VERDICTS.has(decision?.verdict) || !Array.isArray(decision.rules))
+      throw new TypeError("it gave no verdict");
+    return decision;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return { verdict: "deny", rules: [], why: `the policy ${policy.name} could not tell: ${reason}` };

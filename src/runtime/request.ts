@@ -31,6 +31,8 @@ export interface Attempt {
   sandbox(): Promise<Sandbox>;
   /** The value of a secret that the runtime was given. It is never recorded. */
   secret(name: string): string;
+  /** The same without the values of secrets. What is recorded goes through it anyway; use it before something is cut. */
+  redact<Value extends Json>(value: Value): Value;
   /** Where the files of sessions are kept. */
   trees(): Promise<Trees>;
   /** Puts evidence on the record before the outcome, such as a `validation-report`. */

@@ -467,7 +467,7 @@ export class Run {
       if (this.#closed !== undefined) throw error;
       const exit = scope.next(
         [inner.last ?? entered],
-        drafted({ type: "module-exit", of: bracket, error: failureOf(error) }),
+        drafted({ type: "module-exit", of: bracket, error: this.secrets.conceal(failureOf(error)).value }),
         realm,
       );
       failAt(error, exit);
@@ -929,7 +929,11 @@ export class Run {
       .sort((one, other) => (one.fact.seq ?? 0) - (other.fact.seq ?? 0));
     return {
       parents: [result, ...leaves, ...(this.#own === undefined ? [] : [this.#own])],
-      fact: { type: "run-end", of: this.#startId, ...("error" in body && { error: failureOf(body.error) }) },
+      fact: {
+        type: "run-end",
+        of: this.#startId,
+        ...("error" in body && { error: this.secrets.conceal(failureOf(body.error)).value }),
+      },
       realm: Session.realmOf(this.#start),
     };
   }

@@ -3,9 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { policy } from "../policy/index.js";
 import type { Json, Session } from "../session/index.js";
 import { perform } from "./door.js";
-import { openRath, type Rath } from "./index.js";
+import { openRath, type Rath, type RunFailedError } from "./index.js";
 import type { Attempt, Outcome } from "./request.js";
 import { Secrets } from "./secrets.js";
 import { moduleOf } from "./testing/module.js";
@@ -85,6 +86,45 @@ describe("secrets", () => {
     await rath.close();
   });
 
+  it("[SE2] are not in what a person is shown, nor in how a module or a run failed", async () => {
+    const rath = openRath({
+      store: "memory:",
+      secrets: { KEY },
+      policy: policy("ask", [{ name: "all", verdict: "ask", step: "*", why: "always" }]),
+    });
+    const asked = await doing(rath, () => 1, { key: KEY });
+    expect(asked.fact.type).toBe("run-suspend");
+    const fails = moduleOf("fails", async () => {
+      throw new Error(`no page at https://x.example/?t=${KEY}`);
+    });
+    const outer = moduleOf("outer", async (session) => fails.forward(session));
+    const error = (await rath
+      .run(outer, rath.start("go"))
+      .catch((thrown: unknown) => thrown)) as RunFailedError;
+    const lines = [...asked.history(), ...error.session.history()].map(({ line }) => line).join("\n");
+    for (const type of ["approval-ask", "run-end"]) expect(lines).toContain(`"type":"${type}"`);
+    expect(lines).not.toContain("sk-live");
+    await rath.close();
+  });
+
+  it("[SE2] do not keep a what-if from using again what is finished", async () => {
+    const rath = openRath({ store: "memory:", secrets: { KEY } });
+    let done = 0;
+    const flow = (word: string) =>
+      moduleOf("flow", async (session) =>
+        perform(session.say(word, { by: "agent" }), {
+          fact: { type: "step-call", name: "s", input: { key: KEY }, effect: "write" },
+          effect: "write",
+          act: async (): Promise<Outcome> => ({ type: "step-result", value: ++done }),
+          failed: (failure) => ({ type: "step-failure", error: failure }),
+        }),
+      );
+    await rath.run(flow("one"), rath.start("go"), { name: "n" });
+    await rath.replay("n", flow("two"), { mode: "what-if" });
+    expect(done).toBe(1);
+    await rath.close();
+  });
+
   it("[SE3] are found in whatever form they are passed on", () => {
     const secrets = new Secrets({ KEY, OTHER: "another-secret-value" });
     const bytes = Buffer.from(KEY, "utf8");
@@ -92,6 +132,7 @@ describe("secrets", () => {
       KEY,
       JSON.stringify(KEY),
       encodeURIComponent(KEY),
+      new URLSearchParams({ KEY }).toString(),
       bytes.toString("hex"),
       bytes.toString("hex").toUpperCase(),
       ...["", "u", "us", "user:"].flatMap((before) =>

@@ -79,6 +79,7 @@ function formsOf(value: string): ReadonlySet<string> {
     value,
     JSON.stringify(value).slice(1, -1),
     encodeURIComponent(value.toWellFormed()),
+    new URLSearchParams({ value }).toString().slice("value=".length),
     bytes.toString("hex"),
     bytes.toString("hex").toUpperCase(),
   ]);
@@ -89,7 +90,7 @@ function formsOf(value: string): ReadonlySet<string> {
     // The first and the last character may also tell of what stands before and after.
     const [begin, end] = [shift === 0 ? 0 : shift + 1, (bytes.length + shift) % 3 === 0 ? undefined : -1];
     const core = shifted.slice(begin, end);
-    if (core.length >= 2 * KEY) {
+    if (core.length >= SHORTEST) {
       forms.add(core);
       forms.add(core.replaceAll("+", "-").replaceAll("/", "_"));
     }

@@ -26,6 +26,7 @@ import type { Attempt, Outcome, Request } from "./request.js";
 import { delayOf, isRetryable, isUnanswered } from "./retry.js";
 import type { Run } from "./run.js";
 import { Scope } from "./scope.js";
+import type { Secrets } from "./secrets.js";
 import type { Entry } from "./tape.js";
 import { TimeoutError, timed } from "./timeout.js";
 
@@ -45,6 +46,8 @@ type Item = {
   attempts: number;
   ask: Session | undefined;
   approved: boolean;
+  /** The secrets that were taken out of what came of it. */
+  readonly redacted: Set<string>;
   /** What policies decided about it. */
   verdict: FactOf<"policy-decide"> | undefined;
   controller: AbortController | undefined;
@@ -117,6 +120,7 @@ export class Strand {
         attempts: 0,
         ask: undefined,
         approved: false,
+        redacted: new Set<string>(),
         verdict: undefined,
         controller: undefined,
         child: undefined,
@@ -278,7 +282,7 @@ export class Strand {
     if (ask?.type !== "approval-ask" || give?.type !== "approval-give" || give.decision !== "approve")
       return false;
     const request = item.request as Request;
-    const shown = digestOf(canonical(whatOf(item, request) ?? null));
+    const shown = digestOf(canonical(whatOf(item, request, this.#run.secrets) ?? null));
     return give.of === item.ask?.id && give.digest === ask.digest && ask.digest === shown;
   }
 
@@ -432,7 +436,7 @@ export class Strand {
       return;
     }
     if (!this.#isLetPass(item, request)) return;
-    const what = whatOf(item, request);
+    const what = whatOf(item, request, this.#run.secrets);
     if (what !== undefined && !item.approved) {
       if (item.ask === undefined) {
         this.#chain(item, {
@@ -445,7 +449,7 @@ export class Strand {
       this.#wait(item, item.ask as Session);
       return;
     }
-    const reuse = this.#run.reusable(request.fact, this.#tip);
+    const reuse = this.#run.reusable(this.#run.secrets.conceal(request.fact).value, this.#tip);
     if (reuse !== undefined) {
       this.#run.turns.soon(() => {
         item.evidence.push(...(reuse.evidence.map((fact) => bodyOf(fact as Fact)) as unknown as Evidence[]));
@@ -556,6 +560,11 @@ export class Strand {
         return desk.sandbox();
       },
       secret: (name) => run.secrets.get(name),
+      redact: (value) => {
+        const { value: redacted, names } = run.secrets.conceal(value);
+        for (const name of names) item.redacted.add(name);
+        return redacted;
+      },
       trees: () => run.places.trees(),
       record: (fact) => desk.record(fact),
     };
@@ -642,7 +651,8 @@ export class Strand {
     this.#tell(item, item.evidence);
     const make = (body: Outcome): Session => {
       const { value, names } = this.#run.secrets.conceal(body);
-      const redacted = names.length > 0 ? { redacted: names } : {};
+      const all = [...new Set([...item.redacted, ...names])].sort();
+      const redacted = all.length > 0 ? { redacted: all } : {};
       return this.#run.next(
         [this.#tip, ...more],
         drafted({ ...value, ...redacted, of: item.asked.id } as unknown as FactInput),
@@ -679,7 +689,7 @@ export class Strand {
   }
 
   #chain(item: Item, fact: FactInput): void {
-    this.#tip = this.#run.next([this.#tip], drafted(fact), this.#realm);
+    this.#tip = this.#run.next([this.#tip], drafted(this.#run.secrets.conceal(fact).value), this.#realm);
     this.#note(item, this.#tip.fact, this.#tip, undefined);
   }
 
@@ -878,15 +888,12 @@ function failureOfRequest(request: Request, error: unknown): Failure {
 }
 
 /** What a person must see and agree to: because the request wants it, or because a policy does. */
-function whatOf({ verdict }: Item, { approval, fact }: Request): Json | undefined {
-  if (approval !== undefined) return approval.what;
+function whatOf({ asked, verdict }: Item, { approval }: Request, secrets: Secrets): Json | undefined {
+  if (approval !== undefined) return secrets.conceal(approval.what).value;
   if (verdict?.verdict !== "ask") return undefined;
-  const {
-    type,
-    name,
-    model,
-    input = null,
-  } = fact as FactInput & { name?: string; model?: string; input?: Json };
+  // As it is on the record: without the values of secrets.
+  const { fact } = asked;
+  const { type, name, model, input = null } = fact as Fact & { name?: string; model?: string; input?: Json };
   const kind = type === "tool-call" ? "tool" : type === "step-call" ? "step" : "model";
   return { [kind]: name ?? model ?? "", input };
 }

@@ -30,7 +30,7 @@ export async function checkInput(tool: Tool, input: unknown): Promise<Checked> {
 /** Calls the tool with an input that was checked, and gives what to record: fitting its schema, JSON, not too long. */
 export async function runTool(tool: Tool, input: unknown, context: ToolContext): Promise<Json> {
   context.signal.throwIfAborted();
-  return outputOf(tool, () => tool.run(input, context));
+  return outputOf(tool, context, () => tool.run(input, context));
 }
 
 /** What became of a call that was started and has no outcome; "unknown" when the tool cannot find out. */
@@ -40,7 +40,9 @@ export async function reconcileTool(
   context: ToolContext,
 ): Promise<{ readonly output: Json } | "again" | "unknown"> {
   const finding = (await tool.reconcile?.(input, context)) ?? "unknown";
-  return typeof finding === "string" ? finding : { output: await outputOf(tool, () => finding.output) };
+  return typeof finding === "string"
+    ? finding
+    : { output: await outputOf(tool, context, () => finding.output) };
 }
 
 /** What the model reads when it calls a tool that is not there. */
@@ -65,7 +67,7 @@ function unchecked(tool: Tool, error: unknown): RathError {
   );
 }
 
-async function outputOf(tool: Tool, act: () => unknown): Promise<Json> {
+async function outputOf(tool: Tool, context: ToolContext, act: () => unknown): Promise<Json> {
   let done = false;
   try {
     const value = await act();
@@ -73,7 +75,9 @@ async function outputOf(tool: Tool, act: () => unknown): Promise<Json> {
     const result = (await tool.output?.check(value)) ?? { ok: true, value };
     if (!result.ok) throw new ToolOutputError(tool.name, result.issues, "make run and output agree");
     const made = result.value;
-    return bounded(typeof made === "string" ? made.toWellFormed() : jsonOfOutput(made), tool.maxOutput);
+    // Half a secret at the edge would not be known as one.
+    const whole = context.redact(typeof made === "string" ? made.toWellFormed() : jsonOfOutput(made));
+    return bounded(whole, tool.maxOutput);
   } catch (error) {
     if (error instanceof ToolOutputError || !(done || error instanceof NotJson)) throw error;
     // It is done, whatever was thrown then: only the output is lost.

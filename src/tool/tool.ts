@@ -73,6 +73,8 @@ export interface ToolContext {
   emit(delta: Json): void;
   /** The value of a secret that the runtime was given. It is never recorded. */
   secret(name: string): string;
+  /** The same without the values of secrets. What is recorded goes through it anyway; use it before something is cut. */
+  redact<Value extends Json>(value: Value): Value;
   /**
    * The sandbox that the session is placed on, opened at first use. What is run in it, and what has changed in its files
    * when the call is over, goes on the record before the outcome. A tool that uses it says `conflicts: ["workspace"]`.

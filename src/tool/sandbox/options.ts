@@ -3,6 +3,7 @@ import { nearestOf } from "../../session/index.js";
 import { MIN_OUTPUT } from "../bound.js";
 import { ToolDefinitionError } from "../error.js";
 import { MAX_OUTPUT, type ToolContext } from "../tool.js";
+import { placeOf } from "./place.js";
 
 /** What the tools for a sandbox can be told. */
 export type SandboxToolOptions = {
@@ -53,7 +54,7 @@ export const SHARED = { conflicts: ["workspace"], origin: "file" } as const;
 export const ONE_FILE = {
   ...SHARED,
   touches: (input: unknown) => ({
-    paths: [(input as { readonly path: string }).path],
+    paths: [placeOf((input as { readonly path: string }).path)],
     commands: [],
     hosts: [],
   }),

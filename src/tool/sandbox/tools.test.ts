@@ -95,6 +95,9 @@ describe("the tools of a sandbox", () => {
         commands: [],
         hosts: [],
       });
+    expect(tools.get("write")?.touches?.({ path: "/workspace/./secrets//key/" })).toMatchObject({
+      paths: ["secrets/key"],
+    });
     for (const name of ["shell", "test"])
       expect(tools.get(name)?.touches?.({ command: "make" })).toEqual({ commands: ["make"] });
     expect(tools.get("test")?.touches?.({})).toEqual({});

@@ -15,6 +15,7 @@ export function callContext(signal = new AbortController().signal): ToolContext 
     record: () => {},
     emit: (delta) => told.push(delta),
     secret: (name) => `value of ${name}`,
+    redact: (value) => value,
     told,
   };
 }

@@ -103,6 +103,7 @@ export class Workspace {
       session,
       emit: (delta) => this.told.push(delta),
       secret: (name) => `value of ${name}`,
+      redact: (value) => value,
       sandbox: async () => this.sandbox,
       record: (fact) => this.recorded.push(fact),
     };
