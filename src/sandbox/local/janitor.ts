@@ -36,7 +36,8 @@ export class Janitor {
   /** Our sign of life, which is to go with us. */
   sign(name: string): void {
     this.#sign = name;
-    this.#tell(`sign ${name}\n`);
+    if (this.#process === undefined) this.#start();
+    else this.#tell(`sign ${name}\n`);
   }
 
   /** The box is gone. */

@@ -18,10 +18,14 @@ export class Presence {
     this.#server = server;
   }
 
+  /** A name that no other sign has. */
+  static newName(): string {
+    return randomBytes(8).toString("hex");
+  }
+
   /** Undefined where there can be no such socket. Then only what is known of the process counts. */
-  static async begin(state: string): Promise<Presence | undefined> {
+  static async begin(state: string, name: string): Promise<Presence | undefined> {
     if (process.platform !== "linux") return undefined;
-    const name = randomBytes(8).toString("hex");
     const server = createServer((socket) => socket.destroy());
     mkdirSync(join(state, "alive"), { recursive: true, mode: 0o700 });
     const folder = openSync(join(state, "alive"), "r");

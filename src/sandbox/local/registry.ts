@@ -81,12 +81,12 @@ export class Registry {
 
   /** There is one for all its boxes, from before the first of them. */
   #present(): Promise<Presence | undefined> {
-    this.#presence ??= Presence.begin(this.state)
-      .catch(() => undefined)
-      .then((presence) => {
-        if (presence !== undefined) this.#janitor.sign(presence.name);
-        return presence;
-      });
+    if (this.#presence === undefined) {
+      const name = Presence.newName();
+      // Told before it is there, like everything: else nobody would remove it.
+      this.#janitor.sign(name);
+      this.#presence = Presence.begin(this.state, name).catch(() => undefined);
+    }
     return this.#presence;
   }
 }
