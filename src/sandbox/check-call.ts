@@ -100,3 +100,13 @@ function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   return Array.isArray(value) ? "a list" : `a ${typeof value}`.replace("a object", "an object");
 }
+
+/** The longest word that the kernel takes, in bytes. */
+const LONGEST_WORD = 128 * 1024 - 1;
+
+/** Why the kernel would not take a command, if it would not. */
+export function lengthFault(words: readonly string[]): string | undefined {
+  return words.some((word) => Buffer.byteLength(word) > LONGEST_WORD)
+    ? "it is longer than the kernel takes: put it into a file of the workspace"
+    : undefined;
+}

@@ -1,5 +1,6 @@
 import type { Services } from "../runtime/index.js";
 import type { Json, Principal, Session } from "../session/index.js";
+import { type Refuse, shown } from "../workflow/given.js";
 
 /** What there is to choose: the name of a route, and what it is good for. */
 export type Route = { readonly name: string; readonly description?: string };
@@ -49,4 +50,13 @@ export type Rule = Decider["decide"];
 
 export function isAsker(chooser: Chooser): chooser is Asker {
   return "choose" in chooser;
+}
+
+/** Whoever chooses; a rule by this name. For callers the compiler did not check. */
+export function chooserOf(choose: unknown, name: string, refuse: Refuse, example: string): Chooser {
+  if (typeof choose === "function") return { name, decide: choose as Rule };
+  const { name: own, decide, choose: asks } = (choose ?? {}) as { readonly [field: string]: unknown };
+  if (typeof own === "string" && (typeof decide === "function" || typeof asks === "function"))
+    return choose as Chooser;
+  throw refuse(`its \`choose\` is ${shown(choose)}, neither a rule nor somebody who chooses`, example);
 }

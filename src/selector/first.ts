@@ -1,7 +1,7 @@
 import type { Json } from "../session/index.js";
-import { type Refuse, refusing, shown } from "../workflow/given.js";
+import { type Refuse, refusing } from "../workflow/given.js";
 import { ask } from "./ask.js";
-import type { Asker, Chooser, Rule } from "./choice.js";
+import { type Asker, type Chooser, chooserOf, type Rule } from "./choice.js";
 
 /** Asks one after the other, until somebody chooses: who finds that none fits, or fails, lets the next choose. */
 export function firstOf(...choosers: readonly (Chooser | Rule)[]): Asker {
@@ -50,11 +50,5 @@ function detailOf(detail: Json | undefined): { readonly detail?: Json } {
 export function choosersOf(choosers: readonly unknown[], refuse: Refuse): readonly Chooser[] {
   const example = 'firstOf(byModel(model), (session) => "support")';
   if (!Array.isArray(choosers) || choosers.length === 0) throw refuse("there is nobody to ask", example);
-  return choosers.map((one, place) => {
-    if (typeof one === "function") return { name: `rule ${place + 1}`, decide: one as Rule };
-    const { name, decide, choose } = (one ?? {}) as { [field: string]: unknown };
-    if (typeof name === "string" && (typeof decide === "function" || typeof choose === "function"))
-      return one as Chooser;
-    throw refuse(`number ${place + 1} is ${shown(one)}, neither a rule nor somebody who chooses`, example);
-  });
+  return choosers.map((one, place) => chooserOf(one, `rule ${place + 1}`, refuse, example));
 }

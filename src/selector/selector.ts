@@ -12,7 +12,7 @@ import {
 import { enter, type Parts, type Rebuilds, rebuild, step } from "../workflow/index.js";
 import { partsOf, requireModule } from "../workflow/part.js";
 import { type Asked, ask } from "./ask.js";
-import type { Choice, Chooser, Route, Rule } from "./choice.js";
+import { type Choice, type Chooser, chooserOf, type Route, type Rule } from "./choice.js";
 import { ChoiceFailedError, RouteGoneError } from "./error.js";
 import { isTable, type RouteTable, routesIn, versionOf } from "./table.js";
 
@@ -42,7 +42,7 @@ export function selector(
   const refuse = refusing(called("selector", name));
   requireOptions(options, refuse, EXAMPLE, OPTIONS);
   const { otherwise, descriptions = {} } = options;
-  const chooser = chooserOf(choose, refuse);
+  const chooser = chooserOf(choose, "rule", refuse, EXAMPLE);
   const table = isTable(routes) ? routes : fixed(name, routes, refuse);
   for (const route of Object.keys(descriptions))
     if (!isTable(routes) && !Object.hasOwn(routes, route))
@@ -151,14 +151,6 @@ function note(
     ...(detail !== undefined && { detail }),
     by: forced === null ? (chooser.by ?? "runtime") : "runtime",
   });
-}
-
-function chooserOf(choose: unknown, refuse: Refuse): Chooser {
-  if (typeof choose === "function") return { name: "rule", decide: choose as Rule };
-  const { name, decide, choose: asks } = (choose ?? {}) as { [field: string]: unknown };
-  if (typeof name === "string" && (typeof decide === "function" || typeof asks === "function"))
-    return choose as Chooser;
-  throw refuse(`its \`choose\` is ${shown(choose)}, neither a rule nor somebody who chooses`, EXAMPLE);
 }
 
 function fixed(name: string, routes: Parts, refuse: Refuse): Pick<RouteTable, "routes" | "version" | "at"> {

@@ -2,17 +2,6 @@ import { constants as system } from "node:os";
 import { bytesOfName, namesOf } from "../path.js";
 import { WORKSPACE } from "./script.js";
 
-/** The longest word that the kernel takes; a longer command must be a file of the workspace. */
-const LONGEST_WORD = 128 * 1024 - 1;
-
-/** Why something cannot be a command here. */
-export function flawOf(command: string | readonly string[]): string | undefined {
-  const words = typeof command === "string" ? [command] : command;
-  if (words.some((word) => Buffer.byteLength(word) > LONGEST_WORD))
-    return "it is too long for the kernel: put it into a file of the workspace";
-  return undefined;
-}
-
 /** Where a command runs, as a path of the container. */
 export function directoryOf(directory: string | undefined): Uint8Array {
   if (directory?.startsWith("/") === true) return bytesOfName(directory);

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { commandFault } from "../check-call.js";
+import { commandFault, lengthFault } from "../check-call.js";
 import { Collector } from "../collector.js";
 import type { ExecEvent, ExecOptions, ExecResult, Execution } from "../sandbox.js";
-import { directoryOf, flawOf, signalIn } from "./command.js";
+import { directoryOf, signalIn } from "./command.js";
 import type { Engine } from "./engine.js";
 import { EngineError } from "./error.js";
 import { exitOf } from "./exit.js";
@@ -165,7 +165,8 @@ export class ContainerExecution implements Execution {
   /** Until the command says its number, or the engine why there is none; the engine's name of it. */
   async #start(): Promise<string | undefined> {
     const hindered = await this.#ground.obstacle();
-    const obstacle = this.#reason?.why ?? this.#fate?.why ?? hindered ?? this.#fault ?? flawOf(this.#command);
+    const obstacle =
+      this.#reason?.why ?? this.#fate?.why ?? hindered ?? this.#fault ?? lengthFault([this.#command].flat());
     if (obstacle !== undefined) {
       this.#finish(this.#reason === undefined ? unstarted(obstacle) : { code: null, ...this.#reason });
       return undefined;

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { commandFault } from "../check-call.js";
+import { commandFault, lengthFault } from "../check-call.js";
 import { SandboxLostError } from "../error.js";
 import { namesOf } from "../path.js";
 import type { ExecOptions, ExecResult, Execution } from "../sandbox.js";
@@ -15,10 +15,6 @@ import { Family } from "./processes.js";
 import type { Report } from "./report.js";
 import { ordered, quoted } from "./shell.js";
 import type { Supervisor } from "./supervisor.js";
-
-/** The longest word that the kernel takes; a longer command must be a file of the workspace. */
-const LONGEST_WORD = 128 * 1024 - 1;
-const TOO_LONG = "it is longer than the kernel takes: put it into a file of the workspace";
 
 export type CommandsOptions = {
   readonly id: string;
@@ -64,7 +60,7 @@ export class Commands implements Ground {
     const words = fault === undefined ? wordsOf(command, given) : [];
     const place = { id: `${this.#options.id}/${number}`, number, words };
     const execution = new LocalExecution(this, place, this.#options.limits, given);
-    const why = obstacle ?? fault ?? (words.some(isTooLong) ? TOO_LONG : undefined);
+    const why = obstacle ?? fault ?? lengthFault(words);
     if (why !== undefined) execution.refuse(why);
     else void execution.begin();
     return execution;
@@ -165,10 +161,6 @@ function wordsOf(command: string | readonly string[], { pty }: ExecOptions): rea
   if (pty === undefined) return words;
   const size = `stty rows ${Number(pty.rows ?? 24)} cols ${Number(pty.columns ?? 80)} 2>/dev/null`;
   return ["script", "-qefc", `${size}; exec ${words.map(quoted).join(" ")}`, "/dev/null"];
-}
-
-function isTooLong(word: string): boolean {
-  return Buffer.byteLength(word) > LONGEST_WORD;
 }
 
 function directoryOf(directory: string | undefined): string | undefined {
