@@ -55,7 +55,7 @@ describe("the loop", () => {
       expect(reply.cost).toBeCloseTo((reply.usage.input * 1.25 + reply.usage.output * 10) / 1e6, 12);
     }
     expect(session.usage.calls).toBe(3);
-    expect(session.transcript.at(-1)).toEqual({ role: "assistant", content: "It is 6." });
+    expect(session.transcript.at(-1)).toEqual({ role: "assistant", content: "It is 6.", author: "adder" });
   });
 
   it("[L1] goes on with a conversation", async () => {

@@ -108,6 +108,7 @@ function called(
         type: "model-reply",
         ...reply,
         ...(price !== undefined && { cost: costOf(reply.usage, price) }),
+        agent: config.agent,
         by,
       };
     },

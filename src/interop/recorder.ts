@@ -148,6 +148,7 @@ export class Recorder {
       raw: { ...raw, sdk: asked.model.specificationVersion, ...kept },
       ...(price !== undefined && { cost: costOf(reply.usage, price) }),
       milliseconds: elapsed(asked),
+      agent: this.#agent,
       by: `service:${asked.model.provider}`,
     });
   }

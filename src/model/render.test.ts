@@ -94,6 +94,43 @@ describe("rendering", () => {
     ]);
   });
 
+  it("[R16] tells what others said and called by their names, and keeps one's own words", () => {
+    const own = { ...asks("c1"), author: "a" };
+    const messages = rendered(
+      user("go"),
+      { role: "assistant", content: "I look it up.", author: "scout" },
+      { ...asks("c1"), author: "scout" },
+      { ...result("c1", "theirs"), author: "scout" },
+      own,
+      // The same id as the other's call: each result belongs to who called.
+      { ...result("c1", "late, theirs"), author: "scout" },
+      { ...result("c1", "mine"), author: "a" },
+      { role: "assistant", content: [{ type: "reasoning", text: "hm", meta: { x: {} } }], author: "scout" },
+    );
+    expect(shape(messages)).toEqual([
+      [
+        "user",
+        "go",
+        '[The agent "scout" said:]',
+        "I look it up.",
+        '[The agent "scout" said:]',
+        '[It called the tool "add" with {}]',
+        '[The tool "add", called by the agent "scout", gave:]\ntheirs',
+      ],
+      ["assistant", "c1"],
+      ["tool", "c1=mine"],
+      ["user", '[The tool "add", called by the agent "scout", gave:]\nlate, theirs'],
+    ]);
+  });
+
+  it("[R16] a prompt of one agent is not gone on with for another", () => {
+    const said: readonly Message[] = [user("go"), { role: "assistant", content: "Hi.", author: "a" }];
+    const first = renderPrompt({ agent: "a" }, said);
+    const other = renderPrompt({ agent: "b" }, said, first);
+    expect(other.text).toBe(renderPrompt({ agent: "b" }, said).text);
+    expect(other.text).not.toBe(first.text);
+  });
+
   it("[R6] gives no summary a system's authority", () => {
     let session = Session.start("one").say("two");
     const to = session.id;

@@ -109,7 +109,7 @@ class Rendering implements Prompt {
       settled.tokens += estimateTokens(line);
       hash.update(line).update("\n");
     }
-    const turns = takeTurns(settled.books, transcript, 0) as readonly Turn[];
+    const turns = takeTurns(settled.books, transcript, 0, config.agent) as readonly Turn[];
     return new Rendering(config, settled, hash, transcript, turns, repliesIn(transcript, 0), 0);
   }
 
@@ -128,7 +128,7 @@ class Rendering implements Prompt {
     for (let place = 0; place <= previous.#reach; place++)
       if (known[place] !== transcript[place]) return undefined;
     // A result has come for a call that is settled: its place is before, so everything after it is rendered again.
-    const turns = takeTurns(settled.books, transcript, from);
+    const turns = takeTurns(settled.books, transcript, from, config.agent);
     if (turns === undefined || turns.length === 0) return undefined;
     const replies = previous.replies - repliesIn(known, from) + repliesIn(transcript, from);
     return new Rendering(config, settled, previous.#hash.copy(), transcript, turns, replies, previous.#reach);
@@ -225,5 +225,8 @@ function repliesIn(transcript: readonly Message[], from: number): number {
 }
 
 function isSame(one: ModelConfig, other: ModelConfig): boolean {
-  return one === other || (one.instructions === other.instructions && headOf(one) === headOf(other));
+  if (one === other) return true;
+  return (
+    one.agent === other.agent && one.instructions === other.instructions && headOf(one) === headOf(other)
+  );
 }

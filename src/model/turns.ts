@@ -15,6 +15,7 @@ import {
   thought,
 } from "./part.js";
 import type { AssistantPart, FilePart, Output, TextPart } from "./prompt.js";
+import { toldOf } from "./told.js";
 
 /** What one side says until the other has its turn. `from` is the place in the transcript where it begins. */
 export type Turn =
@@ -70,20 +71,23 @@ export function enter(books: Books, turn: Turn): void {
 }
 
 /**
- * The turns of a transcript from a place on. Undefined when a result belongs to a call of the settled turns that was
+ * The turns of a transcript from a place on, as an agent hears them: its own words are the assistant's, what another agent
+ * said and called is told to it by name. Undefined when a result belongs to a call of the settled turns that was
  * rendered without one.
  */
 export function takeTurns(
   books: Books,
   transcript: readonly Message[],
   from: number,
+  agent: string,
 ): readonly Turn[] | undefined {
   const turns: Turn[] = [];
   const taken = new Map<string, number>();
   const open = new Map<string, Call[]>();
   for (let place = from; place < transcript.length; place++) {
     const message = transcript[place] as Message;
-    if (message.role === "assistant") assistantSays(message.content, place);
+    if (message.author !== undefined && message.author !== agent) say(place, ...toldOf(message));
+    else if (message.role === "assistant") assistantSays(message.content, place);
     else if (message.role === "tool") {
       const { call, name, output, error } = message;
       const found = output !== undefined || error !== undefined ? outputOf(output, error) : undefined;
@@ -101,6 +105,7 @@ export function takeTurns(
   }
 
   function say(place: number, ...parts: (TextPart | FilePart)[]): void {
+    if (parts.length === 0) return;
     const last = turns.at(-1);
     if (last?.role === "user") last.parts.push(...parts);
     else turns.push({ role: "user", from: place, parts });

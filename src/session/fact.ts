@@ -50,6 +50,8 @@ export interface FactBodies {
     cost?: number;
     model?: string;
     response?: string;
+    /** Whose words these are: the agent that asked. */
+    agent?: string;
     meta?: Json;
     raw?: Json;
     milliseconds?: number;
@@ -274,11 +276,12 @@ export type Part =
   | { readonly type: "source"; readonly source: Json }
   | { readonly type: "other"; readonly value: Json }
   | { readonly type: "withheld"; readonly reason: Withheld["reason"]; readonly digest: Digest };
-/** One entry of the conversation as a model would see it. */
+/** One entry of the conversation. `author` is the agent whose words these are, or who called the tool. */
 export type Message =
-  | { readonly role: Role; readonly content: Content }
+  | { readonly role: Role; readonly content: Content; readonly author?: string }
   | {
       readonly role: "tool";
+      readonly author?: string;
       readonly call: string;
       readonly name: string;
       readonly output?: Json;

@@ -75,6 +75,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       cost: "number?",
       model: "text?",
       response: "text?",
+      agent: "text?",
       meta: "content json?",
       raw: "content json?",
       milliseconds: "number?",
@@ -584,6 +585,7 @@ function isPart(part: Fields, strict: boolean): boolean {
 }
 
 function isMessage(message: Fields, strict: boolean): boolean {
+  if (message.author !== undefined && typeof message.author !== "string") return false;
   if (message.role !== "tool")
     return is("role", message.role, strict) && is("words", message.content, strict);
   const { call, name, error } = message;

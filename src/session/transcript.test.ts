@@ -30,6 +30,32 @@ const reload = (session: Session): Transcript =>
 describe("the transcript", () => {
   const start = Session.start("go");
 
+  it("[T11] says whose words and calls they are, on any branch and after a snapshot", () => {
+    const usage = { input: 1, output: 1 };
+    const replied = (session: Session, agent: string): Session =>
+      session.append({ type: "model-reply", of: session.id, content: agent, finish: "stop", usage, agent });
+    const called = replied(start, "scout").append({
+      type: "tool-call",
+      name: "a",
+      input: {},
+      by: "agent:scout",
+    });
+    const ours = result(called, called, "A");
+    const theirs = replied(start.fork("b"), "critic").say("noted", { role: "assistant", by: "agent:scribe" });
+    const merged = ours.merge(theirs, { adopt: "both" }).say("and you?");
+    const authors = ({ author }: Message): string | undefined => author;
+    expect(merged.transcript.map(authors)).toEqual([
+      undefined,
+      "scout",
+      "scout",
+      "critic",
+      "scribe",
+      undefined,
+    ]);
+    expect(messagesOf(reload(merged))).toEqual(merged.transcript);
+    expect(merged.detach().transcript.map(authors)).toEqual(merged.transcript.map(authors));
+  });
+
   it("[T1] shows the outcomes of parallel tools in the order they were asked for", () => {
     const a = call(start, "a");
     const b = call(a, "b");

@@ -1,7 +1,7 @@
 import { descends } from "./ancestry.js";
 import { digestOf, Withheld } from "./blob.js";
 import { BeyondHorizonError } from "./error.js";
-import type { Content, Fact, FactId, Failure, Message } from "./fact.js";
+import type { Content, Fact, FactId, Failure, Message, Principal } from "./fact.js";
 import { frozen, type Json } from "./json.js";
 import { List } from "./list.js";
 import type { Session } from "./session.js";
@@ -168,11 +168,21 @@ function stepTranscript(transcript: Transcript, fact: Fact, session: Session): T
         cut: undefined,
       });
     case "message-say":
-      return add(transcript, session, { role: fact.role, content: words(fact.content) });
+      return add(transcript, session, {
+        role: fact.role,
+        content: words(fact.content),
+        ...(fact.role === "assistant" && authoredBy(agentIn(fact.by))),
+      });
     case "model-reply":
-      return add(transcript, session, { role: "assistant", content: words(fact.content) });
-    case "tool-call":
-      return add(transcript, session, { role: "tool", call: fact.call ?? session.id, name: fact.name }, true);
+      return add(transcript, session, {
+        role: "assistant",
+        content: words(fact.content),
+        ...authoredBy(fact.agent),
+      });
+    case "tool-call": {
+      const { call = session.id, name, by } = fact;
+      return add(transcript, session, { role: "tool", call, name, ...authoredBy(agentIn(by)) }, true);
+    }
     case "tool-result":
       return answer(transcript, session, fact.of, { output: json(fact.output) });
     case "tool-failure":
@@ -224,6 +234,14 @@ function answer(
     }),
   );
   return settle({ ...transcript, open, late: transcript.late.push(askedBy(request)) });
+}
+
+function agentIn(by: Principal): string | undefined {
+  return by.startsWith("agent:") ? by.slice("agent:".length) : undefined;
+}
+
+function authoredBy(author: string | undefined): { readonly author?: string } {
+  return author === undefined || author === "" ? {} : { author };
 }
 
 function askedBy(request: Entry): Asked {

@@ -138,6 +138,14 @@ const part: fc.Arbitrary<Part> = fc
     }
   });
 
+/** Nobody in particular, the one who is asked (the config of the laws is "tester"), and others. */
+const voices: readonly { readonly agent?: string }[] = [
+  {},
+  {},
+  { agent: "tester" },
+  { agent: 'a "critic"\n' },
+];
+
 /** Conversations of every kind that a record can hold: crashed, forked, merged, summed up, with results anywhere. */
 export function conversations(maxLength = 25): fc.Arbitrary<readonly Step[]> {
   const step = fc.record({
@@ -189,6 +197,7 @@ function perform({ act, on, and, parts }: Step, pick: (number: number) => Sessio
         finish: "stop",
         usage,
         at: AT,
+        ...voices[and % voices.length],
       });
     }
     case "call": {
@@ -200,7 +209,9 @@ function perform({ act, on, and, parts }: Step, pick: (number: number) => Sessio
       const call = calls.at(-1 - (and % Math.min(3, Math.max(1, calls.length))));
       if (call?.type !== "tool-call") return undefined;
       const { name, input } = call;
-      return session.append({ type: "tool-call", name, input, call: call.call, at: AT });
+      const { agent } = voices[and % voices.length] ?? {};
+      const by = agent === undefined ? {} : { by: `agent:${agent}` as const };
+      return session.append({ type: "tool-call", name, input, call: call.call, at: AT, ...by });
     }
     case "outcome": {
       const of = session.pending[and % Math.max(1, session.pending.length)]?.id;

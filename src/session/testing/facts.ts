@@ -44,6 +44,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
       cost: 0.25,
       model: "m-1",
       response: "r",
+      agent: "coder",
       meta: { note: text },
       raw: { body: text },
       milliseconds: 5,
