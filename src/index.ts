@@ -107,7 +107,7 @@ export {
   usageView,
   Withheld,
 } from "./session/index.js";
-export { content, fromAiSdk, type Tool, tool } from "./tool/index.js";
+export { askPerson, content, fromAiSdk, type Tool, tool } from "./tool/index.js";
 export {
   approve,
   type Budget,

@@ -19,7 +19,7 @@ import {
   ToolOutputError,
   unknownTool,
 } from "../tool/index.js";
-import { textOrNone, texts, yesOrNo } from "../workflow/given.js";
+import { termsOrNone, textOrNone, texts, yesOrNo } from "../workflow/given.js";
 import { enter, type Module } from "../workflow/index.js";
 import type { Toolbox } from "./toolbox.js";
 
@@ -111,7 +111,7 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
   const where = `tool "${tool.name}"`;
   const key = textOrNone(tool.key?.(input), "key", where);
   const conflicts = texts(tool.conflicts(input), "conflicts", where);
-  const approval = yesOrNo(tool.approval(input), "approval", where);
+  const terms = termsOrNone(tool.approval(input), "approval", where);
   return {
     fact: requested(call, agent, {
       effect,
@@ -130,7 +130,8 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
     ...(tool.reversible !== undefined && {
       reversible: yesOrNo(tool.reversible(input), "reversible", where),
     }),
-    ...(approval && { approval: { what: { tool: tool.name, input: call.input } } }),
+    ...(terms !== undefined && { approval: { what: { tool: tool.name, input: call.input }, terms } }),
+    edit: (changed) => edited({ ...call, input: changed }, agent, tool),
     ...(timeout !== undefined && { timeout }),
     ...(retry !== undefined && { retry }),
     ...(module !== undefined && { inside: insideOf(tool, module as Module, input, agent) }),
@@ -142,6 +143,12 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
         }),
     }),
   };
+}
+
+/** The same call with the arguments that a person wants. */
+async function edited(call: CallRequest, agent: string, tool: Tool): Promise<Request | Failure> {
+  const input = await checkInput(tool, call.input);
+  return input.ok ? allowed(call, agent, tool, input.value) : input.failure;
 }
 
 /** What a tool did to the world stays done when its output cannot be used: it is told, and never tried again. */

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { scripted } from "../model/index.js";
-import { type Policy, type PolicyRule, policy } from "../policy/index.js";
+import { type Policy, type PolicyRule, policy, untrustedIn } from "../policy/index.js";
 import { openRath } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
-import { tool } from "../tool/index.js";
-import { step, workflow } from "../workflow/index.js";
+import { askPerson, moduleTool, tool } from "../tool/index.js";
+import { approve, step, workflow } from "../workflow/index.js";
 import { all, ran, typesOf } from "../workflow/testing/ran.js";
 import { agent } from "./index.js";
 
@@ -211,5 +211,221 @@ describe("a policy", () => {
     });
     await ran(other, "Read x, then pay 5 to bob@x.org.", { policy: to });
     expect(bank.paid.length).toBe(1);
+  });
+});
+
+describe("a policy and modules as tools", () => {
+  const helper = agent({
+    name: "helper",
+    description: "Helps.",
+    model: scripted("helped"),
+  });
+  const boss = () =>
+    agent({ name: "boss", model: scripted(call("helper", { task: "help" }), "done"), tools: [helper] });
+
+  it("[A37] what is denied is not entered", async () => {
+    const session = await ran(boss(), "Go.", {
+      policy: rules({ name: "alone", verdict: "deny", tool: "helper" }),
+    });
+    expect(all(session, "tool-failure")[0]?.error.code).toBe("policy-denied");
+    expect(all(session, "model-call").map(({ agent }) => agent)).toEqual(["boss", "boss"]);
+    expect(typesOf(session)).not.toContain("branch-fork");
+  });
+
+  it("[A37] what must be asked is entered once somebody agreed, and a replay enters it again", async () => {
+    const rath = openRath({
+      store: "memory:",
+      policy: rules({ name: "ask", verdict: "ask", tool: "helper" }),
+    });
+    const module = boss();
+    await rath.run(module, rath.start("Go."), { name: "n" });
+    expect((await rath.pending("n"))[0]?.shown).toEqual({ tool: "helper", input: { task: "help" } });
+    await rath.approve("n", { by: "user:ada" });
+    const session = await rath.resume("n", module);
+    expect(all(session, "model-call").map(({ agent }) => agent)).toEqual(["boss", "helper", "boss"]);
+    expect(all(session, "policy-decide").map(({ verdict }) => verdict)).toEqual(["ask"]);
+    expect((await rath.replay("n", module, { mode: "verify" })).id).toBe(session.id);
+    await rath.close();
+  });
+
+  it("[A37] a run that was begun without a policy goes on under one, and one under a policy without", async () => {
+    const keeping = openRath({ store: "memory:" });
+    const store = await keeping.store();
+    const wait = workflow("wait", async (session) => approve("sure", "sure?").forward(session));
+    const waiting = agent({
+      name: "boss",
+      model: scripted(call("wait", { task: "ask" }), call("wait", { task: "again" }), "done"),
+      tools: [moduleTool(wait, { description: "Waits." })],
+    });
+    const denying = policy("strict", [{ name: "no", verdict: "deny", tool: "wait" }]);
+    const allowing = policy("mild", [{ name: "yes", verdict: "allow", tool: "wait" }]);
+    for (const [name, first, second, verdicts] of [
+      ["a", undefined, denying, ["deny"]],
+      ["b", allowing, undefined, ["allow"]],
+      ["c", allowing, denying, ["allow", "deny"]],
+    ] as const) {
+      const one = openRath({ store, ...(first && { policy: first }) });
+      await one.run(waiting, one.start("Go."), { name });
+      await one.approve(name, { by: "user:ada" });
+      await one.close();
+      const other = openRath({ store, ...(second && { policy: second }) });
+      let session = await other.resume(name, waiting);
+      if (session.fact.type === "run-suspend") {
+        await other.approve(name, { by: "user:ada" });
+        session = await other.resume(name, waiting);
+      }
+      expect(all(session, "policy-decide").map(({ verdict }) => verdict)).toEqual(verdicts);
+      expect(session.transcript.at(-1)).toMatchObject({ content: "done" });
+      expect((await openRath({ store }).replay(name, waiting, { mode: "verify" })).id).toBe(session.id);
+      await other.close();
+    }
+    await keeping.close();
+  });
+});
+
+describe("a person in the loop", () => {
+  const rule: PolicyRule = {
+    name: "two of three",
+    verdict: "ask",
+    tool: "pay",
+    approval: { from: ["user:ada", "user:bob", "user:cy"], need: 2, within: 3_600_000 },
+  };
+
+  async function asked(input: object, some: readonly PolicyRule[] = [rule]) {
+    const bank = new Bank();
+    const rath = openRath({ store: "memory:", policy: rules(...some) });
+    const prompts: string[] = [];
+    const clerk = agent({
+      name: "clerk",
+      model: scripted((prompt, turn) => {
+        prompts.push(JSON.stringify(prompt));
+        return turn === 0 ? call("pay", input) : "done";
+      }),
+      tools: [bank.pay],
+    });
+    await rath.run(clerk, rath.start("Pay."), { name: "n" });
+    return { bank, rath, clerk, prompts };
+  }
+
+  it("[A38] a rule says who must agree, and how many of them", async () => {
+    const { bank, rath, clerk } = await asked({ to: "bob", amount: 5 });
+    expect((await rath.pending("n")).map(({ to }) => to)).toEqual([["user:ada"], ["user:bob"], ["user:cy"]]);
+    await rath.approve("n", { by: "user:ada" });
+    await rath.resume("n", clerk);
+    expect(bank.paid).toEqual([]);
+    await rath.approve("n", { by: "user:cy" });
+    const session = await rath.resume("n", clerk);
+    expect(bank.paid).toEqual([{ to: "bob", amount: 5 }]);
+    expect(all(session, "policy-decide")[0]?.approvals).toEqual([{ rule: "two of three", ...rule.approval }]);
+    expect(all(session, "approval-ask").map(({ rule }) => rule)).toEqual(new Array(3).fill("two of three"));
+    expect((await rath.replay("n", clerk, { mode: "verify" })).id).toBe(session.id);
+    await rath.close();
+  });
+
+  it("[A39] changed arguments are decided about, used, and told to the model", async () => {
+    const { bank, rath, clerk, prompts } = await asked({ to: "bob", amount: 5 }, [
+      { name: "pay", verdict: "ask", tool: "pay" },
+    ]);
+    await rath.approve("n", { by: "user:ada", edit: { to: "bob", amount: 4 } });
+    const session = await rath.resume("n", clerk);
+    expect(bank.paid).toEqual([{ to: "bob", amount: 4 }]);
+    expect(all(session, "tool-call")[0]?.input).toEqual({ to: "bob", amount: 5 });
+    expect(all(session, "tool-result")[0]?.edited).toEqual({
+      by: "user:ada",
+      input: { to: "bob", amount: 4 },
+    });
+    expect(all(session, "policy-decide").length).toBe(2);
+    const told = JSON.stringify('[user:ada changed the input of this call to {"to":"bob","amount":4}.');
+    expect(prompts.at(-1)).toContain(told.slice(1, -1));
+    expect((await rath.replay("n", clerk, { mode: "verify" })).id).toBe(session.id);
+    await rath.close();
+  });
+
+  it("[A39] what a policy denies nobody can edit into being done, and what does not fit is asked about again", async () => {
+    const { bank, rath, clerk } = await asked({ to: "bob", amount: 5 }, [
+      { name: "pay", verdict: "ask", tool: "pay" },
+      { name: "never", verdict: "deny", tool: "pay", amount: { above: 100 } },
+    ]);
+    await rath.approve("n", { by: "user:ada", edit: { to: "bob" } });
+    await rath.resume("n", clerk);
+    expect((await rath.pending("n"))[0]?.problem).toContain("amount");
+    await rath.approve("n", { by: "user:ada", edit: { to: "bob", amount: 900 } });
+    const session = await rath.resume("n", clerk);
+    expect(bank.paid).toEqual([]);
+    expect(all(session, "tool-failure")[0]).toMatchObject({
+      error: { code: "policy-denied" },
+      edited: { by: "user:ada", input: { to: "bob", amount: 900 } },
+    });
+    expect((await rath.replay("n", clerk, { mode: "verify" })).id).toBe(session.id);
+    await rath.close();
+  });
+
+  it("[A39] what a person types is said by a person", async () => {
+    const { bank, rath, clerk } = await asked({ to: "eve", amount: 5 }, [
+      { name: "strangers", verdict: "ask", tool: "pay", untrusted: ["to"] },
+      { name: "sums", verdict: "deny", tool: "pay", untrusted: ["amount"], amount: { above: 50 } },
+    ]);
+    await rath.approve("n", { by: "user:ada", edit: { to: "carol", amount: 60 } });
+    const session = await rath.resume("n", clerk);
+    expect(bank.paid).toEqual([{ to: "carol", amount: 60 }]);
+    expect(all(session, "policy-decide").map(({ verdict }) => verdict)).toEqual(["ask", "allow"]);
+    await rath.close();
+  });
+
+  it("[A40] whoever takes over gives the result, and is trusted as a person is", async () => {
+    const { bank, rath, clerk } = await asked({ to: "bob", amount: 5 });
+    await rath.takeOver("n", { by: "user:bob", value: "I paid it in cash." });
+    const session = await rath.resume("n", clerk);
+    expect(bank.paid).toEqual([]);
+    expect(all(session, "tool-result")[0]).toMatchObject({ output: "I paid it in cash.", by: "user:bob" });
+    expect(untrustedIn(session)).toEqual([]);
+    expect((await rath.replay("n", clerk, { mode: "verify" })).id).toBe(session.id);
+    await rath.close();
+  });
+
+  it("[A41] a policy may want a person's agreement to a model call, who may answer in its place", async () => {
+    const rath = openRath({ store: "memory:", policy: rules({ name: "model", verdict: "ask", model: "*" }) });
+    const clerk = agent({ name: "clerk", model: scripted("never asked") });
+    await rath.run(clerk, rath.start("Hello."), { name: "n" });
+    await rath.takeOver("n", { by: "user:ada", value: "Good morning, this is Ada." });
+    const session = await rath.resume("n", clerk);
+    expect(session.transcript.at(-1)).toEqual({
+      role: "assistant",
+      content: "Good morning, this is Ada.",
+      author: "clerk",
+    });
+    expect(all(session, "model-reply")[0]).toMatchObject({ by: "user:ada", usage: { input: 0, output: 0 } });
+    await rath.close();
+  });
+
+  it("[A42] a model can ask a person, whose answer is the result; when nobody answers in time, it reads that", async () => {
+    const now = { at: Date.parse("2026-01-01T00:00:00Z") };
+    const rath = openRath({ store: "memory:", clock: () => now.at });
+    const clerk = agent({
+      name: "clerk",
+      model: scripted(
+        call("ask_person", { question: "Which one?", options: ["red", "blue"] }),
+        call("ask_person", { question: "Sure?" }),
+        "done",
+      ),
+      tools: [askPerson({ from: "user:ada", within: 1_000 })],
+    });
+    await rath.run(clerk, rath.start("Choose."), { name: "n" });
+    const [ask] = await rath.pending("n");
+    expect(ask).toMatchObject({
+      shown: { tool: "ask_person", input: { question: "Which one?", options: ["red", "blue"] } },
+      to: ["user:ada"],
+    });
+    await expect(rath.answer("n", ask?.id as string, "red", "user:eve")).rejects.toMatchObject({
+      code: "answer-refused",
+    });
+    await rath.answer("n", ask?.id as string, "blue", "user:ada");
+    await rath.resume("n", clerk);
+    now.at += 1_000;
+    const session = await rath.resume("n", clerk);
+    expect(all(session, "tool-result")[0]).toMatchObject({ output: "blue", by: "user:ada" });
+    expect(all(session, "tool-failure")[0]?.error.code).toBe("approval-expired");
+    expect((await rath.replay("n", clerk, { mode: "verify" })).id).toBe(session.id);
+    await rath.close();
   });
 });

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Content, Failure, Json, Part } from "../session/index.js";
+import type { Content, Edited, Failure, Json, Part } from "../session/index.js";
 import { isRecord } from "./content.js";
 import type { FilePart, Options, Output, ReasoningPart, TextPart } from "./prompt.js";
 
@@ -52,6 +52,25 @@ export function outputOf(output: Json | undefined, error?: Failure): Output {
   if (files.length === 0) return { type: "text", value: said(words) };
   const named = isBlank(words) ? files.map((file) => `[file ${file.mediaType}]`).join(" ") : words;
   return { type: "content", value: [text(named), ...files] };
+}
+
+/** The result, and before it that somebody else chose the arguments: who asked must not take it for what it asked for. */
+export function edit(output: Output, edited: Edited | undefined): Output {
+  if (edited === undefined) return output;
+  const told = `[${edited.by} changed the input of this call to ${JSON.stringify(edited.input)}. This came of it:]`;
+  switch (output.type) {
+    case "text":
+    case "error-text":
+      return { type: output.type, value: `${told}\n${output.value}` };
+    case "json":
+      return { type: "text", value: `${told}\n${JSON.stringify(output.value)}` };
+    case "error-json":
+      return { type: "error-text", value: `${told}\n${JSON.stringify(output.value)}` };
+    case "content": {
+      const [words, ...files] = output.value;
+      return { type: "content", value: [text(`${told}\n${words.text}`), ...files] };
+    }
+  }
 }
 
 /** A result as words, for where no result may stand. */

@@ -1,5 +1,5 @@
 import type { Message, Part } from "../session/index.js";
-import { nameOf, outputOf, outputText, partsOf, shown, text } from "./part.js";
+import { edit, nameOf, outputOf, outputText, partsOf, shown, text } from "./part.js";
 import type { FilePart, TextPart } from "./prompt.js";
 
 /**
@@ -9,8 +9,8 @@ import type { FilePart, TextPart } from "./prompt.js";
 export function toldOf(message: Message): readonly (TextPart | FilePart)[] {
   const agent = JSON.stringify(message.author);
   if (message.role === "tool") {
-    const { name, output, error } = message;
-    const gave = outputText(outputOf(output, error));
+    const { name, output, error, edited } = message;
+    const gave = outputText(edit(outputOf(output, error), edited));
     return [text(`[The tool "${nameOf(name)}", called by the agent ${agent}, gave:]\n${gave}`)];
   }
   const parts = partsOf(message.content).flatMap((part) => told(part) ?? []);

@@ -1,6 +1,7 @@
 import type { Content, Json, Message, Part, Role } from "../session/index.js";
 import { isRecord } from "./content.js";
 import {
+  edit,
   idOf,
   inputOf,
   isUrl,
@@ -89,8 +90,9 @@ export function takeTurns(
     if (message.author !== undefined && message.author !== agent) say(place, ...toldOf(message));
     else if (message.role === "assistant") assistantSays(message.content, place);
     else if (message.role === "tool") {
-      const { call, name, output, error } = message;
-      const found = output !== undefined || error !== undefined ? outputOf(output, error) : undefined;
+      const { call, name, output, error, edited } = message;
+      const found =
+        output !== undefined || error !== undefined ? edit(outputOf(output, error), edited) : undefined;
       if (toolSays(call, name, found, place) === "settled") return undefined;
     } else userSays(message.role, message.content, place);
   }

@@ -1,4 +1,4 @@
-import type { Effect, Json, Principal, Session } from "../session/index.js";
+import type { Effect, Json, Principal, Session, Terms } from "../session/index.js";
 
 /** What somebody wants to do, before it is done. */
 export type Deed = {
@@ -14,6 +14,8 @@ export type Deed = {
   readonly touches: Touches | undefined;
   /** The session of the request. */
   readonly session: Session;
+  /** A person put this input in place of what was asked for, which the request has. */
+  readonly edited?: boolean;
 };
 
 /** What a call touches: a list that is not there is not known, an empty one says that there is nothing. */
@@ -32,7 +34,12 @@ export type PolicyDecision = {
   /** The names of the rules that made it; none when no rule met the deed. */
   readonly rules: readonly string[];
   readonly why?: string;
+  /** For "ask": on whose agreement, by the rule that wants it. Each must be met. */
+  readonly approvals?: readonly Wanted[];
 };
+
+/** The agreement that a rule wants. */
+export type Wanted = Terms & { readonly rule: string };
 
 /** Decides about deeds. */
 export interface Policy {

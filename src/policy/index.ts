@@ -1,4 +1,4 @@
-export type { Deed, Policy, PolicyDecision, Touches, Verdict } from "./deed.js";
+export type { Deed, Policy, PolicyDecision, Touches, Verdict, Wanted } from "./deed.js";
 export { PolicyError } from "./error.js";
 export { isTrusted, type Labels, labelsView, type Origin, untrustedIn } from "./labels.js";
 export { type PolicyOptions, policy, strictestOf } from "./policy.js";

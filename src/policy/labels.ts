@@ -62,7 +62,8 @@ export function originsOf(fact: Fact): readonly Origin[] {
     case "record-import":
       return ["import"];
     case "tool-result":
-      return [originOf(fact.origin)];
+      // A person took over, and says what came of it.
+      return [sayerOf(fact.by) === "user" ? "user" : originOf(fact.origin)];
     case "tool-failure":
       return ["tool"];
     case "memory-read":

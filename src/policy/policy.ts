@@ -1,4 +1,4 @@
-import { canonical, digestOf, type Json, nearestOf } from "../session/index.js";
+import { canonical, digestOf, type Json, nearestOf, termsFault } from "../session/index.js";
 import type { Deed, Policy, PolicyDecision, Verdict } from "./deed.js";
 import { PolicyError } from "./error.js";
 import { isMet, type PolicyRule } from "./rule.js";
@@ -48,7 +48,16 @@ function decided(rules: readonly PolicyRule[], otherwise: Verdict, deed: Deed): 
   const verdict = met.length === 0 ? otherwise : strictestOf(met.map((rule) => rule.verdict));
   const makers = met.filter((rule) => rule.verdict === verdict);
   const why = makers.flatMap((rule) => rule.why ?? []).join("; ");
-  return { verdict, rules: makers.map((rule) => rule.name), ...(why !== "" && { why }) };
+  const approvals =
+    verdict === "ask"
+      ? makers.flatMap(({ name, approval }) => (approval === undefined ? [] : [{ rule: name, ...approval }]))
+      : [];
+  return {
+    verdict,
+    rules: makers.map((rule) => rule.name),
+    ...(why !== "" && { why }),
+    ...(approvals.length > 0 && { approvals }),
+  };
 }
 
 export function strictestOf(verdicts: readonly Verdict[]): Verdict {
@@ -83,6 +92,7 @@ const FIELDS: { readonly [field in keyof PolicyRule]-?: "text" | "texts" | "othe
   untrusted: "other",
   when: "other",
   why: "text",
+  approval: "other",
 };
 
 function check(name: unknown, rules: unknown, options: unknown): void {
@@ -109,7 +119,7 @@ function check(name: unknown, rules: unknown, options: unknown): void {
 
 function checkRule(rule: unknown, refuse: (reason: string, hint?: string) => PolicyError): void {
   if (typeof rule !== "object" || rule === null) throw refuse(`a rule is ${String(rule)}`);
-  const { name, verdict, amount, untrusted, when, irreversible } = rule as Partial<PolicyRule>;
+  const { name, verdict, amount, untrusted, when, irreversible, approval } = rule as Partial<PolicyRule>;
   if (typeof name !== "string" || name === "") throw refuse("a rule has no name");
   const at = `its rule ${JSON.stringify(name)}`;
   const known = Object.keys(FIELDS);
@@ -150,6 +160,10 @@ function checkRule(rule: unknown, refuse: (reason: string, hint?: string) => Pol
       `${at} has an untrusted that is neither true nor a list of arguments`,
       'untrusted: true, or untrusted: ["to"]',
     );
+  if (approval !== undefined && verdict !== "ask")
+    throw refuse(`${at} has an approval and asks nobody`, 'verdict: "ask"');
+  const fault = approval === undefined ? undefined : termsFault(approval);
+  if (fault !== undefined) throw refuse(`${at}: ${fault.reason}`, fault.hint);
   if (when !== undefined && typeof when !== "function")
     throw refuse(`${at} has a when that is no function`, "when: (deed) => true");
   if (irreversible !== undefined && typeof irreversible !== "boolean")

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import type { Effect } from "../session/index.js";
+import { canonical, type Effect, type Json, type Terms } from "../session/index.js";
 import type { Deed, Verdict } from "./deed.js";
 import { isSaidByTrusted, untrustedIn } from "./labels.js";
 import { Pattern } from "./pattern.js";
@@ -31,6 +31,8 @@ export type PolicyRule = {
   readonly when?: (deed: Deed) => boolean;
   /** What whoever is refused, or asked, reads. */
   readonly why?: string;
+  /** With the verdict "ask": who is asked, how many must agree, by when, and who is asked after that. */
+  readonly approval?: Terms;
 };
 
 /** Whether a rule meets a deed. */
@@ -64,7 +66,10 @@ const CONDITIONS: readonly Condition[] = [
   ({ untrusted }, deed) => {
     if (untrusted === undefined) return true;
     if (untrusted === true) return untrustedIn(deed.session).length > 0;
-    return untrusted.some((argument) => !isSaidByTrusted(argumentOf(deed, argument), deed.session));
+    return untrusted.some(
+      (argument) =>
+        !isTyped(deed, argument) && !isSaidByTrusted(argumentOf(deed.input, argument), deed.session),
+    );
   },
   ({ when }, deed) => {
     if (when === undefined) return true;
@@ -121,10 +126,21 @@ function isAny(patterns: string | readonly string[], text: string): boolean {
   return listOf(patterns).some((pattern) => new Pattern(pattern).matches(text));
 }
 
-function argumentOf({ input }: Deed, name: string): Deed["input"] | undefined {
-  return typeof input === "object" && input !== null && !Array.isArray(input) && Object.hasOwn(input, name)
-    ? (input as { readonly [field: string]: Deed["input"] })[name]
+function argumentOf(input: Json, argument: string): Json | undefined {
+  return typeof input === "object" &&
+    input !== null &&
+    !Array.isArray(input) &&
+    Object.hasOwn(input, argument)
+    ? (input as { readonly [key: string]: Json })[argument]
     : undefined;
+}
+
+/** Whether a person put it there in place of something else. */
+function isTyped({ edited, input, session }: Deed, argument: string): boolean {
+  if (edited !== true) return false;
+  const { input: asked = null } = session.fact as { readonly input?: Json };
+  const textOf = (from: Json) => canonical(argumentOf(from, argument) ?? null);
+  return textOf(input) !== textOf(asked);
 }
 
 function listOf<Value>(value: Value | readonly Value[]): readonly Value[] {

@@ -2,6 +2,7 @@ import {
   type Fact,
   type FactId,
   type FactInput,
+  type FactOf,
   type Failure,
   type Json,
   type Pending,
@@ -26,6 +27,18 @@ export type Decision = {
   readonly why?: string;
 };
 
+/** A person's agreement. */
+export type Approval = Decision & {
+  /** Agrees to these arguments in place of those that were shown. Both are kept. */
+  readonly edit?: Json;
+};
+
+/** A person's word that they did it themselves. */
+export type TakeOver = Decision & {
+  /** What came of it: whoever asked for it gets this in place of an outcome. */
+  readonly value: Json;
+};
+
 /** What became of a write that nobody knew the outcome of. */
 export type Settle = {
   readonly by: Principal;
@@ -47,20 +60,23 @@ export async function giveAnswer(
   nameOrId: string,
   ask: FactId | { readonly signal: string } | undefined,
   kind: "approval-ask" | "signal-await" | "doubt",
-  make: (asked: Fact) => { readonly type: FactInput["type"] } & { readonly [field: string]: unknown },
-  digest?: string,
+  make: (asked: Fact) => Made,
+  given: { readonly now: number; readonly by?: Principal; readonly digest?: string | undefined },
 ): Promise<FactId> {
+  const { digest } = given;
   // Whoever names an older session of a run means the run: what it waits for now.
   const recorded = await recordedRun(store, nameOrId);
   const pending = recorded === undefined ? new Map<FactId, Pending>() : await awaited(store, recorded);
   const waiting = [...pending.values()].filter((one) =>
     kind === "doubt" ? one.doubt === true : one.type === kind,
   );
-  const fitting = waiting.filter(
+  const named = waiting.filter(
     (one) =>
       ask === undefined ||
       (typeof ask === "string" ? one.id === ask || one.id.startsWith(ask) : one.what === ask.signal),
   );
+  // Of several questions each is meant for somebody: whoever answers means their own.
+  const fitting = named.length > 1 ? await addressed(store, named, given.by) : named;
   const [found] = fitting;
   if (recorded === undefined || found === undefined || fitting.length > 1)
     throw new AnswerError(
@@ -86,6 +102,7 @@ export async function giveAnswer(
     );
   const made = make(fact);
   requireAnswer(made, nameOrId);
+  if (fact.type === "approval-ask") await requireCompetence(store, fact, made, given.now);
   const answer = asked.append({ ...made, of: found.id } as unknown as FactInput);
   const name = answerName(recorded.nonce, found.id);
   const refused = (): AnswerError =>
@@ -104,6 +121,62 @@ export async function giveAnswer(
     throw refused();
   }
   return answer.id;
+}
+
+type Made = { readonly type: FactInput["type"] } & { readonly [field: string]: unknown };
+
+/** Those of several questions that somebody may answer; all of them where nobody in particular is meant. */
+async function addressed(
+  store: Store,
+  waiting: readonly Pending[],
+  by: Principal | undefined,
+): Promise<readonly Pending[]> {
+  const mine: Pending[] = [];
+  for (const one of waiting) {
+    const { to } = (await factOf(store, one.id)) as { readonly to?: readonly Principal[] };
+    if (to === undefined || (by !== undefined && to.includes(by))) mine.push(one);
+  }
+  return mine.length === 0 ? waiting : mine;
+}
+
+async function factOf(store: Store, id: FactId): Promise<Fact> {
+  return readFact((await store.line(id)) as string, undefined);
+}
+
+/** Whether this is for whoever answers to say, now, and in this way. */
+async function requireCompetence(
+  store: Store,
+  { to, expires, of }: FactOf<"approval-ask">,
+  { by, decision, edit }: Made,
+  now: number,
+): Promise<void> {
+  if (to !== undefined && !to.includes(by as Principal))
+    throw new AnswerError(`it is not for ${String(by)} to say`, `it is for ${to.join(" or ")}`, {
+      to: [...to],
+    });
+  if (expires !== undefined && Date.parse(expires) <= now)
+    throw new AnswerError(
+      `it was to be answered by ${expires}`,
+      "resume the run: it goes on without, or asks others",
+      { expires },
+    );
+  const asked = of === undefined ? undefined : await factOf(store, of);
+  if (asked !== undefined && decision !== "reject" && asked.by === by)
+    throw new AnswerError(
+      `${asked.by} wants to do it, and cannot agree to it`,
+      'somebody else must: say who, by: "user:ada"',
+      { by: asked.by },
+    );
+  if (edit !== undefined && asked !== undefined && asked.type !== "tool-call" && asked.type !== "step-call")
+    throw new AnswerError(
+      "this has no arguments that could be changed",
+      "approve it as it is, or reject it",
+      {
+        type: asked.type,
+      },
+    );
+  if (decision === "take-over" && asked === undefined)
+    throw new AnswerError("this is a question, and nothing to take over", "approve it, or reject it", {});
 }
 
 const SETTLEMENTS: { readonly [decision in Settlement]: string } = {

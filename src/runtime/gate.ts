@@ -5,8 +5,16 @@ import {
   strictestOf,
   type Touches,
   untrustedIn,
+  type Wanted,
 } from "../policy/index.js";
-import type { Effect, FactInput, Json, Principal, Session } from "../session/index.js";
+import {
+  type Effect,
+  type FactInput,
+  type Json,
+  type Principal,
+  type Session,
+  termsFault,
+} from "../session/index.js";
 import type { Request } from "./request.js";
 
 /** What the policies that hold in a place decide about a request, as it goes on the record. */
@@ -15,12 +23,25 @@ export type Ruling = Omit<
   "type" | "of" | "by" | "at"
 >;
 
+/** Whether a policy has anything to say about such requests. */
+export function isRuled(policies: readonly Policy[], request: Request): boolean {
+  const kind = KINDS[request.fact.type];
+  return kind !== undefined && policies.some((policy) => isCovered(policy, kind));
+}
+
 /**
  * Asks all policies; the strictest verdict counts. undefined where there are none, or none has anything to say about such
- * requests. A module that runs inside is let in: each of its own deeds is decided for itself.
+ * requests.
+ *
+ * @param edited whether a person put other arguments in place of those that were asked for
  */
-export function rulingOn(policies: readonly Policy[], request: Request, asked: Session): Ruling | undefined {
-  const deed = request.inside === undefined ? deedOf(request, asked) : undefined;
+export function rulingOn(
+  policies: readonly Policy[],
+  request: Request,
+  asked: Session,
+  edited = false,
+): Ruling | undefined {
+  const deed = deedOf(request, asked, edited);
   const those = deed === undefined ? [] : policies.filter((policy) => isCovered(policy, deed.kind));
   if (deed === undefined || those.length === 0) return undefined;
   const decisions = those.map((policy) => decidedBy(policy, deed));
@@ -28,13 +49,24 @@ export function rulingOn(policies: readonly Policy[], request: Request, asked: S
   const makers = decisions.filter((decision) => decision.verdict === verdict);
   const why = makers.flatMap((decision) => decision.why ?? []).join("; ");
   const labels = untrustedIn(asked);
+  const approvals = verdict === "ask" ? wantedBy(decisions) : [];
   return {
     verdict,
     policies: those.map(({ name, version }) => ({ name, version })),
     rules: makers.flatMap(({ rules }) => rules),
+    ...(approvals.length > 0 && { approvals: approvals as unknown as Json }),
     ...(labels.length > 0 && { labels }),
     ...(why !== "" && { why }),
   };
+}
+
+/** What all of those who ask want; two rules of one name in two policies are two. */
+function wantedBy(decisions: readonly PolicyDecision[]): readonly Wanted[] {
+  const all = decisions.flatMap(({ verdict, approvals = [] }) => (verdict === "ask" ? approvals : []));
+  return all.map((one, place) => {
+    const twice = all.slice(0, place).filter(({ rule }) => rule === one.rule).length;
+    return twice === 0 ? one : { ...one, rule: `${one.rule} (${twice + 1})` };
+  });
 }
 
 const VERDICTS: ReadonlySet<unknown> = new Set(["allow", "ask", "deny"]);
@@ -53,6 +85,11 @@ function decidedBy(policy: Policy, deed: Deed): PolicyDecision {
     const decision = policy.decide(deed);
     if (!VERDICTS.has(decision?.verdict) || !Array.isArray(decision.rules))
       throw new TypeError("it gave no verdict");
+    for (const wanted of decision.approvals ?? []) {
+      const { rule, ...terms } = wanted;
+      const fault = typeof rule === "string" ? termsFault(terms) : { reason: "an approval names no rule" };
+      if (fault !== undefined) throw new TypeError(fault.reason);
+    }
     return decision;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -66,9 +103,13 @@ const KINDS: { readonly [type: string]: Deed["kind"] } = {
   "model-call": "model",
 };
 
-function deedOf({ fact, effect, touches, reversible }: Request, asked: Session): Deed | undefined {
+function deedOf(
+  { fact, effect, touches, reversible, asks }: Request,
+  asked: Session,
+  edited: boolean,
+): Deed | undefined {
   const kind = KINDS[fact.type];
-  if (kind === undefined) return undefined;
+  if (kind === undefined || asks === true) return undefined;
   const said = fact as { readonly name?: string; readonly model?: string; readonly input?: Json };
   return {
     kind,
@@ -79,5 +120,6 @@ function deedOf({ fact, effect, touches, reversible }: Request, asked: Session):
     input: said.input ?? null,
     touches: touches as Touches | undefined,
     session: asked,
+    ...(edited && { edited }),
   };
 }

@@ -19,9 +19,13 @@ export function requireModule(module: unknown, use: string): asserts module is M
 }
 
 /** An answer to what a run waits for. */
-export function requireDecision(decision: unknown, use: "approve" | "reject" | "settle", name: string): void {
-  if (typeof decision === "object" && decision !== null) return;
-  const rest = use === "settle" ? ', decision: "done", value' : "";
+export function requireDecision<Given>(
+  decision: Given,
+  use: "approve" | "reject" | "settle" | "takeOver",
+  name: string,
+): Given {
+  if (typeof decision === "object" && decision !== null) return decision;
+  const rest = { settle: ', decision: "done", value', takeOver: ", value", approve: "", reject: "" }[use];
   throw new RefusedError(
     `${use} what ${shown(name)} waits for`,
     `what is decided is ${shown(decision)}, not an object`,

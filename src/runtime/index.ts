@@ -1,5 +1,5 @@
 export { canonical } from "../session/index.js";
-export type { Decision, Settle } from "./answer.js";
+export type { Approval, Decision, Settle, TakeOver } from "./answer.js";
 export { forward, hold, hostServices, lane, perform, performAll, pricesOf, waitFor } from "./door.js";
 export {
   AnswerError,

@@ -19,7 +19,7 @@ import {
   sandboxView,
 } from "../session/index.js";
 import { ConflictError, type Lease, type Line, openStore, type Store } from "../store/index.js";
-import { type Decision, giveAnswer, type Settle } from "./answer.js";
+import { type Approval, type Decision, giveAnswer, type Settle, type TakeOver } from "./answer.js";
 import { NameTakenError, NotARunError, NotOpenError, PendingWorkError, VerificationError } from "./error.js";
 import {
   RefusedError,
@@ -84,9 +84,24 @@ export type Awaited = Pending & {
   /** What was shown to whoever shall answer, and the digest that an approval must name. */
   readonly shown?: Json;
   readonly digest?: string;
+  /** Who may answer, by when, and why they are asked once more. */
+  readonly to?: readonly Principal[];
+  readonly expires?: string;
+  readonly problem?: string;
   /** Whether an answer is there already, for the run to take in when it is resumed. */
   readonly answered: boolean;
 };
+
+function shownIn(fact: FactOf<"approval-ask">): Partial<Awaited> {
+  const { what: shown, digest, to, expires, problem } = fact;
+  return {
+    shown,
+    digest,
+    ...(to !== undefined && { to }),
+    ...(expires !== undefined && { expires }),
+    ...(problem !== undefined && { problem }),
+  };
+}
 
 /** A run that has not ended. */
 export type Unfinished = {
@@ -96,7 +111,7 @@ export type Unfinished = {
   readonly module: string;
   /** Whether it waits for somebody or something; otherwise it is under way in some process, or was cut off. */
   readonly waiting: boolean;
-  /** When the first timer is due that it waits for. */
+  /** When the first timer is due that it waits for, or the first time to agree is up. */
   readonly due?: string;
 };
 
@@ -410,7 +425,7 @@ export class Rath {
         if (awaited.has(one.id) || waiting?.has(one.id) === false) continue;
         const line = await store.line(one.id);
         const fact = line === undefined ? undefined : readFact(line, Session.realmOf(session).blobs);
-        const ask = fact?.type === "approval-ask" ? { shown: fact.what, digest: fact.digest } : {};
+        const ask = fact?.type === "approval-ask" ? shownIn(fact) : {};
         const signal = fact?.type === "signal-await" && fact.what !== undefined ? { shown: fact.what } : {};
         const answered = run !== undefined && (await store.head(answerName(run.nonce, one.id))) !== undefined;
         awaited.set(one.id, { ...one, ...ask, ...signal, answered });
@@ -419,40 +434,47 @@ export class Rath {
     return [...awaited.values()];
   }
 
-  /** Agrees to exactly what was shown. The run takes it in when it is resumed. */
-  async approve(nameOrId: string, decision: Decision): Promise<FactId> {
-    requireDecision(decision, "approve", nameOrId);
-    return this.#answer(
-      nameOrId,
-      decision.ask,
-      "approval-ask",
-      (fact) => ({
-        type: "approval-give",
-        by: decision.by,
-        decision: "approve",
-        digest: decision.digest ?? (fact as FactOf<"approval-ask">).digest,
-        ...(decision.why !== undefined && { why: decision.why }),
-      }),
-      decision.digest,
-    );
+  /**
+   * Agrees to exactly what was shown; or, with `edit`, to that in place of the arguments that were. The run takes it in
+   * when it is resumed.
+   */
+  async approve(nameOrId: string, decision: Approval): Promise<FactId> {
+    const { edit } = requireDecision(decision, "approve", nameOrId);
+    return this.#decide(nameOrId, decision, "approve", edit === undefined ? {} : { edit });
   }
 
   /** Says no, and why: the model can read it. */
   async reject(nameOrId: string, decision: Decision): Promise<FactId> {
-    requireDecision(decision, "reject", nameOrId);
-    return this.#answer(
-      nameOrId,
-      decision.ask,
-      "approval-ask",
-      (fact) => ({
-        type: "approval-give",
-        by: decision.by,
-        decision: "reject",
-        digest: (fact as FactOf<"approval-ask">).digest,
-        ...(decision.why !== undefined && { why: decision.why }),
-      }),
-      decision.digest,
-    );
+    return this.#decide(nameOrId, requireDecision(decision, "reject", nameOrId), "reject", {});
+  }
+
+  /** Says that it is not to be done, because a person has done it: `value` is what came of it. */
+  async takeOver(nameOrId: string, decision: TakeOver): Promise<FactId> {
+    const { value } = requireDecision(decision, "takeOver", nameOrId);
+    if (value === undefined)
+      throw new RefusedError(
+        `take over what ${JSON.stringify(nameOrId)} waits for`,
+        "it does not say what came of it",
+        `rath.takeOver(${JSON.stringify(nameOrId)}, { by: "user:ada", value: "paid by hand" })`,
+      );
+    return this.#decide(nameOrId, decision, "take-over", { value });
+  }
+
+  #decide(
+    nameOrId: string,
+    { by, ask, digest, why }: Decision,
+    decision: FactOf<"approval-give">["decision"],
+    more: { readonly edit?: Json; readonly value?: Json },
+  ): Promise<FactId> {
+    const make = (fact: Fact) => ({
+      type: "approval-give" as const,
+      by,
+      decision,
+      digest: (decision === "reject" ? undefined : digest) ?? (fact as FactOf<"approval-ask">).digest,
+      ...(why !== undefined && { why }),
+      ...more,
+    });
+    return this.#answer(nameOrId, ask, "approval-ask", make, { by, digest });
   }
 
   /** Gives a signal that a session waits for, by the signal's name. */
@@ -466,8 +488,11 @@ export class Rath {
     return this.#answer(nameOrId, { signal }, "signal-await", () => ({ type: "signal-give", by, value }));
   }
 
-  /** Answers a request by its id: a signal with a value. */
+  /** Answers a request by its id: a signal with a value, and a question of a model with what shall come of it. */
   async answer(nameOrId: string, ask: FactId, value: Json, by: Principal): Promise<FactId> {
+    const line = typeof ask === "string" ? await (await this.store()).line(ask) : undefined;
+    if (line !== undefined && readFact(line, undefined).type === "approval-ask")
+      return this.takeOver(nameOrId, { by, ask, value });
     return this.#answer(nameOrId, ask, "signal-await", () => ({ type: "signal-give", by, value }));
   }
 
@@ -583,10 +608,13 @@ export class Rath {
     ask: FactId | { readonly signal: string } | undefined,
     kind: "approval-ask" | "signal-await" | "doubt",
     make: Parameters<typeof giveAnswer>[4],
-    digest?: string,
+    given: { readonly by?: Principal; readonly digest?: string | undefined } = {},
   ): Promise<FactId> {
     const store = await this.store();
-    const id = await giveAnswer(store, nameOrId, ask, kind, make, digest);
+    // What a person types may be a secret too.
+    const discreet = (fact: Fact) => this.#secrets.conceal(make(fact)).value;
+    const now = this.services.now();
+    const id = await giveAnswer(store, nameOrId, ask, kind, discreet, { now, ...given });
     for (const run of this.#runs) run.poke();
     return id;
   }
@@ -686,6 +714,7 @@ async function waitingOf(store: Store, name: string): Promise<Pick<Unfinished, "
   for (const id of newest.waiting) {
     const fact = await factAt(store, id);
     if (fact?.type === "timer-set") timers.push(dueOf(fact));
+    if (fact?.type === "approval-ask" && fact.expires !== undefined) timers.push(fact.expires);
   }
   const [due] = timers.sort();
   return { waiting: true, ...(due !== undefined && { due }) };

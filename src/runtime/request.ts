@@ -1,6 +1,6 @@
 import type { Touches } from "../policy/index.js";
 import type { Sandbox, Trees } from "../sandbox/index.js";
-import type { Effect, FactInput, Failure, Json, Session } from "../session/index.js";
+import type { Effect, FactInput, Failure, Json, Session, Terms } from "../session/index.js";
 
 /** A fact without its request: the door says which one it answers. */
 export type Outcome = { readonly type: OutcomeType; readonly [field: string]: unknown };
@@ -58,8 +58,12 @@ export type Request = {
   /** What it touches, and whether it can be undone, for policies to decide by. */
   readonly touches?: Touches;
   readonly reversible?: boolean;
-  /** A person must see exactly this, and agree, before it starts. */
-  readonly approval?: { readonly what: Json };
+  /** A person must see exactly this, and agree, before it starts; anybody, unless the terms say who. */
+  readonly approval?: { readonly what: Json; readonly terms?: Terms };
+  /** It does nothing but ask a person: no policy decides about that. */
+  readonly asks?: true;
+  /** The request with other arguments, as a person would have them; or why they will not do. */
+  readonly edit?: (input: Json) => Promise<Request | Failure>;
   readonly retry?: Retry;
   /** Milliseconds that one attempt may take. */
   readonly timeout?: number;

@@ -864,6 +864,22 @@ export class Run {
     return line === undefined ? undefined : Session.restore(line, parents, realm, { id });
   }
 
+  /** Whether policies decided about a request, and that is still to be told. */
+  isDecided(request: FactId): boolean {
+    return this.#adopting && this.#tape?.isDecided(request) === true;
+  }
+
+  /** Whether a module was entered on this session. */
+  isForked(asked: Session): boolean {
+    return this.#tape?.typed(asked, "branch-fork") !== undefined;
+  }
+
+  /** Whether a request was answered; if not, none can answer it from now on. */
+  async lastAnswerTo(request: FactId): Promise<boolean> {
+    await this.flush();
+    return (await this.#mailbox.lastAnswerTo(request, this.#start.id)) !== undefined;
+  }
+
   chained(tip: Session, asked: ReadonlySet<FactId>, fits: (entry: Entry) => boolean): Entry | undefined {
     return this.#adopting && !this.#fresh.has(tip) ? this.#tape?.chained(tip, asked, fits) : undefined;
   }

@@ -1,3 +1,4 @@
+import type { Wanted } from "../policy/index.js";
 import {
   canonical,
   type Draft,
@@ -16,10 +17,11 @@ import {
   Withheld,
 } from "../session/index.js";
 import { spentOn } from "./budget.js";
+import { Consent, type Question, type Standing } from "./consent.js";
 import { Desk } from "./desk.js";
 import { CancelledError, ErasedContentError, failureOf } from "./error.js";
 import { beganWith, changeOf, EVIDENCE, type Evidence, rebased, withoutFiles } from "./evidence.js";
-import { rulingOn } from "./gate.js";
+import { isRuled, rulingOn } from "./gate.js";
 import { RefusedError } from "./given.js";
 import { type Answer, sessionOf } from "./mailbox.js";
 import type { Attempt, Outcome, Request } from "./request.js";
@@ -28,14 +30,15 @@ import type { Run } from "./run.js";
 import { Scope } from "./scope.js";
 import type { Secrets } from "./secrets.js";
 import type { Entry } from "./tape.js";
-import { TimeoutError, timed } from "./timeout.js";
+import { LONGEST_TIMER, TimeoutError, timed } from "./timeout.js";
 
 /** A request that nothing is done about but waiting: for a person, a signal, a timer. */
 export type Wait = { readonly fact: FactInput };
 
 /** Where one request of a strand stands. */
 type Item = {
-  readonly request: Request | Wait;
+  /** What is to be done; another one of the same kind once somebody changed its arguments. */
+  request: Request | Wait;
   readonly asked: Session;
   /** Started here, or recorded as started, and not finished. */
   started: boolean;
@@ -44,12 +47,18 @@ type Item = {
   running: boolean;
   done: boolean;
   attempts: number;
-  ask: Session | undefined;
-  approved: boolean;
+  /** The agreement that it needs, if it needs any. */
+  readonly consent: Consent;
+  /** Whether the request has the arguments that somebody gave it, or is about to. */
+  remade: boolean;
+  remaking: boolean;
+  /** Why the arguments that somebody gave it will not do. */
+  problem: string | undefined;
   /** The secrets that were taken out of what came of it. */
   readonly redacted: Set<string>;
-  /** What policies decided about it. */
+  /** What policies decided about it, and about what was asked for first. */
   verdict: FactOf<"policy-decide"> | undefined;
+  first: FactOf<"policy-decide"> | undefined;
   controller: AbortController | undefined;
   child: Child | undefined;
   /** Lets the run rest though an effect that was given up, or a wait, goes on. */
@@ -77,6 +86,9 @@ const OUTCOMES: ReadonlySet<string> = new Set([
   "step-failure",
   "timer-fire",
 ]);
+
+/** What may let a request pass, or end a wait. */
+const LETTING: ReadonlySet<string> = new Set(["answer-take", "wait-cancel", "policy-decide"]);
 
 /**
  * Requests that are dealt with side by side on one chain of facts: first all requests, then what happens to them as it
@@ -118,10 +130,13 @@ export class Strand {
         running: false,
         done: false,
         attempts: 0,
-        ask: undefined,
-        approved: false,
+        consent: new Consent(),
+        remade: false,
+        remaking: false,
+        problem: undefined,
         redacted: new Set<string>(),
         verdict: undefined,
+        first: undefined,
         controller: undefined,
         child: undefined,
         release: undefined,
@@ -155,7 +170,9 @@ export class Strand {
 
   /** The requests that nothing has answered, for those who ask where a run stands. */
   get frontier(): readonly Session[] {
-    return this.#items.filter((item) => !item.done).map((item) => item.ask ?? item.asked);
+    return this.#items
+      .filter((item) => !item.done)
+      .flatMap((item) => (item.consent.open.length > 0 ? item.consent.open : [item.asked]));
   }
 
   /**
@@ -196,15 +213,15 @@ export class Strand {
 
   #wakes(entry: Entry): boolean {
     if (OUTCOMES.has(entry.type)) return true;
-    if (entry.type !== "answer-take" && entry.type !== "wait-cancel") return false;
+    if (!LETTING.has(entry.type)) return false;
     const item = this.#itemOf(entry);
     if (item === undefined) return false;
-    // An approval may let a module in, which then does what it does at that time and not before.
-    return !("effect" in item.request) || (entry.type === "answer-take" && item.request.inside !== undefined);
+    // What lets a module in: it then does what it does at that time and not before.
+    return "effect" in item.request ? item.request.inside !== undefined : entry.type !== "policy-decide";
   }
 
   #itemOf({ of }: Entry): Item | undefined {
-    return this.#items.find((item) => item.asked.id === of || item.ask?.id === of);
+    return this.#items.find((item) => item.asked.id === of || item.consent.get(of) !== undefined);
   }
 
   #adopt(entry: Entry): void {
@@ -232,11 +249,13 @@ export class Strand {
     if (EVIDENCE.has(fact.type)) return;
     switch (fact.type) {
       case "approval-ask":
-        item.ask = session;
+        if (item.consent.edit !== undefined && fact.problem !== undefined) item.verdict = item.first;
+        item.consent.asked(session);
         this.#asked.add(session.id);
         return;
       case "policy-decide":
         item.verdict = fact;
+        if (item.consent.edit === undefined) item.first = fact;
         return;
       case "effect-start":
         item.attempts = fact.attempt;
@@ -254,10 +273,15 @@ export class Strand {
         this.#pause(askedBy(item, fact.of), session);
         if (!("effect" in item.request)) item.done = true;
         else if (answer?.fact.type === "effect-settle") item.started = false;
-        else item.approved = this.#covers(item, answer);
+        else if (answer?.fact.type === "approval-give") {
+          item.consent.answered(fact.of, answer.fact);
+          // With other arguments it is another deed.
+          if (item.consent.edit !== undefined) item.verdict = undefined;
+        }
         return;
       case "wait-cancel":
         this.#run.dropped(askedBy(item, fact.of));
+        item.consent.dropped(fact.of);
         if (!("effect" in item.request)) item.done = true;
         return;
       case "timer-fire":
@@ -275,17 +299,6 @@ export class Strand {
     this.#scope.ledger?.pause(Date.parse(from.fact.at), Date.parse(to.fact.at));
   }
 
-  /** Whether a person agreed to exactly the bytes that would be executed. */
-  #covers(item: Item, answer: Session | undefined): boolean {
-    const ask = item.ask?.fact;
-    const give = answer?.fact;
-    if (ask?.type !== "approval-ask" || give?.type !== "approval-give" || give.decision !== "approve")
-      return false;
-    const request = item.request as Request;
-    const shown = digestOf(canonical(whatOf(item, request, this.#run.secrets) ?? null));
-    return give.of === item.ask?.id && give.digest === ask.digest && ask.digest === shown;
-  }
-
   /** Begins every request that nothing stands in the way of. */
   #kick(): void {
     for (const item of this.#items) {
@@ -293,14 +306,22 @@ export class Strand {
       const { request } = item;
       // What has not begun by then is given up, each in its turn.
       if (this.#scope.cancelled !== undefined) continue;
-      if (
-        "inside" in request &&
-        request.inside !== undefined &&
-        (item.approved || request.approval === undefined)
-      )
+      if (!this.#run.adopting) this.#begin(item);
+      else if ("effect" in request && request.inside !== undefined && this.#wasLetIn(item, request))
         this.#enter(item, request);
-      else if (!this.#run.adopting) this.#begin(item);
     }
+  }
+
+  /** Whether the record so far lets a module in: it is entered again where it was entered. */
+  #wasLetIn(item: Item, request: Request): boolean {
+    const { asked, verdict } = item;
+    if (verdict?.verdict === "deny") return false;
+    if (verdict === undefined && this.#run.isDecided(asked.id)) return false;
+    // Nothing was decided before a policy came to be: what had begun by then goes on.
+    if (verdict === undefined && isRuled(this.#scope.policies, request) && !this.#run.isForked(asked))
+      return false;
+    const what = whatOf(item, request, this.#run.secrets);
+    return what === undefined || this.#standing(item, request, what).state === "agreed";
   }
 
   /** Whether an earlier request that is not done meets this one at a key. */
@@ -435,21 +456,21 @@ export class Strand {
       this.#await(item);
       return;
     }
-    if (!this.#isLetPass(item, request)) return;
-    const what = whatOf(item, request, this.#run.secrets);
-    if (what !== undefined && !item.approved) {
-      if (item.ask === undefined) {
-        this.#chain(item, {
-          type: "approval-ask",
-          what,
-          digest: digestOf(canonical(what)),
-          of: item.asked.id,
-        });
-      }
-      this.#wait(item, item.ask as Session);
+    if (item.remaking) return;
+    if (item.consent.edit !== undefined && !item.remade) {
+      item.remaking = true;
+      this.#remake(item, request).catch((error: unknown) => this.#run.fail(error));
       return;
     }
-    const reuse = this.#run.reusable(this.#run.secrets.conceal(request.fact).value, this.#tip);
+    if (!this.#isLetPass(item, request) || !this.#isAgreed(item, request)) return;
+    if (request.inside !== undefined) {
+      this.#enter(item, request);
+      return;
+    }
+    // What somebody changed is looked for under what was asked for, and is not the same.
+    const reuse = item.remade
+      ? undefined
+      : this.#run.reusable(this.#run.secrets.conceal(request.fact).value, this.#tip);
     if (reuse !== undefined) {
       this.#run.turns.soon(() => {
         item.evidence.push(...(reuse.evidence.map((fact) => bodyOf(fact as Fact)) as unknown as Evidence[]));
@@ -469,7 +490,7 @@ export class Strand {
   #isLetPass(item: Item, request: Request): boolean {
     // What was started was let pass.
     if (item.verdict === undefined && !item.started) {
-      const ruling = rulingOn(this.#scope.policies, request, item.asked);
+      const ruling = rulingOn(this.#scope.policies, request, item.asked, item.remade);
       if (ruling !== undefined) this.#chain(item, { type: "policy-decide", of: item.asked.id, ...ruling });
     }
     if (item.verdict?.verdict !== "deny") return true;
@@ -480,6 +501,116 @@ export class Strand {
       this.#end();
     });
     return false;
+  }
+
+  #standing(item: Item, request: Request, what: Json): Standing {
+    const editor = item.remade ? item.consent.edit?.by : undefined;
+    return item.consent.standing(wantedOf(item, request), digestOf(canonical(what)), editor);
+  }
+
+  /** Whether those who must have agreed to exactly the bytes that will be executed. Asks them if they have not been. */
+  #isAgreed(item: Item, request: Request): boolean {
+    const { consent } = item;
+    const what = whatOf(item, request, this.#run.secrets);
+    const digest = what === undefined ? undefined : digestOf(canonical(what));
+    for (const ask of consent.open)
+      if ((ask.fact as FactOf<"approval-ask">).digest !== digest)
+        this.#drop(item, ask, "it is something else by now");
+    const standing: Standing = what === undefined ? AGREED : this.#standing(item, request, what);
+    if (consent.taken === undefined && standing.state === "open" && what !== undefined) {
+      for (const question of standing.questions) this.#ask(item, what, question);
+      item.problem = undefined;
+      for (const ask of consent.open) this.#waitUntil(item, ask);
+      return false;
+    }
+    for (const ask of consent.open) this.#drop(item, ask, "it is decided");
+    if (consent.taken === undefined && standing.state === "agreed") return true;
+    const outcome =
+      consent.taken !== undefined
+        ? insteadOf(request, consent.taken)
+        : request.failed(standing.state === "refused" ? refusalOf(standing.give) : NOT_ANSWERED, undefined);
+    this.#run.turns.soon(() => {
+      if (item.done) return;
+      this.#append(item, outcome, []);
+      this.#end();
+    });
+    return false;
+  }
+
+  #ask(item: Item, what: Json, { rule, level, to, within }: Question): void {
+    const expires =
+      within === undefined ? undefined : new Date(this.#run.services.now() + within).toISOString();
+    this.#chain(item, {
+      type: "approval-ask",
+      what,
+      digest: digestOf(canonical(what)),
+      of: item.asked.id,
+      ...(expires !== undefined && { expires }),
+      ...(to.length > 0 && { to }),
+      ...(rule !== "" && { rule }),
+      ...(level > 0 && { level }),
+      ...(item.problem !== undefined && { problem: item.problem }),
+    });
+  }
+
+  #drop(item: Item, ask: Session, why: string): void {
+    this.#run.forget(ask.id);
+    this.#chain(item, { type: "wait-cancel", of: ask.id, why });
+  }
+
+  /** Waits for an answer as long as there is time for one. */
+  #waitUntil(item: Item, ask: Session): void {
+    this.#wait(item, ask);
+    const { expires } = ask.fact as FactOf<"approval-ask">;
+    if (expires === undefined) return;
+    const left = Date.parse(expires) - this.#run.services.now();
+    const expire = (): void => {
+      this.#expire(item, ask, expires).catch((error: unknown) => this.#run.fail(error));
+    };
+    if (left <= 0) expire();
+    // Quietly: when nothing else is under way the run is suspended, and whoever resumes it finds that time is up.
+    else if (left <= LONGEST_TIMER) this.#run.turns.ring(left, expire, true);
+  }
+
+  async #expire(item: Item, ask: Session, expires: string): Promise<void> {
+    if (!item.consent.open.includes(ask)) return;
+    const release = this.#run.turns.occupy();
+    // One that was given in time counts, and from here on none can be given.
+    const given = await this.#run.lastAnswerTo(ask.id).finally(release);
+    if (given) return;
+    this.#run.turns.soon(() => {
+      if (item.done || !item.consent.open.includes(ask)) return;
+      this.#drop(item, ask, `nobody answered by ${expires}`);
+      item.running = false;
+      this.#end();
+    });
+  }
+
+  /** Somebody gave other arguments: the request is made with these, or asked about again. */
+  async #remake(item: Item, request: Request): Promise<void> {
+    const { input } = item.consent.edit as { readonly input: Json };
+    const release = this.#run.turns.occupy();
+    const made = await editedTo(request, input).finally(release);
+    this.#run.turns.soon(() => {
+      item.remaking = false;
+      if (item.done) return;
+      item.running = false;
+      if ("act" in made) {
+        item.request = made;
+        item.remade = true;
+      } else if (item.started) {
+        // It was begun with them once, and what it was that was begun nobody here can tell.
+        item.running = true;
+        this.#wait(item, item.asked);
+        return;
+      } else {
+        item.problem = made.message;
+        item.consent.void();
+        item.verdict = item.first;
+        for (const ask of item.consent.open) this.#drop(item, ask, "it is asked anew");
+      }
+      this.#end();
+    });
   }
 
   /** Whether it is known to have failed, in the run that this one is a retry of. */
@@ -649,8 +780,11 @@ export class Strand {
   #append(item: Item, outcome: Outcome, more: readonly Session[]): void {
     const request = item.request as Request;
     this.#tell(item, item.evidence);
+    const { edit } = item.consent;
     const make = (body: Outcome): Session => {
-      const { value, names } = this.#run.secrets.conceal(body);
+      const edited =
+        edit !== undefined && item.remade && body.type.startsWith("tool-") ? { edited: edit } : {};
+      const { value, names } = this.#run.secrets.conceal({ ...body, ...edited });
       const all = [...new Set([...item.redacted, ...names])].sort();
       const redacted = all.length > 0 ? { redacted: all } : {};
       return this.#run.next(
@@ -731,7 +865,6 @@ export class Strand {
     const { fact } = answer;
     if ("effect" in request) {
       if (fact.type === "effect-settle") this.#settled(item, request, fact);
-      else if (!item.approved) this.#append(item, request.failed(refusalOf(fact), undefined), []);
     }
     this.#end();
     return true;
@@ -813,12 +946,9 @@ export class Strand {
       item.release?.();
       this.#run.turns.soon(() => {
         if (item.done) return;
-        const waiting = "effect" in request ? item.ask : item.asked;
-        if (waiting !== undefined && !item.approved) {
-          this.#run.forget(waiting.id);
-          this.#chain(item, { type: "wait-cancel", of: waiting.id, why });
-          if (item.done) this.#scope.made(this.#tip);
-        }
+        for (const waiting of "effect" in request ? item.consent.open : [item.asked])
+          this.#drop(item, waiting, why);
+        if (item.done) this.#scope.made(this.#tip);
         if ("effect" in request) this.#append(item, request.failed(failureOf(error), undefined), []);
         this.#end();
       });
@@ -869,7 +999,7 @@ function settled(child: Child): Session | undefined {
 
 /** Which of its sessions an item asked with: for a person's agreement, or for itself. */
 function askedBy(item: Item, of: FactId): Session {
-  return item.ask?.id === of ? item.ask : item.asked;
+  return item.consent.get(of) ?? item.asked;
 }
 
 function attemptSync(make: () => Outcome, request: Request): Outcome {
@@ -888,14 +1018,58 @@ function failureOfRequest(request: Request, error: unknown): Failure {
 }
 
 /** What a person must see and agree to: because the request wants it, or because a policy does. */
-function whatOf({ asked, verdict }: Item, { approval }: Request, secrets: Secrets): Json | undefined {
+function whatOf({ asked, verdict, remade }: Item, request: Request, secrets: Secrets): Json | undefined {
+  const { approval } = request;
   if (approval !== undefined) return secrets.conceal(approval.what).value;
   if (verdict?.verdict !== "ask") return undefined;
   // As it is on the record: without the values of secrets.
-  const { fact } = asked;
-  const { type, name, model, input = null } = fact as Fact & { name?: string; model?: string; input?: Json };
+  const { type, name, model } = asked.fact as Fact & { name?: string; model?: string };
+  const { input = null } = (remade ? secrets.conceal(request.fact).value : asked.fact) as { input?: Json };
   const kind = type === "tool-call" ? "tool" : type === "step-call" ? "step" : "model";
   return { [kind]: name ?? model ?? "", input };
+}
+
+/** Whose agreement it takes: what the rules want, and the request itself. Somebody's, if nobody says whose. */
+function wantedOf({ verdict }: Item, { approval }: Request): readonly Wanted[] {
+  const wanted = verdict?.verdict === "ask" ? (verdict.approvals as readonly Wanted[] | undefined) : [];
+  const { terms = {} } = approval ?? {};
+  const own = Object.keys(terms).length === 0 ? [] : [{ rule: "", ...terms }];
+  const all = [...(wanted ?? []), ...own];
+  return all.length > 0 ? all : [{ rule: "" }];
+}
+
+const AGREED: Standing = { state: "agreed" };
+
+const NOT_ANSWERED: Failure = {
+  name: "NotAnswered",
+  message: "This was not done: nobody agreed to it in time.",
+  code: "approval-expired",
+};
+
+async function editedTo(request: Request, input: Json): Promise<Request | Failure> {
+  const fixed = request.edit === undefined || request.inside !== undefined;
+  if (fixed) return { name: "EditError", message: "its arguments cannot be changed" };
+  try {
+    return await (request.edit as NonNullable<Request["edit"]>)(input);
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+/** What comes of a request that somebody dealt with in its place. */
+function insteadOf({ fact }: Request, { by, value = null }: FactOf<"approval-give">): Outcome {
+  if (fact.type === "tool-call") return { type: "tool-result", output: value, by };
+  if (fact.type === "step-call") return { type: "step-result", value, by };
+  const content = typeof value === "string" ? value : JSON.stringify(value);
+  const { agent } = fact as { readonly agent?: string };
+  return {
+    type: "model-reply",
+    content,
+    finish: "stop",
+    usage: { input: 0, output: 0 },
+    ...(agent !== undefined && { agent }),
+    by,
+  };
 }
 
 function denialOf({ rules, why }: FactOf<"policy-decide">): Failure {

@@ -59,6 +59,8 @@ export class Tape {
   readonly #unsorted = new Set<Entry[]>();
   readonly #cancels: Entry[] = [];
   #outcomes: Map<string, Entry[]> | undefined;
+  /** The decisions of policies, by the request that they are about. */
+  #decided: Map<FactId, Entry> | undefined;
   /** Facts of runs below this rank are not adopted any more. */
   #floor = 0;
 
@@ -195,6 +197,15 @@ export class Tape {
     return this.#cancels.find((entry) => this.#told(entry) && firstParent(entry.line) === start.id);
   }
 
+  /** Whether policies decided about a request, in what has not been made again yet. */
+  isDecided(request: FactId): boolean {
+    this.#decided ??= new Map(
+      this.entries.flatMap((entry) => (entry.type === "policy-decide" ? [[entry.of, entry] as const] : [])),
+    );
+    const entry = this.#decided.get(request);
+    return entry !== undefined && this.#free(entry);
+  }
+
   /** A recorded fact of this type made from the session, whatever it says. */
   typed(parent: Session, type: string): Entry | undefined {
     return this.#madeOf(parent.id)?.find((entry) => this.#free(entry) && entry.type === type);
@@ -241,6 +252,8 @@ export class Tape {
     for (const entry of this.entries) {
       const request = FINISHED.has(entry.type) ? requests.get(entry.of) : undefined;
       if (request === undefined || entry.run === this.run || entry.used || taken.has(entry.id)) continue;
+      // It came of other arguments than the request has.
+      if (entry.type === "tool-result" && "edited" in readFact(entry.line, blobs)) continue;
       const key = bodyKey(readFact(request.line, blobs) as never);
       const list = index.get(key);
       if (list === undefined) index.set(key, [entry]);

@@ -64,11 +64,20 @@ export interface FactBodies {
     of: FactId;
     output: Json;
     origin?: string;
+    /** Who changed the arguments, and to what. */
+    edited?: Edited;
     milliseconds?: number;
     from?: FactId;
     redacted?: Json;
   };
-  "tool-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId; redacted?: Json };
+  "tool-failure": {
+    of: FactId;
+    error: Failure;
+    edited?: Edited;
+    milliseconds?: number;
+    from?: FactId;
+    redacted?: Json;
+  };
   // effects of your own, and what the runtime does about any effect: before each attempt of a `write`, after each
   // attempt that will be repeated, when nobody knows how a `write` ended, and when a person settles that
   "step-call": { name: string; input?: Json; effect?: Effect; key?: string };
@@ -184,14 +193,37 @@ export interface FactBodies {
   };
   "skill-activate": { name: string; source: string; digest: Digest; instructions: string; of?: FactId };
   // who decided, and what was found
-  "approval-ask": { what: Json; digest: Digest; of?: FactId; expires?: string };
-  "approval-give": { of: FactId; decision: "approve" | "reject"; digest: Digest; why?: string; edit?: Json };
+  "approval-ask": {
+    what: Json;
+    digest: Digest;
+    of?: FactId;
+    expires?: string;
+    /** Who may answer; anybody when it does not say. */
+    to?: readonly Principal[];
+    /** The rule that wants it, and how often others were asked for it before. */
+    rule?: string;
+    level?: number;
+    /** Why it is asked once more: what was answered cannot be used. */
+    problem?: string;
+  };
+  "approval-give": {
+    of: FactId;
+    decision: "approve" | "reject" | "take-over";
+    digest: Digest;
+    why?: string;
+    /** Agrees to this in place of the arguments that were shown. */
+    edit?: Json;
+    /** What whoever took over gives in place of the outcome. */
+    value?: Json;
+  };
   "policy-set": { module: string; policy: string; version: Digest };
   "policy-decide": {
     of: FactId;
     verdict: "allow" | "ask" | "deny";
     policies: Json;
     rules: readonly string[];
+    /** On whose agreement it may be done. */
+    approvals?: Json;
     labels?: Json;
     why?: string;
   };
@@ -286,6 +318,7 @@ export type Message =
       readonly name: string;
       readonly output?: Json;
       readonly error?: Failure;
+      readonly edited?: Edited;
     };
 export type Usage = {
   readonly input: number;
@@ -304,6 +337,8 @@ export type Failure = {
  * may be sent again with the same key, `write` must never be repeated unless a person or a reconciler says so.
  */
 export type Effect = "pure" | "read" | "idempotent" | "write";
+/** The arguments that a person put in place of those that were asked for. */
+export type Edited = { readonly by: Principal; readonly input: Json };
 /** What became of an effect that nobody knew the outcome of: it happened, it did not and shall not, or do it again. */
 export type Settlement = "done" | "failed" | "again";
 /** The run that a what-if starts from, by its nonce and its `run-start`, and the leaves that its tape was read from. */

@@ -16,6 +16,7 @@ export type {
   Candidate,
   Content,
   Digest,
+  Edited,
   Effect,
   Fact,
   FactBodies,
@@ -66,6 +67,7 @@ export {
   type Stamped,
   type StartOptions,
 } from "./session.js";
+export { approversOf, type Terms, termsFault } from "./terms.js";
 export {
   type Asked,
   type Cut,

@@ -97,6 +97,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       of: "id",
       output: "content json",
       origin: "text?",
+      edited: "content json?",
       milliseconds: "number?",
       from: "id?",
       redacted: "json?",
@@ -104,7 +105,14 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
   ],
   "tool-failure": [
     "tool",
-    { of: "id", error: "content failure", milliseconds: "number?", from: "id?", redacted: "json?" },
+    {
+      of: "id",
+      error: "content failure",
+      edited: "content json?",
+      milliseconds: "number?",
+      from: "id?",
+      redacted: "json?",
+    },
   ],
   "step-call": ["agent", { name: "text", input: "content json?", effect: "effect?", key: "text?" }],
   "step-result": [
@@ -255,7 +263,19 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
     "agent",
     { name: "text", source: "text", digest: "digest", instructions: "content text", of: "id?" },
   ],
-  "approval-ask": ["runtime", { what: "content json", digest: "digest", of: "id?", expires: "text?" }],
+  "approval-ask": [
+    "runtime",
+    {
+      what: "content json",
+      digest: "digest",
+      of: "id?",
+      expires: "text?",
+      to: "json?",
+      rule: "text?",
+      level: "number?",
+      problem: "content text?",
+    },
+  ],
   "approval-give": [
     "must say",
     {
@@ -264,12 +284,21 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       digest: "digest",
       why: "content text?",
       edit: "content json?",
+      value: "content json?",
     },
   ],
   "policy-set": ["runtime", { module: "text", policy: "text", version: "digest" }],
   "policy-decide": [
     "runtime",
-    { of: "id", verdict: "verdict", policies: "json", rules: "json", labels: "json?", why: "content text?" },
+    {
+      of: "id",
+      verdict: "verdict",
+      policies: "json",
+      rules: "json",
+      approvals: "json?",
+      labels: "json?",
+      why: "content text?",
+    },
   ],
   "validation-report": [
     "tool",
@@ -446,7 +475,7 @@ const describe = {
   flag: "true or false",
   role: '"user", "assistant" or "system"',
   effect: '"pure", "read", "idempotent" or "write"',
-  decision: '"approve" or "reject"',
+  decision: '"approve", "reject" or "take-over"',
   verdict: '"allow", "ask" or "deny"',
   settlement: '"done", "failed" or "again"',
   origin: "an object with the texts run and start and a list of leaves",
@@ -496,7 +525,7 @@ function is(kind: Kind, value: unknown, strict: boolean): boolean {
     case "effect":
       return typeof value === "string" && (!strict || effects.has(value));
     case "decision":
-      return typeof value === "string" && (!strict || value === "approve" || value === "reject");
+      return typeof value === "string" && (!strict || decisions.has(value));
     case "settlement":
       return typeof value === "string" && (!strict || settlements.has(value));
     case "origin":
@@ -545,6 +574,7 @@ function is(kind: Kind, value: unknown, strict: boolean): boolean {
 }
 
 const effects: ReadonlySet<string> = new Set(["pure", "read", "idempotent", "write"]);
+const decisions: ReadonlySet<string> = new Set(["approve", "reject", "take-over"]);
 const settlements: ReadonlySet<string> = new Set(["done", "failed", "again"]);
 const changes: ReadonlySet<string> = new Set(["add", "modify", "delete"]);
 /** The fields that each type of part must have; all are text; any JSON is in `carried`. */

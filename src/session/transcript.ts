@@ -1,7 +1,7 @@
 import { descends } from "./ancestry.js";
 import { digestOf, Withheld } from "./blob.js";
 import { BeyondHorizonError } from "./error.js";
-import type { Content, Fact, FactId, Failure, Message, Principal } from "./fact.js";
+import type { Content, Edited, Fact, FactId, Failure, Message, Principal } from "./fact.js";
 import { frozen, type Json } from "./json.js";
 import { List } from "./list.js";
 import type { Session } from "./session.js";
@@ -184,9 +184,9 @@ function stepTranscript(transcript: Transcript, fact: Fact, session: Session): T
       return add(transcript, session, { role: "tool", call, name, ...authoredBy(agentIn(by)) }, true);
     }
     case "tool-result":
-      return answer(transcript, session, fact.of, { output: json(fact.output) });
+      return answer(transcript, session, fact.of, { output: json(fact.output), ...changedBy(fact.edited) });
     case "tool-failure":
-      return answer(transcript, session, fact.of, { error: failure(fact.error) });
+      return answer(transcript, session, fact.of, { error: failure(fact.error), ...changedBy(fact.edited) });
     case "context-compress":
       return fact.policy === DROP_OUTPUTS
         ? drop(transcript, session, fact)
@@ -211,7 +211,7 @@ function answer(
   transcript: Transcript,
   session: Session,
   of: FactId,
-  outcome: { output: Json } | { error: Failure },
+  outcome: ({ output: Json } | { error: Failure }) & { edited?: Edited },
 ): Transcript {
   const place = transcript.open.findIndex((entry) => entry.id === of && entry.waits === true);
   const request = transcript.open[place];
@@ -242,6 +242,11 @@ function agentIn(by: Principal): string | undefined {
 
 function authoredBy(author: string | undefined): { readonly author?: string } {
   return author === undefined || author === "" ? {} : { author };
+}
+
+/** Arguments that are gone are not told; that others were used than were asked for is only in the record then. */
+function changedBy(edited: Edited | Withheld | undefined): { readonly edited?: Edited } {
+  return edited === undefined || edited instanceof Withheld ? {} : { edited };
 }
 
 function askedBy(request: Entry): Asked {

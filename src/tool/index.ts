@@ -1,4 +1,5 @@
 export { type AiSdkOptions, type AiSdkTool, fromAiSdk } from "./ai-sdk.js";
+export { type AskPersonOptions, askPerson, type PersonQuestion } from "./ask-person.js";
 export { type Checked, checkInput, reconcileTool, runTool, unknownTool } from "./call.js";
 export { type ContentOutput, type ContentPart, content, isContent } from "./content.js";
 export {

@@ -1,4 +1,4 @@
-import type { Json, Session } from "../session/index.js";
+import type { Json, Session, Terms } from "../session/index.js";
 import { ToolDefinitionError } from "./error.js";
 import { type InputOf, type InputSchema, inputChecker, type JsonSchema } from "./schema.js";
 import { build, checkName, checkOptions, type Tool } from "./tool.js";
@@ -19,7 +19,7 @@ export type ModuleToolOptions<In extends InputSchema> = {
   readonly say?: (input: InputOf<In>) => string;
   /** What came of it; left out, what was said last. */
   readonly answer?: (session: Session) => Json;
-  readonly approval?: boolean | ((input: InputOf<In>) => boolean);
+  readonly approval?: boolean | Terms | ((input: InputOf<In>) => boolean | Terms);
   readonly conflicts?: readonly string[] | ((input: InputOf<In>) => readonly string[]);
 };
 

@@ -57,7 +57,10 @@ describe("a definition", () => {
       expect(refusal({ retry }).message).toContain("`retry` makes no sense");
     for (const conflicts of [7, "database", [1]])
       expect(refusal({ conflicts }).message).toContain("`conflicts`");
-    for (const approval of ["yes", 1, {}]) expect(refusal({ approval }).message).toContain("`approval`");
+    for (const approval of ["yes", 1]) expect(refusal({ approval }).message).toContain("`approval`");
+    for (const approval of [[], null, { form: "user:ada" }, { from: "ada" }, { need: 2 }, { otherwise: {} }])
+      expect(refusal({ approval }).message).toContain("its approval");
+    expect(refusal({ approval: { form: "user:ada" } }).hint).toBe('did you mean "from"?');
     expect(refusal({ key: "k" }).message).toContain("`key` is no function");
     expect(refusal({ reconcile: {} }).message).toContain("`reconcile` is no function");
     for (const timeout of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])

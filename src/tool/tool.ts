@@ -1,5 +1,13 @@
 import type { Sandbox } from "../sandbox/index.js";
-import { type Effect, type FactInput, type Json, nearestOf, type Session } from "../session/index.js";
+import {
+  type Effect,
+  type FactInput,
+  type Json,
+  nearestOf,
+  type Session,
+  type Terms,
+  termsFault,
+} from "../session/index.js";
 import { MIN_OUTPUT } from "./bound.js";
 import { ToolDefinitionError } from "./error.js";
 import type { ToolModule } from "./module-tool.js";
@@ -43,8 +51,8 @@ export interface Tool<Input = unknown, Output = unknown> {
   key?(input: Input): string;
   /** Of two calls with a word in common, the later one starts when the earlier one is done. */
   conflicts(input: Input): readonly string[];
-  /** Whether a person must agree first. Of the input alone: a replay must come to the same answer. */
-  approval(input: Input): boolean;
+  /** Whether a person must agree first, and on which terms. Of the input alone: a replay must come to the same answer. */
+  approval(input: Input): boolean | Terms;
   run(input: Input, context: ToolContext): Output | Promise<Output>;
   /** Finds out what became of a `write` that was started and has no outcome. */
   reconcile?(input: Input, context: ToolContext): Promise<Finding<Output>>;
@@ -117,7 +125,8 @@ export type Deed<Input, Output> = {
   readonly effect: Effect;
   readonly key?: (input: Input) => string;
   readonly conflicts?: readonly string[] | ((input: Input) => readonly string[]);
-  readonly approval?: boolean | ((input: Input) => boolean);
+  /** true: somebody must agree to every call. Terms: who, how many of them, by when, and who after that. */
+  readonly approval?: boolean | Terms | ((input: Input) => boolean | Terms);
   readonly timeout?: number;
   /** Default 100,000, at most 1,000,000. */
   readonly maxOutput?: number;
@@ -255,10 +264,12 @@ export function build<Input, Output>(
   );
   check(
     name,
-    typeof approval === "function" || typeof approval === "boolean",
-    "its `approval` is neither true, nor false, nor a function",
+    typeof approval === "function" || typeof approval === "boolean" || typeof approval === "object",
+    "its `approval` is neither true, nor false, nor terms, nor a function",
     "approval: true, or approval: (input) => input.amount > 100",
   );
+  const fault = typeof approval === "object" ? termsFault(approval) : undefined;
+  check(name, fault === undefined, fault?.reason ?? "", fault?.hint ?? "");
   check(
     name,
     Number.isInteger(maxOutput) && maxOutput >= MIN_OUTPUT && maxOutput <= MAX_OUTPUT,

@@ -26,7 +26,8 @@ export function adviceFor({ name, effect, retry, unfed, failure, ended }: Failed
       effect === "pure" || effect === "read" ? "" : "it is done: do not do it again for its value. ";
     return `${kept}Let it return plain data (${hint}); ${GO_ON}`;
   }
-  if (code === "rejected" || code === "approval-mismatch") return `nobody agreed to it; ${GO_ON}`;
+  if (code === "rejected" || code === "approval-mismatch" || code === "approval-expired")
+    return `nobody agreed to it; ${GO_ON}`;
   if (unfed && failure.name === "TypeError")
     return `it was given no input: await ${name}.call(session, input), in a workflow`;
   const allowed = retry === undefined ? 1 : (retry.attempts ?? 3);

@@ -1,5 +1,13 @@
 import { budgetFault, LONGEST_TIMER, type Retry } from "../runtime/index.js";
-import { ContentError, drafted, type Effect, type Json, nearestOf } from "../session/index.js";
+import {
+  ContentError,
+  drafted,
+  type Effect,
+  type Json,
+  nearestOf,
+  type Terms,
+  termsFault,
+} from "../session/index.js";
 import { ModuleError, RuleError } from "./error.js";
 
 /**
@@ -107,6 +115,11 @@ export function requireEffect(effect: unknown, refuse: Refuse): void {
     );
 }
 
+export function requireTerms(terms: unknown, refuse: Refuse): void {
+  const fault = termsFault(terms);
+  if (fault !== undefined) throw refuse(fault.reason, fault.hint);
+}
+
 /** A copy that nobody else can change. */
 export function requireJson(value: unknown, what: string, refuse: Refuse): Json {
   try {
@@ -140,6 +153,17 @@ function reasonOf({ data }: ContentError): string {
 export function yesOrNo(answer: unknown, rule: string, where: string): boolean {
   if (typeof answer === "boolean") return answer;
   throw wrong(answer, rule, where, "true or false");
+}
+
+/** On whose agreement, if any is wanted: anybody's when it is only said that it is. */
+export function termsOrNone(answer: unknown, rule: string, where: string): Terms | undefined {
+  if (typeof answer === "boolean") return answer ? {} : undefined;
+  if (typeof answer === "object" && answer !== null && !isPromise(answer)) {
+    const fault = termsFault(answer);
+    if (fault === undefined) return answer as Terms;
+    throw wrong(answer, rule, where, `terms that can be met (${fault.reason}: ${fault.hint})`);
+  }
+  throw wrong(answer, rule, where, "true, false or terms");
 }
 
 /** The key that a rule gave, if any. */

@@ -1,5 +1,12 @@
 import { type Attempt, forward, type Module, type Outcome, perform, type Retry } from "../runtime/index.js";
-import { ContentError, type Effect, type Failure, type Json, type Session } from "../session/index.js";
+import {
+  ContentError,
+  type Effect,
+  type Failure,
+  type Json,
+  type Session,
+  type Terms,
+} from "../session/index.js";
 import { adviceFor } from "./advice.js";
 import { StepError } from "./error.js";
 import {
@@ -12,8 +19,9 @@ import {
   requireName,
   requireOptions,
   requireRetry,
+  requireTerms,
+  termsOrNone,
   textOrNone,
-  yesOrNo,
 } from "./given.js";
 import type { Told } from "./host.js";
 import { type Rebuilds, rebuild, unchangeable } from "./state.js";
@@ -31,7 +39,7 @@ export type StepOptions<Input> = {
   /** Milliseconds that one attempt may take. */
   readonly timeout?: number;
   /** A person must agree to exactly this input before it starts. */
-  readonly approval?: boolean | ((input: Input) => boolean);
+  readonly approval?: boolean | Terms | ((input: Input) => boolean | Terms);
   /** Finds out what became of a `write` that was started before a crash. */
   readonly reconcile?: (
     input: Input,
@@ -98,7 +106,7 @@ export function step<Input, Value>(
     // A default of its first parameter holds only for undefined; a function that has one counts no parameters.
     const toAct = given === undefined && act.length === 0 ? (undefined as Input) : input;
     const from = textOrNone(typeof key === "function" ? key(input) : key, "key", where);
-    const asked = yesOrNo(typeof approval === "function" ? approval(input) : approval, "approval", where);
+    const terms = termsOrNone(typeof approval === "function" ? approval(input) : approval, "approval", where);
     const ended = await perform(session, {
       fact: {
         type: "step-call",
@@ -110,7 +118,7 @@ export function step<Input, Value>(
       effect,
       act: async (attempt) => outcome(name, await act(toAct, attempt)),
       failed: (error, thrown) => failing(name, lossOf(thrown) ?? error),
-      ...(asked && { approval: { what: { step: name, input } } }),
+      ...(terms !== undefined && { approval: { what: { step: name, input }, terms } }),
       ...(retry !== undefined && { retry }),
       ...(timeout !== undefined && { timeout }),
       ...(reconcile !== undefined && {
@@ -163,7 +171,8 @@ function checkStep<Input>(name: string, act: unknown, options: StepOptions<Input
     requireFunction(key, "key", refuse, 'key: "order 7", or key: (input) => a text');
   requireRetry(retry, refuse);
   if (timeout !== undefined) requireMilliseconds(timeout, "timeout", refuse);
-  if (approval !== undefined && typeof approval !== "boolean")
+  if (typeof approval === "object" && approval !== null) requireTerms(approval, refuse);
+  else if (approval !== undefined && typeof approval !== "boolean")
     requireFunction(approval, "approval", refuse, "approval: true, or approval: (input) => true or false");
   if (reconcile !== undefined)
     requireFunction(reconcile, "reconcile", refuse, 'reconcile: async (input) => ({ value }), or "again"');

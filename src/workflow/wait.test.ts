@@ -27,6 +27,42 @@ describe("waiting", () => {
     expect(() => sleep({ until: "soon" })).toThrow(ModuleError);
   });
 
+  it("[T4] on terms: of several people, with other words than were shown, whatever policy there is", async () => {
+    const strict = {
+      name: "strict",
+      version: "0".repeat(64),
+      covers: () => true,
+      decide: () => ({ verdict: "deny" as const, rules: [] }),
+    };
+    const rath = openRath({ store: "memory:", policy: strict });
+    const consent = approve("consent", { pay: 130 }, { from: ["user:ada", "user:bob", "user:cy"], need: 2 });
+    const pay = workflow("pay", { consent }, async (session) => {
+      const { session: told, approved, why, edit } = await consent.call(session);
+      return told.say(JSON.stringify({ approved, why, edit }), { by: "agent" });
+    });
+    await rath.run(pay, rath.start("go"), { name: "yes" });
+    await rath.approve("yes", { by: "user:ada" });
+    await rath.approve("yes", { by: "user:cy", edit: { pay: 100 } });
+    await rath.resume("yes", pay);
+    expect((await rath.pending("yes")).map(({ to, shown }) => [to, shown])).toEqual([
+      [["user:ada"], { pay: 100 }],
+      [["user:bob"], { pay: 100 }],
+    ]);
+    await rath.approve("yes", { by: "user:bob" });
+    const yes = await rath.resume("yes", pay);
+    expect(saidIn(yes)).toEqual(["go", '{"approved":true,"edit":{"pay":100}}']);
+    expect((await rath.replay("yes", pay, { mode: "verify" })).id).toBe(yes.id);
+    await rath.run(pay, rath.start("go"), { name: "no" });
+    for (const by of ["user:ada", "user:bob"] as const)
+      await rath.reject("no", { by, why: `no, says ${by}` });
+    expect(saidIn(await rath.resume("no", pay))).toEqual([
+      "go",
+      '{"approved":false,"why":"no, says user:bob"}',
+    ]);
+    await rath.close();
+    expect(() => approve("consent", 1, { need: 2 })).toThrow(ModuleError);
+  });
+
   it("[T2] takes what a signal says", async () => {
     const rath = openRath({ store: "memory:" });
     const color = signal("color", { ask: "Which color?" });

@@ -1,7 +1,7 @@
-import { canonical, forward, type Module, waitFor } from "../runtime/index.js";
-import { digestOf, type FactOf, type Json, type Session } from "../session/index.js";
+import { canonical, forward, type Module, perform, type Request, waitFor } from "../runtime/index.js";
+import { digestOf, type FactOf, type Json, type Session, type Terms } from "../session/index.js";
 import { RejectedError } from "./error.js";
-import { called, recordable, refusing, requireJson, requireName, shown } from "./given.js";
+import { called, recordable, refusing, requireJson, requireName, requireTerms, shown } from "./given.js";
 import type { Told } from "./host.js";
 
 /** When a sleep ends: after so many milliseconds, or at a time. */
@@ -63,10 +63,16 @@ export function signal(name: string, what?: Json): Signal {
   return Object.freeze(module);
 }
 
-/** What a person answered to a question. */
-export type Verdict = { readonly session: Session; readonly approved: boolean; readonly why?: string };
+/** What was answered to a question. */
+export type Verdict = {
+  readonly session: Session;
+  readonly approved: boolean;
+  readonly why?: string;
+  /** What was agreed to in place of what was shown. */
+  readonly edit?: Json;
+};
 
-/** A module that asks a person to agree. */
+/** A module that asks people to agree. */
 export interface Approve extends Module {
   /** Waits for the answer, and gives it back whatever it is. */
   call(session: Session): Promise<Verdict>;
@@ -74,32 +80,33 @@ export interface Approve extends Module {
 
 /**
  * Waits until a person agrees to exactly what is shown; the record names its digest, and the answer covers nothing
- * else. `forward` throws a `RejectedError` at a no; `call` gives it back.
+ * else. `forward` throws a `RejectedError` at a no; `call` gives it back. With terms it takes the agreement of
+ * certain people, of several, or within a time.
  *
  * ```ts
- * const consent = approve("consent", (session) => ({ pay: totalOf(session) }));
+ * const consent = approve("consent", (session) => ({ pay: totalOf(session) }), { from: ["user:ada", "user:bob"], need: 2 });
  * const { session: next, approved, why } = await consent.call(session);
  * ```
  */
-export function approve(name: string, what: Json | ((session: Session) => Json)): Approve {
+export function approve(name: string, what: Json | ((session: Session) => Json), terms?: Terms): Approve {
   requireName(name, "question", 'approve("consent", { pay: 130 })');
   const where = called("question", name);
+  if (terms !== undefined) requireTerms(terms, refusing(where));
   const fixed = typeof what === "function" ? undefined : requireJson(what, "`what`", refusing(where));
   const call = async (session: Session): Promise<Verdict> => {
     const question = typeof what === "function" ? recordable(what(session), "what", where) : (fixed as Json);
-    const digest = digestOf(canonical(question));
-    const taken = await waitFor(session, { type: "approval-ask", what: question, digest });
-    const { decision, why, digest: covered } = answerIn<"approval-give">(taken);
-    return {
-      session: taken,
-      approved: decision === "approve" && covered === digest,
-      ...(why !== undefined && { why }),
-    };
+    if (terms === undefined) return asked(session, question);
+    return verdictOf(await perform(session, consentTo(name, question, terms)));
   };
   const module: Approve = {
     name,
     kind: "approve",
-    ...(fixed !== undefined && { state: Object.freeze({ what: fixed }) }),
+    ...((fixed !== undefined || terms !== undefined) && {
+      state: Object.freeze({
+        ...(fixed !== undefined && { what: fixed }),
+        ...(terms !== undefined && { terms: terms as Json }),
+      }),
+    }),
     forward: (session) =>
       forward(module, session, async (entered) => {
         const verdict = await call(entered);
@@ -109,6 +116,41 @@ export function approve(name: string, what: Json | ((session: Session) => Json))
     call,
   };
   return Object.freeze(module);
+}
+
+/** One question, that anybody may answer. */
+async function asked(session: Session, question: Json): Promise<Verdict> {
+  const digest = digestOf(canonical(question));
+  const taken = await waitFor(session, { type: "approval-ask", what: question, digest });
+  const { decision, why, digest: covered, edit } = answerIn<"approval-give">(taken);
+  const approved = decision === "approve" && covered === digest;
+  return {
+    session: taken,
+    approved,
+    ...(why !== undefined && { why }),
+    ...(approved && edit !== undefined && { edit }),
+  };
+}
+
+/** A step that does nothing but need the agreement. */
+function consentTo(name: string, question: Json, terms: Terms, edit?: Json): Request {
+  return {
+    fact: { type: "step-call", name, input: question, effect: "pure" },
+    effect: "pure",
+    asks: true,
+    act: async () => ({ type: "step-result", value: edit === undefined ? {} : { edit }, by: "runtime" }),
+    failed: (error) => ({ type: "step-failure", error, by: "runtime" }),
+    approval: { what: edit ?? question, terms },
+    edit: async (changed) => consentTo(name, question, terms, changed),
+  };
+}
+
+function verdictOf(session: Session): Verdict {
+  const { fact } = session;
+  if (fact.type === "step-result")
+    return { session, approved: true, ...(fact.value as { readonly edit?: Json }) };
+  const { error } = fact as FactOf<"step-failure">;
+  return { session, approved: false, why: error.message };
 }
 
 function timerOf(wake: Wake): { readonly milliseconds: number } | { readonly until: string } {

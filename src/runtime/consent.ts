@@ -1,0 +1,167 @@
+import type { Wanted } from "../policy/index.js";
+import {
+  approversOf,
+  type FactId,
+  type FactOf,
+  type Json,
+  type Principal,
+  type Session,
+  type Terms,
+} from "../session/index.js";
+
+type Give = FactOf<"approval-give">;
+
+/** One question to one person, or to several of whom one shall answer. */
+type Ask = {
+  readonly session: Session;
+  readonly fact: FactOf<"approval-ask">;
+  /** How often it had to be asked anew because an answer could not be used. */
+  readonly round: number;
+  state: "open" | "agreed" | "refused" | "changed" | "dropped";
+  give: Give | undefined;
+};
+
+/** What is to be asked next. */
+export type Question = {
+  readonly rule: string;
+  readonly level: number;
+  readonly to: readonly Principal[];
+  readonly within: number | undefined;
+};
+
+/** Where an agreement stands. */
+export type Standing =
+  | { readonly state: "agreed" | "expired" }
+  | { readonly state: "refused"; readonly give: Give }
+  | { readonly state: "open"; readonly questions: readonly Question[] };
+
+/**
+ * The agreement that a request needs before it is begun: who was asked, what they said, and what is to be asked next. It
+ * follows from the recorded facts alone, so that it stands the same after a crash.
+ */
+export class Consent {
+  readonly #asks = new Map<FactId, Ask>();
+  #round = 0;
+  #edit: { readonly by: Principal; readonly input: Json } | undefined;
+  #taken: Give | undefined;
+
+  /** The questions that nobody has answered. */
+  get open(): readonly Session[] {
+    return [...this.#asks.values()].filter(({ state }) => state === "open").map(({ session }) => session);
+  }
+
+  /** The arguments that somebody wants in place of those that were shown. */
+  get edit(): { readonly by: Principal; readonly input: Json } | undefined {
+    return this.#edit;
+  }
+
+  /** The word of whoever did it themselves. */
+  get taken(): Give | undefined {
+    return this.#taken;
+  }
+
+  get(ask: FactId): Session | undefined {
+    return this.#asks.get(ask)?.session;
+  }
+
+  asked(session: Session): void {
+    const fact = session.fact as FactOf<"approval-ask">;
+    if (fact.problem !== undefined) this.void();
+    this.#asks.set(session.id, { session, fact, round: this.#round, state: "open", give: undefined });
+  }
+
+  dropped(ask: FactId): void {
+    const found = this.#asks.get(ask);
+    if (found?.state === "open") found.state = "dropped";
+  }
+
+  answered(of: FactId, give: Give): void {
+    const ask = this.#asks.get(of);
+    if (ask === undefined) return;
+    ask.give = give;
+    const { to = [] } = ask.fact;
+    // The record may have been written to by others than this runtime: what they may not say, they have not said.
+    const may = to.length === 0 || to.includes(give.by);
+    const same = may && give.of === of && give.digest === ask.fact.digest;
+    if (!same || give.decision === "reject") ask.state = "refused";
+    else if (give.decision === "take-over") {
+      ask.state = "changed";
+      this.#taken = give;
+    } else if (give.edit !== undefined) {
+      ask.state = "changed";
+      this.#edit = { by: give.by, input: give.edit };
+    } else ask.state = give.decision === "approve" ? "agreed" : "refused";
+  }
+
+  /** The arguments that somebody gave cannot be used: everything is asked anew. */
+  void(): void {
+    if (this.#edit === undefined) return;
+    this.#edit = undefined;
+    this.#round += 1;
+  }
+
+  /**
+   * Where it stands with the agreement to exactly the bytes of this digest.
+   *
+   * @param editor who gave these arguments, and so agrees to them
+   */
+  standing(wanted: readonly Wanted[], digest: string, editor?: Principal): Standing {
+    const all = wanted.map(({ rule, ...terms }) => {
+      const asked = [...this.#asks.values()].filter(
+        ({ fact, round }) => (fact.rule ?? "") === rule && fact.digest === digest && round === this.#round,
+      );
+      return stands(rule, terms, asked, editor);
+    });
+    return (
+      all.find(({ state }) => state === "refused") ??
+      all.find(({ state }) => state === "expired") ??
+      (all.every(({ state }) => state === "agreed")
+        ? { state: "agreed" }
+        : { state: "open", questions: all.flatMap((one) => (one.state === "open" ? one.questions : [])) })
+    );
+  }
+}
+
+/** Where it stands with what one rule wants, given all that was asked for it about the same thing. */
+function stands(rule: string, terms: Terms, asked: readonly Ask[], editor: Principal | undefined): Standing {
+  const level = asked.reduce((highest, { fact }) => Math.max(highest, fact.level ?? 0), 0);
+  const now = termsAt(terms, level);
+  // The terms may have been longer when it was asked: then nobody is left to ask.
+  if (now === undefined) return { state: "expired" };
+  const { need = 1 } = now;
+  const at = asked.filter(({ fact }) => (fact.level ?? 0) === level);
+  const agreed = new Set(at.flatMap(({ state, give }) => (state === "agreed" && give ? [give.by] : [])));
+  const approvers = approversOf(now);
+  if (editor !== undefined && (approvers.length === 0 || approvers.includes(editor))) agreed.add(editor);
+  if (agreed.size >= need) return { state: "agreed" };
+  const questions = questionsOf(rule, now, level).filter(
+    ({ to }) => !to.some((one) => agreed.has(one)) && !at.some(({ fact }) => sameList(fact.to ?? [], to)),
+  );
+  const refused = at.filter(({ state }) => state === "refused");
+  const open = at.filter(({ state }) => state === "open").length;
+  if (agreed.size + open + questions.length >= need) return { state: "open", questions };
+  // Of those who were asked too many said no; if not, too many said nothing in time.
+  const asking = need === 1 ? 1 : approvers.length;
+  const last = refused.at(-1)?.give;
+  if (last !== undefined && refused.length > asking - need) return { state: "refused", give: last };
+  const next = now.otherwise;
+  if (next === undefined) return { state: "expired" };
+  return { state: "open", questions: questionsOf(rule, next, level + 1) };
+}
+
+/** One question to all of whom one is enough; else one to each. */
+function questionsOf(rule: string, terms: Terms, level: number): readonly Question[] {
+  const { need = 1, within } = terms;
+  const to = approversOf(terms);
+  return (need === 1 ? [to] : to.map((one) => [one])).map((some) => ({ rule, level, to: some, within }));
+}
+
+function sameList(some: readonly Principal[], others: readonly Principal[]): boolean {
+  return some.length === others.length && some.every((one, place) => one === others[place]);
+}
+
+function termsAt(terms: Terms, level: number): Terms | undefined {
+  let at: Terms | undefined = terms;
+  for (let step = 0; step < level && at !== undefined; step++) at = at.otherwise;
+  return at;
+}
