@@ -26,6 +26,7 @@ const table = {
     packages: ["@modelcontextprotocol/client", "@modelcontextprotocol/server"],
   },
   front: { imports: ["session", "store", "model", "runtime", "workflow", "tool", "agent"] },
+  pattern: { imports: ["session", "model", "runtime", "workflow", "tool", "agent", "selector"] },
   // These three sit on top of everything written above them.
   interop: { imports: any },
   server: { imports: any },

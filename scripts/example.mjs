@@ -8,9 +8,10 @@ import { ensureInstalled } from "./setup.mjs";
 import { ensureSystem } from "./system.mjs";
 
 const [name, ...args] = process.argv.slice(2);
-const examples = readdirSync(join(root, "examples"))
-  .filter((file) => file.endsWith(".mjs"))
-  .map((file) => file.slice(0, -".mjs".length));
+const examples = readdirSync(join(root, "examples"), { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".mjs") && !file.startsWith("fixtures"))
+  .map((file) => file.slice(0, -".mjs".length).replaceAll("\\", "/"))
+  .sort();
 
 if (name === undefined || !existsSync(join(root, "examples", `${name}.mjs`))) {
   say(name === undefined ? "which example?" : `there is no example called "${name}".`);

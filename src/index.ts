@@ -1,6 +1,14 @@
 // Every public name of the main door. Bigger things have their own: openrath/store, openrath/model, openrath/runtime.
 
-export { type Agent, type AgentOptions, agent, outputOf, stopAfter, stopWhenCalled } from "./agent/index.js";
+export {
+  type Agent,
+  type AgentOptions,
+  agent,
+  callTools,
+  outputOf,
+  stopAfter,
+  stopWhenCalled,
+} from "./agent/index.js";
 export {
   compatible,
   type LanguageModel,

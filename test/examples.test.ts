@@ -6,7 +6,9 @@ import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 
 const examples = fileURLToPath(new URL("../examples/", import.meta.url));
-const programs = readdirSync(examples).filter((file) => file.endsWith(".mjs"));
+const programs = readdirSync(examples, { recursive: true, encoding: "utf8" }).filter(
+  (file) => file.endsWith(".mjs") && !file.startsWith("fixtures"),
+);
 
 const bwrap = spawnSync("bwrap", ["--ro-bind", "/", "/", "true"]).status === 0;
 /** What needs a sandbox cannot be shown without one. */

@@ -9,7 +9,16 @@ import {
   RefusedError,
   type Request,
 } from "../runtime/index.js";
-import type { FactId, FactInput, FactOf, Failure, Json, Principal, Session } from "../session/index.js";
+import {
+  canonical,
+  type FactId,
+  type FactInput,
+  type FactOf,
+  type Failure,
+  type Json,
+  type Principal,
+  type Session,
+} from "../session/index.js";
 import {
   checkInput,
   reconcileTool,
@@ -130,7 +139,8 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
     ...(tool.reversible !== undefined && {
       reversible: yesOrNo(tool.reversible(input), "reversible", where),
     }),
-    ...(terms !== undefined && { approval: { what: { tool: tool.name, input: call.input }, terms } }),
+    shown: shownOf(tool.name, call.input, input),
+    ...(terms !== undefined && { approval: { what: shownOf(tool.name, call.input, input), terms } }),
     edit: (changed) => edited({ ...call, input: changed }, agent, tool),
     ...(timeout !== undefined && { timeout }),
     ...(retry !== undefined && { retry }),
@@ -143,6 +153,21 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
         }),
     }),
   };
+}
+
+/**
+ * What a person sees who shall agree to a call: what was asked for, and what the tool makes of it where that is something
+ * else, because its schema fills in or changes something. They agree to what will be done.
+ */
+function shownOf(tool: string, asked: Json, input: unknown): Json {
+  const shown = { tool, input: asked };
+  try {
+    const used = JSON.parse(JSON.stringify(input ?? null)) as Json;
+    return canonical(used) === canonical(asked) ? shown : { ...shown, used };
+  } catch {
+    // It holds what JSON has no words for.
+    return shown;
+  }
 }
 
 /** The same call with the arguments that a person wants. */

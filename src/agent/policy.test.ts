@@ -7,7 +7,7 @@ import type { Session } from "../session/index.js";
 import { askPerson, moduleTool, tool } from "../tool/index.js";
 import { approve, step, workflow } from "../workflow/index.js";
 import { all, ran, typesOf } from "../workflow/testing/ran.js";
-import { agent } from "./index.js";
+import { agent, callTools } from "./index.js";
 
 /** A world in which payments count. */
 class Bank {
@@ -283,6 +283,39 @@ describe("a policy and modules as tools", () => {
   });
 });
 
+describe("a workflow that calls tools", () => {
+  it("[A44] does so as an agent would: decided about, recorded, answered whatever comes of it", async () => {
+    const bank = new Bank();
+    const flow = workflow("flow", (session) =>
+      callTools(
+        session,
+        [
+          { tool: "pay", input: { to: "bob", amount: 5 } },
+          { tool: "pay", input: { to: "bob", amount: 500 } },
+          { tool: "pay", input: { to: "bob" } },
+          { tool: "pya" },
+          { tool: "fetch", input: { page: "a" } },
+        ],
+        { by: "treasurer", tools: [bank.pay, bank.fetch] },
+      ),
+    );
+    const session = await ran(flow, "Go.", {
+      policy: rules({ name: "limit", verdict: "deny", tool: "pay", amount: { above: 100 } }),
+    });
+    expect(bank.paid).toEqual([{ to: "bob", amount: 5 }]);
+    expect(
+      all(session, "tool-failure")
+        .map(({ error }) => error.code)
+        .sort(),
+    ).toEqual(["policy-denied", "tool-input-refused", "tool-unknown"]);
+    expect(all(session, "tool-result").length).toBe(2);
+    expect(new Set(all(session, "tool-call").map(({ by }) => by))).toEqual(new Set(["agent:treasurer"]));
+    expect(session.transcript.filter(({ role }) => role === "tool").length).toBe(5);
+    const none = workflow("none", (session) => callTools(session, [], { by: "x", tools: [] }));
+    await expect(ran(none)).rejects.toThrow("it calls no tools");
+  });
+});
+
 describe("a person in the loop", () => {
   const rule: PolicyRule = {
     name: "two of three",
@@ -369,6 +402,35 @@ describe("a person in the loop", () => {
     const session = await rath.resume("n", clerk);
     expect(bank.paid).toEqual([{ to: "carol", amount: 60 }]);
     expect(all(session, "policy-decide").map(({ verdict }) => verdict)).toEqual(["ask", "allow"]);
+    await rath.close();
+  });
+
+  it("[A43] a person sees what a tool makes of its input, and agrees to that", async () => {
+    const sent: unknown[] = [];
+    const send = (copies: number) =>
+      tool({
+        name: "send",
+        description: "Sends.",
+        input: z.object({ to: z.string().trim(), copies: z.number().default(copies) }),
+        effect: "write",
+        approval: true,
+        run: (input) => {
+          sent.push(input);
+          return "sent";
+        },
+      });
+    const clerk = (copies: number) =>
+      agent({ name: "clerk", model: scripted(call("send", { to: " bob " }), "done"), tools: [send(copies)] });
+    const rath = openRath({ store: "memory:" });
+    await rath.run(clerk(1), rath.start("Send."), { name: "n" });
+    const shown = { tool: "send", input: { to: " bob " }, used: { to: "bob", copies: 1 } };
+    expect((await rath.pending("n"))[0]?.shown).toEqual(shown);
+    await rath.approve("n", { by: "user:ada" });
+    // The tool has changed since: what it would do now nobody has seen.
+    await expect(rath.resume("n", clerk(500))).rejects.toMatchObject({ code: "divergence" });
+    expect(sent).toEqual([]);
+    await rath.resume("n", clerk(1));
+    expect(sent).toEqual([{ to: "bob", copies: 1 }]);
     await rath.close();
   });
 

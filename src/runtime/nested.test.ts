@@ -290,4 +290,35 @@ describe("a module used as a tool", () => {
       expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(session.id);
     }
   });
+
+  it("[T13] a retry does again what failed inside a module", async () => {
+    const rath = rathOf();
+    const world = new World();
+    let broken = true;
+    const child = moduleOf("child", async (session) => {
+      const read = await perform(session, world.step("before"));
+      const ended = await perform(
+        read,
+        world.step("frail", {
+          give: () => {
+            if (broken) throw new Error("not today");
+            return "now";
+          },
+        }),
+      );
+      if (ended.fact.type === "step-failure") throw new Error(ended.fact.error.message);
+      return ended;
+    });
+    const module = moduleOf("m", async (session) => {
+      const ended = await perform(session, inside("sub", child));
+      if (ended.fact.type === "tool-failure") throw new Error(ended.fact.error.message);
+      return ended;
+    });
+    await expect(rath.run(module, rath.start("go"), { name: "n" })).rejects.toThrow("not today");
+    broken = false;
+    const again = await rath.retry("n", module, { name: "again" });
+    expect(only(all(again, "tool-result")).output).toBe(2);
+    expect(world.calls).toEqual(["before", "frail", "frail"]);
+    expect((await rath.replay("again", module, { mode: "verify" })).id).toBe(again.id);
+  });
 });

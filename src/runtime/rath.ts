@@ -490,10 +490,17 @@ export class Rath {
 
   /** Answers a request by its id: a signal with a value, and a question of a model with what shall come of it. */
   async answer(nameOrId: string, ask: FactId, value: Json, by: Principal): Promise<FactId> {
-    const line = typeof ask === "string" ? await (await this.store()).line(ask) : undefined;
-    if (line !== undefined && readFact(line, undefined).type === "approval-ask")
-      return this.takeOver(nameOrId, { by, ask, value });
+    if (await this.#isQuestion(ask)) return this.takeOver(nameOrId, { by, ask, value });
     return this.#answer(nameOrId, ask, "signal-await", () => ({ type: "signal-give", by, value }));
+  }
+
+  /** Whether an approval is asked for a call that would do nothing to the world: then an answer takes the place of nothing. */
+  async #isQuestion(ask: FactId): Promise<boolean> {
+    const store = await this.store();
+    const fact = typeof ask === "string" ? await factAt(store, ask).catch(() => undefined) : undefined;
+    const { of } = fact?.type === "approval-ask" ? fact : {};
+    const asked = of === undefined ? undefined : await factAt(store, of);
+    return asked?.type === "tool-call" && asked.effect === "pure";
   }
 
   /** Says what became of a `write` that was started before a crash and has no outcome. */

@@ -60,6 +60,8 @@ export type Request = {
   readonly reversible?: boolean;
   /** A person must see exactly this, and agree, before it starts; anybody, unless the terms say who. */
   readonly approval?: { readonly what: Json; readonly terms?: Terms };
+  /** What a person sees whom a policy asks about it. Left out, its name and input. */
+  readonly shown?: Json;
   /** It does nothing but ask a person: no policy decides about that. */
   readonly asks?: true;
   /** The request with other arguments, as a person would have them; or why they will not do. */

@@ -1022,6 +1022,7 @@ function whatOf({ asked, verdict, remade }: Item, request: Request, secrets: Sec
   const { approval } = request;
   if (approval !== undefined) return secrets.conceal(approval.what).value;
   if (verdict?.verdict !== "ask") return undefined;
+  if (request.shown !== undefined) return secrets.conceal(request.shown).value;
   // As it is on the record: without the values of secrets.
   const { type, name, model } = asked.fact as Fact & { name?: string; model?: string };
   const { input = null } = (remade ? secrets.conceal(request.fact).value : asked.fact) as { input?: Json };

@@ -85,6 +85,8 @@ export class Tape {
       else if (FAILED.has(entry.type)) {
         entry.used = true;
         this.redone.add(entry.of);
+        // A module that ran inside failed by what failed last in it.
+        for (const inside of parentsOf(entry.line).slice(1)) ids.add(inside);
         // Why it failed may stand before it: nobody waited any more, or somebody said no, and is asked again.
         for (const parent of parentsOf(entry.line)) if (this.#stopped(byId.get(parent))) ids.add(parent);
       }

@@ -39,7 +39,10 @@ export function byModel(options: LanguageModel | ByModelOptions): Asker {
       known.set(key, router);
       const asked = session.say(QUESTION, { by: "runtime" });
       const answered = await router.forward(asked);
-      const { route, why } = router.output(answered) as Answer;
+      const answer = router.output(answered);
+      // It ends without one when its budget is spent.
+      if (answer === undefined) throw new Error(`${name} stopped before it chose`);
+      const { route, why } = answer;
       const choice: Choice = { chosen: route === none ? null : route, why };
       return { session: answered, choice };
     },

@@ -167,6 +167,14 @@ describe("a model that chooses", () => {
     expect(call?.agent).toBe("router");
   });
 
+  it("[R6] [R11] one whose budget is spent has not chosen, and the next is asked", async () => {
+    const spent = byModel({ model: scripted("none"), budget: { steps: 0 } });
+    const { error } = await failed(selector("desk", routes, spent));
+    expect(error).toMatchObject({ code: "choice-failed" });
+    const session = await ran(selector("desk", routes, firstOf(spent, () => "support")));
+    expect(routeOf(session, "desk")).toBe("support");
+  });
+
   it("[R6] is told when its answer is no route, and may say none", async () => {
     const model = scripted(answer("nobody"), answer("none", "small talk"));
     const session = await ran(selector("desk", routes, byModel({ model, name: "porter" })));

@@ -1,0 +1,2 @@
+export * from "./reason/index.js";
+export * from "./team/index.js";

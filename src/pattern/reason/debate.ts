@@ -1,0 +1,186 @@
+import { agent } from "../../agent/index.js";
+import type { LanguageModel } from "../../model/index.js";
+import { forward, type Module } from "../../runtime/index.js";
+import type { FactOf, Json, Session } from "../../session/index.js";
+import {
+  called,
+  type Known,
+  refusing,
+  requireCount,
+  requireName,
+  requireOptions,
+  shown,
+} from "../../workflow/given.js";
+import { enter, type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
+import { allOf } from "../../workflow/parallel.js";
+import { isModule, orderOf, partsOf, requireModule } from "../../workflow/part.js";
+import { joined } from "../../workflow/side.js";
+import { AnswerFormError } from "./error.js";
+import { answerOf, inWords, stopOf } from "./found.js";
+
+/** Who won, if anybody, and why. */
+export type DebateVerdict = { readonly winner: string | null; readonly why?: string };
+
+export type DebateOptions = {
+  readonly name: string;
+  /** Who argues, by the name of their side; at least two. */
+  readonly sides: Parts | readonly Module[];
+  /** How often each side speaks. Default 2. */
+  readonly rounds?: number;
+  /** Who decides: a model, or a module whose output is `{ winner, why }`, the name of a side or null. */
+  readonly judge: LanguageModel | Module;
+};
+
+/** A module that tells how it was decided. */
+export interface Debate extends Module, Rebuilds {
+  verdict(session: Session): DebateVerdict | undefined;
+}
+
+const ROUNDS = 2;
+const NONE = "none";
+
+/**
+ * Sides that argue, and a judge. In each round every side speaks on a branch of its own, knowing what was said in the
+ * rounds before and nothing of this one; then all of it is told. The verdict is a `route-choose` of the judge.
+ *
+ * ```ts
+ * const trial = debate({ name: "trial", sides: { for: advocate, against: sceptic }, rounds: 2, judge: model });
+ * trial.verdict(session)?.winner;
+ * ```
+ */
+export function debate(options: DebateOptions): Debate {
+  const { name, sides, rounds = ROUNDS, judge } = options ?? {};
+  requireName(name, "debate", EXAMPLE);
+  const where = called("debate", name);
+  const refuse = refusing(where);
+  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  const parts = partsOf(sides, where);
+  const order = orderOf(sides);
+  if (order.length < 2)
+    throw refuse(`it has ${order.length} sides`, "at least two argue: sides: { for, against }");
+  for (const taken of [NONE, "judge"])
+    if (Object.hasOwn(parts, taken)) throw refuse(`a side is called "${taken}"`, "call it something else");
+  requireCount(rounds, "rounds", refuse);
+  const decider = isModule(judge) ? requireModule(judge, where, "judge") : judgeOf(name, order, judge);
+  return made({ name, order, rounds }, parts, decider);
+}
+
+const EXAMPLE = 'debate({ name: "trial", sides: { for: advocate, against: sceptic }, judge: model })';
+const OPTIONS: Known<DebateOptions> = { name: true, sides: true, rounds: true, judge: true };
+
+type Given = { readonly name: string; readonly order: readonly string[]; readonly rounds: number };
+
+function made(given: Given, sides: Parts, judge: Module): Debate {
+  const { name, order, rounds } = given;
+  const module: Debate = {
+    name,
+    kind: "debate",
+    parts: Object.freeze({ ...sides, judge }),
+    state: Object.freeze({ rounds }),
+    forward: (session) => forward(module, session, (entered) => run(entered, given, sides, judge)),
+    verdict: (session) => verdictIn(session, name),
+    [rebuild]: (state, { judge: other, ...others }) => {
+      requireCount(state.rounds, "rounds", refusing(called("debate", name)));
+      const own = Object.fromEntries(order.map((side) => [side, others[side] as Module]));
+      return made({ ...given, rounds: state.rounds as number }, own, other as Module);
+    },
+  };
+  return Object.freeze(module);
+}
+
+async function run(
+  entered: Session,
+  { name, order, rounds }: Given,
+  sides: Parts,
+  judge: Module,
+): Promise<Session> {
+  let session = entered;
+  for (let round = 1; round <= rounds; round++) {
+    const before = session;
+    const turn = `Round ${round} of ${rounds} of a debate between ${order.join(" and ")}.`;
+    const ends = await allOf(
+      before,
+      order.map((side) => ({
+        branch: `${side}, round ${round}`,
+        why: `${name}: ${side} speaks`,
+        run: (fork) =>
+          enter(sides[side] as Module, fork.say(`${turn} You speak for: ${side}.`, { by: "runtime" })),
+      })),
+      undefined,
+    );
+    session = joined([before, ...ends], { adopt: "ours", why: `${name}: round ${round} is over` });
+    // Told on behalf of who said it: the words of an agent are nobody's instructions.
+    for (const [place, side] of order.entries()) {
+      const module = sides[side] as Module;
+      const words = inWords(answerOf(module, ends[place] as Session, before));
+      session = session.say(`${side}, round ${round}: ${words}`, { by: `agent:${module.name}` });
+    }
+  }
+  const asked = session
+    .fork("judge", { why: `${name}: who is right`, by: "runtime" })
+    .say(`The debate is over. Decide who made the better case: ${order.join(", ")}, or ${NONE}.`, {
+      by: "runtime",
+    });
+  const judged = await enter(judge, asked);
+  // A judge that ended at a limit has decided nothing, and the record says so.
+  if (stopOf(judged) !== undefined) return judged;
+  const { winner, why } = decided(name, order, judge, judged, answerOf(judge, judged, asked));
+  return judged.append({
+    type: "route-choose",
+    selector: name,
+    candidates: order.map((side) => ({ name: side })),
+    chosen: winner,
+    ...(why !== undefined && { why }),
+    chooser: judge.name,
+    by: `agent:${judge.name}`,
+  });
+}
+
+function decided(
+  name: string,
+  order: readonly string[],
+  judge: Module,
+  session: Session,
+  answer: Json | undefined,
+): DebateVerdict {
+  const { winner, why } = (answer ?? {}) as { readonly winner?: Json; readonly why?: Json };
+  if (winner === null || winner === NONE || order.includes(winner as string))
+    return {
+      winner: winner === NONE ? null : (winner as string | null),
+      ...(typeof why === "string" && { why }),
+    };
+  throw new AnswerFormError(
+    called("debate", name),
+    session,
+    judge.name,
+    winner === undefined ? inWords(answer) : shown(winner),
+    `one of ${order.map((side) => JSON.stringify(side)).join(", ")}, or null`,
+    "judge with a model, or with a module whose output is { winner, why }",
+  );
+}
+
+function verdictIn(session: Session, name: string): DebateVerdict | undefined {
+  const found = [...session.history()].findLast(
+    ({ fact }) => fact.type === "route-choose" && fact.selector === name,
+  )?.fact as FactOf<"route-choose"> | undefined;
+  if (found === undefined) return undefined;
+  return { winner: found.chosen, ...(found.why !== undefined && { why: found.why }) };
+}
+
+function judgeOf(name: string, order: readonly string[], model: LanguageModel): Module {
+  return agent({
+    name: `judge of ${name}`,
+    model,
+    instructions:
+      "You judge a debate. Weigh the arguments that were made, not the side you would take. You take no part in it.",
+    output: {
+      type: "object",
+      properties: {
+        winner: { type: "string", enum: [...order, NONE] },
+        why: { type: "string", description: "The argument that decided it, in one or two sentences." },
+      },
+      required: ["winner", "why"],
+      additionalProperties: false,
+    },
+  });
+}

@@ -1,0 +1,169 @@
+import type { Json } from "../../session/index.js";
+
+/** What a step does: a tool and the words between its brackets. */
+export type Action = { readonly tool: string; readonly argument: string };
+
+/** One step of an episode: what was thought, what was done, what came of it. */
+export type EpisodeStep = {
+  readonly thought: string;
+  readonly action?: Action;
+  readonly observation?: string;
+};
+
+/** A question, the way to its answer, and what is known about how good that is. */
+export type Episode = {
+  readonly question: string;
+  readonly steps: readonly EpisodeStep[];
+  readonly answer?: string;
+};
+
+/** An episode in a text, where it stands there, and what was noted at its end. */
+export type RecordedEpisode = Episode & {
+  readonly from: number;
+  readonly to: number;
+  readonly outcome?: { readonly [name: string]: Json };
+  /** So many of so many were right up to here, as whoever recorded it counted. */
+  readonly tally?: { readonly right: number; readonly of: number };
+};
+
+/** The action that ends an episode. */
+export const FINISH = "Finish";
+
+/** What a reply says, as a step. `said` is the reply up to its action, `left` what was written behind it. */
+export type Reading = {
+  readonly said: string;
+  readonly left: string;
+  readonly number?: number;
+  readonly thought: string;
+  readonly action?: Action;
+};
+
+/** Reads one reply: `Thought 1: … Action 1: Tool[argument]`. Observations are for the tools to make, so a reply ends before one. */
+export function readStep(text: string): Reading {
+  const made = /^[ \t]*Observation(?:[ \t]+\d+)?[ \t]*:/m.exec(text)?.index ?? text.length;
+  const own = text.slice(0, made);
+  const mark = /^[ \t]*Action(?:[ \t]+(\d+))?[ \t]*:/m.exec(own);
+  if (mark === null) return { ...partsAt(text, made), thought: thoughtIn(own) };
+  const begin = mark.index + mark[0].length;
+  const found = actionIn(own.slice(begin));
+  const end = found === undefined ? made : begin + found.end;
+  return {
+    ...partsAt(text, end),
+    thought: thoughtIn(own.slice(0, mark.index)),
+    ...(mark[1] !== undefined && { number: Number(mark[1]) }),
+    ...(found !== undefined && { action: found.action }),
+  };
+}
+
+/**
+ * Reads recorded episodes: a question, then `Thought n:`, `Action n:` and `Observation n:`, divided by lines of dashes.
+ * A line with a Python dictionary at the end of an episode is its outcome.
+ *
+ * ```ts
+ * const episodes = readReact(await readFile("FEVER-output.txt", "utf8"));
+ * episodes[0].steps[0].action; // { tool: "Search", argument: "Paramore" }
+ * ```
+ */
+export function readReact(text: string): readonly RecordedEpisode[] {
+  const episodes: RecordedEpisode[] = [];
+  let from = 0;
+  for (const divider of [...text.matchAll(/^-{5,}[ \t]*$/gm), undefined]) {
+    const to = divider?.index ?? text.length;
+    const episode = episodeIn(text.slice(from, to));
+    if (episode !== undefined) episodes.push(Object.freeze({ ...episode, from, to }));
+    from = to + (divider?.[0].length ?? 0);
+  }
+  return Object.freeze(episodes);
+}
+
+function episodeIn(block: string): Omit<RecordedEpisode, "from" | "to"> | undefined {
+  const noted = /^\{'.*\}[ \t]*$/m.exec(block);
+  const tally = /^(\d+) (\d+) [\d.]+ [\d.]+[ \t]*$/m.exec(noted === null ? "" : block.slice(noted.index));
+  // Where a reply could not be read, the program that recorded this says so, prints it, and asks again.
+  const told = block.slice(0, noted?.index).replace(/^ohh\.\.\.[\s\S]*?(?=^Thought \d+:)/gm, "");
+  const marks = [...told.matchAll(/^(Thought|Action|Observation) \d+:/gm)];
+  if (marks.length === 0) return undefined;
+  const steps: { thought: string; action?: Action; observation?: string }[] = [];
+  for (const [place, mark] of marks.entries()) {
+    const words = told.slice(mark.index + mark[0].length, marks[place + 1]?.index).trim();
+    const last = steps.at(-1);
+    if (mark[1] === "Thought" || last === undefined) steps.push({ thought: words });
+    else if (mark[1] === "Observation") last.observation = words;
+    else if (words !== "") last.action = actionIn(words)?.action ?? { tool: words, argument: "" };
+  }
+  const end = steps.at(-1);
+  const outcome = noted === null ? undefined : dictionaryOf(noted[0]);
+  return {
+    question: told.slice(0, marks[0]?.index).trim().replace(/^\d+ /, ""),
+    steps: Object.freeze(steps.map((step) => Object.freeze(step))),
+    ...(end?.action?.tool === FINISH && !isInvalid(end.observation) && { answer: end.action.argument }),
+    ...(outcome !== undefined && { outcome }),
+    ...(tally !== null && { tally: { right: Number(tally[1]), of: Number(tally[2]) } }),
+  };
+}
+
+/** Whether the world of a recorded episode refused an action. */
+export function isInvalid(observation: string | undefined): boolean {
+  return observation?.startsWith("Invalid action") === true;
+}
+
+/** The first call in some words, and where it ends. */
+function actionIn(words: string): { readonly action: Action; readonly end: number } | undefined {
+  const call = /^\s*([A-Za-z_][\w-]*)[ \t]*\[/.exec(words);
+  if (call === null) return undefined;
+  const begin = call[0].length;
+  const close = closing(words, begin);
+  if (close === -1) return undefined;
+  return {
+    action: Object.freeze({ tool: call[1] as string, argument: words.slice(begin, close).trim() }),
+    end: close + 1,
+  };
+}
+
+/** Brackets that may stand inside of JSON before it is given up: a model may write any number of them. */
+const TRIES = 200;
+
+/** Where the bracket closes that was opened before: the one that makes it JSON, the one that matches, or the last of its line. */
+function closing(words: string, begin: number): number {
+  if (words[begin] === "{") {
+    let at = words.indexOf("]", begin);
+    for (let tries = 0; at !== -1 && tries < TRIES; tries++, at = words.indexOf("]", at + 1))
+      if (isJson(words.slice(begin, at))) return at;
+  }
+  let depth = 1;
+  for (let at = begin; at < words.length; at++) {
+    if (words[at] === "[") depth += 1;
+    else if (words[at] === "]" && --depth === 0) return at;
+  }
+  const end = words.indexOf("\n", begin);
+  const last = words.slice(0, end === -1 ? undefined : end).lastIndexOf("]");
+  return last < begin ? -1 : last;
+}
+
+function isJson(words: string): boolean {
+  try {
+    JSON.parse(words);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function partsAt(text: string, end: number): { readonly said: string; readonly left: string } {
+  return { said: text.slice(0, end).trimEnd(), left: text.slice(end).trim() };
+}
+
+function thoughtIn(words: string): string {
+  return words.replace(/^\s*Thought(?:[ \t]+\d+)?[ \t]*:/, "").trim();
+}
+
+/** What Python prints for a dictionary of texts and numbers, as JSON. */
+function dictionaryOf(words: string): { readonly [name: string]: Json } | undefined {
+  const names: { readonly [word: string]: string } = { True: "true", False: "false", None: "null" };
+  const json = words.replace(
+    /'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|\b(?:True|False|None)\b/g,
+    (word, single?: string, double?: string) =>
+      names[word] ?? JSON.stringify((single ?? double ?? "").replace(/\\(.)/g, "$1")),
+  );
+  return isJson(json) ? (JSON.parse(json) as { readonly [name: string]: Json }) : undefined;
+}

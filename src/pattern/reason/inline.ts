@@ -1,0 +1,162 @@
+import { type AgentOptions, agent, type Callable } from "../../agent/index.js";
+import { replaced, toolboxOf } from "../../agent/toolbox.js";
+import type { LanguageModel } from "../../model/index.js";
+import { type Budget, forward, type Module } from "../../runtime/index.js";
+import type { Session } from "../../session/index.js";
+import {
+  called,
+  type Known,
+  type Refuse,
+  refusing,
+  requireBudget,
+  requireCount,
+  requireFunction,
+  requireName,
+  requireOptions,
+  shown,
+} from "../../workflow/given.js";
+import { enter, type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
+import { isModule } from "../../workflow/part.js";
+import { signatureOf, type Written } from "./argument.js";
+import { answerOf, inWords } from "./found.js";
+import { type InlineCall, rendered, textIn } from "./inline-call.js";
+import { decide, type Given, kept, spliced } from "./inline-decide.js";
+import type { Score } from "./inline-score.js";
+
+export type InlineToolsOptions = Pick<AgentOptions, "name" | "instructions" | "parameters" | "policy"> & {
+  readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
+  /** What may be called in the text. A call may turn out to be of no use, so none of them may change anything. */
+  readonly tools: readonly [Callable, ...Callable[]];
+  readonly score: Score;
+  /** By how much the text must be better with the result than without. Default 0: better is enough. */
+  readonly threshold?: number;
+  /** Calls that are tried at most; the others are left out of the text, and the record says so. Default 20. */
+  readonly maxCalls?: number;
+  /** What a call that is kept becomes. Default: `[tool(argument) → result]`. */
+  readonly splice?: (call: InlineCall, result: string) => string;
+  readonly budget?: Budget;
+};
+
+/**
+ * Tool choice in the manner of Toolformer: a model writes a text with calls in it, `[tool(argument)]`. Each is made, and
+ * the text is measured three times, each on a branch of its own: with the result, with the call alone, and without. A
+ * call is kept where its result makes the text better than both by the threshold; the others leave the text, and
+ * their branches say why.
+ *
+ * ```ts
+ * const writer = inlineTools({ name: "writer", model, tools: [calculator], score: (text) => likelihood(text) });
+ * ```
+ */
+export function inlineTools(options: InlineToolsOptions): Module & Rebuilds {
+  const { name, tools, score, threshold = 0, maxCalls = 20, splice = spliced, budget } = options ?? {};
+  requireName(name, "inlineTools", EXAMPLE);
+  const refuse = refusing(called("inlineTools", name));
+  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  if (!isModule(score)) requireFunction(score, "score", refuse, "score: (text) => a number, or a module");
+  requireThreshold(threshold, refuse);
+  requireCount(maxCalls, "maxCalls", refuse);
+  requireFunction(splice, "splice", refuse, "splice: (call, result) => a text");
+  requireBudget(budget, refuse);
+  const box = toolsOf(name, tools, refuse);
+  const { model, instructions, parameters, policy } = options;
+  const writer = agent({
+    name,
+    model,
+    instructions: [...(instructions === undefined ? [] : [instructions]), rulesFor(box.specs)].join("\n\n"),
+    ...(parameters !== undefined && { parameters }),
+  });
+  const limits = { ...(budget !== undefined && { budget }), ...(policy !== undefined && { policy }) };
+  return made({ name, tools, box, score, threshold, maxCalls, splice, limits }, writer);
+}
+
+const EXAMPLE = 'inlineTools({ name: "writer", model, tools: [calculator], score: (text) => a number })';
+const OPTIONS: Known<InlineToolsOptions> = {
+  name: true,
+  instructions: true,
+  parameters: true,
+  policy: true,
+  model: true,
+  tools: true,
+  score: true,
+  threshold: true,
+  maxCalls: true,
+  splice: true,
+  budget: true,
+};
+
+function made(given: Given, writer: Module): Module & Rebuilds {
+  const { name, tools, score, threshold, maxCalls, limits, box } = given;
+  const scorer = isModule(score) ? score : undefined;
+  const parts: Parts = Object.freeze({ ...box.parts, writer, ...(scorer !== undefined && { scorer }) });
+  const module: Module & Rebuilds = {
+    name,
+    kind: "inlineTools",
+    parts,
+    state: Object.freeze({ threshold, maxCalls }),
+    forward: (session) => forward(module, session, (entered) => run(entered, given, writer), limits),
+    [rebuild]: (state, others) => {
+      const refuse = refusing(called("inlineTools", name));
+      requireCount(state.maxCalls, "maxCalls", refuse);
+      requireThreshold(state.threshold, refuse);
+      return made(
+        {
+          ...given,
+          threshold: state.threshold as number,
+          maxCalls: state.maxCalls as number,
+          box: toolboxOf(name, replaced(tools, others), []),
+          ...(scorer !== undefined && { score: others.scorer as Module }),
+        },
+        others.writer as Module,
+      );
+    },
+  };
+  return Object.freeze(module);
+}
+
+async function run(entered: Session, given: Given, writer: Module): Promise<Session> {
+  const { name, box, maxCalls } = given;
+  let session = await enter(writer, entered);
+  const draft = answerOf(writer, session, entered);
+  // It ended at a limit, and the record says so.
+  if (draft === undefined) return session;
+  const text = textIn(inWords(draft), box.specs);
+  const results: (string | undefined)[] = [];
+  for (const call of text.calls.slice(0, maxCalls)) {
+    const decided = await decide(session, given, text, call, results);
+    session = decided.session;
+    results.push(decided.result);
+  }
+  if (text.calls.length > maxCalls)
+    session = session.append({
+      type: "budget-stop",
+      limit: "calls",
+      allowed: maxCalls,
+      spent: maxCalls,
+      asked: text.calls.length - maxCalls,
+    });
+  const said = rendered(text, (call) => kept(given, call, results[call.place]));
+  return session.say(said, { role: "assistant", by: `agent:${name}` });
+}
+
+function toolsOf(name: string, tools: unknown, refuse: Refuse): ReturnType<typeof toolboxOf> {
+  if (!Array.isArray(tools) || tools.length === 0)
+    throw refuse("it has no tools", "say what may be called in the text: tools: [calculator]");
+  const box = toolboxOf(name, tools as readonly Callable[], []);
+  for (const { name: own, effect } of box.tools.values())
+    if (effect === "write" || effect === "idempotent")
+      throw refuse(
+        `its tool "${own}" changes the world (${effect}), and is tried before it is known whether it helps`,
+        'give it tools that look or compute: effect: "read" or "pure"',
+      );
+  return box;
+}
+
+function requireThreshold(threshold: unknown, refuse: Refuse): void {
+  if (!Number.isFinite(threshold) || (threshold as number) < 0)
+    throw refuse(`its \`threshold\` is ${shown(threshold)}, not a number from 0 on`, "threshold: 0.1");
+}
+
+function rulesFor(specs: readonly Written[]): string {
+  const lines = specs.map((one) => `- [${signatureOf(one, ["(", ")"])}]: ${one.description ?? ""}`);
+  return ["Where one of these would help your text, write the call into it, and go on:", ...lines].join("\n");
+}

@@ -1,0 +1,207 @@
+import { BudgetError, CancelledError, failureOf, forward, type Module } from "../../runtime/index.js";
+import type { Content, Failure, Json, Session } from "../../session/index.js";
+import {
+  called,
+  type Known,
+  recordable,
+  refusing,
+  requireCount,
+  requireFunction,
+  requireName,
+  requireOptions,
+  wrong,
+} from "../../workflow/given.js";
+import { enter, map, type Rebuilds, rebuild, workflow } from "../../workflow/index.js";
+import { isModule, requireModule } from "../../workflow/part.js";
+import { joined, restAt } from "../../workflow/side.js";
+import { AnswerFormError, PartsFailedError } from "./error.js";
+import { answerOf, inWords, stopOf } from "./found.js";
+
+/** What became of one part: its answer or its failure, and the branch that shows how. */
+export type PartResult = {
+  /** Which part it is, from 1. */
+  readonly part: number;
+  readonly input: Json;
+  readonly branch: string;
+  /** Where that branch ended. */
+  readonly session: Session;
+} & ({ readonly output: Json } | { readonly failure: Failure });
+
+export type MapReduceOptions = {
+  readonly name: string;
+  /** The parts, read from the session; or a module that makes them: its output is a list, or `{ parts: […] }`. */
+  readonly split: ((session: Session) => readonly Json[]) | Module;
+  /** Does one part, on a branch where the part is said. It sees no other part. */
+  readonly map: Module;
+  /** Makes one answer of all: a module that is told each part with its branch, or a function of them. */
+  readonly reduce: Module | ((parts: readonly PartResult[]) => Json);
+  /** So many parts at a time. Default 8. */
+  readonly concurrency?: number;
+  /** So many parts must succeed. Default: one. */
+  readonly need?: number;
+  /** How a part is said to `map`. Default: a text as it is, anything else as JSON. */
+  readonly say?: (part: Json, place: number) => Content;
+};
+
+const CONCURRENCY = 8;
+
+/**
+ * Map and reduce over forks: the work is divided at run time, each part is done on a branch of its own, and one answer
+ * is made of all. A part that fails, or ends at its limit, is a result like others. What the parts said and the files
+ * that they changed stay on their branches: only what came of them goes on.
+ *
+ * ```ts
+ * const report = mapReduce({ name: "report", split: (session) => chaptersIn(session), map: reader, reduce: editor });
+ * ```
+ */
+export function mapReduce(options: MapReduceOptions): Module & Rebuilds {
+  const { name, split, map: mapper, reduce, concurrency = CONCURRENCY, need = 1, say } = options ?? {};
+  requireName(name, "mapReduce", EXAMPLE);
+  const where = called("mapReduce", name);
+  const refuse = refusing(where);
+  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  if (!isModule(split)) requireFunction(split, "split", refuse, "split: (session) => […], or a module");
+  if (!isModule(reduce))
+    requireFunction(reduce, "reduce", refuse, "reduce: a module, or (parts) => an answer");
+  requireModule(mapper, where, "map");
+  requireCount(concurrency, "concurrency", refuse);
+  requireCount(need, "need", refuse, 0);
+  if (say !== undefined) requireFunction(say, "say", refuse, "say: (part, place) => a text");
+  const splitter = isModule(split) ? split : undefined;
+  const reducer = isModule(reduce) ? reduce : undefined;
+  const module: Module & Rebuilds = {
+    name,
+    kind: "mapReduce",
+    parts: Object.freeze({
+      ...(splitter !== undefined && { split: splitter }),
+      map: mapper,
+      ...(reducer !== undefined && { reduce: reducer }),
+    }),
+    state: Object.freeze({ concurrency, need }),
+    forward: (session) =>
+      forward(module, session, (entered) => run(entered, { ...options, concurrency, need })),
+    [rebuild]: (state, parts) =>
+      mapReduce({
+        ...options,
+        ...(splitter !== undefined && { split: parts.split as Module }),
+        map: parts.map as Module,
+        ...(reducer !== undefined && { reduce: parts.reduce as Module }),
+        concurrency: state.concurrency as number,
+        need: state.need as number,
+      }),
+  };
+  return Object.freeze(module);
+}
+
+const EXAMPLE = 'mapReduce({ name: "report", split: (session) => […], map: reader, reduce: editor })';
+const OPTIONS: Known<MapReduceOptions> = {
+  name: true,
+  split: true,
+  map: true,
+  reduce: true,
+  concurrency: true,
+  need: true,
+  say: true,
+};
+
+type Given = MapReduceOptions & { readonly concurrency: number; readonly need: number };
+
+async function run(entered: Session, given: Given): Promise<Session> {
+  const { name, map: mapper, reduce, concurrency, need, say } = given;
+  const { session, inputs } = await divided(entered, given);
+  const mapped = await map(name, settled(mapper), {
+    inputs: () => inputs,
+    concurrency,
+    ...(say !== undefined && { say }),
+  }).call(session);
+  const parts = mapped.results.map((end, place) =>
+    resultOf(mapper, end, inputs[place] as Json, place, session),
+  );
+  // What the parts said stays on their branches; what came of them is told in the mapper's name, since it made it.
+  const together = joined([session, mapped.session], {
+    adopt: "ours",
+    why: `${name}: what came of the parts`,
+  });
+  const failures = parts.flatMap((part) => ("failure" in part ? [part] : []));
+  if (parts.length > 0 && parts.length - failures.length < need)
+    throw new PartsFailedError(
+      name,
+      together,
+      need,
+      failures.map(({ branch, failure }) => ({ branch, failure })),
+      parts.length,
+    );
+  const told = together.say(toldOf(name, parts), { by: `agent:${mapper.name}` });
+  if (isModule(reduce)) return enter(reduce, told);
+  const answer = recordable(reduce(parts), "reduce", called("mapReduce", name));
+  return told.say(inWords(answer), { role: "assistant", by: `agent:${name}` });
+}
+
+/** The parts. A module that divides the work does so in the conversation. */
+async function divided(
+  entered: Session,
+  { name, split }: Given,
+): Promise<{ readonly session: Session; readonly inputs: readonly Json[] }> {
+  const where = called("mapReduce", name);
+  if (!isModule(split)) {
+    const given: unknown = split(entered);
+    if (!Array.isArray(given)) throw wrong(given, "split", where, "a list");
+    return { session: entered, inputs: recordable(given, "split", where) as readonly Json[] };
+  }
+  const session = await enter(split, entered);
+  const answer = answerOf(split, session, entered);
+  const { parts = answer } = (answer ?? {}) as { readonly parts?: Json };
+  if (Array.isArray(parts)) return { session, inputs: parts as readonly Json[] };
+  throw new AnswerFormError(
+    where,
+    session,
+    split.name,
+    inWords(answer),
+    "a list",
+    "divide with a module whose output is a list, or { parts: […] }",
+  );
+}
+
+/** The same module, whose failure is a result: the other parts go on. */
+function settled(mapper: Module): Module {
+  return workflow(mapper.name, { [mapper.name]: mapper }, async (session) => {
+    try {
+      const done = await enter(mapper, session);
+      const stop = stopOf(done);
+      return report(done, mapper, stop === undefined ? undefined : { name: "LimitError", message: stop });
+    } catch (error) {
+      if (error instanceof CancelledError || error instanceof BudgetError) throw error;
+      return report(restAt(error, session), mapper, failureOf(error));
+    }
+  });
+}
+
+function report(session: Session, { name }: Module, failure: Failure | undefined): Session {
+  return session.append({
+    type: "validation-report",
+    name: `part of ${name}`,
+    passed: failure === undefined,
+    ...(failure !== undefined && { detail: { failure } as unknown as Json }),
+    of: session.id,
+    by: "runtime",
+  });
+}
+
+function resultOf(mapper: Module, end: Session, input: Json, place: number, since: Session): PartResult {
+  const { fact } = end.soleParent as Session;
+  const { failure } = ((fact.type === "validation-report" ? fact.detail : undefined) ?? {}) as {
+    readonly failure?: Failure;
+  };
+  const common = { part: place + 1, input, branch: end.branch, session: end };
+  return failure === undefined
+    ? { ...common, output: answerOf(mapper, end, since) ?? null }
+    : { ...common, failure };
+}
+
+function toldOf(name: string, parts: readonly PartResult[]): string {
+  const lines = parts.map((part) => {
+    const came = "failure" in part ? `failed: ${part.failure.message}` : inWords(part.output);
+    return `Part ${part.part} (branch "${part.branch}"): ${inWords(part.input)}\n=> ${came}`;
+  });
+  return [`What came of the ${parts.length} parts of ${name}:`, ...lines].join("\n");
+}

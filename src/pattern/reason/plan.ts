@@ -1,0 +1,229 @@
+import { BudgetError, CancelledError, failureOf, forward, type Module } from "../../runtime/index.js";
+import type { Json, Session, View } from "../../session/index.js";
+import {
+  called,
+  type Known,
+  refusing,
+  requireCount,
+  requireName,
+  requireOptions,
+  shown,
+} from "../../workflow/given.js";
+import { enter, type Rebuilds, rebuild } from "../../workflow/index.js";
+import { requireModule } from "../../workflow/part.js";
+import { joined, restAt } from "../../workflow/side.js";
+import { AnswerFormError, PlanFailedError } from "./error.js";
+import { answerOf, inWords, shortfall, stopOf } from "./found.js";
+
+/** A step of a plan, what became of it, and where. */
+export type PlanStep = {
+  readonly task: string;
+  readonly state: "open" | "done" | "failed" | "dropped";
+  /** The branch that it was done on. */
+  readonly branch?: string;
+  /** Why it failed. */
+  readonly why?: string;
+};
+
+/** A plan as it stands: how often it was made anew, and its steps, those of earlier versions that are over among them. */
+export type Plan = { readonly version: number; readonly steps: readonly PlanStep[] };
+
+export type PlanExecuteOptions = {
+  readonly name: string;
+  /** Makes the plan: an agent with `output: PLAN`, or a module whose output is `{ steps: […] }`. */
+  readonly planner: Module;
+  /** Does one step. It fails where it throws, leaves a `validation-report` that did not pass, or ends at its limit. */
+  readonly executor: Module;
+  /** How often another plan may be made for what is left, after a step failed. Default 2. */
+  readonly replans?: number;
+  /** Steps that a plan may have. Default 20. */
+  readonly maxSteps?: number;
+};
+
+/** The output of an agent that plans. */
+export const PLAN = Object.freeze({
+  type: "object",
+  properties: {
+    steps: {
+      type: "array",
+      items: { type: "string", minLength: 1 },
+      minItems: 1,
+      description: "What to do, in order: one task each, which can be done by itself.",
+    },
+  },
+  required: ["steps"],
+  additionalProperties: false,
+} as const);
+
+const REPLANS = 2;
+const MAX_STEPS = 20;
+
+/**
+ * A plan, then its steps one by one, each on a branch of its own. After a step that failed, the planner is told, and
+ * plans what is left anew. The plan is on the record each time it changes, and `planOf` reads it.
+ *
+ * ```ts
+ * const planner = agent({ name: "planner", model, output: PLAN });
+ * const build = planExecute({ name: "build", planner, executor: coder, replans: 2 });
+ * ```
+ */
+export function planExecute(options: PlanExecuteOptions): Module & Rebuilds {
+  const { name, planner, executor, replans = REPLANS, maxSteps = MAX_STEPS } = options ?? {};
+  requireName(name, "planExecute", EXAMPLE);
+  const where = called("planExecute", name);
+  const refuse = refusing(where);
+  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  requireModule(planner, where, "planner");
+  requireModule(executor, where, "executor");
+  requireCount(replans, "replans", refuse, 0);
+  requireCount(maxSteps, "maxSteps", refuse);
+  const module: Module & Rebuilds = {
+    name,
+    kind: "planExecute",
+    parts: Object.freeze({ planner, executor }),
+    state: Object.freeze({ replans, maxSteps }),
+    forward: (session) =>
+      forward(module, session, (entered) => run(entered, { name, planner, executor, replans, maxSteps })),
+    [rebuild]: (state, parts) =>
+      planExecute({
+        name,
+        planner: parts.planner as Module,
+        executor: parts.executor as Module,
+        replans: state.replans as number,
+        maxSteps: state.maxSteps as number,
+      }),
+  };
+  return Object.freeze(module);
+}
+
+const EXAMPLE = 'planExecute({ name: "build", planner: agent({ …, output: PLAN }), executor })';
+const OPTIONS: Known<PlanExecuteOptions> = {
+  name: true,
+  planner: true,
+  executor: true,
+  replans: true,
+  maxSteps: true,
+};
+
+/** The plan of a session as it stands: of this name, else the newest. */
+export function planOf(session: Session, name?: string): Plan | undefined {
+  const plans = session.view(plansView);
+  return name === undefined ? Object.values(plans).at(-1) : plans[name];
+}
+
+const plansView: View<{ readonly [name: string]: Plan }> = {
+  start: Object.freeze({}),
+  step(plans, fact) {
+    if (fact.type !== "note" || fact.kind !== "plan") return plans;
+    const { plan, version, steps } = fact as unknown as Plan & { readonly plan: string };
+    const { [plan]: _, ...others } = plans;
+    return Object.freeze({ ...others, [plan]: { version, steps } });
+  },
+};
+
+async function run(entered: Session, given: Required<PlanExecuteOptions>): Promise<Session> {
+  const { name, executor, replans } = given;
+  let session = await planned(entered, given, { version: 0, steps: [] });
+  for (;;) {
+    const plan = planOf(session, name);
+    // A planner that ended at a limit has planned nothing, and the record says so.
+    if (plan === undefined || stopOf(session) !== undefined) return session;
+    const place = plan.steps.findIndex(({ state }) => state === "open");
+    const open = plan.steps[place];
+    if (open === undefined) return session;
+    const branch = `step ${place + 1}`;
+    const fork = session
+      .fork(branch, { why: `${name}: ${open.task}`, by: "runtime" })
+      .say(`Now do step ${place + 1} of the plan, and nothing else: ${open.task}`, { by: "runtime" });
+    const { session: done, why } = await attempted(executor, fork);
+    const state = why === undefined ? "done" : "failed";
+    const steps = plan.steps.with(place, {
+      task: open.task,
+      state,
+      branch,
+      ...(why !== undefined && { why }),
+    });
+    if (why === undefined) {
+      session = noted(done, name, { ...plan, steps });
+      continue;
+    }
+    // What was done on the way to a failure stays on its branch: the next plan begins where this step did.
+    const told = noted(joined([session, done], { adopt: "ours", why: `${name}: ${branch} failed` }), name, {
+      ...plan,
+      steps,
+    });
+    if (plan.version > replans) {
+      const stopped = told.append({
+        type: "budget-stop",
+        limit: "plans",
+        allowed: replans + 1,
+        spent: plan.version,
+        asked: 1,
+      });
+      throw new PlanFailedError(name, stopped, open.task, why, replans);
+    }
+    const asked = told.say(
+      `Step ${place + 1} of the plan (${open.task}) failed: ${why}\nMake another plan for what is left to do.`,
+      // What went wrong may be told in anybody's words, and the branch that knows whose is not adopted.
+      { by: `agent:${executor.name}` },
+    );
+    session = await planned(asked, given, {
+      version: plan.version,
+      steps: steps.map((one) => (one.state === "open" ? { ...one, state: "dropped" } : one)),
+    });
+  }
+}
+
+/** Asks for a plan, checks it, and notes it behind what is over of the one before. */
+async function planned(
+  session: Session,
+  given: Required<PlanExecuteOptions>,
+  before: Plan,
+): Promise<Session> {
+  const { name, planner, maxSteps } = given;
+  const answered = await enter(planner, session);
+  if (stopOf(answered) !== undefined) return answered;
+  const answer = answerOf(planner, answered, session);
+  const { steps: tasks } = (answer ?? {}) as { readonly steps?: Json };
+  const isPlan =
+    Array.isArray(tasks) &&
+    tasks.length > 0 &&
+    tasks.length <= maxSteps &&
+    tasks.every((task) => typeof task === "string" && task.trim() !== "");
+  if (!isPlan)
+    throw new AnswerFormError(
+      called("planExecute", name),
+      answered,
+      planner.name,
+      Array.isArray(tasks) ? `a plan of ${tasks.length} steps` : shown(answer),
+      `a plan of 1 to ${maxSteps} tasks`,
+      `plan with an agent whose output is a plan: agent({ name: ${JSON.stringify(planner.name)}, model, output: PLAN })`,
+    );
+  const steps = (tasks as readonly string[]).map((task): PlanStep => ({ task, state: "open" }));
+  return noted(answered, name, { version: before.version + 1, steps: [...before.steps, ...steps] });
+}
+
+async function attempted(
+  executor: Module,
+  fork: Session,
+): Promise<{ readonly session: Session; readonly why?: string }> {
+  try {
+    const session = await enter(executor, fork);
+    const why = shortfall(session, fork);
+    return { session, ...(why !== undefined && { why }) };
+  } catch (error) {
+    if (error instanceof CancelledError || error instanceof BudgetError) throw error;
+    return { session: restAt(error, fork), why: inWords(failureOf(error).message) };
+  }
+}
+
+function noted(session: Session, plan: string, { version, steps }: Plan): Session {
+  return session.append({
+    type: "note",
+    kind: "plan",
+    plan,
+    version,
+    steps: steps as unknown as Json,
+    by: "runtime",
+  });
+}

@@ -1,0 +1,191 @@
+import { type AgentOptions, agent } from "../../agent/index.js";
+import { type LanguageModel, textOf, turnOf } from "../../model/index.js";
+import { type Budget, forward, type Module } from "../../runtime/index.js";
+import type { FactOf, Session } from "../../session/index.js";
+import {
+  called,
+  type Known,
+  refusing,
+  requireCount,
+  requireName,
+  requireOptions,
+  shown,
+} from "../../workflow/given.js";
+import { enter, type Rebuilds, rebuild, type State, withState } from "../../workflow/index.js";
+import { withTextCalls } from "./codec.js";
+import { FINISH, readStep } from "./episode.js";
+import { episodeOf } from "./episode-of.js";
+import { UnreadableError } from "./error.js";
+import { endOf } from "./found.js";
+
+export type ReactOptions = Pick<
+  AgentOptions,
+  | "name"
+  | "description"
+  | "instructions"
+  | "model"
+  | "fallback"
+  | "tools"
+  | "maxSteps"
+  | "budget"
+  | "policy"
+  | "parameters"
+  | "retry"
+  | "timeout"
+  | "compress"
+  | "context"
+> & {
+  /** "text" for models that write their actions (the default), "calls" for models that call tools by themselves. */
+  readonly codec?: "text" | "calls";
+  /** How often the model is told that its text has no action in it. Default 2. */
+  readonly repairs?: number;
+};
+
+/** A module that thinks, acts and observes until it knows the answer. */
+export interface React extends Module, Rebuilds {
+  readonly kind: "react";
+  readonly description?: string;
+  /** The answer that it finished with. */
+  output(session: Session): string | undefined;
+}
+
+const MAX_STEPS = 50;
+const REPAIRS = 2;
+const UNREADABLE = `There is no action in what you wrote. Write one thought and one action: "Action 1: Tool[argument]", or "Action 1: ${FINISH}[answer]" when you know the answer.`;
+const ALOUD =
+  "Before you call a tool, say in a sentence or two what you think and why you call it. When you know the answer, say it and call nothing.";
+
+/**
+ * ReAct: a thought, an action, what came of it, again. Models that call tools by themselves do so; others write
+ * `Action 1: Tool[argument]`, and that becomes the same tool call on the record, under the same policies. It ends at
+ * `Finish[answer]`, or as an agent does, at its limits. Text without an action is told to the model; an
+ * `UnreadableError` when that does not help.
+ *
+ * ```ts
+ * const clerk = react({ name: "clerk", model, tools: [search] });
+ * clerk.output(await rath.run(clerk, rath.start("Is Paramore from Tennessee?")));
+ * ```
+ */
+export function react(options: ReactOptions): React {
+  const { name, codec = "text", repairs = REPAIRS, maxSteps = MAX_STEPS } = options ?? {};
+  requireName(name, "react", EXAMPLE);
+  const refuse = refusing(called("react", name));
+  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  if (codec !== "text" && codec !== "calls")
+    throw refuse(`its \`codec\` is ${shown(codec)}`, 'codec: "text", or "calls"');
+  requireCount(repairs, "repairs", refuse, 0);
+  requireCount(maxSteps, "maxSteps", refuse);
+  const { codec: _codec, repairs: _repairs, budget, policy, instructions, ...rest } = options;
+  const isWritten = codec === "text";
+  const text = [...(instructions === undefined ? [] : [instructions]), ...(isWritten ? [] : [ALOUD])];
+  const thinker = agent({
+    ...rest,
+    ...(text.length > 0 && { instructions: text.join("\n\n") }),
+    maxSteps,
+    ...(isWritten && { model: modelsOf(rest.model).map(withTextCalls) as unknown as [LanguageModel] }),
+    ...(isWritten && Array.isArray(rest.fallback) && { fallback: rest.fallback.map(withTextCalls) }),
+  });
+  const tools = thinker.state?.tools as readonly { readonly name: string }[];
+  if (isWritten && tools.some((tool) => tool.name === FINISH))
+    throw refuse(`one of its tools is called "${FINISH}", which ends it`, "give the tool another name");
+  const limits = { ...(budget !== undefined && { budget }), ...(policy !== undefined && { policy }) };
+  return made({ name, description: options.description, codec, repairs, limits }, thinker);
+}
+
+const EXAMPLE = 'react({ name: "clerk", model, tools: [search] })';
+const OPTIONS: Known<ReactOptions> = {
+  name: true,
+  description: true,
+  instructions: true,
+  model: true,
+  fallback: true,
+  tools: true,
+  maxSteps: true,
+  budget: true,
+  policy: true,
+  parameters: true,
+  retry: true,
+  timeout: true,
+  compress: true,
+  context: true,
+  codec: true,
+  repairs: true,
+};
+
+type Given = {
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly codec: "text" | "calls";
+  readonly repairs: number;
+  readonly limits: Pick<ReactOptions, "budget" | "policy">;
+};
+
+function made(given: Given, thinker: Module): React {
+  const { name, description, codec, repairs, limits } = given;
+  const { budget, policy } = limits;
+  const module: React = {
+    name,
+    kind: "react",
+    ...(description !== undefined && { description }),
+    parts: Object.freeze({ thinker }),
+    state: Object.freeze({
+      codec,
+      repairs,
+      ...(budget !== undefined && { budget }),
+      ...(policy !== undefined && { policy: policy.version }),
+    }),
+    forward: (session) =>
+      forward(
+        module,
+        session,
+        (entered) => (codec === "calls" ? enter(thinker, entered) : written(entered, given, thinker)),
+        limits,
+      ),
+    output(session) {
+      const { steps, answer } = episodeOf(session, name);
+      // Text without an action is no answer of a model that was told to write one.
+      const isAnswered = codec === "calls" || steps.some(({ action }) => action?.tool === FINISH);
+      return isAnswered ? answer : undefined;
+    },
+    [rebuild]: (state, parts) => made(changed(given, state), parts.thinker as Module),
+  };
+  return Object.freeze(module);
+}
+
+/** Asks until there is an answer. An agent ends at a reply without a call, and that is a text without an action, or the end. */
+async function written(entered: Session, { name, repairs }: Given, thinker: Module): Promise<Session> {
+  const allowed = thinker.state?.maxSteps as number;
+  const before = turnOf(entered, name);
+  let session = entered;
+  let one = thinker;
+  for (let refusals = 0; ; refusals++) {
+    session = await enter(one, session);
+    const end = endOf(session);
+    if (end.type !== "model-reply") return session;
+    const said = textOf((end as FactOf<"model-reply">).content);
+    if (readStep(said).action?.tool === FINISH) return session;
+    if (refusals >= repairs) throw new UnreadableError(name, session, refusals + 1, said);
+    const left = allowed - (turnOf(session, name) - before);
+    if (left <= 0)
+      return session.append({ type: "budget-stop", limit: "steps", allowed, spent: allowed, asked: 1 });
+    one = withState(thinker, { maxSteps: left });
+    session = session.say(UNREADABLE, { by: "runtime" });
+  }
+}
+
+function modelsOf(model: AgentOptions["model"]): readonly LanguageModel[] {
+  return Array.isArray(model) ? model : [model as LanguageModel];
+}
+
+function changed(given: Given, state: State): Given {
+  const refuse = refusing(called("react", given.name));
+  requireCount(state.repairs, "repairs", refuse, 0);
+  if (state.codec !== given.codec)
+    throw refuse("its `codec` is code, not a value", "make another one with the other codec");
+  const { budget } = state as { readonly budget?: Budget };
+  return {
+    ...given,
+    repairs: state.repairs as number,
+    limits: { ...given.limits, ...(budget !== undefined && { budget }) },
+  };
+}

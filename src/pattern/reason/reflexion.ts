@@ -1,0 +1,245 @@
+import { BudgetError, CancelledError, failureOf, forward, type Module } from "../../runtime/index.js";
+import type { FactId, Json, Session } from "../../session/index.js";
+import {
+  called,
+  type Known,
+  refusing,
+  requireCount,
+  requireFunction,
+  requireName,
+  requireOptions,
+  wrong,
+} from "../../workflow/given.js";
+import { enter, type Rebuilds, rebuild } from "../../workflow/index.js";
+import { isModule, requireModule } from "../../workflow/part.js";
+import { joined, restAt } from "../../workflow/side.js";
+import { AnswerFormError } from "./error.js";
+import { answerOf, inWords, type Report, reasonOf, reportsSince, stopOf } from "./found.js";
+
+/** What somebody made of a failed trial. It never changes; a later trial adds another. */
+export type Reflection = {
+  readonly trial: number;
+  readonly text: string;
+  /** The `validation-report` that did not pass. */
+  readonly of: FactId;
+  /** The note on the record that holds this. */
+  readonly id: FactId;
+};
+
+export type ReflexionOptions = {
+  readonly name: string;
+  /** Does the task. Each trial begins where the first did. */
+  readonly attempt: Module;
+  /** Whether it is done: a module that leaves a `validation-report` or whose output is `{ passed, detail }`, or a rule. */
+  readonly check:
+    | Module
+    | ((session: Session) => boolean | { readonly passed: boolean; readonly detail?: Json });
+  /** Looks back on a failed trial, on its branch, and says what to do differently. */
+  readonly reflect: Module;
+  /** Trials at most. Default 3. */
+  readonly trials?: number;
+  /** How many reflections the next trial is shown, the newest. Default 3. */
+  readonly shown?: number;
+};
+
+const TRIALS = 3;
+const SHOWN = 3;
+
+/**
+ * Reflexion: a trial, a check, and only after one that failed a reflection that names the failed check and is offered to
+ * the next trial, on a fresh fork from the start. It ends at the first trial that passes; when all failed, the last
+ * one goes on, behind a `budget-stop`.
+ *
+ * ```ts
+ * const learner = reflexion({ name: "learner", attempt: coder, check: tests, reflect: critic, trials: 3 });
+ * reflectionsOf(session, "learner");
+ * ```
+ */
+export function reflexion(options: ReflexionOptions): Module & Rebuilds {
+  const { name, attempt, check, reflect, trials = TRIALS, shown = SHOWN } = options ?? {};
+  requireName(name, "reflexion", EXAMPLE);
+  const where = called("reflexion", name);
+  const refuse = refusing(where);
+  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  requireModule(attempt, where, "attempt");
+  requireModule(reflect, where, "reflect");
+  if (!isModule(check))
+    requireFunction(check, "check", refuse, "check: a module, or (session) => true or false");
+  requireCount(trials, "trials", refuse);
+  requireCount(shown, "shown", refuse);
+  const given = { name, attempt, check, reflect, trials, shown };
+  const module: Module & Rebuilds = {
+    name,
+    kind: "reflexion",
+    parts: Object.freeze({ attempt, reflect, ...(isModule(check) && { check }) }),
+    state: Object.freeze({ trials, shown }),
+    forward: (session) => forward(module, session, (entered) => run(entered, given)),
+    [rebuild]: (state, parts) =>
+      reflexion({
+        name,
+        attempt: parts.attempt as Module,
+        reflect: parts.reflect as Module,
+        check: parts.check ?? check,
+        trials: state.trials as number,
+        shown: state.shown as number,
+      }),
+  };
+  return Object.freeze(module);
+}
+
+const EXAMPLE = 'reflexion({ name: "learner", attempt: coder, check: tests, reflect: critic })';
+const OPTIONS: Known<ReflexionOptions> = {
+  name: true,
+  attempt: true,
+  check: true,
+  reflect: true,
+  trials: true,
+  shown: true,
+};
+
+/** What was learned from failed trials, oldest first, on all branches. */
+export function reflectionsOf(session: Session, name?: string): readonly Reflection[] {
+  const found: Reflection[] = [];
+  for (const { id, fact } of session.history()) {
+    if (fact.type !== "note" || fact.kind !== "reflection") continue;
+    const {
+      of,
+      text,
+      trial,
+      reflexion: own,
+    } = fact as unknown as Reflection & { readonly reflexion: string };
+    if (name === undefined || own === name) found.push({ trial, text, of, id });
+  }
+  return found;
+}
+
+async function run(entered: Session, given: Required<ReflexionOptions>): Promise<Session> {
+  const { name, reflect, trials } = given;
+  const learned: Reflection[] = [];
+  const failed: Session[] = [];
+  for (let trial = 1; ; trial++) {
+    const fork = entered.fork(`trial ${trial}`, {
+      why: `${name}: trial ${trial} of ${trials}`,
+      by: "runtime",
+    });
+    const { session, problem, stop } = await tried(offered(fork, given, learned), given);
+    // Nobody who goes on from here has anything left to spend.
+    if (stop !== undefined) return joined([session, ...failed], { adopt: "ours", why: `${name}: ${stop}` });
+    if (problem === undefined)
+      return joined([session, ...failed], { adopt: "ours", why: `${name}: trial ${trial} passed` });
+    if (trial >= trials)
+      return joined([session, ...failed], { adopt: "ours", why: `${name}: no trial passed` }).append({
+        type: "budget-stop",
+        limit: "trials",
+        allowed: trials,
+        spent: trials,
+        asked: 1,
+      });
+    const asked = session.say(
+      `This trial failed: ${reasonOf(problem)}\nSay in a few sentences what went wrong and what to do differently next time.`,
+      { by: "runtime" },
+    );
+    const thought = await enter(reflect, asked);
+    const end = stopOf(thought);
+    if (end !== undefined) return joined([thought, ...failed], { adopt: "ours", why: `${name}: ${end}` });
+    const text = inWords(answerOf(reflect, thought, asked));
+    const noted = thought.append({
+      type: "note",
+      kind: "reflection",
+      reflexion: name,
+      trial,
+      text,
+      of: problem.id,
+      by: `agent:${reflect.name}`,
+    });
+    learned.push({ trial, text, of: problem.id, id: noted.id });
+    failed.push(noted);
+  }
+}
+
+/** The start of a trial, with what was learned so far. Which of it was shown is on the record too. */
+function offered(
+  fork: Session,
+  { name, reflect, shown }: Required<ReflexionOptions>,
+  learned: Reflection[],
+): Session {
+  const some = learned.slice(-shown);
+  if (some.length === 0) return fork;
+  const lines = some.map(({ trial, text }) => `From trial ${trial}, which failed: ${text}`);
+  return fork
+    .append({
+      type: "note",
+      kind: "reflection-offer",
+      reflexion: name,
+      of: some.map(({ id }) => id),
+      by: "runtime",
+    })
+    .say(lines.join("\n"), { by: `agent:${reflect.name}` });
+}
+
+type Tried = {
+  readonly session: Session;
+  readonly problem?: Report;
+  /** Why nothing could be found, where a limit ended the check. */
+  readonly stop?: string;
+};
+
+/** One trial and what was found of it. An attempt that throws is one that failed. */
+async function tried(fork: Session, given: Required<ReflexionOptions>): Promise<Tried> {
+  const { name, attempt, check } = given;
+  let done: Session;
+  try {
+    done = await enter(attempt, fork);
+  } catch (error) {
+    if (error instanceof CancelledError || error instanceof BudgetError) throw error;
+    const { message, name: kind } = failureOf(error);
+    return concluded(restAt(error, fork), name, { passed: false, detail: `${kind}: ${message}` });
+  }
+  if (isModule(check)) return checkedBy(check, done, name);
+  const said: unknown = check(done);
+  const verdict = typeof said === "boolean" ? { passed: said } : said;
+  if (isVerdict(verdict)) return concluded(done, name, verdict);
+  throw wrong(said, "check", called("reflexion", name), "true, false or { passed, detail }");
+}
+
+/** What a module finds: what its output says, or what it leaves on the record. That an output has its form is no finding. */
+async function checkedBy(check: Module, done: Session, name: string): Promise<Tried> {
+  const session = await enter(check, done);
+  const stop = stopOf(session);
+  if (stop !== undefined) return { session, stop };
+  const said = answerOf(check, session, done);
+  if (isVerdict(said)) return concluded(session, name, said);
+  const reports = reportsSince(session, done).filter(
+    ({ fact }) => fact.name !== "output" || !fact.by.startsWith("agent:"),
+  );
+  if (reports.length === 0)
+    throw new AnswerFormError(
+      called("reflexion", name),
+      session,
+      check.name,
+      "no finding",
+      "a validation-report",
+      'leave what was found on the record: append({ type: "validation-report", name, passed }), or answer { passed, detail }',
+    );
+  const problem = reports.find(({ fact }) => !fact.passed);
+  return { session, ...(problem !== undefined && { problem }) };
+}
+
+type Verdict = { readonly passed: boolean; readonly detail?: Json };
+
+function isVerdict(said: unknown): said is Verdict {
+  return typeof said === "object" && said !== null && typeof (said as Partial<Verdict>).passed === "boolean";
+}
+
+function concluded(before: Session, name: string, { passed, detail }: Verdict): Tried {
+  const session = before.append({
+    type: "validation-report",
+    name: `check of ${name}`,
+    passed,
+    ...(detail !== undefined && { detail }),
+    of: before.id,
+    by: "runtime",
+  });
+  const fact = session.fact as Report["fact"];
+  return { session, ...(!passed && { problem: { id: session.id, fact } }) };
+}

@@ -1,0 +1,139 @@
+import { forward, type Module } from "../../runtime/index.js";
+import type { Session } from "../../session/index.js";
+import {
+  called,
+  type Known,
+  type Refuse,
+  refusing,
+  requireCount,
+  requireFunction,
+  requireName,
+  requireOptions,
+} from "../../workflow/given.js";
+import { enter, type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
+import { orderOf, partsOf } from "../../workflow/part.js";
+import { type Ending, reasonOf } from "./ending.js";
+import { isStopped, lastSaid } from "./said.js";
+
+export type ChatOptions = {
+  /** When it is enough, asked after each turn: `mentions("DONE")`, `anyOf(…)`, or a function of the session. */
+  readonly until?: Ending;
+  /** Turns at most; then it ends with a `budget-stop`. Default 50. */
+  readonly maxTurns?: number;
+};
+
+const MAX_TURNS = 50;
+
+/**
+ * Two agents or more that talk in turns, in one conversation on one branch. When it is enough nobody goes on, and why is on
+ * the record: a `route-choose` of nobody, so that `routeOf(session, name)` is null. A chat that has used up its turns ends with
+ * a `budget-stop`, and so does one in which nobody has anything left to spend.
+ *
+ * ```ts
+ * const review = chat("review", [writer, critic], { until: anyOf(mentions("APPROVE"), maxMessages(10)), maxTurns: 20 });
+ * ```
+ */
+export function chat(
+  name: string,
+  members: readonly Module[] | Parts,
+  options: ChatOptions = {},
+): Module & Rebuilds {
+  requireName(name, "chat", EXAMPLE);
+  const refuse = refusing(called("chat", name));
+  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  return made(name, membersOf(members, called("chat", name), refuse, EXAMPLE), talkOf(options, refuse));
+}
+
+const EXAMPLE = 'chat("review", [writer, critic], { until: mentions("DONE"), maxTurns: 10 })';
+const OPTIONS: Known<ChatOptions> = { until: true, maxTurns: true };
+
+/** Those who talk, and their order. */
+export type Members = { readonly parts: Parts; readonly order: readonly string[] };
+/** When a talk ends. */
+export type Talk = { readonly until: Ending; readonly maxTurns: number };
+
+function made(name: string, { parts, order }: Members, talk: Talk): Module & Rebuilds {
+  const take = async (session: Session, turn: number) => ({
+    session: await enter(parts[order[(turn - 1) % order.length] as string] as Module, session),
+    over: false,
+  });
+  const module: Module & Rebuilds = {
+    name,
+    kind: "chat",
+    parts,
+    state: Object.freeze({ maxTurns: talk.maxTurns }),
+    forward: (given) => forward(module, given, (entered) => converse(name, entered, order, talk, take)),
+    [rebuild]: ({ maxTurns }, newParts) =>
+      made(
+        name,
+        { parts: partsOf(newParts, called("chat", name)), order },
+        talkOf({ ...talk, maxTurns: maxTurns as number }, refusing(called("chat", name))),
+      ),
+  };
+  return Object.freeze(module);
+}
+
+/** One turn of a talk: whoever it is says something, and whether that was the last of it. */
+export type Take = (
+  session: Session,
+  turn: number,
+) => Promise<{ readonly session: Session; readonly over: boolean }>;
+
+/** Turn after turn until it is enough; how it ended is on the record. */
+export async function converse(
+  name: string,
+  entered: Session,
+  order: readonly string[],
+  { until, maxTurns }: Talk,
+  take: Take,
+): Promise<Session> {
+  let session = entered;
+  for (let turn = 1; turn <= maxTurns; turn++) {
+    const before = session;
+    const taken = await take(session, turn);
+    session = taken.session;
+    if (taken.over) return session;
+    const why = reasonOf(until, session, { since: entered, turn }, called("chat", name));
+    if (why !== undefined)
+      return session.append({
+        type: "route-choose",
+        selector: name,
+        candidates: order.map((member) => ({ name: member })),
+        chosen: null,
+        why,
+        chooser: "until",
+        by: "runtime",
+      });
+    // A limit that leaves somebody speechless leaves everybody so, or the same again at each turn.
+    if (isStopped(session) && lastSaid(session, before) === undefined) return session;
+  }
+  return session.append({
+    type: "budget-stop",
+    limit: "turns",
+    allowed: maxTurns,
+    spent: maxTurns,
+    asked: 1,
+  });
+}
+
+export function membersOf(
+  members: readonly Module[] | Parts,
+  where: string,
+  refuse: Refuse,
+  example: string,
+): Members {
+  const parts = partsOf(members, where);
+  const order = orderOf(members);
+  if (order.length < 2) throw refuse(`it has ${order.length} members, and a talk takes two`, example);
+  return { parts, order };
+}
+
+export function talkOf({ until = never, maxTurns = MAX_TURNS }: ChatOptions, refuse: Refuse): Talk {
+  requireFunction(until, "until", refuse, 'until: mentions("DONE"), or (session) => true or false');
+  requireCount(maxTurns, "maxTurns", refuse);
+  return { until, maxTurns };
+}
+
+function never(): boolean {
+  return false;
+}

@@ -1,0 +1,161 @@
+import type { LanguageModel } from "../../model/index.js";
+import { forward, type Module } from "../../runtime/index.js";
+import { adopted, type FactId, type Json, type Session, type View } from "../../session/index.js";
+import {
+  called,
+  type Known,
+  type Refuse,
+  refusing,
+  requireName,
+  requireOptions,
+  shown,
+} from "../../workflow/given.js";
+import { enter, type Parts, type Rebuilds, rebuild, type State } from "../../workflow/index.js";
+import { partsOf } from "../../workflow/part.js";
+import { aside } from "./aside.js";
+import { MANAGER, managerOf } from "./manager.js";
+import { type CrewTask, changedTasks, doTask, type Task, tasksOf, tasksState } from "./task.js";
+
+export type CrewOptions = {
+  /** Default "crew". */
+  readonly name?: string;
+  readonly agents: readonly Module[] | Parts;
+  /** In the order in which they are done. */
+  readonly tasks: readonly CrewTask[];
+  /** "sequential" (the default): each task by the agent that it names. "hierarchical": a manager sees to each. */
+  readonly process?: "sequential" | "hierarchical";
+  /** The model of the manager. */
+  readonly manager?: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
+};
+
+/** A module that also tells what its tasks came to. */
+export interface Crew extends Module, Rebuilds {
+  /** The answers to the tasks that are done, by name. */
+  results(session: Session): { readonly [task: string]: Json };
+}
+
+/**
+ * Tasks that are done one after the other, each by an agent on a branch of its own, which is told the task and what came of
+ * others. The conversation goes on with the answer to the last one.
+ *
+ * ```ts
+ * const report = crew({
+ *   agents: [researcher, writer],
+ *   tasks: [
+ *     { name: "find", description: "Find three sources.", expected: "A list.", agent: "researcher" },
+ *     { name: "write", description: "Write a page.", agent: "writer", context: ["find"] },
+ *   ],
+ * });
+ * rath.replay(run, withState(report, { "tasks.write.description": "Write half a page." }), { mode: "what-if" }); // from there on
+ * ```
+ */
+export function crew(options: CrewOptions): Crew {
+  const { name = "crew" } = (options ?? {}) as Partial<CrewOptions>;
+  requireName(name, "crew", EXAMPLE);
+  const where = called("crew", name);
+  const refuse = refusing(where);
+  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  const { process = "sequential", manager } = options;
+  const agents = partsOf(options.agents, where);
+  if (process !== "sequential" && process !== "hierarchical")
+    throw refuse(`its process is ${shown(process)}`, 'process: "sequential", or "hierarchical"');
+  const isManaged = process === "hierarchical";
+  if (isManaged !== (manager !== undefined))
+    throw refuse(
+      isManaged ? "nobody manages it" : "it has a manager, and nothing to manage",
+      'process: "hierarchical", manager: a model; or neither',
+    );
+  if (isManaged && Object.hasOwn(agents, MANAGER))
+    throw refuse(`an agent is called "${MANAGER}"`, "call it something else");
+  return made({ name, agents, manager, tasks: tasksOf(options.tasks, agents, isManaged, refuse) }, refuse);
+}
+
+const EXAMPLE = 'crew({ agents: [writer], tasks: [{ name: "write", description: "…", agent: "writer" }] })';
+const OPTIONS: Known<CrewOptions> = { name: true, agents: true, tasks: true, process: true, manager: true };
+
+type Made = {
+  readonly name: string;
+  readonly agents: Parts;
+  readonly manager: CrewOptions["manager"];
+  readonly tasks: readonly Task[];
+};
+
+function made(given: Made, refuse: Refuse): Crew {
+  const { name, agents, manager, tasks } = given;
+  const lead = manager === undefined ? undefined : managerOf(manager, agents);
+  const fixed: State = {
+    process: lead === undefined ? "sequential" : "hierarchical",
+    ...(lead?.state !== undefined && { manager: lead.state.models as Json }),
+  };
+  const module: Crew = {
+    name,
+    kind: "crew",
+    parts: agents,
+    state: Object.freeze({ ...fixed, ...tasksState(tasks) }),
+    forward: (session) =>
+      forward(module, session, async (entered) => {
+        let now = entered;
+        const results: { [task: string]: Json } = {};
+        for (const task of tasks) {
+          const worker = lead ?? (agents[task.agent as string] as Module);
+          const { session: done, value } = await aside(now, {
+            name: task.name,
+            input: { crew: name, agent: worker.name, ...(task.attempt > 1 && { attempt: task.attempt }) },
+            by: `agent:${worker.name}`,
+            ...doTask(task, worker.name, results, (asked) => enter(worker, asked)),
+          });
+          results[task.name] = value;
+          now = done;
+        }
+        const last = tasks.at(-1) as Task;
+        const by = `agent:${lead?.name ?? agents[last.agent as string]?.name}` as const;
+        const answer = results[last.name] as Json;
+        return now.say(typeof answer === "string" ? answer : JSON.stringify(answer), {
+          role: "assistant",
+          by,
+        });
+      }),
+    results: (session) => session.view(resultsView).results[name] ?? {},
+    [rebuild]: (state, newAgents) => {
+      for (const [field, value] of Object.entries(fixed))
+        if (JSON.stringify(state[field]) !== JSON.stringify(value))
+          throw refuse(`its ${field} is code, not a value`, "make another crew");
+      return made(
+        {
+          ...given,
+          agents: partsOf(newAgents, called("crew", name)),
+          tasks: changedTasks(tasks, state, refuse),
+        },
+        refuse,
+      );
+    },
+  };
+  return Object.freeze(module);
+}
+
+type Answers = {
+  /** Tasks that are under way, by their call. */
+  readonly open: { readonly [call: FactId]: { readonly crew: string; readonly task: string } };
+  readonly results: { readonly [crew: string]: { readonly [task: string]: Json } };
+};
+
+const NONE: Answers = Object.freeze({ open: {}, results: {} });
+
+/** What the tasks of crews came to, on the way to a session. */
+const resultsView: View<Answers> = {
+  start: NONE,
+  step(answers, fact, session) {
+    const { open, results } = answers;
+    if (fact.type === "step-call") {
+      const { crew: of } = (fact.input ?? {}) as { readonly crew?: unknown };
+      return typeof of === "string"
+        ? { open: { ...open, [session.id]: { crew: of, task: fact.name } }, results }
+        : answers;
+    }
+    const asked = fact.type === "step-result" ? open[fact.of] : undefined;
+    if (fact.type !== "step-result" || asked === undefined) return answers;
+    const { crew: of, task } = asked;
+    return { open, results: { ...results, [of]: { ...results[of], [task]: fact.value } } };
+  },
+  merge: (sides, merge) => sides[adopted(merge) ?? 0] ?? NONE,
+};

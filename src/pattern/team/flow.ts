@@ -1,0 +1,206 @@
+import { forward, type Module } from "../../runtime/index.js";
+import { routeOf } from "../../selector/index.js";
+import { type Json, nearestOf, type Session, type View } from "../../session/index.js";
+import {
+  called,
+  type Known,
+  type Refuse,
+  refusing,
+  requireCount,
+  requireName,
+  requireOptions,
+  shown,
+} from "../../workflow/given.js";
+import { enter, type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
+import { allOf as sidesOf } from "../../workflow/parallel.js";
+import { type FlowStep, holds, listenedTo, moduleOf, type On, requireOn } from "./flow-step.js";
+
+export type FlowOptions = {
+  readonly name: string;
+  readonly steps: { readonly [name: string]: FlowStep };
+  /** Steps at most, each counted as often as it is done; then it ends with a `budget-stop`. Default 100. */
+  readonly maxSteps?: number;
+};
+
+/**
+ * Steps that begin when what they listen to has happened. It goes round by round: what can begin now begins, one step in the
+ * conversation itself, several side by side on a branch each, merged in the order in which they are written down. What has
+ * happened is known from the record, so a flow that is killed goes on where it was.
+ *
+ * ```ts
+ * const article = flow({
+ *   name: "article",
+ *   steps: {
+ *     draft: { run: writer },
+ *     check: { on: "draft", route: byModel(model), labels: ["good", "bad"] },
+ *     consent: { on: "good", ask: "Shall it be published?", labels: ["yes", "no"] },
+ *     rewrite: { on: { any: ["bad", "no"] }, run: editor },
+ *     publish: { on: "yes", run: publisher },
+ *   },
+ * });
+ * await rath.signal("article-7", "consent", { outcome: "no", feedback: "Too long." }, "user:ada");
+ * ```
+ */
+export function flow(options: FlowOptions): Module & Rebuilds {
+  const { name } = (options ?? {}) as FlowOptions;
+  requireName(name, "flow", EXAMPLE);
+  const refuse = refusing(called("flow", name));
+  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  const { steps, maxSteps = 100 } = options;
+  requireCount(maxSteps, "maxSteps", refuse);
+  if (typeof steps !== "object" || steps === null || Object.keys(steps).length === 0)
+    throw refuse("it has no steps", EXAMPLE);
+  for (const [step, given] of Object.entries(steps)) requireStep(step, given, refuse);
+  requireEvents(steps, refuse);
+  const modules = Object.entries(steps).map(
+    ([step, given]) => [step, moduleOf(step, given, refuse)] as const,
+  );
+  const on = Object.fromEntries(Object.entries(steps).map(([step, given]) => [step, given.on]));
+  const labelled = Object.keys(steps).filter((step) => "labels" in (steps[step] as FlowStep));
+  return made({ name, on, labelled, refuse }, Object.freeze(Object.fromEntries(modules)), maxSteps);
+}
+
+const EXAMPLE =
+  'flow({ name: "article", steps: { draft: { run: writer }, publish: { on: "draft", run: publisher } } })';
+const OPTIONS: Known<FlowOptions> = { name: true, steps: true, maxSteps: true };
+
+/** What a flow is, beside its steps and how many of them may be done. */
+type Plan = {
+  readonly name: string;
+  readonly on: { readonly [step: string]: On | undefined };
+  /** The steps that choose a label. */
+  readonly labelled: readonly string[];
+  readonly refuse: Refuse;
+};
+
+function made(plan: Plan, parts: Parts, maxSteps: number): Module & Rebuilds {
+  const { name, on, refuse } = plan;
+  const order = Object.keys(parts);
+  const module: Module & Rebuilds = {
+    name,
+    kind: "flow",
+    parts,
+    state: Object.freeze({
+      maxSteps,
+      on: Object.fromEntries(order.map((step) => [step, (on[step] ?? null) as Json])),
+    }),
+    forward: (given) =>
+      forward(module, given, async (entered) => {
+        let session = entered;
+        let left = maxSteps;
+        // Of each step, what has happened of that which it listens to since it was done last.
+        const happened = new Map(order.map((step) => [step, new Set<string>()]));
+        let ready = order.filter((step) => on[step] === undefined);
+        for (let round = 1; ready.length > 0; round++) {
+          if (left < ready.length)
+            return session.append({
+              type: "budget-stop",
+              limit: "steps",
+              allowed: maxSteps,
+              spent: maxSteps - left,
+              asked: ready.length,
+            });
+          left -= ready.length;
+          const done = await roundOf(plan, round, session, ready, parts);
+          session = done.session;
+          for (const step of ready) happened.get(step)?.clear();
+          ready = order.filter((step) => {
+            const [wanted, seen] = [on[step], happened.get(step) as Set<string>];
+            if (wanted === undefined) return false;
+            for (const event of done.events) seen.add(event);
+            return holds(wanted, seen);
+          });
+        }
+        return session;
+      }),
+    [rebuild]: (state, newParts) => {
+      if (JSON.stringify(state.on) !== JSON.stringify(module.state?.on))
+        throw refuse("what its steps listen to is code, not a value", "make another flow");
+      requireCount(state.maxSteps, "maxSteps", refuse);
+      return made(plan, Object.freeze({ ...newParts }), state.maxSteps as number);
+    },
+  };
+  return Object.freeze(module);
+}
+
+/** Does the steps that can begin now, and tells what has happened by that, in the order of the steps. */
+async function roundOf(
+  { name, labelled }: Plan,
+  round: number,
+  session: Session,
+  ready: readonly string[],
+  parts: Parts,
+): Promise<{ readonly session: Session; readonly events: readonly string[] }> {
+  // What has happened when a step is done: the step, and the label that was chosen by it.
+  const eventsOf = (step: string, done: Session): readonly string[] => {
+    const label = labelled.includes(step) ? routeOf(done, step) : undefined;
+    return typeof label === "string" ? [step, label] : [step];
+  };
+  const run = (step: string) => (given: Session) => enter(parts[step] as Module, given);
+  const [first = ""] = ready;
+  if (ready.length === 1) {
+    const done = await run(first)(session);
+    return { session: done, events: eventsOf(first, done) };
+  }
+  const why = `${name}: round ${round}`;
+  const sides = ready.map((step) => ({ branch: step, why, run: run(step) }));
+  const ends = await sidesOf(session, sides, undefined);
+  return {
+    // From the trunk, so that what follows is on its branch and not on that of the first step.
+    session: session.merge(ends, { adopt: "both", why, by: "runtime" }),
+    events: ready.flatMap((step, place) => eventsOf(step, ends[place] as Session)),
+  };
+}
+
+function requireStep(step: string, given: FlowStep, refuse: Refuse): void {
+  if (typeof given !== "object" || given === null)
+    throw refuse(`its step "${step}" is ${shown(given)}`, EXAMPLE);
+  const { on, ...rest } = given as { readonly [field: string]: unknown };
+  const deed = DEEDS.find(([first]) => Object.hasOwn(rest, first as string));
+  const wrong = Object.keys(rest).find((field) => !(deed ?? []).includes(field));
+  if (deed === undefined || wrong !== undefined || Object.keys(rest).length !== deed.length)
+    throw refuse(
+      `its step "${step}" has ${Object.keys(rest).join(", ") || "nothing to do"}`,
+      "{ run }, { route, labels } or { ask, labels }, and on",
+    );
+  if (on !== undefined) requireOn(on, step, refuse);
+}
+
+const DEEDS: readonly (readonly string[])[] = [["run"], ["route", "labels"], ["ask", "labels"]];
+
+/** Every event is one that can happen, and something can begin. */
+function requireEvents(steps: FlowOptions["steps"], refuse: Refuse): void {
+  const all = Object.values(steps);
+  const known = [...Object.keys(steps), ...all.flatMap((step) => ("labels" in step ? step.labels : []))];
+  for (const { on } of all)
+    for (const event of on === undefined ? [] : listenedTo(on))
+      if (!known.includes(event)) {
+        const meant = nearestOf(event, known);
+        throw refuse(
+          `a step listens to ${shown(event)}, which never happens`,
+          meant === undefined ? `the events are ${known.join(", ")}` : `did you mean "${meant}"?`,
+        );
+      }
+  if (all.every(({ on }) => on !== undefined))
+    throw refuse("all of its steps wait for others", "leave `on` out where it begins");
+}
+
+/** Keeps something for later steps, and for later runs. What is kept under the same name is replaced. */
+export function keep(session: Session, values: { readonly [name: string]: Json }): Session {
+  return session.append({ type: "note", kind: KEPT, values, by: "runtime" });
+}
+
+/** All that was kept on the way to a session, on all its branches. */
+export function keptIn(session: Session): { readonly [name: string]: Json } {
+  return session.view(keptView);
+}
+
+const KEPT = "kept";
+
+const keptView: View<{ readonly [name: string]: Json }> = {
+  start: {},
+  step: (kept, fact) =>
+    fact.type === "note" && fact.kind === KEPT
+      ? { ...kept, ...(fact.values as { [name: string]: Json }) }
+      : kept,
+};

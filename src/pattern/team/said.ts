@@ -1,0 +1,87 @@
+import { callsOf, textOf } from "../../model/index.js";
+import {
+  adopted,
+  type Content,
+  type Fact,
+  type FactId,
+  List,
+  type Session,
+  type View,
+} from "../../session/index.js";
+
+/** Something that was said in a conversation, and who said it: the name of an agent, else who it was on the record. */
+export type Said = { readonly id: FactId; readonly by: string; readonly text: string };
+
+/**
+ * What was said on the way to a session, oldest first. Replies that call tools are work and no words, and what the
+ * runtime puts in is no part of the talk. A branch that was not adopted said nothing here.
+ */
+export const saidView: View<List<Said>> = {
+  start: List.empty,
+  step(said, fact, session) {
+    const text = wordsOf(fact);
+    return text === ""
+      ? said
+      : said.push(Object.freeze({ id: session.id, by: speakerOf(fact, session), text }));
+  },
+  merge(sides, merge) {
+    const place = adopted(merge);
+    const [ours = List.empty as List<Said>, ...others] = sides;
+    if (place !== undefined) return sides[place] ?? ours;
+    // By their ids: lists that were folded apart share nothing, though they hold the same.
+    const known = new Set([...ours].map(({ id }) => id));
+    let joined = ours;
+    for (const theirs of others)
+      for (const one of theirs)
+        if (!known.has(one.id)) {
+          known.add(one.id);
+          joined = joined.push(one);
+        }
+    return joined;
+  },
+};
+
+/** What was said since an earlier session of the same conversation, oldest first. */
+export function saidSince(session: Session, since: Session): readonly Said[] {
+  return [...session.view(saidView).from(since.view(saidView).length)];
+}
+
+/** What was said last since an earlier session, if anything. */
+export function lastSaid(session: Session, since: Session): Said | undefined {
+  return saidSince(session, since).at(-1);
+}
+
+/** Whether the work on a session ended at a limit: nobody who goes on from here has anything left to spend. */
+export function isStopped(session: Session): boolean {
+  let end: Session | undefined = session;
+  while (end?.fact.type === "module-exit") end = end.soleParent;
+  return end?.fact.type === "budget-stop";
+}
+
+/** The agent behind a fact that says something. */
+export function speakerOf(fact: Fact, session: Session): string {
+  if (fact.type === "model-reply") {
+    const { agent } = fact as { readonly agent?: string };
+    const call = session.soleParent?.fact;
+    return agent ?? (call?.type === "model-call" ? call.agent : undefined) ?? fact.by;
+  }
+  return fact.by.replace(/^agent:/, "");
+}
+
+function wordsOf(fact: Fact): string {
+  switch (fact.type) {
+    case "session-start":
+      return fact.text === undefined ? "" : plain(fact.text);
+    case "message-say":
+      return fact.by === "runtime" ? "" : plain(fact.content);
+    case "model-reply":
+      return Array.isArray(fact.content) && callsOf(fact.content).length > 0 ? "" : plain(fact.content);
+    default:
+      return "";
+  }
+}
+
+/** The words of some content, none where it was erased. */
+function plain(content: Content): string {
+  return typeof content === "string" || Array.isArray(content) ? textOf(content) : "";
+}

@@ -1,0 +1,175 @@
+import type { Json, Session } from "../../session/index.js";
+import type { InputSchema } from "../../tool/index.js";
+import { type Known, type Refuse, requireCount, requireOptions, shown } from "../../workflow/given.js";
+import type { Parts, State } from "../../workflow/index.js";
+import { type Shape, shapeOf } from "./answer.js";
+import { TaskError } from "./error.js";
+import { isStopped, lastSaid } from "./said.js";
+
+export type CrewTask = {
+  /** What it is called by other tasks, and the name of its branch. */
+  readonly name: string;
+  readonly description: string;
+  /** What the answer shall be, in words. */
+  readonly expected?: string;
+  /** What the answer shall be, as a schema: it is checked, and the agent is told what is wrong with it. */
+  readonly output?: InputSchema;
+  /** Who does it, by name. Left out where a manager sees to it. */
+  readonly agent?: string;
+  /** The tasks whose answers it is told. Default: all before it. */
+  readonly context?: readonly string[];
+};
+
+/** A task, checked. `attempt` counts from 1; another number makes it another task, to be done again. */
+export type Task = Omit<CrewTask, "output"> & { readonly shape?: Shape; readonly attempt: number };
+
+const TASK = '{ name: "write", description: "Write a page.", agent: "writer" }';
+const OPTIONS: Known<CrewTask> = {
+  name: true,
+  description: true,
+  expected: true,
+  output: true,
+  agent: true,
+  context: true,
+};
+/** How often an agent is told that its answer does not fit. */
+const REPAIRS = 2;
+
+export function tasksOf(
+  tasks: readonly CrewTask[],
+  agents: Parts,
+  isManaged: boolean,
+  refuse: Refuse,
+): readonly Task[] {
+  if (!Array.isArray(tasks) || tasks.length === 0) throw refuse("it has no tasks", `tasks: [${TASK}]`);
+  return Object.freeze(
+    (tasks as readonly CrewTask[]).map((task, place) => {
+      requireOptions(task, refuse, TASK, OPTIONS);
+      const { output, ...rest } = task;
+      const { name, description, agent, context, expected } = rest;
+      for (const [field, value] of Object.entries({ name, description }))
+        if (typeof value !== "string" || value.trim() === "")
+          throw refuse(`the ${field} of a task is ${shown(value)}`, TASK);
+      if (expected !== undefined && typeof expected !== "string")
+        throw refuse(`what is expected of "${name}" is ${shown(expected)}`, 'expected: "A list of three."');
+      const before = tasks.slice(0, place).map((one: CrewTask) => one.name);
+      if (before.includes(name)) throw refuse(`two tasks are called "${name}"`, "give one another name");
+      if (isManaged ? agent !== undefined : agent === undefined || !Object.hasOwn(agents, agent))
+        throw refuse(
+          isManaged
+            ? `the task "${name}" names an agent, and the manager chooses`
+            : `${shown(agent)} does the task "${name}", and is no agent of it`,
+          isManaged ? "leave agent out" : `the agents are ${Object.keys(agents).join(", ")}`,
+        );
+      const unknown = (context ?? []).find((one) => !before.includes(one));
+      if (unknown !== undefined)
+        throw refuse(
+          `the task "${name}" is told the answer to ${shown(unknown)}, which is no task before it`,
+          `the tasks before it are ${before.join(", ") || "none"}`,
+        );
+      return Object.freeze({ ...rest, ...(output !== undefined && { shape: shapeOf(output) }), attempt: 1 });
+    }),
+  );
+}
+
+/** What learning may change about tasks, by path; and `attempt`, by which a what-if does a task again. */
+export function tasksState(tasks: readonly Task[]): State {
+  return Object.fromEntries(
+    tasks.flatMap(({ name, description, expected, shape, agent, context, attempt }): [string, Json][] => [
+      [`tasks.${name}.description`, description],
+      [`tasks.${name}.expected`, expected ?? ""],
+      [`tasks.${name}.attempt`, attempt],
+      [
+        `tasks.${name}.task`,
+        { agent: agent ?? null, context: context ?? null, output: shape?.schema ?? null },
+      ],
+    ]),
+  );
+}
+
+export function changedTasks(tasks: readonly Task[], state: State, refuse: Refuse): readonly Task[] {
+  const now = tasksState(tasks);
+  return Object.freeze(
+    tasks.map((task) => {
+      const read = (field: string): Json => state[`tasks.${task.name}.${field}`] as Json;
+      const [description, expected, attempt] = ["description", "expected", "attempt"].map(read);
+      if (JSON.stringify(read("task")) !== JSON.stringify(now[`tasks.${task.name}.task`]))
+        throw refuse(`who does "${task.name}", and to what end, is code, not a value`, "make another crew");
+      if (typeof description !== "string" || description.trim() === "" || typeof expected !== "string")
+        throw refuse(
+          `the task "${task.name}" is told ${shown(typeof expected === "string" ? description : expected)}`,
+          TASK,
+        );
+      requireCount(attempt, `tasks.${task.name}.attempt`, refuse);
+      const { expected: _, ...rest } = task;
+      return Object.freeze({
+        ...rest,
+        description,
+        ...(expected !== "" && { expected }),
+        attempt: attempt as number,
+      });
+    }),
+  );
+}
+
+/** Has a task done on its branch, and reads what came of it. */
+export function doTask(
+  task: Task,
+  agent: string,
+  results: { readonly [task: string]: Json },
+  ask: (session: Session) => Promise<Session>,
+): { work(fork: Session): Promise<Session>; value(end: Session): Json } {
+  let answer: Json = null;
+  return {
+    async work(fork) {
+      let session = fork.say(toldOf(task, results), { by: "runtime" });
+      for (let refusals = 0; ; refusals++) {
+        const before = session;
+        session = await ask(session);
+        const said = lastSaid(session, before)?.text;
+        // What it said on the way is no answer, and the next task must not build on it.
+        if (isStopped(session)) throw new TaskError(task.name, agent, "it reached a limit first");
+        if (said === undefined) throw new TaskError(task.name, agent, "it said nothing");
+        if (task.shape === undefined) {
+          answer = said;
+          return session;
+        }
+        const found = await task.shape.check(session, said);
+        const passed = "value" in found;
+        session = session.append({
+          type: "validation-report",
+          name: task.name,
+          passed,
+          detail: passed ? found.value : found.problem,
+          by: "runtime",
+        });
+        if (passed) {
+          answer = found.value;
+          return session;
+        }
+        if (refusals === REPAIRS) throw new TaskError(task.name, agent, found.problem);
+        session = session.say(`Your answer cannot be used: ${found.problem}. ${JSON_ALONE}`, {
+          by: "runtime",
+        });
+      }
+    },
+    value: () => answer,
+  };
+}
+
+const JSON_ALONE = "Answer with the JSON alone, fitting the schema.";
+
+function toldOf(
+  { description, expected, shape, context }: Task,
+  results: { readonly [task: string]: Json },
+): string {
+  const known = (context ?? Object.keys(results)).map(
+    (name) => `${name}: ${typeof results[name] === "string" ? results[name] : JSON.stringify(results[name])}`,
+  );
+  return [
+    `Your task: ${description}`,
+    ...(expected === undefined ? [] : [`The answer shall be: ${expected}`]),
+    ...(shape === undefined ? [] : [`${JSON_ALONE} The schema: ${JSON.stringify(shape.schema)}`]),
+    ...(known.length === 0 ? [] : ["What came of other tasks:", ...known]),
+  ].join("\n");
+}
