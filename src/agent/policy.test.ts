@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { scripted } from "../model/index.js";
-import { type Policy, type PolicyRule, policy, untrustedIn } from "../policy/index.js";
+import { delegationOf, type Policy, type PolicyRule, policy, untrustedIn } from "../policy/index.js";
 import { openRath } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
 import { askPerson, moduleTool, tool } from "../tool/index.js";
@@ -280,6 +280,66 @@ describe("a policy and modules as tools", () => {
       await other.close();
     }
     await keeping.close();
+  });
+});
+
+describe("on whose behalf", () => {
+  const team = (bank: Bank) => {
+    const payer = agent({
+      name: "payer",
+      description: "Pays.",
+      model: scripted(call("pay", { to: "bob", amount: 5 }), "paid"),
+      tools: [bank.pay],
+    });
+    const boss = agent({
+      name: "boss",
+      model: scripted(call("payer", { task: "pay" }), "done"),
+      tools: [payer],
+    });
+    return agent({
+      name: "desk",
+      model: scripted(call("transfer_to_boss", { reason: "money" })),
+      handoffs: [boss],
+    });
+  };
+
+  it("[A45] each decision says who let whom, from the person who began the run on", async () => {
+    const bank = new Bank();
+    const rath = openRath({ store: "memory:", policy: rules() });
+    const module = team(bank);
+    const session = await rath.run(module, rath.start("Pay."), { by: "user:ada", name: "n" });
+    expect(bank.paid.length).toBe(1);
+    const decided = all(session, "policy-decide").map((decision) => decision.for);
+    expect(decided).toEqual([
+      ["user:ada"],
+      ["user:ada", "agent:desk"],
+      ["user:ada", "agent:desk", "agent:boss"],
+    ]);
+    expect(delegationOf(session)).toEqual(["user:ada", "agent:desk"]);
+    expect(all(session, "run-start")[0]?.by).toBe("user:ada");
+    expect((await rath.replay("n", module, { mode: "verify" })).id).toBe(session.id);
+    await expect(rath.run(module, rath.start("Pay."), { by: "ada" as never })).rejects.toMatchObject({
+      code: "run-refused",
+    });
+    await rath.close();
+  });
+
+  it("[A45] a rule can hold for all that is done on somebody's behalf, whoever does it", async () => {
+    for (const [by, paid] of [
+      ["user:ada", 1],
+      ["user:eve", 0],
+    ] as const) {
+      const bank = new Bank();
+      const rath = openRath({
+        store: "memory:",
+        policy: rules({ name: "guests", verdict: "deny", tool: "pay", for: "user:eve" }),
+      });
+      // Who spoke last, where nobody is named.
+      const given = rath.start().say("Pay.", { by });
+      await rath.run(team(bank), given);
+      expect(bank.paid.length).toBe(paid);
+      await rath.close();
+    }
   });
 });
 

@@ -6,6 +6,8 @@ export type Deed = {
   readonly name: string;
   /** Who wants it. */
   readonly by: Principal;
+  /** On whose behalf: who began the run, and each agent that let another work for it. */
+  readonly for: readonly Principal[];
   readonly effect: Effect;
   /** Whether it can be undone: what is not said to be is taken not to be, if it changes something. */
   readonly reversible: boolean;

@@ -1,4 +1,5 @@
 export type { Deed, Policy, PolicyDecision, Touches, Verdict, Wanted } from "./deed.js";
+export { delegationOf } from "./delegation.js";
 export { PolicyError } from "./error.js";
 export { isTrusted, type Labels, labelsView, type Origin, untrustedIn } from "./labels.js";
 export { type PolicyOptions, policy, strictestOf } from "./policy.js";

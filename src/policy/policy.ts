@@ -80,6 +80,7 @@ const FIELDS: { readonly [field in keyof PolicyRule]-?: "text" | "texts" | "othe
   name: "text",
   verdict: "other",
   by: "texts",
+  for: "texts",
   tool: "texts",
   step: "texts",
   model: "texts",

@@ -14,6 +14,8 @@ export type PolicyRule = {
   readonly verdict: Verdict;
   /** Who: "agent:coder", "agent:*". */
   readonly by?: string | readonly string[];
+  /** On whose behalf, of all who let it: "user:ada" began the run, "agent:boss" let the agent work for it. */
+  readonly for?: string | readonly string[];
   readonly tool?: string | readonly string[];
   readonly step?: string | readonly string[];
   readonly model?: string | readonly string[];
@@ -44,6 +46,7 @@ type Condition = (rule: PolicyRule, deed: Deed) => boolean;
 
 const CONDITIONS: readonly Condition[] = [
   ({ by }, deed) => by === undefined || isAny(by, deed.by),
+  (rule, deed) => rule.for === undefined || deed.for.some((one) => isAny(rule.for as string, one)),
   ({ tool, step, model }, { kind, name }) => {
     if (tool === undefined && step === undefined && model === undefined) return kind !== "model";
     const named = { tool, step, model }[kind];

@@ -1,5 +1,6 @@
 import {
   type Deed,
+  delegationOf,
   type Policy,
   type PolicyDecision,
   strictestOf,
@@ -54,6 +55,7 @@ export function rulingOn(
     verdict,
     policies: those.map(({ name, version }) => ({ name, version })),
     rules: makers.flatMap(({ rules }) => rules),
+    ...(deed.for.length > 0 && { for: deed.for }),
     ...(approvals.length > 0 && { approvals: approvals as unknown as Json }),
     ...(labels.length > 0 && { labels }),
     ...(why !== "" && { why }),
@@ -115,6 +117,7 @@ function deedOf(
     kind,
     name: (kind === "model" ? said.model : said.name) ?? "",
     by: asked.fact.by as Principal,
+    for: delegationOf(asked),
     effect: effect as Effect,
     reversible: reversible ?? (effect === "pure" || effect === "read"),
     input: said.input ?? null,

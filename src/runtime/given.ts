@@ -52,6 +52,12 @@ export function requireFreeName(name: string | undefined, use: string): void {
     );
 }
 
+/** Whoever is named decides what may be done: one that nobody could be would be met by no rule. */
+export function requirePrincipal(by: unknown, use: string): void {
+  if (by !== undefined && !(typeof by === "string" && /^(user|agent|tool|runtime|service)(:.+)?$/.test(by)))
+    throw new RefusedError(use, `${shown(by)} is nobody who could begin it`, 'say who: by: "user:ada"');
+}
+
 export function requireBudget(budget: unknown, use: string): void {
   const fault = budgetFault(budget);
   if (fault !== undefined) throw new RefusedError(use, fault.reason, fault.hint);

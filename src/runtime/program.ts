@@ -1,4 +1,4 @@
-import { canonical, type FactInput, type FactOf, type Json } from "../session/index.js";
+import { canonical, type FactInput, type FactOf, type Json, type Principal } from "../session/index.js";
 import { digestOfModule, digestsOfModule, type Module } from "./module.js";
 import type { Budget } from "./request.js";
 
@@ -10,15 +10,16 @@ export function startFactOf(run: {
   readonly name: string;
   readonly module: Module;
   readonly budget?: Budget | undefined;
+  readonly by?: Principal | undefined;
 }): StartFact {
-  const { nonce, name, module, budget } = run;
+  const { nonce, name, module, budget, by } = run;
   const declared = digestsOfModule(module);
   const digests = {
     module: digestOfModule(module),
     ...(Object.keys(declared).length > 0 && { declared }),
     ...(budget !== undefined && { budget: { ...budget } }),
   };
-  return { type: "run-start", nonce, module: module.name, name, digests };
+  return { type: "run-start", nonce, module: module.name, name, digests, ...(by !== undefined && { by }) };
 }
 
 /** Whether a run was begun by the same program. */

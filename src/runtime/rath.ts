@@ -28,6 +28,7 @@ import {
   requireFreeName,
   requireMode,
   requireModule,
+  requirePrincipal,
 } from "./given.js";
 import { answerName } from "./keeper.js";
 import type { Module } from "./module.js";
@@ -61,6 +62,8 @@ export type RathOptions = ServiceOptions & {
 };
 
 export type RunSettings = {
+  /** Who begins it, and so on whose behalf everything in it is done: "user:ada". Default: who spoke last in the session. */
+  readonly by?: Principal;
   /** The name that stands at the run's newest session. Default: one made for this run, `unnamed/…`. */
   readonly name?: string;
   readonly budget?: Budget;
@@ -247,6 +250,7 @@ export class Rath {
     requireSession(session, `run ${module.name}`);
     requireBudget(settings.budget, `run ${module.name}`);
     requireFreeName(settings.name, `run ${module.name}`);
+    requirePrincipal(settings.by, `run ${module.name}`);
     const { host } = session;
     if (host instanceof Scope && !host.run.closed)
       throw new RefusedError(
@@ -268,6 +272,7 @@ export class Rath {
         name,
         signal,
         budget: settings.budget ?? this.#budget,
+        by: settings.by,
       });
     } catch (error) {
       if (!(error instanceof ConflictError) || error.data.name !== name) throw error;
@@ -567,6 +572,7 @@ export class Rath {
       | "name"
       | "signal"
       | "budget"
+      | "by"
       | "tape"
       | "starts"
       | "own"

@@ -8,6 +8,7 @@ import {
   type FactInput,
   type FactOf,
   type Json,
+  type Principal,
   parentsOf,
   type RathError,
   type Realm,
@@ -80,6 +81,8 @@ export type RunOptions = {
   readonly nonce: string;
   readonly name: string;
   readonly budget?: Budget | undefined;
+  /** Who began it. */
+  readonly by?: Principal | undefined;
   readonly signal?: AbortSignal | undefined;
   /** What was recorded of it before. Without one, the run begins now. */
   readonly tape?: Tape | undefined;

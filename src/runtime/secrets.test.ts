@@ -173,6 +173,15 @@ describe("secrets", () => {
     );
   });
 
+  it("[SE6] that overlap leave nothing of each other", () => {
+    const secrets = new Secrets({ A: "abcdefgh", B: "efghijkl", C: "klmnopqr", D: "cdefgh" });
+    expect(secrets.conceal("<abcdefghijklmnopqr>")).toEqual({
+      value: "<[secret A, B, C]>",
+      names: ["A", "B", "C"],
+    });
+    expect(secrets.conceal("abcdefgh abcdefgh").value).toBe("[secret A] [secret A]");
+  });
+
   it("[SE5] of a few characters are not looked for", () => {
     expect(new Secrets({ PIN: "1234" }).conceal("1234")).toEqual({ value: "1234", names: [] });
     expect(new Secrets({}).conceal({ a: 1 })).toEqual({ value: { a: 1 }, names: [] });

@@ -59,14 +59,28 @@ export class Secrets {
     let told = "";
     let from = 0;
     for (let at = 0; at + KEY <= text.length; at++) {
-      const form = this.#forms.get(text.slice(at, at + KEY))?.find((one) => text.startsWith(one.text, at));
-      if (form === undefined) continue;
-      names.add(form.name);
-      told += `${text.slice(from, at)}[secret ${form.name}]`;
-      from = at + form.text.length;
-      at = from - 1;
+      const first = this.#formAt(text, at);
+      if (first === undefined) continue;
+      const found = new Set([first.name]);
+      let end = at + first.text.length;
+      // Another may begin before this one ends: what is left of it would still tell.
+      for (let inner = at + 1; inner < end; inner++) {
+        const other = this.#formAt(text, inner);
+        if (other === undefined || inner + other.text.length <= end) continue;
+        found.add(other.name);
+        end = inner + other.text.length;
+      }
+      for (const name of found) names.add(name);
+      told += `${text.slice(from, at)}[secret ${[...found].join(", ")}]`;
+      from = end;
+      at = end - 1;
     }
     return from === 0 ? text : told + text.slice(from);
+  }
+
+  /** The longest form that begins here. */
+  #formAt(text: string, at: number): Form | undefined {
+    return this.#forms.get(text.slice(at, at + KEY))?.find((one) => text.startsWith(one.text, at));
   }
 }
 

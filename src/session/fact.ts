@@ -222,6 +222,8 @@ export interface FactBodies {
     verdict: "allow" | "ask" | "deny";
     policies: Json;
     rules: readonly string[];
+    /** On whose behalf it would be done. */
+    for?: readonly Principal[];
     /** On whose agreement it may be done. */
     approvals?: Json;
     labels?: Json;

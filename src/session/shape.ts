@@ -295,6 +295,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       verdict: "verdict",
       policies: "json",
       rules: "json",
+      for: "json?",
       approvals: "json?",
       labels: "json?",
       why: "content text?",

@@ -253,6 +253,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
       verdict: "ask",
       policies: [{ name: "p", version: id }],
       rules: ["r"],
+      for: ["user:ada"],
       approvals: [{ rule: "r", from: ["user:ada"] }],
       labels: ["web"],
       why: text,

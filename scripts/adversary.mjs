@@ -1,0 +1,25 @@
+// @ts-check
+// `npm run adversary [-- rounds [vitest arguments]]`: the campaigns of those who mean harm, with far more scenarios than
+// `npm test` has patience for: the perfectly gullible model, evil tools, canary secrets. The tests read the number of
+// scenarios from OPENRATH_ADVERSARY_ROUNDS, and where they begin from OPENRATH_SEED.
+import { ensureBuilt } from "./build.mjs";
+import { run, say } from "./run.mjs";
+import { ensureInstalled } from "./setup.mjs";
+
+const [rounds = "10000", ...args] = process.argv.slice(2);
+
+if (!/^[1-9][0-9]*$/.test(rounds)) {
+  say(`"${rounds}" is not a number of scenarios. Try: npm run adversary -- 10000`);
+  process.exitCode = 2;
+} else if (ensureInstalled() && ensureBuilt()) {
+  say(`adversary campaign: ${rounds} scenarios`);
+  process.exitCode = run(
+    "vitest",
+    ["run", "test/adversary", "--testTimeout=0", "--typecheck.enabled=false", ...args],
+    {
+      env: { OPENRATH_ADVERSARY_ROUNDS: rounds },
+    },
+  );
+} else {
+  process.exitCode = 1;
+}
