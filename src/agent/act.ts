@@ -20,6 +20,7 @@ import {
   type Session,
 } from "../session/index.js";
 import {
+  type Checked,
   checkInput,
   reconcileTool,
   runTool,
@@ -28,7 +29,7 @@ import {
   ToolOutputError,
   unknownTool,
 } from "../tool/index.js";
-import { termsOrNone, textOrNone, texts, yesOrNo } from "../workflow/given.js";
+import { isPromise, termsOrNone, textOrNone, texts, wrong, yesOrNo } from "../workflow/given.js";
 import { enter, type Module } from "../workflow/index.js";
 import type { Toolbox } from "./toolbox.js";
 
@@ -103,7 +104,7 @@ function broken(call: CallRequest): Failure | undefined {
 async function requestFor(call: CallRequest, agent: string, box: Toolbox): Promise<Request> {
   const tool = box.tools.get(call.name);
   if (tool === undefined) return refused(call, agent, unknownTool(call.name, [...box.tools.keys()]));
-  const input = await checkInput(tool, call.input);
+  const input = await inTime(tool, checkInput(tool, call.input));
   if (!input.ok) return refused(call, agent, input.failure);
   try {
     return allowed(call, agent, tool, input.value);
@@ -135,7 +136,7 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
       }),
     failed: (error) => ({ type: "tool-failure", error, by }),
     ...(conflicts.length > 0 && { conflicts }),
-    ...(tool.touches !== undefined && { touches: tool.touches(input) }),
+    ...(tool.touches !== undefined && { touches: touchesOf(tool.touches(input), where) }),
     ...(tool.reversible !== undefined && {
       reversible: yesOrNo(tool.reversible(input), "reversible", where),
     }),
@@ -170,9 +171,32 @@ function shownOf(tool: string, asked: Json, input: unknown): Json {
   }
 }
 
+/** A check that never ends must not keep a run from going on. */
+async function inTime(tool: Tool, check: Promise<Checked>): Promise<Checked> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<Checked>((resolve) => {
+    const failure = {
+      name: "ToolSchemaError",
+      message: `The input schema of the tool ${tool.name} does not come to an end.`,
+      code: "tool-schema-refused",
+    };
+    timer = setTimeout(() => resolve({ ok: false, failure }), CHECK);
+  });
+  return Promise.race([check, late]).finally(() => clearTimeout(timer));
+}
+
+/** Milliseconds that checking an input may take: far more than any check needs, since a replay must come to the same answer. */
+const CHECK = 10_000;
+
+function touchesOf(touched: unknown, where: string): NonNullable<Request["touches"]> {
+  if (typeof touched !== "object" || touched === null || isPromise(touched))
+    throw wrong(touched, "touches", where, "what the call touches: { paths, commands, hosts, amount }");
+  return touched;
+}
+
 /** The same call with the arguments that a person wants. */
 async function edited(call: CallRequest, agent: string, tool: Tool): Promise<Request | Failure> {
-  const input = await checkInput(tool, call.input);
+  const input = await inTime(tool, checkInput(tool, call.input));
   return input.ok ? allowed(call, agent, tool, input.value) : input.failure;
 }
 

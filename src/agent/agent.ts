@@ -182,7 +182,11 @@ class Reasoner {
 
   async #loop(entered: Session): Promise<Session> {
     const config = this.#configOf(entered);
-    const configured = entered.append(configFact(config));
+    const foreign = [...this.box.tools.values()].filter(({ source }) => source !== undefined);
+    const configured = entered.append({
+      ...configFact(config),
+      ...(foreign.length > 0 && { foreign: foreign.map(({ name }) => name) }),
+    });
     const { models, retry = {}, timeout, stream = false, chunks = false, repairs = REPAIRS } = this.given;
     const { compress } = this.given;
     const asking = { config, configured, models, retry, timeout, stream, chunks, compress };

@@ -1,22 +1,23 @@
 import { forward, hold, type Module } from "../runtime/index.js";
 import type { Json, Session } from "../session/index.js";
-import type { JsonObject } from "../tool/index.js";
-import { inputChecker } from "../tool/schema.js";
 import { StepError, signal, step } from "../workflow/index.js";
-import type { Answer, Called, Question, Resume } from "./call.js";
+import type { Answer, Answers, Asking, Called, Question, Resume } from "./call.js";
 import type { Connection } from "./connection.js";
-import { type Definition, tamed } from "./definition.js";
-import { McpCallError } from "./error.js";
+import type { Definition } from "./definition.js";
+import { McpCallError, McpSamplingError } from "./error.js";
+import { misfit, withDefaults } from "./fit.js";
+import { MOST, type SamplingOptions, sampled } from "./sampling.js";
 
 /** How often a person is told that an answer does not fit. */
 const REPAIRS = 5;
 const ROUNDS = 10;
 
-type Told = { readonly output: Json } | { readonly questions: readonly Question[]; readonly resume: Resume };
+type Told = { readonly output: Json } | Asking;
 
 /**
- * A call that may ask a person, as a module: a step that calls, a wait for each question, a step that goes on with the
- * answers. Each is on the record, so that the answer may come tomorrow and a replay needs neither server nor person.
+ * A call that may ask a person or a model, as a module: a step that calls, a wait for each question, a model call for
+ * each of those, a step that goes on with the answers. Each is on the record, so that the answer may come tomorrow and a
+ * replay needs neither server nor person nor model.
  */
 export function askingModule(
   name: string,
@@ -24,10 +25,9 @@ export function askingModule(
   connection: Connection,
   shape: (called: Called) => Json,
 ): Module {
+  const { name: server, secrets, sampling } = connection;
   const told = (called: Called): Told =>
-    "result" in called
-      ? { output: shape(called) }
-      : (connection.secrets.json(called as Json) as unknown as Told);
+    "result" in called ? { output: shape(called) } : (secrets.json(called as Json) as unknown as Told);
   const { effect } = definition;
   const begin = step(
     name,
@@ -40,36 +40,69 @@ export function askingModule(
       told(await connection.answer(definition, input, context, { resume, of: answers })),
     { effect },
   );
+  const answered = async (
+    session: Session,
+    { questions, samples }: Asking,
+    before: number,
+  ): Promise<{ readonly session: Session; readonly answers: Answers }> => {
+    const answers: { [key: string]: Json } = {};
+    const use = { server, tool: definition.name, secrets };
+    let at = session;
+    if (samples.length > 0) allow(sampling, before + samples.length, use);
+    for (const { key, params } of samples) {
+      const heard = await sampled(at, sampling as SamplingOptions, params, use);
+      at = heard.session;
+      answers[key] = heard.answer;
+    }
+    for (const question of questions) {
+      const heard = await ask(at, server, definition.name, question);
+      at = heard.session;
+      answers[question.key] = heard.answer;
+    }
+    return { session: at, answers };
+  };
   const module: Module = {
     name,
     kind: "mcp-call",
     forward: (session) =>
       forward(module, session, async (entered) => {
         const input = inputIn(entered);
+        let parked: string | undefined;
         try {
           let { session: at, value } = await begin.call(entered, input);
+          let samples = 0;
           for (let round = 0; round < ROUNDS; round++) {
             const now = value as Told;
             if ("output" in now) return at;
-            const answers: { [key: string]: Answer } = {};
-            for (const question of now.questions) {
-              const asked = await ask(at, connection.name, definition.name, question);
-              at = asked.session;
-              answers[question.key] = asked.answer;
-            }
-            ({ session: at, value } = await goOn.call(at, { input, resume: now.resume, answers }));
+            parked = now.resume.parked;
+            const heard = await answered(at, now, samples);
+            samples += now.samples.length;
+            const more = { input, resume: now.resume, answers: heard.answers };
+            ({ session: at, value } = await goOn.call(heard.session, more));
           }
           if ("output" in (value as Told)) return at;
           throw new McpCallError("mcp-answer", `The tool "${name}" asks without end.`, { tool: name });
         } catch (error) {
-          throw error instanceof StepError ? said(error) : error;
+          if (error instanceof StepError) throw said(error);
+          // A model that may not be asked any more, or gave no answer: the server must not wait for it.
+          if (parked !== undefined) connection.drop(parked, error);
+          throw error;
         }
       }),
   };
   return Object.freeze(module);
 }
 
-type Answers = { readonly [key: string]: Answer };
+/** Refuses more than a call may ask of the model. */
+function allow(
+  sampling: SamplingOptions | undefined,
+  asked: number,
+  { server, tool }: { readonly server: string; readonly tool: string },
+): void {
+  const most = sampling?.most ?? MOST;
+  if (sampling === undefined || asked > most)
+    throw new McpSamplingError(server, tool, `one call may ask the model ${most} times`);
+}
 
 /** Waits for an answer that fits. Whoever answers is told what is asked, by whom, and what was wrong before. */
 async function ask(
@@ -84,28 +117,24 @@ async function ask(
     const what = { server, tool, message, schema, ...(problem !== undefined && { problem }) };
     const { session: next, value } = await signal(`mcp:${server}`, what).call(at);
     at = next;
-    problem = await hold(at, () => problemIn(value, schema));
-    if (problem === undefined) return { session: at, answer: value as Answer };
+    const answer = whole(value, schema);
+    problem = await hold(at, () => problemIn(answer, schema));
+    if (problem === undefined) return { session: at, answer: answer as Answer };
   }
   return { session: at, answer: { action: "cancel" } };
+}
+
+/** What is left out of a form is what the form says. */
+function whole(value: Json, schema: Json): Json {
+  const { action, content } = (typeof value === "object" && value !== null ? value : {}) as Partial<Answer>;
+  return action === "accept" ? { action, content: withDefaults(content, schema) } : value;
 }
 
 async function problemIn(value: Json, schema: Json): Promise<string | undefined> {
   const { action, content } = (typeof value === "object" && value !== null ? value : {}) as Partial<Answer>;
   if (action !== "accept" && action !== "decline" && action !== "cancel")
     return 'say { action: "accept", content: { … } }, { action: "decline" } or { action: "cancel" }';
-  if (action !== "accept") return undefined;
-  const tame = tamed(schema as JsonObject);
-  if (tame === undefined) return undefined;
-  let check: ReturnType<typeof inputChecker>["check"];
-  try {
-    ({ check } = inputChecker("answer", tame));
-  } catch {
-    // A schema that nobody can check with; the server looks at the answer itself.
-    return undefined;
-  }
-  const result = await check(content ?? {});
-  return result.ok ? undefined : result.issues.map((one) => `${one.path}: ${one.message}`).join("; ");
+  return action === "accept" ? misfit(content, schema) : undefined;
 }
 
 /** What the call was made with: the request is what the fork was made of. */

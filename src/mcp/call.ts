@@ -1,27 +1,28 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/client";
-import type { FactInput, Json } from "../session/index.js";
+import type { Json } from "../session/index.js";
 import type { Definition } from "./definition.js";
 import { McpAnswerError } from "./error.js";
-import type { Fields, Helper, Link, Root } from "./link.js";
-import { MOST, type SamplingOptions, sample } from "./sampling.js";
-import type { Secrets } from "./secret.js";
+import type { Fields, Link, Root } from "./link.js";
+import type { Sample } from "./sampling.js";
 
 /** What a call is given by whoever makes it. */
-export type CallContext = {
-  readonly signal: AbortSignal;
-  emit(delta: Json): void;
-  record(fact: FactInput): void;
-};
+export type CallContext = { readonly signal: AbortSignal; emit(delta: Json): void };
 
 /** What a server wants to know from a person before it goes on. */
 export type Question = { readonly key: string; readonly message: string; readonly schema: Json };
 /** What a person says to it. */
 export type Answer = { readonly action: "accept" | "decline" | "cancel"; readonly content?: Json };
+/** Answers by the keys of what was asked: of persons, and of models. */
+export type Answers = { readonly [key: string]: Answer | Json };
 
-/** How far a call got: to its result, or to questions. `resume` is what the server has to be given back with the answers. */
-export type Called =
-  | { readonly result: CallToolResult }
-  | { readonly questions: readonly Question[]; readonly resume: Resume };
+/** How far a call got: to its result, or to what the server wants to know first. */
+export type Called = { readonly result: CallToolResult } | Asking;
+export type Asking = {
+  readonly questions: readonly Question[];
+  readonly samples: readonly Sample[];
+  /** What the server has to be given back with the answers. */
+  readonly resume: Resume;
+};
 export type Resume = {
   /** Of 2026: what the server sent along, and what it got to know already. */
   readonly state?: string;
@@ -32,8 +33,7 @@ export type Resume = {
 
 export type CallSettings = {
   readonly server: string;
-  readonly secrets: Secrets;
-  readonly sampling: SamplingOptions | undefined;
+  readonly sampling: boolean;
   readonly roots: readonly Root[] | undefined;
   /** Milliseconds that a server may take between two questions. */
   readonly deadline: number;
@@ -42,25 +42,9 @@ export type CallSettings = {
 /** Rounds of questions that one call may take. */
 const ROUNDS = 10;
 
-/** Who answers what a server asks a model, during one call. */
-export function samplerFor(
-  definition: Definition,
-  { server, secrets, sampling }: CallSettings,
-  { signal, record }: CallContext,
-): NonNullable<Helper["sample"]> {
-  let asked = 0;
-  return async (params, stop) => {
-    if (sampling === undefined) throw new Error("this client asks no model for others");
-    asked += 1;
-    if (asked > (sampling.most ?? MOST)) throw new Error("this call has asked the model often enough");
-    const either = AbortSignal.any([signal, stop]);
-    return sample(sampling, params, { server, tool: definition.name, secrets, signal: either, record });
-  };
-}
-
 /**
  * Calls a tool of a server of 2026: one that wants to know something says so in its answer, and is called again with
- * what it wants to know. What a model or this client can tell is told at once; what a person must say comes back.
+ * what it wants to know. What this client can tell is told at once; what a model or a person must say comes back.
  */
 export async function callInRounds(
   link: Link,
@@ -68,9 +52,8 @@ export async function callInRounds(
   input: Json,
   settings: CallSettings,
   context: CallContext,
-  answers?: { readonly resume: Resume; readonly of: { readonly [key: string]: Answer } },
+  answers?: { readonly resume: Resume; readonly of: Answers },
 ): Promise<Called> {
-  const sampler = samplerFor(definition, settings, context);
   let state = answers?.resume.state;
   let responses: { [key: string]: unknown } | undefined =
     answers === undefined ? undefined : { ...answers.resume.given, ...answers.of };
@@ -89,16 +72,19 @@ export async function callInRounds(
     state = found.requestState;
     responses = {};
     const questions: Question[] = [];
+    const samples: Sample[] = [];
     for (const [key, request] of Object.entries(found.inputRequests ?? {})) {
       const { method, params } = request as { readonly method: string; readonly params?: unknown };
       if (method === "elicitation/create") questions.push(questionOf(key, params));
-      else if (method === "sampling/createMessage") responses[key] = await sampler(params, context.signal);
+      else if (method === "sampling/createMessage" && settings.sampling)
+        samples.push({ key, params: (params ?? {}) as Json });
       else if (method === "roots/list") responses[key] = { roots: settings.roots ?? [] };
       else throw new McpAnswerError(settings.server, "a call", `it asks for ${JSON.stringify(method)}`);
     }
-    if (questions.length > 0)
+    if (questions.length + samples.length > 0)
       return {
         questions,
+        samples,
         resume: {
           ...(state !== undefined && { state }),
           ...(Object.keys(responses).length > 0 && { given: responses as { [key: string]: Json } }),

@@ -1,9 +1,11 @@
-import type { Transport } from "@modelcontextprotocol/client";
+import type { FetchLike, Transport } from "@modelcontextprotocol/client";
 import { MissingPackageError } from "../model/index.js";
+import { authorizedFetch } from "./authorize.js";
 import { type Loss, McpConnectError } from "./error.js";
 import { limitedFetch, valuesOf } from "./http.js";
+import type { Breach } from "./limits.js";
 import { type Fields, type Helper, Link, type LinkOptions } from "./link.js";
-import { commandOf } from "./peer.js";
+import { type AddressPeer, commandOf } from "./peer.js";
 import { type Fault, StdioTransport } from "./stdio.js";
 import { pause, timed } from "./timed.js";
 
@@ -26,7 +28,8 @@ export async function connect(options: LinkOptions): Promise<Link> {
 
 async function attempt(options: LinkOptions, legacy: boolean): Promise<Link> {
   const { peer, limits, secrets } = options;
-  const { Client, StreamableHTTPClientTransport } = await load();
+  const library = await load();
+  const { Client, StreamableHTTPClientTransport } = library;
   const seen: { fault: Fault | undefined; link: Link | undefined } = { fault: undefined, link: undefined };
   const note = (loss: Loss, reason: string): void => {
     seen.fault ??= { loss, reason };
@@ -35,19 +38,11 @@ async function attempt(options: LinkOptions, legacy: boolean): Promise<Link> {
   const transport: Transport =
     "url" in peer
       ? new StreamableHTTPClientTransport(new URL(peer.url), {
-          fetch: limitedFetch(
-            async () => {
-              const headers = await valuesOf(peer.headers ?? {});
-              secrets.add(Object.values(headers));
-              return headers;
-            },
-            limits,
-            ({ loss, message }) => note(loss, message),
-          ),
+          fetch: fetchOf(peer, library, options, ({ loss, message }) => note(loss, message)),
         })
       : new StdioTransport(async () => {
           const command = await commandOf(peer);
-          secrets.add(Object.values(command.env));
+          secrets.add(command.env);
           return command;
         }, limits);
   const client = new Client(
@@ -60,7 +55,8 @@ async function attempt(options: LinkOptions, legacy: boolean): Promise<Link> {
       },
       versionNegotiation: {
         mode: legacy ? "legacy" : "auto",
-        probe: { timeoutMs: Math.min(PROBE_MILLISECONDS, Math.ceil(limits.connect / 3)) },
+        // A process of old may be silent; by HTTP somebody answers, though perhaps only after a person gave leave.
+        probe: { timeoutMs: "url" in peer ? limits.connect : probeTime(limits.connect) },
       },
       inputRequired: { autoFulfill: false },
       // A schema of a stranger is nothing to compile.
@@ -115,6 +111,35 @@ async function attempt(options: LinkOptions, legacy: boolean): Promise<Link> {
   }
   seen.link = new Link(client, transport, options, seen);
   return seen.link;
+}
+
+function probeTime(connect: number): number {
+  return Math.min(PROBE_MILLISECONDS, Math.ceil(connect / 3));
+}
+
+/** Requests to the server, with its headers and with leave; those to an authority have neither. */
+function fetchOf(
+  peer: AddressPeer,
+  library: Awaited<ReturnType<typeof load>>,
+  { limits, secrets }: LinkOptions,
+  fault: (breach: Breach) => void,
+): FetchLike {
+  const server = limitedFetch(
+    async () => {
+      const headers = await valuesOf(peer.headers ?? {});
+      secrets.add(headers);
+      return headers;
+    },
+    limits,
+    fault,
+  );
+  if (peer.auth === undefined) return server;
+  const authority = limitedFetch(
+    async () => ({}),
+    limits,
+    () => {},
+  );
+  return authorizedFetch(library, peer.url, peer.auth, { server, authority }, secrets);
 }
 
 function reasonOf(error: unknown): string {

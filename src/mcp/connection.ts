@@ -1,6 +1,6 @@
 import type { Json } from "../session/index.js";
 import {
-  type Answer,
+  type Answers,
   type CallContext,
   type Called,
   type CallSettings,
@@ -36,6 +36,7 @@ export type Listed = {
 export class Connection {
   readonly name: string;
   readonly secrets = new Secrets();
+  readonly sampling: SamplingOptions | undefined;
   readonly #peer: Peer;
   readonly #options: ConnectionOptions;
   readonly #parked = new Map<string, ParkedCall>();
@@ -50,6 +51,7 @@ export class Connection {
     this.name = peer.name;
     this.#peer = peer;
     this.#options = options;
+    this.sampling = options.sampling;
     this.#roots = options.roots;
   }
 
@@ -117,7 +119,7 @@ export class Connection {
     definition: Definition,
     input: Json,
     context: CallContext,
-    answers: { readonly resume: Resume; readonly of: { readonly [key: string]: Answer } },
+    answers: { readonly resume: Resume; readonly of: Answers },
   ): Promise<Called> {
     const { parked } = answers.resume;
     if (parked === undefined)
@@ -136,6 +138,15 @@ export class Connection {
     this.#parked.delete(parked);
     call.answer(answers.of);
     return this.#followed(call, context);
+  }
+
+  /** Gives up a call whose question nobody is going to answer. */
+  drop(parked: string, why: unknown): void {
+    const call = this.#parked.get(parked);
+    if (call === undefined) return;
+    this.#parked.delete(parked);
+    call.drop(why instanceof Error ? why : new Error(String(why)));
+    void call.link.close();
   }
 
   /** What the server may see of files. */
@@ -206,8 +217,7 @@ export class Connection {
   #settings(): CallSettings {
     return {
       server: this.name,
-      secrets: this.secrets,
-      sampling: this.#options.sampling,
+      sampling: this.sampling !== undefined,
       roots: this.#roots,
       deadline: this.#options.limits.deadline,
     };

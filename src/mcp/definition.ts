@@ -3,6 +3,7 @@ import { type InputChecker, type JsonObject, ToolSchemaError } from "../tool/ind
 import { customChecker, inputChecker } from "../tool/schema.js";
 import { brief } from "./error.js";
 import { tooDeep } from "./limits.js";
+import { headerFlaw } from "./parameter-header.js";
 
 /** A tool as its server describes it, and the digest of all that it says of it. */
 export type Definition = {
@@ -60,6 +61,8 @@ function definitionOf(given: unknown): Definition | Refused {
   if (tooDeep(given, 60)) return refuse("it is nested too deep");
   if (JSON.stringify(schema).length > SCHEMA)
     return refuse(`its input schema is longer than ${SCHEMA} characters`);
+  const flaw = headerFlaw(schema as Json);
+  if (flaw !== undefined) return refuse(flaw);
   const text = seen(typeof description === "string" ? description : "");
   const words = text === "" ? seen(typeof title === "string" ? title : "") : text;
   const { readOnlyHint, idempotentHint } = fieldsOf(annotations);

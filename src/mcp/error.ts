@@ -109,6 +109,20 @@ export class McpCallGoneError extends RathError {
   }
 }
 
+/** A server wanted to hear a model, and did not get to. */
+export class McpSamplingError extends RathError {
+  constructor(server: string, tool: string, reason: string) {
+    super(
+      "mcp-sampling",
+      `The MCP server ${quoted(server)} got no answer from the model during the call of ${quoted(tool)}: ${brief(reason, WORDS)}.`,
+      {
+        hint: "let it ask more often: mcp(server, { sampling: { model, most: 20 } }), or do without this tool",
+        data: { server: brief(server), tool: brief(tool), reason: brief(reason, WORDS) },
+      },
+    );
+  }
+}
+
 /** What a call that runs as a module failed with, under the code that it failed with. */
 export class McpCallError extends RathError {
   constructor(code: string, message: string, data: { [key: string]: Json }) {

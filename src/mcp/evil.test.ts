@@ -46,7 +46,7 @@ describe("a server that does evil in a call", () => {
     ["deep-frame", "mcp-timeout"],
     ["floods-messages", "mcp-lost"],
     ["floods-noise", "mcp-lost"],
-    ["closes-output", "mcp-timeout"],
+    ["closes-output", "mcp-lost"],
     ["reports-failure", "tool-reported-failure"],
   ])("[E1] %s: a failure with the code %s, in time", async (behaviour, code) => {
     expect(await outcomeOf(behaviour)).toEqual({ code });
@@ -170,8 +170,19 @@ describe("secrets", () => {
     const server = evil("tells-secrets", {}, { env: { EVIL_TOKEN: () => "canary-of-the-server" } });
     const rath = memory();
     const session = await rath.run(using(await server.tools(), call, "ok"), rath.start("go"));
-    expect(lastOf(session, "tool-result").output).toBe("my token is [secret], yours: undefined");
+    expect(lastOf(session, "tool-result").output).toBe("my token is [secret EVIL_TOKEN], yours: undefined");
     expect(JSON.stringify(factsOf(session))).not.toMatch(/canary/);
+  });
+
+  it("[E12] nor is it in a form in which programs pass such things on", async () => {
+    const token = "canary/of the server";
+    const server = evil("tells-encoded", {}, { env: { EVIL_TOKEN: () => token } });
+    const rath = memory();
+    const session = await rath.run(using(await server.tools(), call, "ok"), rath.start("go"));
+    expect(String(lastOf(session, "tool-result").output).match(/\[secret EVIL_TOKEN\]/g)).toHaveLength(3);
+    const facts = JSON.stringify(factsOf(session));
+    for (const form of ["hex", "base64"] as const)
+      expect(facts).not.toContain(Buffer.from(token).toString(form).slice(4, 20));
   });
 });
 

@@ -1,22 +1,61 @@
+import type { InputRequests } from "@modelcontextprotocol/server";
 import type { Json } from "../session/index.js";
+import { clientQuestion } from "./client-ask.js";
+import type { loadServer } from "./package.js";
+import type { Waiting } from "./served.js";
 
-/** Whether a person can answer it. */
-export function asked({ kind }: { readonly kind: string }): boolean {
-  return kind === "approval" || kind === "signal";
+/** What a client can do for a server: ask a person, ask a model, tell its roots. */
+export type Abilities = {
+  readonly elicitation?: unknown;
+  readonly sampling?: unknown;
+  readonly roots?: unknown;
+};
+
+/** The ability of a client that something which waits needs, if a client could help at all. */
+export function abilityFor({ kind, shown }: Waiting): keyof Abilities | undefined {
+  const question = clientQuestion(shown);
+  if (question !== undefined) return question.mcp === "roots/list" ? "roots" : "sampling";
+  return kind === "approval" || kind === "signal" ? "elicitation" : undefined;
+}
+
+/** What a client is asked, and which question of a run each of it is. Keys are the names that the run gave. */
+export function questionsOf(
+  waiting: readonly Waiting[],
+  { inputRequired }: Pick<Awaited<ReturnType<typeof loadServer>>, "inputRequired">,
+): { readonly inputRequests: InputRequests; readonly asks: { readonly [key: string]: string } } {
+  const asks = new Map<string, string>();
+  const requests = waiting.map((one) => {
+    let key = one.name === "" ? "ask" : one.name;
+    for (let count = 2; asks.has(key); count++) key = `${one.name}#${count}`;
+    asks.set(key, one.id);
+    const question = clientQuestion(one.shown);
+    if (question === undefined)
+      return [key, inputRequired.elicit({ message: messageOf(one), requestedSchema: formOf(one) as never })];
+    return question.mcp === "roots/list"
+      ? [key, inputRequired.listRoots()]
+      : [key, inputRequired.createMessage(question.params as never)];
+  });
+  return {
+    inputRequests: Object.fromEntries(requests) as InputRequests,
+    asks: Object.fromEntries(asks),
+  };
 }
 
 /** What a person reads. */
-export function messageOf(kind: string, shown: Json): string {
+function messageOf({ kind, shown, problem }: Waiting): string {
   const { message } = (shown ?? {}) as { readonly message?: unknown };
-  if (typeof message === "string") return message;
-  return kind === "approval"
-    ? `Do you agree to this? ${JSON.stringify(shown)}`
-    : `It waits for: ${JSON.stringify(shown)}`;
+  const words =
+    typeof message === "string"
+      ? message
+      : kind === "approval"
+        ? `Do you agree to this? ${JSON.stringify(shown)}`
+        : `It waits for: ${JSON.stringify(shown)}`;
+  return problem === undefined ? words : `${words} (The answer before did not fit: ${problem})`;
 }
 
 /** The form that a person fills in. */
-export function formOf(kind: string, shown: Json): object {
-  const { schema } = (shown ?? {}) as { readonly schema?: object };
+function formOf({ kind, shown }: Waiting): object {
+  const { schema } = (shown ?? {}) as { readonly schema?: Json & object };
   if (kind !== "approval")
     return schema ?? { type: "object", properties: { value: { type: "string" } }, required: ["value"] };
   return {

@@ -49,10 +49,7 @@ export class Link {
   /** Told when the list of its tools is another one. */
   changed = false;
   readonly #client: Client;
-  readonly #transport: Transport & {
-    readonly fault?: Fault | undefined;
-    readonly noise?: string | undefined;
-  };
+  readonly #transport: (Transport & { readonly fault?: Fault; readonly noise?: string }) | StdioTransport;
   readonly #options: LinkOptions;
   #fault: Fault | undefined;
   #asked = 0;
@@ -192,7 +189,11 @@ export class Link {
 
   #said(what: string, error: unknown): unknown {
     const { peer, secrets } = this.#options;
-    if (error instanceof McpTimeoutError) return error;
+    if (error instanceof McpTimeoutError) {
+      // Whatever comes next would be taken for the rest of it, and lost for whoever waits for that.
+      if (this.#transport instanceof StdioTransport && this.#transport.partial) void this.close();
+      return error;
+    }
     if (error instanceof Aborted) return error.reason;
     const fault = this.#transport.fault ?? this.#fault;
     if (fault !== undefined) {

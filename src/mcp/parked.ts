@@ -2,19 +2,23 @@ import { randomBytes } from "node:crypto";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { Json } from "../session/index.js";
 import {
-  type Answer,
+  type Answers,
   type CallContext,
   type Called,
   type CallSettings,
   emitted,
   type Question,
   questionOf,
-  samplerFor,
 } from "./call.js";
 import type { Definition } from "./definition.js";
 import type { Link } from "./link.js";
+import type { Sample } from "./sampling.js";
 
-type Asked = { readonly question: Question; readonly answer: (answer: Answer) => void };
+type Asked = {
+  readonly what: { readonly question: Question } | { readonly sample: Sample };
+  readonly answer: (answer: object) => void;
+  readonly refuse: (error: Error) => void;
+};
 
 /**
  * A call of a server of 2025, which asks by a request of its own and waits for the answer with the call open. The call
@@ -29,6 +33,7 @@ export class ParkedCall {
   readonly #what: string;
   readonly #deadline: number;
   #wake: (() => void) | undefined;
+  #asked = 0;
   #context: CallContext;
 
   constructor(link: Link, definition: Definition, input: Json, settings: CallSettings, context: CallContext) {
@@ -36,25 +41,19 @@ export class ParkedCall {
     this.#context = context;
     this.#what = `the call of ${JSON.stringify(definition.name)}`;
     this.#deadline = settings.deadline;
-    // Whoever goes on with it later is told what happens from then on.
-    const now: CallContext = {
-      signal: this.#controller.signal,
-      emit: (delta) => this.#context.emit(delta),
-      record: (fact) => this.#context.record(fact),
-    };
     link.helper = {
-      sample: samplerFor(definition, settings, now),
-      elicit: (params) =>
-        new Promise((resolve) => {
-          this.#waiting.push({ question: questionOf(String(this.#waiting.length), params), answer: resolve });
-          this.#wake?.();
-        }),
+      ...(settings.sampling && {
+        sample: (params: unknown) =>
+          this.#ask((key) => ({ sample: { key, params: (params ?? {}) as Json } })),
+      }),
+      elicit: (params) => this.#ask((key) => ({ question: questionOf(key, params) })),
     };
     this.#done = link
       .call({ name: definition.name, arguments: input }, definition, {
         signal: this.#controller.signal,
         patient: true,
-        onprogress: (progress) => now.emit(emitted(settings.server, progress)),
+        // Whoever goes on with it later is told what happens from then on.
+        onprogress: (progress) => this.#context.emit(emitted(settings.server, progress)),
       })
       .then(
         (result) => ({ result: result as CallToolResult }),
@@ -79,7 +78,8 @@ export class ParkedCall {
       const first = await Promise.race([this.#done, asked]);
       if (first === "asked")
         return {
-          questions: this.#waiting.map(({ question }) => question),
+          questions: this.#waiting.flatMap(({ what }) => ("question" in what ? [what.question] : [])),
+          samples: this.#waiting.flatMap(({ what }) => ("sample" in what ? [what.sample] : [])),
           resume: { parked: this.id },
         };
       if ("error" in first) throw first.error;
@@ -90,9 +90,27 @@ export class ParkedCall {
     }
   }
 
-  /** Tells the server what was answered. */
-  answer(answers: { readonly [key: string]: Answer }): void {
-    for (const { question, answer } of this.#waiting.splice(0))
-      answer(answers[question.key] ?? { action: "cancel" });
+  /** Tells the server what was answered. What came in between is asked in the next round. */
+  answer(answers: Answers): void {
+    for (const asked of this.#waiting.splice(0)) {
+      const { key } = "question" in asked.what ? asked.what.question : asked.what.sample;
+      const answer = answers[key];
+      if (answer !== undefined) asked.answer(answer as object);
+      else this.#waiting.push(asked);
+    }
+  }
+
+  /** Nobody is going to answer: the server is told so, and that nobody waits for its result. */
+  drop(why: Error): void {
+    for (const { refuse } of this.#waiting.splice(0)) refuse(why);
+    this.#controller.abort(why);
+  }
+
+  #ask(what: (key: string) => Asked["what"]): Promise<object> {
+    return new Promise((resolve, reject) => {
+      this.#asked += 1;
+      this.#waiting.push({ what: what(String(this.#asked)), answer: resolve, refuse: reject });
+      this.#wake?.();
+    });
   }
 }

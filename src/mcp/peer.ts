@@ -1,4 +1,5 @@
 import { type refusing, requireOptions, shown } from "../workflow/given.js";
+import type { Authorization } from "./authorize.js";
 import type { Command } from "./child.js";
 import { McpOptionError } from "./error.js";
 import { type Values, valuesOf } from "./http.js";
@@ -18,6 +19,8 @@ export type AddressPeer = {
   readonly name: string;
   readonly url: string | URL;
   readonly headers?: Values;
+  /** For a server that asks for leave by OAuth. */
+  readonly auth?: Authorization;
 };
 
 export type Peer = CommandPeer | AddressPeer;
@@ -33,9 +36,10 @@ export function checkPeer(peer: Peer): void {
       'name: "files": the names of its tools begin with it',
     );
   if ("url" in peer) {
-    requireOptions(peer, refuse, EXAMPLE, { name: true, url: true, headers: true });
+    requireOptions(peer, refuse, EXAMPLE, { name: true, url: true, headers: true, auth: true });
     checkAddress(peer, refuse);
     checkValues(peer.headers, "headers", refuse);
+    checkAuthorization(peer.auth, refuse);
     return;
   }
   requireOptions(peer, refuse, EXAMPLE, { name: true, command: true, args: true, env: true, cwd: true });
@@ -65,6 +69,14 @@ function checkAddress({ url }: AddressPeer, refuse: ReturnType<typeof refusing>)
   }
   if (protocol !== "http:" && protocol !== "https:")
     throw refuse(`${shown(String(url))} is no address of the web`, 'url: "https://example.com/mcp"');
+}
+
+function checkAuthorization(auth: Authorization | undefined, refuse: ReturnType<typeof refusing>): void {
+  if (auth === undefined) return;
+  requireOptions(auth, refuse, "auth: { provider }", { provider: true, callback: true });
+  const { provider, callback } = auth;
+  if (typeof provider?.tokens !== "function" || (callback !== undefined && typeof callback !== "function"))
+    throw refuse("its `auth` has no provider, or a callback that is none", "auth: { provider, callback }");
 }
 
 function checkValues(values: unknown, what: string, refuse: ReturnType<typeof refusing>): void {

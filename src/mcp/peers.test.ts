@@ -162,7 +162,7 @@ describe("real servers", () => {
     await expect.poll(look, { timeout: 20_000 }).toContain("second");
   });
 
-  it("[C6] sampling asks the given model, with a note of it beside the call", async () => {
+  it("[C6] sampling asks the given model, with the call of it on the record", async () => {
     const server = peer("everything", [], { sampling: { model: scripted("I am a model.") } });
     const rath = memory();
     const input = { prompt: "Who are you?", maxTokens: 20 };
@@ -171,11 +171,8 @@ describe("real servers", () => {
       rath.start("go"),
     );
     expect(JSON.stringify(lastOf(session, "tool-result").output)).toContain("I am a model.");
-    expect(lastOf(session, "note")).toMatchObject({
-      kind: "mcp-sampling",
-      server: "everything",
-      reply: "I am a model.",
-    });
+    const asked = factsOf(session).find((fact) => fact.type === "model-call" && fact.agent !== "user");
+    expect(asked).toMatchObject({ agent: "mcp:everything", parameters: { maxOutputTokens: 20 } });
   });
 
   it("[C7] a question of a server of 2025 is pending until somebody answers, and a replay needs neither", async () => {

@@ -1,5 +1,16 @@
-import { callModel, estimateTokens, type LanguageModel, type Prompt, textOf } from "../model/index.js";
-import { digestOf, type FactInput, type Json } from "../session/index.js";
+import {
+  callModel,
+  costOf,
+  estimateTokens,
+  failureOf,
+  type LanguageModel,
+  type Prompt,
+  priceOf,
+  textOf,
+} from "../model/index.js";
+import { perform, pricesOf } from "../runtime/index.js";
+import { digestOf, type FactOf, type Json, type Session } from "../session/index.js";
+import { McpSamplingError } from "./error.js";
 import { partOf } from "./result.js";
 import type { Secrets } from "./secret.js";
 
@@ -12,59 +23,68 @@ export type SamplingOptions = {
   readonly tokens?: number;
 };
 
+/** What a server wants to hear from a model. */
+export type Sample = { readonly key: string; readonly params: Json };
+
 export const MOST = 5;
 const TOKENS = 2_000;
 
 /**
- * Asks the model what a server wants to know, and leaves a note of it: what was asked, what was said, what it took. The
- * model is told nothing but what the server says: neither the conversation nor its tools.
+ * Asks the model what a server wants to know, through the door: the call is on the record, is charged to every budget
+ * around it, and is not made when it does not fit. The model is told nothing but what the server says: neither the
+ * conversation nor its tools.
  */
-export async function sample(
+export async function sampled(
+  session: Session,
   { model, tokens = TOKENS }: SamplingOptions,
-  given: unknown,
-  use: {
-    readonly server: string;
-    readonly tool: string;
-    readonly secrets: Secrets;
-    readonly signal: AbortSignal;
-    readonly record: (fact: FactInput) => void;
-  },
-): Promise<object> {
+  given: Json,
+  use: { readonly server: string; readonly tool: string; readonly secrets: Secrets },
+): Promise<{ readonly session: Session; readonly answer: Json }> {
   const { messages = [], systemPrompt, maxTokens, temperature, stopSequences } = (given ?? {}) as Params;
-  const limit = Math.min(tokens, typeof maxTokens === "number" && maxTokens > 0 ? maxTokens : tokens);
+  const output = Math.min(tokens, typeof maxTokens === "number" && maxTokens > 0 ? maxTokens : tokens);
   const prompt = promptOf(messages, systemPrompt, use.secrets);
   const agent = `mcp:${use.server}`;
-  const reply = await callModel(
-    model,
-    prompt,
-    {
-      agent,
-      parameters: {
-        maxOutputTokens: limit,
-        ...(typeof temperature === "number" && { temperature }),
-        ...(Array.isArray(stopSequences) && { stop: stopSequences.map(String) }),
-      },
+  const price = priceOf(model.modelId, pricesOf(session)) ?? priceOf(model.modelId);
+  const by = `service:${model.provider}` as const;
+  const parameters = {
+    maxOutputTokens: output,
+    ...(typeof temperature === "number" && { temperature }),
+    ...(Array.isArray(stopSequences) && { stop: stopSequences.map(String) }),
+  };
+  const asked = await perform(session, {
+    fact: { type: "model-call", model: model.modelId, agent, prompt: prompt.digest, parameters },
+    effect: "read",
+    act: async ({ signal }) => {
+      const reply = await callModel(model, prompt, { agent, parameters }, { signal });
+      const cost = price === undefined ? {} : { cost: costOf(reply.usage, price) };
+      return { type: "model-reply", ...reply, ...cost, agent, by };
     },
-    { signal: use.signal },
-  );
-  const text = textOf(reply.content);
-  const name = `${model.provider}/${model.modelId}`;
-  use.record({
-    type: "note",
-    kind: "mcp-sampling",
-    server: use.server,
-    tool: use.tool,
-    model: name,
-    prompt: prompt.messages as unknown as Json,
-    reply: text,
-    finish: reply.finish,
-    usage: reply.usage as unknown as Json,
+    failed: (error, thrown) => ({
+      type: "model-failure",
+      error: thrown === undefined ? error : { ...failureOf(thrown), ...(error.code && { code: error.code }) },
+      by,
+    }),
+    spend: {
+      steps: 1,
+      tokens: prompt.tokens + output,
+      ...(price !== undefined && { money: costOf({ input: prompt.tokens, output }, price) }),
+    },
   });
+  if (asked.fact.type !== "model-reply")
+    throw new McpSamplingError(
+      use.server,
+      use.tool,
+      (asked.fact as FactOf<"model-failure">).error?.message ?? "the model gave no answer",
+    );
+  const { content, finish } = asked.fact;
   return {
-    role: "assistant",
-    model: name,
-    content: { type: "text", text },
-    stopReason: reply.finish === "length" ? "maxTokens" : "endTurn",
+    session: asked,
+    answer: {
+      role: "assistant",
+      model: `${model.provider}/${model.modelId}`,
+      content: { type: "text", text: textOf(content) },
+      stopReason: finish === "length" ? "maxTokens" : "endTurn",
+    },
   };
 }
 

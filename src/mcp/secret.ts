@@ -1,35 +1,41 @@
+import { Secrets as Concealed } from "../runtime/secrets.js";
 import type { Json } from "../session/index.js";
 
-/** Shorter values are too common to be told from ordinary words. */
-const SHORTEST = 6;
-const HIDDEN = "[secret]";
-
-/** Knows the values that were given to a server in confidence, and takes them out of what it says. */
+/**
+ * Knows what a server was given in confidence, and takes it out of what it says: in clear, and in the forms in which
+ * programs pass such things on.
+ */
 export class Secrets {
-  readonly #values = new Set<string>();
+  #values: { readonly [name: string]: string } = {};
+  #concealed = new Concealed({});
 
-  add(values: Iterable<string>): void {
-    for (const value of values) {
-      if (value.length >= SHORTEST) this.#values.add(value);
+  /** Learns values by their names. One that was another value before is still kept off the record. */
+  add(values: { readonly [name: string]: string }): void {
+    const more = Object.entries(values).flatMap(([name, value]) => {
       // What a header says before the secret itself is no secret, and the secret alone is one.
       const [, bare] = /^(?:Bearer|Basic|Token)\s+(.+)$/i.exec(value) ?? [];
-      if (bare !== undefined && bare.length >= SHORTEST) this.#values.add(bare);
-    }
+      return bare === undefined ? [[name, value] as const] : [[name, value] as const, [name, bare] as const];
+    });
+    const known = new Set(Object.values(this.#values));
+    const news = more.filter(([, value]) => value !== "" && !known.has(value));
+    if (news.length === 0) return;
+    const next: { [name: string]: string } = { ...this.#values };
+    for (const [name, value] of news) next[freeName(name, next)] = value;
+    this.#values = next;
+    this.#concealed = new Concealed(next);
   }
 
   text(text: string): string {
-    let hidden = text;
-    for (const value of this.#values) hidden = hidden.replaceAll(value, HIDDEN);
-    return hidden;
+    return this.#concealed.conceal(text).value;
   }
 
   json(value: Json): Json {
-    if (this.#values.size === 0) return value;
-    if (typeof value === "string") return this.text(value);
-    if (typeof value !== "object" || value === null) return value;
-    if (Array.isArray(value)) return value.map((inner) => this.json(inner as Json));
-    return Object.fromEntries(
-      Object.entries(value).map(([key, inner]) => [this.text(key), this.json(inner as Json)]),
-    );
+    return this.#concealed.conceal(value).value;
   }
+}
+
+function freeName(name: string, taken: { readonly [name: string]: string }): string {
+  let free = name;
+  for (let count = 2; Object.hasOwn(taken, free); count++) free = `${name}#${count}`;
+  return free;
 }

@@ -9,6 +9,8 @@ import {
   VerificationError,
 } from "../runtime/index.js";
 import { type Json, type Principal, RathError, type Session } from "../session/index.js";
+import { clientQuestion } from "./client-ask.js";
+import { misfit, withDefaults } from "./fit.js";
 
 /** What a client is told of a run: how it stands, where it is kept, what was said last, and what it waits for. */
 export type Report = {
@@ -19,7 +21,14 @@ export type Report = {
   readonly waiting: readonly Waiting[];
 };
 
-export type Waiting = { readonly id: string; readonly kind: string; readonly shown: Json };
+export type Waiting = {
+  readonly id: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly shown: Json;
+  /** Why the answer before was none. */
+  readonly problem?: string;
+};
 
 /** How a client answered something that waits. */
 export type Given = { readonly action?: unknown; readonly content?: unknown };
@@ -36,7 +45,7 @@ export async function began(
   return reported(rath, name, () => rath.run(module, base, { name, signal }));
 }
 
-/** Gives answers to what a run waits for, and goes on with it. */
+/** Gives answers to what a run waits for, and goes on with it. An answer that does not fit is asked for again. */
 export async function wentOn(
   rath: Rath,
   module: Module,
@@ -45,11 +54,14 @@ export async function wentOn(
   by: Principal,
   signal: AbortSignal,
 ): Promise<Report> {
+  const problems = new Map<string, string>();
   for (const one of await rath.pending(run)) {
     const given = answers.get(one.id);
     if (given === undefined || one.answered) continue;
-    const fields = (given.content ?? {}) as { readonly [field: string]: Json };
-    if (one.type === "approval-ask") {
+    const problem = await problemIn(given, one);
+    if (problem !== undefined) problems.set(one.id, problem);
+    else if (one.type === "approval-ask") {
+      const fields = (given.content ?? {}) as { readonly [field: string]: Json };
       const agreed = given.action === "accept" && fields.approve === true;
       const why = typeof fields.why === "string" && fields.why !== "" ? { why: fields.why } : {};
       // What was shown is what is agreed to, and nothing else.
@@ -57,16 +69,46 @@ export async function wentOn(
       await (agreed ? rath.approve(run, decision) : rath.reject(run, decision));
     } else if (one.type === "signal-await") await rath.answer(run, one.id, answerOf(given, one.shown), by);
   }
-  return reported(rath, run, () => rath.resume(run, module, { signal }));
+  const report = await reported(rath, run, () => rath.resume(run, module, { signal }));
+  const waiting = report.waiting.map((one) => {
+    const problem = problems.get(one.id);
+    return problem === undefined ? one : { ...one, problem };
+  });
+  return { ...report, waiting };
 }
 
-/** A question that came from another server goes back as it was answered; any other gets what was written. */
-function answerOf({ action, content }: Given, shown: Json | undefined): Json {
-  const passed = typeof shown === "object" && shown !== null && "schema" in shown && "server" in shown;
-  if (passed) return { action: String(action), ...(content !== undefined && { content: content as Json }) };
-  if (action !== "accept") return { action: String(action) };
+/** What is wrong with an answer, if it is none. */
+async function problemIn(given: Given, { type, shown }: Awaited): Promise<string | undefined> {
+  const question = shown === undefined ? undefined : clientQuestion(shown);
+  if (question !== undefined) {
+    const { content, roots } = given as { readonly content?: unknown; readonly roots?: unknown };
+    const fits =
+      question.mcp === "roots/list" ? Array.isArray(roots) : typeof content === "object" && content !== null;
+    return fits ? undefined : `this is no answer to ${question.mcp}`;
+  }
+  if (given.action !== "accept" || type !== "signal-await") return undefined;
+  const schema = schemaIn(shown);
+  return schema === undefined ? undefined : misfit(withDefaults(given.content, schema), schema);
+}
+
+/** An answer to a form is what was done with the form; any other is what was written. */
+function answerOf(given: Given, shown: Json | undefined): Json {
+  if (shown !== undefined && clientQuestion(shown) !== undefined) return given as Json;
+  const { action, content } = given;
+  const schema = schemaIn(shown);
+  if (action !== "accept")
+    return {
+      action: String(action),
+      ...(schema !== undefined && content !== undefined && { content: content as Json }),
+    };
+  if (schema !== undefined) return { action: "accept", content: withDefaults(content, schema) };
   const { value } = (content ?? {}) as { readonly value?: Json };
   return value ?? null;
+}
+
+function schemaIn(shown: Json | undefined): Json | undefined {
+  const { schema } = (typeof shown === "object" && shown !== null ? shown : {}) as { readonly schema?: Json };
+  return typeof schema === "object" && schema !== null ? schema : undefined;
 }
 
 async function reported(rath: Rath, run: string, act: () => Promise<Session>): Promise<Report> {
@@ -83,7 +125,7 @@ async function reported(rath: Rath, run: string, act: () => Promise<Session>): P
 
 function waitingOf({ id, type, what, shown }: Awaited): Waiting {
   const kind = type === "approval-ask" ? "approval" : type === "signal-await" ? "signal" : type;
-  return { id, kind, shown: shown ?? what };
+  return { id, kind, name: what, shown: shown ?? what };
 }
 
 function reportOf(session: Session, run: string): Omit<Report, "waiting"> {

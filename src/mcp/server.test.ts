@@ -15,6 +15,7 @@ import {
   mcpServer,
   type ServedMcp,
 } from "./index.js";
+import { listening } from "./testing/http.js";
 import { closeAll, factsOf, kept, lastOf, memory, using } from "./testing/world.js";
 
 afterEach(closeAll);
@@ -45,43 +46,6 @@ function served(rath: Rath, more: Partial<McpServerOptions> = {}): ServedMcp {
     throw new Error("no way");
   });
   return kept(mcpServer({ rath, modules: { greet, pay, slow: slow as never, fails }, ...more }));
-}
-
-/** Serves by HTTP on this machine. */
-async function listening(server: ServedMcp, port = 0): Promise<{ url: string; http: HttpServer }> {
-  const http = createServer((request, response) => {
-    void (async () => {
-      try {
-        const controller = new AbortController();
-        response.once("close", () => controller.abort());
-        const answer = await server.fetch(await requestOf(request, controller.signal));
-        response.writeHead(answer.status, Object.fromEntries(answer.headers));
-        if (answer.body !== null) for await (const piece of answer.body) response.write(piece);
-      } catch {
-        response.destroy();
-      }
-      response.end();
-    })();
-  });
-  await new Promise<void>((resolve) => http.listen(port, "127.0.0.1", resolve));
-  kept({
-    close: async () => {
-      http.closeAllConnections();
-      http.close();
-    },
-  });
-  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`, http };
-}
-
-async function requestOf(request: IncomingMessage, signal: AbortSignal): Promise<Request> {
-  const pieces: Buffer[] = [];
-  for await (const piece of request) pieces.push(piece as Buffer);
-  return new Request(`http://${request.headers.host}${request.url}`, {
-    method: request.method ?? "GET",
-    headers: request.headers as { [name: string]: string },
-    signal,
-    ...(pieces.length > 0 && { body: Buffer.concat(pieces) }),
-  });
 }
 
 async function connected(

@@ -19,9 +19,9 @@ export const STORE: readonly string[] = [
 export async function offerSessions(
   server: McpServer,
   rath: Rath,
-  modules: { readonly [tool: string]: Module },
+  runnable: () => { readonly [tool: string]: Module },
 ): Promise<void> {
-  const { ResourceTemplate, fromJsonSchema } = await loadServer();
+  const { ResourceNotFoundError, ResourceTemplate, fromJsonSchema } = await loadServer();
   const offer = <Input>(
     tool: string,
     description: string,
@@ -46,6 +46,7 @@ export async function offerSessions(
   };
   const session = { session: { type: "string", description: "Its name, or its id." } };
   const again = (mode: "replay" | "verify") => async (input: { session: string; module: string }) => {
+    const modules = runnable();
     const module = Object.hasOwn(modules, input.module) ? modules[input.module] : undefined;
     if (module === undefined)
       throw new McpOptionError(
@@ -55,7 +56,7 @@ export async function offerSessions(
       );
     return replayed(rath, module, input.session, mode);
   };
-  const run = { ...session, module: { type: "string", enum: Object.keys(modules) } };
+  const run = { ...session, module: { type: "string", enum: Object.keys(runnable()) } };
   offer(
     "session_list",
     "Lists the sessions that have names.",
@@ -112,15 +113,14 @@ export async function offerSessions(
       description: "A session: what was said, how it stands, what it waits for.",
       mimeType: "application/json",
     },
-    async (uri, { name: called }) => ({
-      contents: [
-        {
-          uri: uri.href,
-          mimeType: "application/json",
-          text: JSON.stringify(await shown(rath, decodeURIComponent(String(called)))),
-        },
-      ],
-    }),
+    async (uri, { name: called }) => {
+      const found = await shown(rath, decodeURIComponent(String(called))).catch((error: unknown) => {
+        throw error instanceof RathError ? new ResourceNotFoundError(uri.href, error.message) : error;
+      });
+      return {
+        contents: [{ uri: uri.href, mimeType: "application/json", text: JSON.stringify(found) }],
+      };
+    },
   );
 }
 

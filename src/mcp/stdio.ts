@@ -57,6 +57,11 @@ export class StdioTransport implements Transport {
       this.#words = (this.#words + bytes.toString("utf8")).slice(-LAST_WORDS);
     });
     stdout?.on("data", (piece: Buffer) => this.#read(piece));
+    // One that goes on without its output can tell nothing any more; one that ends has more to say about it.
+    stdout?.once("end", () => {
+      const over = (): void => this.#over({ loss: "ended", reason: "it closed its output" });
+      setTimeout(over, 2 * DRAIN_MILLISECONDS).unref();
+    });
     child.process.once("exit", (code, signal) => {
       const over = (): void => this.#over({ loss: "ended", reason: this.#ending(code, signal) });
       // What it wrote before may still be on its way; what it left behind may hold the pipe for ever.
@@ -73,6 +78,11 @@ export class StdioTransport implements Transport {
         reject(error);
       });
     });
+  }
+
+  /** Whether a message has begun that has no end. */
+  get partial(): boolean {
+    return this.#frames.partial;
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
@@ -95,7 +105,13 @@ export class StdioTransport implements Transport {
 
   async close(): Promise<void> {
     this.#over({ loss: "closed", reason: "the connection was closed" });
-    await this.#child?.end();
+    // Nothing else may keep the process alive until it is over.
+    const awake = setInterval(() => {}, 60_000);
+    try {
+      await this.#child?.end();
+    } finally {
+      clearInterval(awake);
+    }
   }
 
   #read(piece: Buffer): void {

@@ -44,7 +44,7 @@ export function toolOf(given: Definition, of: ToolsOf): Tool {
       throw new McpAnswerError(
         connection.name,
         `the call of ${JSON.stringify(given.name)}`,
-        "it asks a person",
+        "it asks a person or a model",
       );
     return outputOf(name, called.result, connection.secrets);
   };
@@ -73,7 +73,7 @@ export function toolOf(given: Definition, of: ToolsOf): Tool {
       },
     },
     { input: checkerOf(name, given.input) },
-    elicitation
+    elicitation || connection.sampling !== undefined
       ? {
           module: askingModule(name, definition, connection, (called) => bounded(shape(called), maxOutput)),
           say: (input) => JSON.stringify(input),

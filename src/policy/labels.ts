@@ -53,9 +53,15 @@ export const labelsView: View<Labels> = {
 export function originsOf(fact: Fact): readonly Origin[] {
   switch (fact.type) {
     case "session-start":
-      return fact.text === undefined ? [] : [sayerOf(fact.by)];
+      return fact.text === undefined ? [] : [sayerOf(fact.by), ...attachedIn(fact.text)];
     case "message-say":
-      return fact.role === "system" && sayerOf(fact.by) === "user" ? ["system"] : [sayerOf(fact.by)];
+      return [
+        fact.role === "system" && sayerOf(fact.by) === "user" ? "system" : sayerOf(fact.by),
+        ...attachedIn(fact.content),
+      ];
+    // Whoever describes a tool of others speaks to the model before anything is called.
+    case "agent-configure":
+      return fact.foreign === undefined ? [] : ["tool"];
     // The words of others, whoever they were: their origins were left behind.
     case "session-detach":
       return fact.messages.length === 0 ? [] : ["import"];
@@ -73,6 +79,11 @@ export function originsOf(fact: Fact): readonly Origin[] {
     default:
       return [];
   }
+}
+
+/** What somebody passes on they have not written, and maybe not read. */
+function attachedIn(content: Content): readonly Origin[] {
+  return Array.isArray(content) && content.some((part) => part.type === "file") ? ["file"] : [];
 }
 
 function originOf(origin: string | undefined): Origin {
@@ -126,7 +137,7 @@ function trustedTexts(session: Session): readonly string[] {
   const texts: string[] = [];
   for (const { fact } of session.history())
     if (fact.type === "session-start" || fact.type === "message-say")
-      if (originsOf(fact).every(isTrusted) && !isQuoting(fact.by))
+      if (isTrusted(originsOf(fact)[0] ?? "") && !isQuoting(fact.by))
         texts.push(textOf(fact.type === "session-start" ? (fact.text ?? "") : fact.content));
   return texts;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Json, Session } from "../session/index.js";
 import { type Deed, type PolicyRule, policy, untrustedIn } from "./index.js";
-import { labelsView } from "./labels.js";
+import { isSaidByTrusted, labelsView } from "./labels.js";
 import { Pattern } from "./pattern.js";
 
 const session = Session.start("Pay 30 to bob@x.org, please.");
@@ -175,6 +175,15 @@ describe("labels", () => {
     expect(untrustedIn(session.say("more", { by: "user:ada" }))).toEqual([]);
     const read = session.append({ type: "memory-read", space: "s", query: "q", hits: [] });
     expect(untrustedIn(read)).toEqual(["memory"]);
+    // What somebody passes on they have not written.
+    const file = { type: "file", media: "text/plain", data: "aGk=" } as const;
+    const passed = session.say([{ type: "text", text: "read this" }, file]);
+    expect(untrustedIn(passed)).toEqual(["file"]);
+    expect(isSaidByTrusted("read this", passed)).toBe(true);
+    // Descriptions of tools are words of whoever offers them.
+    const configured = session.append({ type: "agent-configure", agent: "a", foreign: ["their_tool"] });
+    expect(untrustedIn(configured)).toEqual(["tool"]);
+    expect(untrustedIn(session.append({ type: "agent-configure", agent: "a", tools: [] }))).toEqual([]);
   });
 
   it("[L2] go along with the conversation", () => {

@@ -243,6 +243,15 @@ export class DescentError extends RathError {
 
 /** An error as the record holds it. */
 export function failureOf(error: unknown): Failure {
+  try {
+    return readFailure(error);
+  } catch {
+    // Getters and proxies are other people's code.
+    return { name: "Thrown", message: "an error that cannot be read" };
+  }
+}
+
+function readFailure(error: unknown): Failure {
   if (error instanceof RathError) {
     // The first line: what follows is a hint for whoever sees it thrown.
     const [message = ""] = error.message.split("\n  hint: ");

@@ -157,6 +157,11 @@ export class Places {
     await live.sandbox.destroy().catch(ignore);
   }
 
+  /** A run goes on that was over for some time: it may have waited for somebody. */
+  enter(run: string): void {
+    this.#left.delete(run);
+  }
+
   /** A run is over: what it opened is closed, but for what shall stay for some time. */
   async leave(run: string): Promise<void> {
     this.#left.add(run);

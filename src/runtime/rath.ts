@@ -596,6 +596,7 @@ export class Rath {
       body: async (session) => leaving(await options.module.forward(session)),
     });
     this.#runs.add(run);
+    this.#places.enter(options.nonce);
     try {
       return await run.begin();
     } finally {

@@ -1043,7 +1043,12 @@ export class Run {
         this.#reject(
           body.error instanceof CancelledError && this.#root.cancelled !== undefined
             ? new CancelledError(this.#root.cancelled, out)
-            : new RunFailedError(module.name, failureOf(body.error), out, body.error),
+            : new RunFailedError(
+                module.name,
+                this.secrets.conceal(failureOf(body.error)).value,
+                out,
+                body.error,
+              ),
         );
       else this.#resolve(out);
     });

@@ -12,6 +12,8 @@ export class Secrets {
   readonly #values: ReadonlyMap<string, string>;
   /** The forms by their first characters: thousands of them cost no more than one. */
   readonly #forms = new Map<string, Form[]>();
+  /** All that forms begin with, the whole of them left out; made when something is first told in pieces. */
+  #beginnings: { readonly texts: ReadonlySet<string>; readonly longest: number } | undefined;
 
   constructor(values: { readonly [name: string]: string | undefined }) {
     const known = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
@@ -44,6 +46,26 @@ export class Secrets {
     const names = new Set<string>();
     const concealed = this.#without(value, names);
     return names.size === 0 ? { value, names: [] } : { value: concealed as Value, names: [...names].sort() };
+  }
+
+  /** How many of the last characters of a text may be the beginning of a secret. */
+  begunIn(text: string): number {
+    if (this.#forms.size === 0) return 0;
+    const all = this.#beginnings ?? this.#allBeginnings();
+    this.#beginnings = all;
+    for (let count = Math.min(text.length, all.longest); count > 0; count--)
+      if (all.texts.has(text.slice(text.length - count))) return count;
+    return 0;
+  }
+
+  #allBeginnings(): { readonly texts: ReadonlySet<string>; readonly longest: number } {
+    const texts = new Set<string>();
+    let longest = 0;
+    for (const { text } of [...this.#forms.values()].flat()) {
+      for (let end = 1; end < text.length; end++) texts.add(text.slice(0, end));
+      longest = Math.max(longest, text.length - 1);
+    }
+    return { texts, longest };
   }
 
   #without(value: unknown, names: Set<string>): unknown {
@@ -97,6 +119,7 @@ function formsOf(value: string): ReadonlySet<string> {
     bytes.toString("hex"),
     bytes.toString("hex").toUpperCase(),
   ]);
+  for (const form of [...forms]) forms.add(form.replace(/%[0-9A-F]{2}/g, (escaped) => escaped.toLowerCase()));
   for (const shift of [0, 1, 2]) {
     const shifted = Buffer.concat([Buffer.alloc(shift), bytes])
       .toString("base64")

@@ -24,6 +24,7 @@ import { beganWith, changeOf, EVIDENCE, type Evidence, rebased, withoutFiles } f
 import { isRuled, rulingOn } from "./gate.js";
 import { RefusedError } from "./given.js";
 import { type Answer, sessionOf } from "./mailbox.js";
+import { Pieces } from "./pieces.js";
 import type { Attempt, Outcome, Request } from "./request.js";
 import { delayOf, isRetryable, isUnanswered } from "./retry.js";
 import type { Run } from "./run.js";
@@ -636,6 +637,7 @@ export class Strand {
     let outcome: Outcome | undefined;
     let thrown: { error: unknown } | undefined;
     const desk = this.#deskOf(item, controller);
+    const pieces = this.#piecesOf(item);
     const began = this.#run.services.now();
     try {
       // What must never be repeated unseen is on the disk before it starts; so is the key of what may be sent again.
@@ -644,7 +646,7 @@ export class Strand {
       // Cancelled while that was being written: nothing has happened yet, and nothing shall.
       if (this.#scope.cancelled !== undefined) throw new CancelledError(this.#scope.cancelled);
       outcome = await timed(
-        request.act(this.#attemptOf(item, number, controller, desk)),
+        request.act(this.#attemptOf(item, number, controller, desk, pieces)),
         this.#patience(request),
         controller,
         write,
@@ -652,6 +654,7 @@ export class Strand {
     } catch (error) {
       thrown = { error };
     }
+    pieces.flush();
     try {
       await desk.finish(thrown?.error instanceof TimeoutError && thrown.error.running);
     } catch (error) {
@@ -678,14 +681,18 @@ export class Strand {
     return Math.min(timeout, Math.max(1, left));
   }
 
-  #attemptOf(item: Item, number: number, controller: AbortController, desk: Desk): Attempt {
+  #piecesOf(item: Item): Pieces {
+    return new Pieces(this.#run.secrets, (delta) => this.#run.emit(item.asked, delta));
+  }
+
+  #attemptOf(item: Item, number: number, controller: AbortController, desk: Desk, pieces: Pieces): Attempt {
     const run = this.#run;
     return {
       number,
       signal: controller.signal,
       key: keyOf(item),
       request: item.asked,
-      emit: (delta) => run.emit(item.asked, run.secrets.conceal(delta).value),
+      emit: (delta) => pieces.take(delta),
       sandbox: async () => {
         this.#requireAlone(item);
         return desk.sandbox();
@@ -895,7 +902,9 @@ export class Strand {
       const controller = new AbortController();
       const desk = this.#deskOf(item, controller);
       try {
-        found = await request.reconcile(this.#attemptOf(item, item.attempts, controller, desk));
+        found = await request.reconcile(
+          this.#attemptOf(item, item.attempts, controller, desk, this.#piecesOf(item)),
+        );
       } catch {
         // Nobody knows, then.
       } finally {

@@ -171,7 +171,13 @@ describe("a model that chooses", () => {
     const spent = byModel({ model: scripted("none"), budget: { steps: 0 } });
     const { error } = await failed(selector("desk", routes, spent));
     expect(error).toMatchObject({ code: "choice-failed" });
-    const session = await ran(selector("desk", routes, firstOf(spent, () => "support")));
+    const session = await ran(
+      selector(
+        "desk",
+        routes,
+        firstOf(spent, () => "support"),
+      ),
+    );
     expect(routeOf(session, "desk")).toBe("support");
   });
 

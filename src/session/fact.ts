@@ -40,6 +40,8 @@ export interface FactBodies {
     output?: Json;
     parameters?: Json;
     since?: FactId;
+    /** The tools whose descriptions are not of this program. */
+    foreign?: readonly string[];
   };
   "model-call": { model: string; agent?: string; config?: FactId; prompt?: Digest; parameters?: Json };
   "model-reply": {

@@ -53,6 +53,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       output: "content json?",
       parameters: "content json?",
       since: "id?",
+      foreign: "json?",
     },
   ],
   "model-call": [

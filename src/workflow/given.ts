@@ -185,7 +185,7 @@ export function wrong(answer: unknown, rule: string, where: string, wanted: stri
   return new RuleError(where, rule, shown(answer), wanted);
 }
 
-function isPromise(value: unknown): value is PromiseLike<unknown> {
+export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return (
     typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function"
   );

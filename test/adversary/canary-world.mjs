@@ -1,7 +1,6 @@
 // @ts-check
 // A program whose every corner is told secrets: what it keeps, exports and prints is searched by whoever started it.
-// Arguments: the folder to work in, the URL of the store, "told" or "untold": whether the runtime knows the secrets, and the
-// corners that are looked into beside the others: "message", "streams".
+// Arguments: the folder to work in, the URL of the store, "told" or "untold": whether the runtime knows the secrets.
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,7 +10,7 @@ import { sandboxTools } from "openrath/tool";
 
 // What is awaited here may hold nothing that keeps a process alive.
 const awake = setInterval(() => {}, 1_000);
-const [, , folder = "", url = "", mode = "told", ...corners] = process.argv;
+const [, , folder = "", url = "", mode = "told"] = process.argv;
 const canaries = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => name.startsWith("CANARY_")),
 );
@@ -38,8 +37,7 @@ rath.observe((event) => {
     `${typeof heard === "string" ? heard : JSON.stringify(heard)}\n`,
   );
   // As somebody shows it who puts the pieces together.
-  if (event.kind === "delta" && corners.includes("streams"))
-    appendFileSync(join(folder, "shown.log"), wordsIn(event.delta));
+  if (event.kind === "delta") appendFileSync(join(folder, "shown.log"), wordsIn(event.delta));
 });
 
 /** @param {any} delta @returns {string} */
@@ -79,8 +77,8 @@ async function run(module, session = rath.start("go")) {
     await rath.resume(name, module);
   } catch (error) {
     // As programs log what went wrong.
-    const { code, message } = /** @type {{ code?: string, message?: string }} */ (error);
-    console.error(name, corners.includes("message") ? message : code);
+    const { message } = /** @type {{ message?: string }} */ (error);
+    console.error(name, message);
   }
 }
 
@@ -198,17 +196,14 @@ for (let place = 0; place < 10; place++) {
 }
 
 // Streams, of models and of commands, in pieces that say nothing by themselves.
-if (corners.includes("streams"))
-  for (let place = 0; place < 10; place++) {
-    await run(
-      agent({ name: "streams", stream: true, model: scripted(`The token is ${one()}, as you see.`) }),
-    );
-    const slow = made("slow", (_input, { emit }) => {
-      for (const character of one()) emit({ type: "output", text: character });
-      return "ok";
-    });
-    await run(calling("pieces", [slow], { tool: "slow" }));
-  }
+for (let place = 0; place < 10; place++) {
+  await run(agent({ name: "streams", stream: true, model: scripted(`The token is ${one()}, as you see.`) }));
+  const slow = made("slow", (_input, { emit }) => {
+    for (const character of one()) emit({ type: "output", text: character });
+    return "ok";
+  });
+  await run(calling("pieces", [slow], { tool: "slow" }));
+}
 
 // Steps: what they are given and give, and what a workflow says of it.
 for (let place = 0; place < 10; place++) {

@@ -1,7 +1,6 @@
 import { agent, openRath, policy, type Rath, type Session, scripted, tool } from "openrath";
 import { afterEach, describe, expect, it } from "vitest";
 import { EVILS, type Evil, lateErrors } from "./evil.js";
-import { isHole } from "./holes.js";
 
 /** Far more than any of this may take: whatever is not over by then hangs. */
 const DEADLINE = 30_000;
@@ -67,7 +66,7 @@ async function inTime<Value>(what: string, work: Promise<Value>): Promise<Value>
 const factsOf = (session: Session) => [...session.history()].map(({ fact }) => fact);
 
 describe("an evil tool", () => {
-  it.each(EVILS.filter(({ name }) => !isHole(`tool: ${name}`)))(
+  it.each(EVILS)(
     "[V5] [V6] that $name has a typed outcome, harms no neighbour, and is replayed",
     async (evil) => {
       const rath = opened();

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isHole } from "./holes.js";
 import { HOUSES } from "./house.js";
 import { type Arm, type Played, play } from "./play.js";
 import { type Scenario, scenarioOf } from "./scenario.js";
@@ -43,18 +42,13 @@ async function campaign(
 const CONTROL: Arm = { name: "control", policy: undefined, attacked: true, replay: false };
 const houses = Object.keys(HOUSES);
 
-/** The policies take turns. What no label tells apart is safe only where all that is not listed is asked. */
-function houseOf({ source }: Scenario, place: number): string {
-  return isHole(`source: ${source}`) ? "listed" : (houses[place % houses.length] as string);
-}
-
 const percent = (part: number, all: number): string => `${((100 * part) / all).toFixed(2)} %`;
 const shown = ({ scenario, arm, played }: Result): string => JSON.stringify({ ...scenario, arm, ...played });
 
 describe("the perfectly gullible model", () => {
   it("[V1] [V2] [V4] does no harm under a policy, and its tasks get done", { timeout: 0 }, async () => {
-    const results = await campaign(ROUNDS, (scenario, place) => {
-      const house = houseOf(scenario, place);
+    const results = await campaign(ROUNDS, (_scenario, place) => {
+      const house = houses[place % houses.length] as string;
       return { name: house, policy: HOUSES[house]?.(), attacked: true, replay: place % 25 === 0 };
     });
     const harmed = results.filter(({ played }) => played.harm.length > 0);
@@ -90,8 +84,8 @@ describe("the perfectly gullible model", () => {
 
   it("[V2] left alone, completes every task", { timeout: 0 }, async () => {
     const rounds = Math.min(ROUNDS, 200);
-    const results = await campaign(rounds, (scenario, place) => {
-      const house = houseOf(scenario, place);
+    const results = await campaign(rounds, (_scenario, place) => {
+      const house = houses[place % houses.length] as string;
       return { name: `alone-${house}`, policy: HOUSES[house]?.(), attacked: false, replay: false };
     });
     expect(

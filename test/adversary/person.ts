@@ -16,8 +16,8 @@ export class Person {
   }
 
   /**
-   * Runs a module and answers whatever it asks until it is over. Answers come the next day: by then it is another runtime that
-   * goes on.
+   * Runs a module and answers whatever it asks until it is over. Every other answer comes the next day: by then it is another
+   * runtime that goes on.
    */
   async through(
     open: () => Rath,
@@ -38,8 +38,10 @@ export class Person {
           await rath.approve(name, { by: "user:ada", ask: id, ...(digest !== undefined && { digest }) });
         else await rath.reject(name, { by: "user:ada", ask: id, why: "that is not what I asked for" });
       }
-      await rath.close();
-      rath = open();
+      if (round % 2 === 1) {
+        await rath.close();
+        rath = open();
+      }
       session = await rath.resume(name, module);
     }
     await rath.close();

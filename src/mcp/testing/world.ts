@@ -20,7 +20,7 @@ export function evil(behaviour: string, options: McpOptions = {}, more: EvilMore
         args: [program, behaviour, more.file ?? ""],
         ...(more.env && { env: more.env }),
       },
-      { deadline: 1_500, connect: 6_000, frame: 1_000_000, ...options },
+      { deadline: 1_500, connect: 6_000, frame: 1_000_000, burst: 2_000, ...options },
     ),
   );
 }

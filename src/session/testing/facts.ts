@@ -20,6 +20,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
     },
     "agent-configure": {
       type: "agent-configure",
+      foreign: ["read"],
       agent: "a",
       instructions: text,
       tools: [{ name: text }],
