@@ -135,6 +135,7 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
         return { type: "tool-result", output, by, ...(tool.origin !== undefined && { origin: tool.origin }) };
       }),
     failed: (error) => ({ type: "tool-failure", error, by }),
+    ...(tool.presumed !== undefined && { presumed: tool.presumed }),
     ...(conflicts.length > 0 && { conflicts }),
     ...(tool.touches !== undefined && { touches: touchesOf(tool.touches(input), where) }),
     ...(tool.reversible !== undefined && {

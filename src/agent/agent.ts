@@ -8,7 +8,7 @@ import {
 import type { Policy } from "../policy/index.js";
 import { type Budget, BudgetError, canonical, forward, type Retry } from "../runtime/index.js";
 import type { FactOf, Failure, Json, Session } from "../session/index.js";
-import type { InputOf, InputSchema } from "../tool/index.js";
+import type { InputOf, InputSchema, Tool } from "../tool/index.js";
 import { yesOrNo } from "../workflow/given.js";
 import { enter, type Module, type Rebuilds, rebuild, type State, StateError } from "../workflow/index.js";
 import { restAt } from "../workflow/side.js";
@@ -182,7 +182,7 @@ class Reasoner {
 
   async #loop(entered: Session): Promise<Session> {
     const config = this.#configOf(entered);
-    const foreign = [...this.box.tools.values()].filter(({ source }) => source !== undefined);
+    const foreign = [...this.box.tools.values()].filter(isForeign);
     const configured = entered.append({
       ...configFact(config),
       ...(foreign.length > 0 && { foreign: foreign.map(({ name }) => name) }),
@@ -265,6 +265,11 @@ class Reasoner {
     });
     return enter(target, chosen);
   }
+}
+
+/** Whether others describe it, who are not vouched for. */
+function isForeign({ source }: Tool): boolean {
+  return source !== undefined && (source as { readonly trusted?: Json } | null)?.trusted !== true;
 }
 
 type Call = ReturnType<typeof callsOf>[number];

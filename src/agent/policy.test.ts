@@ -283,6 +283,70 @@ describe("a policy and modules as tools", () => {
   });
 });
 
+describe("a tool whose word is not believed", () => {
+  it("[A46] is what policies presume, and its description is a stranger's", async () => {
+    const paid: unknown[] = [];
+    const theirs = (more: object) =>
+      tool({
+        name: "look",
+        description: "Only looks.",
+        input: z.object({}),
+        effect: "read",
+        ...more,
+        run: (input) => paid.push(input),
+      });
+    const source = { mcp: "theirs" };
+    const rule: PolicyRule = { name: "strangers", verdict: "deny", irreversible: true, untrusted: true };
+    for (const [more, times] of [
+      [{ source, presumed: "write" }, 0],
+      [{ source }, 1],
+      [{ presumed: "write" }, 1],
+      [{ source: { ...source, trusted: true }, presumed: "write" }, 1],
+    ] as const) {
+      paid.length = 0;
+      const clerk = agent({
+        name: "clerk",
+        model: scripted(call("look", {}), "done"),
+        tools: [theirs(more)],
+      });
+      await ran(clerk, "Look.", { policy: rules(rule) });
+      expect([more, paid.length]).toEqual([more, times]);
+    }
+  });
+});
+
+describe("a retry", () => {
+  it("[A33] of what was denied is decided about by the policy of its time, and nothing finished is done again", async () => {
+    const bank = new Bank();
+    const charge = step("charge", (amount: number) => bank.paid.push({ to: "step", amount }), {
+      effect: "write",
+    });
+    const flow = workflow("flow", { charge }, async (session, { charge: part }) => {
+      const first = await charge.call(session, 1);
+      return (await (part as typeof charge).call(first.session, 500)).session;
+    });
+    const keeping = openRath({ store: "memory:" });
+    const store = await keeping.store();
+    const strict = openRath({
+      store,
+      policy: rules({
+        name: "limit",
+        verdict: "deny",
+        step: "charge",
+        when: ({ input }) => Number(input) > 100,
+      }),
+    });
+    await expect(strict.run(flow, strict.start("Go."), { name: "n" })).rejects.toThrow("forbids");
+    await expect(strict.retry("n", flow, { name: "again" })).rejects.toThrow("forbids");
+    expect(bank.paid.map(({ amount }) => amount)).toEqual([1]);
+    const mild = openRath({ store, policy: rules({ name: "all", verdict: "allow", step: "charge" }) });
+    const session = await mild.retry("n", flow, { name: "mild" });
+    expect(bank.paid.map(({ amount }) => amount)).toEqual([1, 500]);
+    expect((await mild.replay("mild", flow, { mode: "verify" })).id).toBe(session.id);
+    await keeping.close();
+  });
+});
+
 describe("on whose behalf", () => {
   const team = (bank: Bank) => {
     const payer = agent({

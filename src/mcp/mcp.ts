@@ -25,6 +25,11 @@ export type McpOptions = Partial<Limits> & {
   readonly sampling?: SamplingOptions;
   /** Lets the server ask a person: each call is then a module, and a question is pending work. */
   readonly elicitation?: boolean;
+  /**
+   * Whether the server is believed: what it says its tools do to the world, and how it describes them. Default false: then policies
+   * presume that every tool changes the world, unless `settings` says what it does, and take its descriptions for words of strangers.
+   */
+  readonly trusted?: boolean;
   /** The places whose files the server may look at. */
   readonly roots?: readonly Root[];
 };
@@ -64,7 +69,15 @@ export interface McpServer extends Book, AsyncDisposable {
 export function mcp(peer: Peer, options: McpOptions = {}): McpServer {
   checkPeer(peer);
   const limits = checked(peer.name, options);
-  const { prefix = `${peer.name}_`, only, settings = {}, elicitation = false, sampling, roots } = options;
+  const {
+    prefix = `${peer.name}_`,
+    only,
+    settings = {},
+    elicitation = false,
+    trusted = false,
+    sampling,
+    roots,
+  } = options;
   const connection = new Connection(peer, { limits, sampling, elicitation, roots });
   let agreed: Pin | undefined = options.pin;
   let refusals: readonly Refused[] = [];
@@ -98,7 +111,7 @@ export function mcp(peer: Peer, options: McpOptions = {}): McpServer {
       throw new McpOptionError(peer.name, `${shown(pin)} is no pin`, "keep what await server.pin() gives");
     return pin.tools
       .filter(({ name }) => only === undefined || only.includes(name))
-      .map((one) => toolOf(one, { connection, pin, prefix, elicitation, settings }));
+      .map((one) => toolOf(one, { connection, pin, prefix, elicitation, trusted, settings }));
   };
   return Object.freeze<McpServer>({
     name: peer.name,
@@ -133,6 +146,7 @@ const OPTIONS: Known<McpOptions> = {
   pin: true,
   sampling: true,
   elicitation: true,
+  trusted: true,
   roots: true,
   deadline: true,
   connect: true,
@@ -144,7 +158,7 @@ const OPTIONS: Known<McpOptions> = {
 function checked(name: string, options: McpOptions): Limits {
   const refuse = (reason: string, hint: string): Error => new McpOptionError(name, reason, hint);
   requireOptions(options, refuse, "mcp(server, { deadline: 30_000 })", OPTIONS);
-  const { prefix, only, pin, settings = {}, sampling, roots, elicitation } = options;
+  const { prefix, only, pin, settings = {}, sampling, roots, elicitation, trusted } = options;
   const limits: { -readonly [limit in keyof Limits]: number } = { ...LIMITS };
   for (const limit of Object.keys(LIMITS) as (keyof Limits)[]) {
     const value = options[limit];
@@ -165,6 +179,8 @@ function checked(name: string, options: McpOptions): Limits {
     throw refuse("its `only` is no list of names", 'only: ["read_file"]');
   if (pin !== undefined && !isPin(pin))
     throw refuse("its `pin` is none", "pin: what await server.pin() gave");
+  if (trusted !== undefined && typeof trusted !== "boolean")
+    throw refuse(`its \`trusted\` is ${shown(trusted)}`, "trusted: true");
   if (elicitation !== undefined && typeof elicitation !== "boolean")
     throw refuse(`its \`elicitation\` is ${shown(elicitation)}`, "elicitation: true");
   if (sampling !== undefined && typeof sampling?.model?.doGenerate !== "function")

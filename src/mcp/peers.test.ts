@@ -29,6 +29,22 @@ function peer(
 }
 
 describe("real servers", () => {
+  it("[C13] what a server says of itself is believed by policies only if somebody vouches for it", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "openrath-mcp-"));
+    const readOf = async (more: object) => {
+      const tools = await peer("filesystem", [folder], more).tools();
+      return tools.find(({ name }) => name === "filesystem_read_text_file");
+    };
+    const stranger = await readOf({});
+    expect(stranger).toMatchObject({ effect: "read", presumed: "write" });
+    expect(stranger?.source).not.toHaveProperty("trusted");
+    const trusted = await readOf({ trusted: true });
+    expect(trusted?.presumed).toBe(undefined);
+    expect(trusted?.source).toMatchObject({ trusted: true });
+    expect((await readOf({ settings: { read_text_file: { effect: "read" } } }))?.presumed).toBe(undefined);
+    expect(() => mcp({ name: "x", command: "x" }, { trusted: "yes" as never })).toThrow("its `trusted` is");
+  });
+
   it("[C1] files: read and written, with the effects that the server declares", async () => {
     const folder = mkdtempSync(join(tmpdir(), "openrath-mcp-"));
     writeFileSync(join(folder, "a.txt"), "alpha");

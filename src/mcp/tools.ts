@@ -1,4 +1,4 @@
-import type { Effect, Json } from "../session/index.js";
+import type { Effect, Json, Terms } from "../session/index.js";
 import { bounded } from "../tool/bound.js";
 import {
   DEFAULT_OUTPUT,
@@ -17,10 +17,10 @@ import { outputOf } from "./result.js";
 
 /** What may be said of single tools, by the name that the server gives them. */
 export type ToolSettings = {
-  /** What it does to the world, where the server says it wrongly or not at all. */
+  /** What it does to the world, where the server says it wrongly, or is not believed. */
   readonly effect?: Effect;
   /** Whether a person must agree to each call. */
-  readonly approval?: boolean | ((input: Json) => boolean);
+  readonly approval?: boolean | Terms | ((input: Json) => boolean | Terms);
   readonly maxOutput?: number;
   readonly retry?: ToolRetry;
 };
@@ -30,12 +30,13 @@ export type ToolsOf = {
   readonly pin: Pin;
   readonly prefix: string;
   readonly elicitation: boolean;
+  readonly trusted: boolean;
   readonly settings: { readonly [tool: string]: ToolSettings };
 };
 
 /** A tool of a server as a tool of ours. */
 export function toolOf(given: Definition, of: ToolsOf): Tool {
-  const { connection, pin, prefix, settings, elicitation } = of;
+  const { connection, pin, prefix, settings, elicitation, trusted } = of;
   const { effect = given.effect, approval, maxOutput = DEFAULT_OUTPUT, retry } = settings[given.name] ?? {};
   const definition: Definition = { ...given, effect };
   const name = nameFor(prefix, given.name);
@@ -53,8 +54,10 @@ export function toolOf(given: Definition, of: ToolsOf): Tool {
       name,
       description: given.description,
       effect,
+      // One that calls a payment a look would be let pass by every policy.
+      ...(!trusted && settings[given.name]?.effect === undefined && { presumed: "write" }),
       maxOutput,
-      source: sourceOf(given, pin),
+      source: sourceOf(given, pin, trusted),
       ...(approval !== undefined && { approval }),
       ...(retry !== undefined && { retry }),
       run: async (input: Json, context: ToolContext) => {
@@ -84,8 +87,8 @@ export function toolOf(given: Definition, of: ToolsOf): Tool {
 }
 
 /** Where a tool comes from: on the record with every call. */
-function sourceOf({ name, digest }: Definition, { server, version, protocol }: Pin): Json {
-  return { mcp: server, version, protocol, tool: name, digest };
+function sourceOf({ name, digest }: Definition, { server, version, protocol }: Pin, trusted: boolean): Json {
+  return { mcp: server, version, protocol, tool: name, digest, ...(trusted && { trusted }) };
 }
 
 /** What a call that ran as a module came to: the value of its last step. */

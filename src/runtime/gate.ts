@@ -106,21 +106,26 @@ const KINDS: { readonly [type: string]: Deed["kind"] } = {
 };
 
 function deedOf(
-  { fact, effect, touches, reversible, asks }: Request,
+  { fact, effect: said, presumed, touches, reversible, asks }: Request,
   asked: Session,
   edited: boolean,
 ): Deed | undefined {
   const kind = KINDS[fact.type];
   if (kind === undefined || asks === true) return undefined;
-  const said = fact as { readonly name?: string; readonly model?: string; readonly input?: Json };
+  const effect: Effect = presumed ?? said;
+  const { name, model, input } = fact as {
+    readonly name?: string;
+    readonly model?: string;
+    readonly input?: Json;
+  };
   return {
     kind,
-    name: (kind === "model" ? said.model : said.name) ?? "",
+    name: (kind === "model" ? model : name) ?? "",
     by: asked.fact.by as Principal,
     for: delegationOf(asked),
-    effect: effect as Effect,
+    effect,
     reversible: reversible ?? (effect === "pure" || effect === "read"),
-    input: said.input ?? null,
+    input: input ?? null,
     touches: touches as Touches | undefined,
     session: asked,
     ...(edited && { edited }),

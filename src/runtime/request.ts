@@ -55,6 +55,8 @@ export type Request = {
   };
   /** Of two requests with a key in common, the later one starts when the earlier one is done. */
   readonly conflicts?: readonly string[];
+  /** What policies presume that it does, where its own word is not believed. */
+  readonly presumed?: Effect;
   /** What it touches, and whether it can be undone, for policies to decide by. */
   readonly touches?: Touches;
   readonly reversible?: boolean;

@@ -92,6 +92,9 @@ export class Tape {
       }
     }
     for (const entry of this.#cancels) if (entry.run === run) entry.used = true;
+    // What may be done is for those to say who say it now.
+    for (const entry of this.entries)
+      if (entry.run === run && entry.type === "policy-decide" && this.redone.has(entry.of)) entry.used = true;
   }
 
   #stopped(entry: Entry | undefined): boolean {

@@ -32,6 +32,8 @@ export interface Tool<Input = unknown, Output = unknown> {
   readonly input: InputChecker;
   readonly output?: Checker;
   readonly effect: Effect;
+  /** What policies presume that it does, where what it says of itself is not believed. */
+  readonly presumed?: Effect;
   /** Where it comes from, if not from this program; on the record with every call. */
   readonly source?: Json;
   /** Where its output comes from. Default "tool", which nobody trusts; "trusted" for what only computes. */
@@ -123,6 +125,8 @@ export type Deed<Input, Output> = {
   readonly name: string;
   readonly description: string;
   readonly effect: Effect;
+  /** What policies presume that it does, where what it says of itself is not believed. */
+  readonly presumed?: Effect;
   readonly key?: (input: Input) => string;
   readonly conflicts?: readonly string[] | ((input: Input) => readonly string[]);
   /** true: somebody must agree to every call. Terms: who, how many of them, by when, and who after that. */
@@ -177,6 +181,7 @@ const OPTIONS: { readonly [option in keyof ToolDefinition<InputSchema, OutputSch
   input: true,
   output: true,
   effect: true,
+  presumed: true,
   key: true,
   conflicts: true,
   approval: true,
@@ -214,7 +219,7 @@ export function build<Input, Output>(
   module?: Pick<Tool<Input, Output>, "module" | "say" | "answer">,
 ): Tool<Input, Output> {
   const { name, description, effect, timeout, retry, key, source, origin, touches, reconcile, run } = deed;
-  const { conflicts = [], approval = false, maxOutput = DEFAULT_OUTPUT, reversible } = deed;
+  const { conflicts = [], approval = false, maxOutput = DEFAULT_OUTPUT, reversible, presumed } = deed;
   checkName(name);
   check(
     name,
@@ -227,6 +232,12 @@ export function build<Input, Output>(
     effects.has(effect),
     `${JSON.stringify(effect)} is not an effect`,
     `say what it does to the world: ${[...effects].join(", ")}`,
+  );
+  check(
+    name,
+    presumed === undefined || effects.has(presumed),
+    `${JSON.stringify(presumed)} is not an effect`,
+    `say what policies shall presume: ${[...effects].join(", ")}`,
   );
   check(name, typeof run === "function", "it has no run", "add run: async (input, context) => …");
   check(
@@ -281,6 +292,7 @@ export function build<Input, Output>(
     description,
     ...schemas,
     effect,
+    ...(presumed !== undefined && { presumed }),
     maxOutput,
     ...(timeout !== undefined && { timeout }),
     ...(retry !== undefined && { retry }),
