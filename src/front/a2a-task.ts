@@ -97,6 +97,9 @@ function askedOf(one: Awaited): Json {
     what: one.what,
     ...(one.shown !== undefined && { shown: one.shown }),
     ...(one.digest !== undefined && { digest: one.digest }),
+    ...(one.to !== undefined && { to: one.to }),
+    ...(one.expires !== undefined && { expires: one.expires }),
+    ...(one.problem !== undefined && { problem: one.problem }),
     ...(schema !== undefined && { schema }),
   };
 }

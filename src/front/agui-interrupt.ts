@@ -13,10 +13,13 @@ export function interruptOf(one: Awaited, session: Session): Json {
     message: one.what,
     ...(call !== undefined && { toolCallId: call }),
     ...(schema !== undefined && { responseSchema: schema }),
+    ...(one.expires !== undefined && { expiresAt: one.expires }),
     metadata: {
       openrath: {
         ...(one.shown !== undefined && { shown: one.shown }),
         ...(one.digest !== undefined && { digest: one.digest }),
+        ...(one.to !== undefined && { to: one.to }),
+        ...(one.problem !== undefined && { problem: one.problem }),
       },
     },
   };

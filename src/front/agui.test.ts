@@ -333,6 +333,63 @@ describe("AG-UI", () => {
     await verified(rath, module);
   });
 
+  it("[G5] takes other arguments, and what a person did instead, from whom it is asked", async () => {
+    for (const [payload, outcome] of [
+      [
+        { approved: true, edit: { to: "test" } },
+        { output: "to test", edited: { input: { to: "test" } } },
+      ],
+      [
+        { approved: false, instead: "I did it." },
+        { output: "I did it.", by: "user:ada" },
+      ],
+    ] as const) {
+      const rath = rathOf();
+      const asking = tool({
+        name: "deploy",
+        description: "Deploys.",
+        input: { type: "object", properties: { to: { type: "string" } }, required: ["to"] },
+        effect: "write",
+        approval: { from: "user:ada", within: 3_600_000 },
+        run: ({ to }) => `to ${to}`,
+      });
+      const module = agent({
+        name: "ops",
+        model: scripted({ tool: "deploy", input: { to: "prod" } }, "Done."),
+        tools: [asking],
+      });
+      const handler = agui(rath, module, {
+        authorize: (request) => (request.headers.get("x-user") as "user:ada" | null) ?? "user:ada",
+      });
+      const [interrupt] = interruptsOf(await asked(handler, inputFor("deploy")));
+      expect(interrupt).toMatchObject({
+        expiresAt: expect.stringMatching(/Z$/),
+        metadata: { openrath: { to: ["user:ada"] } },
+      });
+      const answer = (given: Json) =>
+        inputFor("deploy", {
+          runId: "r2",
+          resume: [{ interruptId: interrupt?.id, status: "resolved", payload: given }],
+        });
+      for (const unclear of [
+        { approved: true, instead: 1 },
+        { approved: false, edit: {} },
+      ])
+        expect((await handler(posted(answer(unclear)))).status).toBe(422);
+      const stranger = posted(answer(payload));
+      stranger.headers.set("x-user", "user:eve");
+      expect((await handler(stranger)).status).not.toBe(200);
+      await asked(handler, answer(payload));
+      const name = "agui/user%3Aada/t1";
+      const session = await rath.load(name);
+      const results = [...session.history()].flatMap(({ fact }) =>
+        fact.type === "tool-result" ? [fact] : [],
+      );
+      expect(results).toMatchObject([outcome]);
+      expect((await rath.replay(name, module, { mode: "verify" })).id).toBe(session.id);
+    }
+  });
+
   it("[G5] takes no for an answer, and giving up for a no", async () => {
     for (const entry of [
       { status: "resolved", payload: { approved: false, why: "too risky" } },

@@ -7,7 +7,14 @@ export type Reply = { readonly of: FactId; readonly value: Json };
 
 const YES_OR_NO: Json = {
   type: "object",
-  properties: { approved: { type: "boolean" }, why: { type: "string" } },
+  properties: {
+    approved: { type: "boolean" },
+    why: { type: "string" },
+    edit: { description: "With approved: true, the arguments to use in place of those that were shown." },
+    instead: {
+      description: "With approved: false, what came of it when a person did it themselves, or answered.",
+    },
+  },
   required: ["approved"],
 };
 const WHAT_BECAME: Json = {
@@ -62,26 +69,38 @@ export async function giveReplies(
         ...(typeof why === "string" && { why }),
       });
     } else if (one.type === "approval-ask") {
-      const { approved, why } = value as { approved: boolean; why?: string };
+      const { approved, why, edit, instead } = value as Word;
       const decision = { by, ask: one.id, ...(typeof why === "string" && { why }) };
-      await (approved ? rath.approve(name, decision) : rath.reject(name, decision));
+      if (approved) await rath.approve(name, { ...decision, ...(edit !== undefined && { edit }) });
+      else if (instead !== undefined) await rath.takeOver(name, { ...decision, value: instead });
+      else await rath.reject(name, decision);
     } else await rath.answer(name, one.id, value, by);
   }
 }
 
+/** What somebody says to an approval. */
+type Word = {
+  readonly approved: boolean;
+  readonly why?: Json;
+  readonly edit?: Json;
+  readonly instead?: Json;
+};
+
 /** A yes that could be meant otherwise is none. */
 function checked(one: Awaited, value: Json): Json {
-  const fields = Object(value) as { readonly approved?: Json; readonly decision?: Json };
+  const fields = Object(value) as Partial<Word> & { readonly decision?: Json };
   const fits =
     one.doubt === true
       ? ["done", "failed", "again"].includes(String(fields.decision))
-      : one.type !== "approval-ask" || typeof fields.approved === "boolean";
+      : one.type !== "approval-ask" ||
+        (fields.approved === true && fields.instead === undefined) ||
+        (fields.approved === false && fields.edit === undefined);
   if (fits) return value;
   throw new RequestError(422, "answer-unclear", "Cannot answer: it says neither yes nor no.", {
     hint:
       one.doubt === true
         ? 'say what became of it: { "decision": "done" | "failed" | "again" }'
-        : 'say { "approved": true } or { "approved": false, "why": "…" }',
+        : 'say { "approved": true }, with "edit" for other arguments, or { "approved": false, "why": "…" }, with "instead" for what a person did',
     data: { of: one.id },
   });
 }
