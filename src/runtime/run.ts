@@ -34,6 +34,7 @@ import {
 } from "./error.js";
 import { beganWith, type Evidence, saidAgain } from "./evidence.js";
 import { failAt } from "./failed.js";
+import type { Wait } from "./item.js";
 import { answerName, Keeper, runName } from "./keeper.js";
 import { type Answer, Mailbox, sessionOf } from "./mailbox.js";
 import type { Module } from "./module.js";
@@ -45,7 +46,7 @@ import type { Budget, Request } from "./request.js";
 import { Scope } from "./scope.js";
 import type { Secrets } from "./secrets.js";
 import type { Services } from "./services.js";
-import { Strand, type Wait } from "./strand.js";
+import { Strand } from "./strand.js";
 import type { Entry, Tape } from "./tape.js";
 import { Turns } from "./turns.js";
 

@@ -1,4 +1,3 @@
-import type { Wanted } from "../policy/index.js";
 import {
   canonical,
   type Draft,
@@ -17,65 +16,22 @@ import {
   Withheld,
 } from "../session/index.js";
 import { spentOn } from "./budget.js";
-import { Consent, type Question, type Standing } from "./consent.js";
+import type { Question, Standing } from "./consent.js";
 import { Desk } from "./desk.js";
 import { CancelledError, ErasedContentError, failureOf } from "./error.js";
 import { beganWith, changeOf, EVIDENCE, type Evidence, rebased, withoutFiles } from "./evidence.js";
 import { isRuled, rulingOn } from "./gate.js";
 import { RefusedError } from "./given.js";
+import { askedBy, type Child, type Item, keyOf, newItem, settled, type Wait } from "./item.js";
 import { type Answer, sessionOf } from "./mailbox.js";
 import { Pieces } from "./pieces.js";
 import type { Attempt, Outcome, Request } from "./request.js";
 import { delayOf, isRetryable, isUnanswered } from "./retry.js";
 import type { Run } from "./run.js";
 import { Scope } from "./scope.js";
-import type { Secrets } from "./secrets.js";
 import type { Entry } from "./tape.js";
 import { LONGEST_TIMER, TimeoutError, timed } from "./timeout.js";
-
-/** A request that nothing is done about but waiting: for a person, a signal, a timer. */
-export type Wait = { readonly fact: FactInput };
-
-/** Where one request of a strand stands. */
-type Item = {
-  /** What is to be done; another one of the same kind once somebody changed its arguments. */
-  request: Request | Wait;
-  readonly asked: Session;
-  /** Started here, or recorded as started, and not finished. */
-  started: boolean;
-  /** The run that started it. */
-  startedIn: string | undefined;
-  running: boolean;
-  done: boolean;
-  attempts: number;
-  /** The agreement that it needs, if it needs any. */
-  readonly consent: Consent;
-  /** Whether the request has the arguments that somebody gave it, or is about to. */
-  remade: boolean;
-  remaking: boolean;
-  /** Why the arguments that somebody gave it will not do. */
-  problem: string | undefined;
-  /** The secrets that were taken out of what came of it. */
-  readonly redacted: Set<string>;
-  /** What policies decided about it, and about what was asked for first. */
-  verdict: FactOf<"policy-decide"> | undefined;
-  first: FactOf<"policy-decide"> | undefined;
-  controller: AbortController | undefined;
-  child: Child | undefined;
-  /** Lets the run rest though an effect that was given up, or a wait, goes on. */
-  release: (() => void) | undefined;
-  /** What its attempts left, in the order in which it came, and is not on the chain yet. */
-  evidence: Evidence[];
-  /** Counts the attempts of this process: what an attempt that was given up brings later is not looked at. */
-  turn: number;
-};
-
-type Child = {
-  readonly scope: Scope;
-  readonly fork: Session;
-  head: Session | undefined;
-  failed: { error: unknown } | undefined;
-};
+import { AGREED, denialOf, editedTo, insteadOf, NOT_ANSWERED, refusalOf, wantedOf, whatOf } from "./word.js";
 
 /** What wakes whoever awaits the strand, or may. */
 const OUTCOMES: ReadonlySet<string> = new Set([
@@ -123,27 +79,7 @@ export class Strand {
     const drafts = requests.map(({ fact }) => drafted(run.secrets.conceal(fact).value));
     this.#items = requests.map((request, place) => {
       tip = scope.next([tip], drafts[place] as Draft, this.#realm);
-      return {
-        request,
-        asked: tip,
-        started: false,
-        startedIn: undefined,
-        running: false,
-        done: false,
-        attempts: 0,
-        consent: new Consent(),
-        remade: false,
-        remaking: false,
-        problem: undefined,
-        redacted: new Set<string>(),
-        verdict: undefined,
-        first: undefined,
-        controller: undefined,
-        child: undefined,
-        release: undefined,
-        evidence: [],
-        turn: 0,
-      };
+      return newItem(request, tip);
     });
     this.#tip = tip;
     this.#asked = new Set(run.adopting ? this.#items.map((item) => item.asked.id) : []);
@@ -995,22 +931,6 @@ const WITH_LOST_SANDBOXES = 3;
 /** The key of calls that use the workspace: they go one after the other. */
 const WORKSPACE = "workspace";
 
-/** The same for every attempt at a request, whatever process makes it. */
-function keyOf(item: Item): string {
-  const { key } = item.request.fact as { readonly key?: string };
-  return key ?? item.asked.id.slice(0, 32);
-}
-
-/** Where a module that ran inside has come to: its result, or where it failed. */
-function settled(child: Child): Session | undefined {
-  return child.head ?? (child.failed && (child.scope.last ?? child.fork));
-}
-
-/** Which of its sessions an item asked with: for a person's agreement, or for itself. */
-function askedBy(item: Item, of: FactId): Session {
-  return item.consent.get(of) ?? item.asked;
-}
-
 function attemptSync(make: () => Outcome, request: Request): Outcome {
   try {
     return make();
@@ -1024,80 +944,4 @@ function failureOfRequest(request: Request, error: unknown): Failure {
     readonly error?: Failure;
   };
   return failure ?? failureOf(error);
-}
-
-/** What a person must see and agree to: because the request wants it, or because a policy does. */
-function whatOf({ asked, verdict, remade }: Item, request: Request, secrets: Secrets): Json | undefined {
-  const { approval } = request;
-  if (approval !== undefined) return secrets.conceal(approval.what).value;
-  if (verdict?.verdict !== "ask") return undefined;
-  if (request.shown !== undefined) return secrets.conceal(request.shown).value;
-  // As it is on the record: without the values of secrets.
-  const { type, name, model } = asked.fact as Fact & { name?: string; model?: string };
-  const { input = null } = (remade ? secrets.conceal(request.fact).value : asked.fact) as { input?: Json };
-  const kind = type === "tool-call" ? "tool" : type === "step-call" ? "step" : "model";
-  return { [kind]: name ?? model ?? "", input };
-}
-
-/** Whose agreement it takes: what the rules want, and the request itself. Somebody's, if nobody says whose. */
-function wantedOf({ verdict }: Item, { approval }: Request): readonly Wanted[] {
-  const wanted = verdict?.verdict === "ask" ? (verdict.approvals as readonly Wanted[] | undefined) : [];
-  const { terms = {} } = approval ?? {};
-  const own = Object.keys(terms).length === 0 ? [] : [{ rule: "", ...terms }];
-  const all = [...(wanted ?? []), ...own];
-  return all.length > 0 ? all : [{ rule: "" }];
-}
-
-const AGREED: Standing = { state: "agreed" };
-
-const NOT_ANSWERED: Failure = {
-  name: "NotAnswered",
-  message: "This was not done: nobody agreed to it in time.",
-  code: "approval-expired",
-};
-
-async function editedTo(request: Request, input: Json): Promise<Request | Failure> {
-  const fixed = request.edit === undefined || request.inside !== undefined;
-  if (fixed) return { name: "EditError", message: "its arguments cannot be changed" };
-  try {
-    return await (request.edit as NonNullable<Request["edit"]>)(input);
-  } catch (error) {
-    return failureOf(error);
-  }
-}
-
-/** What comes of a request that somebody dealt with in its place. */
-function insteadOf({ fact }: Request, { by, value = null }: FactOf<"approval-give">): Outcome {
-  if (fact.type === "tool-call") return { type: "tool-result", output: value, by };
-  if (fact.type === "step-call") return { type: "step-result", value, by };
-  const content = typeof value === "string" ? value : JSON.stringify(value);
-  const { agent } = fact as { readonly agent?: string };
-  return {
-    type: "model-reply",
-    content,
-    finish: "stop",
-    usage: { input: 0, output: 0 },
-    ...(agent !== undefined && { agent }),
-    by,
-  };
-}
-
-function denialOf({ rules, why }: FactOf<"policy-decide">): Failure {
-  const by = rules.length === 0 ? "the policy" : `the policy (${rules.join(", ")})`;
-  return {
-    name: "PolicyDenied",
-    message: `This was not done: ${by} forbids it${why === undefined ? "." : `: ${why}`}`,
-    code: "policy-denied",
-    data: { rules },
-  };
-}
-
-function refusalOf(fact: Fact): Failure {
-  if (fact.type === "approval-give" && fact.decision === "reject")
-    return { name: "Rejected", message: fact.why ?? `${fact.by} said no`, code: "rejected" };
-  return {
-    name: "ApprovalMismatch",
-    message: "the approval is for something else than this call",
-    code: "approval-mismatch",
-  };
 }
