@@ -246,7 +246,7 @@ function pageOf(/** @type {readonly Result[]} */ results) {
 What the official conformance suite of the Model Context Protocol says of our client and our server. \`npm run conformance\`
 runs it and writes this page; a part of it is run with the tests (\`test/mcp/conformance.test.ts\`). What is tested is
 \`test/mcp/conformance/client.mjs\`, an agent that uses tools by \`mcp()\`, and \`test/mcp/conformance/server.mjs\`, tools,
-workflows, prompts and resources that are served by \`mcpServer()\`.
+workflows, prompts and resources that are served by \`mcpServer()\`, to anybody (\`open: true\`).
 
 Two things are done for the suite's sake. Some of its servers of 2026 do not say that they are: a server between says it for
 them (\`http-*-headers\`, \`sep-2322-client-request-state\`). And a null where a tool's schema wants none, which our client refuses

@@ -42,10 +42,16 @@ const guide = crew({
   ],
 });
 
+/** What was done on the branches of the tasks; the conversation goes on with the answer to the last one. @param {import("openrath").Session} session */
+function tell(session) {
+  for (const { branch, by, did } of deedsOf(session))
+    if (branch !== "main" && by.startsWith("agent:")) console.log(`  ${branch}  ${by}  ${did}`);
+}
+
 const rath = openRath({ store: "memory:" });
 const session = await rath.run(guide, rath.start("A guide to pencils."), { name: "guide" });
-for (const { branch, by, did } of deedsOf(session))
-  if (by.startsWith("agent:") && did !== "says ") console.log(`  ${branch}  ${by}  ${did}`);
+console.log("one task after the other:");
+tell(session);
 assert.deepEqual(guide.results(session), {
   find: { facts: ["2B is soft", "4H is hard"] },
   write: "Take 2B to draw and 4H to draft.",
@@ -77,9 +83,8 @@ const managed = crew({
   ),
 });
 const led = await rath.run(managed, rath.start("A guide, please."), { name: "managed" });
-console.log();
-for (const { branch, by, did } of deedsOf(led))
-  if (by.startsWith("agent:") && did !== "says ") console.log(`  ${branch}  ${by}  ${did}`);
+console.log("\na manager sees to it:");
+tell(led);
 assert.equal(led.usage.calls, 6);
 
 for (const [name, module, ended] of /** @type {const} */ ([

@@ -35,7 +35,7 @@ const session = await rath.run(desk, rath.start("Reckon the price, and quote the
 });
 
 for (const { branch, by, did } of deedsOf(session))
-  if (by !== "runtime" && did !== "says ") console.log(`  ${branch}  ${by}  ${did}`);
+  if (by !== "runtime") console.log(`  ${branch}  ${by}  ${did}`);
 // Each worker saw its own call alone.
 const prompts = [...session.history()].flatMap((node) =>
   node.fact.type === "model-call" && node.branch !== "main"

@@ -30,8 +30,7 @@ assert.equal(activeIn(session), "billing");
 session = await rath.run(desk, session.say("Thank you."), { name: "talk" });
 assert.equal(activeIn(session), "triage");
 
-for (const { branch, by, did } of deedsOf(session))
-  if (did !== "says ") console.log(`  ${branch}  ${by}  ${did}`);
+for (const { branch, by, did } of deedsOf(session)) console.log(`  ${branch}  ${by}  ${did}`);
 const began = [...session.history()].flatMap(({ fact }) =>
   fact.type === "route-choose" && fact.selector === "swarm" ? [`${fact.chosen}: ${fact.why}`] : [],
 );

@@ -136,6 +136,8 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
       }),
     failed: (error) => ({ type: "tool-failure", error, by }),
     ...(tool.presumed !== undefined && { presumed: tool.presumed }),
+    ...(tool.question !== undefined && { answer: tool.question(input) }),
+    ...argumentsOf(tool),
     ...(conflicts.length > 0 && { conflicts }),
     ...(tool.touches !== undefined && { touches: touchesOf(tool.touches(input), where) }),
     ...(tool.reversible !== undefined && {
@@ -155,6 +157,12 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
         }),
     }),
   };
+}
+
+/** The arguments that a tool can have, as far as its schema names them. */
+function argumentsOf({ input: { json } }: Tool): { readonly arguments?: readonly string[] } {
+  const { properties } = json;
+  return typeof properties === "object" && properties !== null ? { arguments: Object.keys(properties) } : {};
 }
 
 /**

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { scripted } from "../model/index.js";
 import { delegationOf, type Policy, type PolicyRule, policy, untrustedIn } from "../policy/index.js";
 import { openRath } from "../runtime/index.js";
-import type { Session } from "../session/index.js";
+import type { Principal, Session } from "../session/index.js";
 import { askPerson, moduleTool, tool } from "../tool/index.js";
-import { approve, step, workflow } from "../workflow/index.js";
+import { approve, signal, step, workflow } from "../workflow/index.js";
 import { all, ran, typesOf } from "../workflow/testing/ran.js";
 import { agent, callTools } from "./index.js";
 
@@ -283,6 +283,21 @@ describe("a policy and modules as tools", () => {
   });
 });
 
+describe("a rule about an argument", () => {
+  it("[A30] that its tool does not have denies, and says so", async () => {
+    const bank = new Bank();
+    const clerk = agent({
+      name: "clerk",
+      model: scripted(call("pay", { to: "eve", amount: 5 }), "done"),
+      tools: [bank.pay],
+    });
+    const slip: PolicyRule = { name: "strangers", verdict: "ask", tool: "pay", untrusted: ["recipient"] };
+    const session = await ran(clerk, "Pay.", { policy: rules(slip) });
+    expect(bank.paid).toEqual([]);
+    expect(all(session, "policy-decide")[0]?.why).toContain('pay has no argument "recipient"');
+  });
+});
+
 describe("a tool whose word is not believed", () => {
   it("[A46] is what policies presume, and its description is a stranger's", async () => {
     const paid: unknown[] = [];
@@ -445,6 +460,7 @@ describe("a person in the loop", () => {
     name: "two of three",
     verdict: "ask",
     tool: "pay",
+    why: "it is money",
     approval: { from: ["user:ada", "user:bob", "user:cy"], need: 2, within: 3_600_000 },
   };
 
@@ -473,8 +489,12 @@ describe("a person in the loop", () => {
     await rath.approve("n", { by: "user:cy" });
     const session = await rath.resume("n", clerk);
     expect(bank.paid).toEqual([{ to: "bob", amount: 5 }]);
-    expect(all(session, "policy-decide")[0]?.approvals).toEqual([{ rule: "two of three", ...rule.approval }]);
-    expect(all(session, "approval-ask").map(({ rule }) => rule)).toEqual(new Array(3).fill("two of three"));
+    expect(all(session, "policy-decide")[0]?.approvals).toEqual([
+      { ...rule.approval, rule: "test/two of three", why: "it is money" },
+    ]);
+    expect(all(session, "approval-ask").map(({ rule: by, why }) => [by, why])).toEqual(
+      new Array(3).fill(["test/two of three", "it is money"]),
+    );
     expect((await rath.replay("n", clerk, { mode: "verify" })).id).toBe(session.id);
     await rath.close();
   });
@@ -495,6 +515,106 @@ describe("a person in the loop", () => {
     const told = JSON.stringify('[user:ada changed the input of this call to {"to":"bob","amount":4}.');
     expect(prompts.at(-1)).toContain(told.slice(1, -1));
     expect((await rath.replay("n", clerk, { mode: "verify" })).id).toBe(session.id);
+    await rath.close();
+  });
+
+  it("[A38] rules of one name in two policies are two, and each must be met", async () => {
+    const bank = new Bank();
+    const asking = (...from: Principal[]): PolicyRule[] =>
+      from.map((one, place) => ({
+        name: place === 0 ? "x" : `x (${place + 1})`,
+        verdict: "ask",
+        tool: "pay",
+        approval: { from: one },
+      }));
+    const rath = openRath({ store: "memory:", policy: rules(...asking("user:ada", "user:bob")) });
+    const clerk = agent({
+      name: "clerk",
+      model: scripted(call("pay", { to: "bob", amount: 5 }), "done"),
+      tools: [bank.pay],
+      policy: policy("test", asking("user:auditor")),
+    });
+    await rath.run(clerk, rath.start("Pay."), { name: "n" });
+    for (const by of ["user:ada", "user:bob"] as const) await rath.approve("n", { by });
+    await rath.resume("n", clerk);
+    expect(bank.paid).toEqual([]);
+    await rath.approve("n", { by: "user:auditor" });
+    await rath.resume("n", clerk);
+    expect(bank.paid.length).toBe(1);
+    await rath.close();
+  });
+
+  it("[A37] of a module some of whom need not answer any more, a run goes on and replays", async () => {
+    const inner: string[] = [];
+    const work = step("work", () => inner.push("work"), { effect: "write" });
+    const go = signal("go", "go on?");
+    const sub = workflow("sub", { work, go }, async (session) => {
+      const worked = await work.call(session);
+      return (await go.call(worked.session)).session.say("done", { role: "assistant", by: "agent:sub" });
+    });
+    const boss = agent({
+      name: "boss",
+      model: scripted(call("sub", { task: "work" }), "done"),
+      tools: [moduleTool(sub, { description: "Works." })],
+    });
+    const two = policy("p", [
+      { name: "r", verdict: "ask", tool: "sub", approval: { from: ["user:a", "user:b", "user:c"], need: 2 } },
+    ]);
+    const keeping = openRath({ store: "memory:" });
+    const store = await keeping.store();
+    const first = openRath({ store, policy: two });
+    await first.run(boss, first.start("Go."), { name: "n" });
+    for (const by of ["user:a", "user:b"] as const) await first.approve("n", { by });
+    await first.resume("n", boss);
+    await first.signal("n", "go", "yes", "user:a");
+    const second = openRath({ store, policy: two });
+    const session = await second.resume("n", boss);
+    expect(session.fact.type).toBe("run-end");
+    expect(inner).toEqual(["work"]);
+    expect((await second.replay("n", boss, { mode: "verify" })).id).toBe(session.id);
+    await keeping.close();
+  });
+
+  it("[A39] changed arguments need what the first ones did, where nobody has anything to say about them", async () => {
+    const { bank, rath, clerk } = await asked({ to: "bob", amount: 5 });
+    await rath.approve("n", { by: "user:ada", edit: { to: "bob", amount: 50_000 } });
+    const lax = openRath({ store: await rath.store() });
+    await lax.resume("n", clerk);
+    expect(bank.paid).toEqual([]);
+    await lax.approve("n", { by: "user:cy" });
+    await lax.resume("n", clerk);
+    expect(bank.paid).toEqual([{ to: "bob", amount: 50_000 }]);
+    await rath.close();
+  });
+
+  it("[A39] what an agent types is not said by a person", async () => {
+    const { bank, rath, clerk } = await asked({ to: "eve", amount: 5 }, [
+      { name: "review", verdict: "ask", tool: "pay", approval: { from: "agent:reviewer" } },
+      {
+        name: "strangers",
+        verdict: "deny",
+        tool: "pay",
+        untrusted: ["to"],
+        when: ({ editor }) => editor !== undefined,
+      },
+    ]);
+    await rath.approve("n", { by: "agent:reviewer", edit: { to: "mallory", amount: 5 } });
+    await rath.resume("n", clerk);
+    expect(bank.paid).toEqual([]);
+    await rath.close();
+  });
+
+  it("[A39] an edit that holds a secret is refused: it would be recorded", async () => {
+    const bank = new Bank();
+    const rath = openRath({ store: "memory:", secrets: { TOKEN: "tok-123456" }, policy: rules(rule) });
+    const clerk = agent({
+      name: "clerk",
+      model: scripted(call("pay", { to: "b", amount: 1 })),
+      tools: [bank.pay],
+    });
+    await rath.run(clerk, rath.start("Pay."), { name: "n" });
+    const edit = { to: "tok-123456", amount: 1 };
+    await expect(rath.approve("n", { by: "user:ada", edit })).rejects.toMatchObject({ code: "run-refused" });
     await rath.close();
   });
 
@@ -602,10 +722,14 @@ describe("a person in the loop", () => {
       shown: { tool: "ask_person", input: { question: "Which one?", options: ["red", "blue"] } },
       to: ["user:ada"],
     });
-    await expect(rath.answer("n", ask?.id as string, "red", "user:eve")).rejects.toMatchObject({
-      code: "answer-refused",
-    });
-    await rath.answer("n", ask?.id as string, "blue", "user:ada");
+    expect(ask?.answer).toEqual({ enum: ["red", "blue"] });
+    for (const wrong of [
+      rath.answer("n", ask?.id as string, "red", "user:eve"),
+      rath.answer("n", ask?.id as string, "green", "user:ada"),
+      rath.approve("n", { by: "user:ada" }),
+    ])
+      await expect(wrong).rejects.toMatchObject({ code: "answer-refused" });
+    await rath.answer("n", ask?.id.slice(0, 12) as string, "blue", "user:ada");
     await rath.resume("n", clerk);
     now.at += 1_000;
     const session = await rath.resume("n", clerk);

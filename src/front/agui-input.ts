@@ -103,9 +103,15 @@ function idOf(value: unknown, where: string): string {
   throw broken(where, `is not a text of 1 to ${LONGEST_ID} characters`);
 }
 
+/** What answers look like, with the interrupt's `responseSchema` as the payload. */
+const RESUME =
+  'answer an interrupt by its id: "resume": [{ "interruptId": "…", "status": "resolved", "payload": { "approved": true } }]; with "edit" in the payload for other arguments, or "approved": false, with "instead" for what a person did';
+
 function broken(where: string, reason: string): RequestError {
   return new RequestError(422, "input-broken", `The request cannot be taken: ${where} ${reason}.`, {
-    hint: "send a RunAgentInput of AG-UI 1.0: { threadId, runId, messages }",
+    hint: where.startsWith("resume")
+      ? RESUME
+      : "send a RunAgentInput of AG-UI 1.0: { threadId, runId, messages }",
     data: { where, reason },
   });
 }

@@ -150,6 +150,13 @@ describe("any door", () => {
       expect([response.status, body.error.code]).toEqual([status, code]);
       expect(body.error.hint).not.toBe("");
     }
+    for (const resume of [{}, [7], [{ interruptId: "i" }], [{ status: "resolved" }]]) {
+      const response = await handler(posted(inputFor("x", { resume })));
+      const body = (await response.json()) as { error: { hint: string } };
+      expect(body.error.hint).toContain(
+        '[{ "interruptId": "…", "status": "resolved", "payload": { "approved": true } }]',
+      );
+    }
     const endless = new ReadableStream({ pull: (controller) => controller.enqueue(Buffer.from(big)) });
     const streamed = new Request("http://localhost/", {
       method: "POST",

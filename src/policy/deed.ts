@@ -16,8 +16,10 @@ export type Deed = {
   readonly touches: Touches | undefined;
   /** The session of the request. */
   readonly session: Session;
-  /** A person put this input in place of what was asked for, which the request has. */
-  readonly edited?: boolean;
+  /** Who put this input in place of what was asked for, which the request has. */
+  readonly editor?: Principal;
+  /** The arguments that there are, where that is known. */
+  readonly arguments?: readonly string[];
 };
 
 /** What a call touches: a list that is not there is not known, an empty one says that there is nothing. */
@@ -41,7 +43,7 @@ export type PolicyDecision = {
 };
 
 /** The agreement that a rule wants. */
-export type Wanted = Terms & { readonly rule: string };
+export type Wanted = Terms & { readonly rule: string; readonly why?: string };
 
 /** Decides about deeds. */
 export interface Policy {

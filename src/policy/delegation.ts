@@ -50,15 +50,25 @@ function stepped(given: Delegation, fact: Fact): Delegation {
     case "step-call":
       return { chain, asker, caller: fact.by.startsWith("agent:") ? fact.by : null };
     case "branch-fork":
-      return caller === null ? given : { chain: [...chain, caller], asker, caller: null };
+      return caller === null ? given : { chain: withOne(chain, caller), asker, caller: null };
     case "route-choose":
       // Somebody who goes on in place of an agent does so on its word.
       return fact.by === `agent:${fact.selector}` && fact.chosen !== null
-        ? { chain: [...chain, fact.by], asker, caller: null }
+        ? { chain: handed(chain, fact.by, `agent:${fact.chosen}`), asker, caller: null }
         : quiet(given);
     default:
       return quiet(given);
   }
+}
+
+function withOne(chain: readonly Principal[], one: Principal): readonly Principal[] {
+  return chain.includes(one) ? chain : [...chain, one];
+}
+
+/** Who gets something back that they handed on has it for those who had given it to them. */
+function handed(chain: readonly Principal[], from: Principal, to: Principal): readonly Principal[] {
+  const back = chain.indexOf(to);
+  return back < 0 ? withOne(chain, from) : chain.slice(0, back);
 }
 
 function quiet(given: Delegation): Delegation {

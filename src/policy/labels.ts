@@ -91,7 +91,7 @@ function originOf(origin: string | undefined): Origin {
   return origin !== undefined && known.includes(origin) ? (origin as Origin) : "tool";
 }
 
-function sayerOf(by: Principal): Origin {
+export function sayerOf(by: Principal): Origin {
   const [kind] = by.split(":");
   // What the runtime says it says of its own accord, in words of the program.
   if (kind === "user") return "user";

@@ -50,7 +50,11 @@ function decided(rules: readonly PolicyRule[], otherwise: Verdict, deed: Deed): 
   const why = makers.flatMap((rule) => rule.why ?? []).join("; ");
   const approvals =
     verdict === "ask"
-      ? makers.flatMap(({ name, approval }) => (approval === undefined ? [] : [{ rule: name, ...approval }]))
+      ? makers.flatMap(({ name, approval, why: reason }) =>
+          approval === undefined
+            ? []
+            : [{ rule: name, ...approval, ...(reason !== undefined && { why: reason }) }],
+        )
       : [];
   return {
     verdict,

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
-import { canonical, type Effect, type Json, type Terms } from "../session/index.js";
+import { canonical, type Effect, type Json, nearestOf, type Terms } from "../session/index.js";
 import type { Deed, Verdict } from "./deed.js";
-import { isSaidByTrusted, untrustedIn } from "./labels.js";
+import { isSaidByTrusted, sayerOf, untrustedIn } from "./labels.js";
 import { Pattern } from "./pattern.js";
 
 /**
@@ -66,9 +66,10 @@ const CONDITIONS: readonly Condition[] = [
       ? isFeared(verdict, deed)
       : known > above && known <= upTo;
   },
-  ({ untrusted }, deed) => {
+  ({ untrusted, tool }, deed) => {
     if (untrusted === undefined) return true;
     if (untrusted === true) return untrustedIn(deed.session).length > 0;
+    requireArguments(deed, untrusted, tool);
     return untrusted.some(
       (argument) =>
         !isTyped(deed, argument) && !isSaidByTrusted(argumentOf(deed.input, argument), deed.session),
@@ -138,9 +139,23 @@ function argumentOf(input: Json, argument: string): Json | undefined {
     : undefined;
 }
 
+/** A rule about an argument that its tool does not have is a slip, and would let everything pass. */
+function requireArguments(deed: Deed, wanted: readonly string[], tool: PolicyRule["tool"]): void {
+  const { arguments: known, name } = deed;
+  if (known === undefined || tool === undefined || !listOf(tool).includes(name)) return;
+  const unknown = wanted.find(
+    (argument) => !known.includes(argument) && argumentOf(deed.input, argument) === undefined,
+  );
+  if (unknown === undefined) return;
+  const meant = nearestOf(unknown, known);
+  throw new TypeError(
+    `${name} has no argument ${JSON.stringify(unknown)}${meant === undefined ? "" : `, did you mean ${JSON.stringify(meant)}?`}`,
+  );
+}
+
 /** Whether a person put it there in place of something else. */
-function isTyped({ edited, input, session }: Deed, argument: string): boolean {
-  if (edited !== true) return false;
+function isTyped({ editor, input, session }: Deed, argument: string): boolean {
+  if (editor === undefined || sayerOf(editor) !== "user") return false;
   const { input: asked = null } = session.fact as { readonly input?: Json };
   const textOf = (from: Json) => canonical(argumentOf(from, argument) ?? null);
   return textOf(input) !== textOf(asked);

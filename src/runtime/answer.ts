@@ -76,7 +76,8 @@ export async function giveAnswer(
       (typeof ask === "string" ? one.id === ask || one.id.startsWith(ask) : one.what === ask.signal),
   );
   // Of several questions each is meant for somebody: whoever answers means their own.
-  const fitting = named.length > 1 ? await addressed(store, named, given.by) : named;
+  const fitting =
+    named.length > 1 && kind === "approval-ask" ? await addressed(store, named, given.by) : named;
   const [found] = fitting;
   if (recorded === undefined || found === undefined || fitting.length > 1)
     throw new AnswerError(
@@ -85,7 +86,7 @@ export async function giveAnswer(
         : `${fitting.length} requests wait for that`,
       waiting.length === 0
         ? "see what is awaited: await rath.pending(name)"
-        : `say which: ${waiting.map((one) => `${one.id.slice(0, 12)} (${one.what})`).join(", ")}`,
+        : `say which: ${(await labels(store, waiting)).join(", ")}`,
       { kind, waiting: waiting.map(({ id, type, what }) => ({ id, type, what })) },
     );
   const line = (await store.line(found.id)) as string;
@@ -102,7 +103,8 @@ export async function giveAnswer(
     );
   const made = make(fact);
   requireAnswer(made, nameOrId);
-  if (fact.type === "approval-ask") await requireCompetence(store, fact, made, given.now);
+  if (fact.type === "approval-ask")
+    await requireCompetence(store, fact, made, { now: given.now, name: nameOrId, id: found.id });
   const answer = asked.append({ ...made, of: found.id } as unknown as FactInput);
   const name = answerName(recorded.nonce, found.id);
   const refused = (): AnswerError =>
@@ -125,18 +127,37 @@ export async function giveAnswer(
 
 type Made = { readonly type: FactInput["type"] } & { readonly [field: string]: unknown };
 
-/** Those of several questions that somebody may answer; all of them where nobody in particular is meant. */
+/** What is awaited, each as it can be named: two rules may ask about the same. */
+async function labels(store: Store, waiting: readonly Pending[]): Promise<readonly string[]> {
+  const all: string[] = [];
+  for (const { id, what } of waiting) {
+    const { rule } = (await factOf(store, id)) as { readonly rule?: string };
+    all.push(`${id.slice(0, 12)} (${what}${rule === undefined ? "" : `, for ${rule}`})`);
+  }
+  return all;
+}
+
+/** Those of several questions that somebody may answer. */
 async function addressed(
   store: Store,
   waiting: readonly Pending[],
   by: Principal | undefined,
 ): Promise<readonly Pending[]> {
   const mine: Pending[] = [];
+  const others = new Set<Principal>();
   for (const one of waiting) {
-    const { to } = (await factOf(store, one.id)) as { readonly to?: readonly Principal[] };
-    if (to === undefined || (by !== undefined && to.includes(by))) mine.push(one);
+    const { to } = (await factOf(store, one.id)) as FactOf<"approval-ask">;
+    if (to === undefined || by === undefined || to.includes(by)) mine.push(one);
+    else for (const other of to) others.add(other);
   }
-  return mine.length === 0 ? waiting : mine;
+  if (mine.length === 0) throw notTheirs(by, [...others]);
+  return mine;
+}
+
+function notTheirs(by: unknown, to: readonly Principal[]): AnswerError {
+  return new AnswerError(`it is not for ${String(by)} to say`, `it is for ${to.join(" or ")}`, {
+    to: [...to],
+  });
 }
 
 async function factOf(store: Store, id: FactId): Promise<Fact> {
@@ -146,14 +167,12 @@ async function factOf(store: Store, id: FactId): Promise<Fact> {
 /** Whether this is for whoever answers to say, now, and in this way. */
 async function requireCompetence(
   store: Store,
-  { to, expires, of }: FactOf<"approval-ask">,
-  { by, decision, edit }: Made,
-  now: number,
+  asking: FactOf<"approval-ask">,
+  { by, decision, edit, value }: Made,
+  { now, name, id }: { readonly now: number; readonly name: string; readonly id: FactId },
 ): Promise<void> {
-  if (to !== undefined && !to.includes(by as Principal))
-    throw new AnswerError(`it is not for ${String(by)} to say`, `it is for ${to.join(" or ")}`, {
-      to: [...to],
-    });
+  const { to, expires, of, fixed, answer } = asking;
+  if (to !== undefined && !to.includes(by as Principal)) throw notTheirs(by, to);
   if (expires !== undefined && Date.parse(expires) <= now)
     throw new AnswerError(
       `it was to be answered by ${expires}`,
@@ -167,16 +186,39 @@ async function requireCompetence(
       'somebody else must: say who, by: "user:ada"',
       { by: asked.by },
     );
-  if (edit !== undefined && asked !== undefined && asked.type !== "tool-call" && asked.type !== "step-call")
+  if (edit !== undefined && fixed === true)
     throw new AnswerError(
-      "this has no arguments that could be changed",
-      "approve it as it is, or reject it",
+      "its arguments cannot be changed",
+      "approve it as it is, reject it, or take it over",
       {
-        type: asked.type,
+        of: of ?? id,
       },
     );
   if (decision === "take-over" && asked === undefined)
-    throw new AnswerError("this is a question, and nothing to take over", "approve it, or reject it", {});
+    throw new AnswerError(
+      "this is a question of a program, and nothing to take over",
+      "approve it, or reject it",
+    );
+  if (answer !== undefined) requireFit(decision, value as Json | undefined, answer, { name, id });
+}
+
+/** Whether it answers a question: with one of the words to choose from, or in words. */
+function requireFit(
+  decision: unknown,
+  value: Json | undefined,
+  schema: Json,
+  { name, id }: { readonly name: string; readonly id: FactId },
+): void {
+  if (decision === "reject") return;
+  const { enum: choices } = schema as { readonly enum?: readonly Json[] };
+  const fits = choices === undefined ? typeof value === "string" : choices.includes(value as Json);
+  if (decision === "take-over" && fits) return;
+  const words = choices === undefined ? '"…"' : choices.map((one) => JSON.stringify(one)).join(" | ");
+  throw new AnswerError(
+    decision === "approve" ? "a question cannot be agreed to" : `${JSON.stringify(value)} is no answer to it`,
+    `rath.answer(${JSON.stringify(name)}, "${id.slice(0, 12)}", ${words}, "user:ada")`,
+    { answer: schema },
+  );
 }
 
 const SETTLEMENTS: { readonly [decision in Settlement]: string } = {

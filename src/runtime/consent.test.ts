@@ -133,7 +133,54 @@ describe("several who must agree", () => {
   });
 });
 
+describe("a slip", () => {
+  it("[A6] in what is decided is refused, and nothing else done in its place", async () => {
+    const rath = rathOf();
+    const world = new World();
+    const module = payment(world, {});
+    await rath.run(module, rath.start("go"), { name: "n" });
+    const slip = { by: "user:ada", edits: { amount: 1 } } as never;
+    await expect(rath.approve("n", slip)).rejects.toMatchObject({ hint: 'did you mean "edit"?' });
+    await expect(rath.run(module, rath.start("go"), { nam: "m" } as never)).rejects.toMatchObject({
+      hint: 'did you mean "name"?',
+    });
+    await expect(rath.replay("n", module, { mod: "what-if" } as never)).rejects.toMatchObject({
+      hint: 'did you mean "mode"?',
+    });
+    expect((await rath.pending("n")).map(({ answered }) => answered)).toEqual([false]);
+  });
+
+  it("[A7] several may answer, and somebody else is told who", async () => {
+    const rath = rathOf();
+    const module = payment(new World(), THREE);
+    await rath.run(module, rath.start("go"), { name: "n" });
+    await expect(rath.approve("n", { by: "user:eve" })).rejects.toMatchObject({
+      hint: "it is for user:ada or user:bob or user:cy",
+    });
+  });
+});
+
 describe("time to agree", () => {
+  it("[A9] [T13] a retry after it was up asks again, with all the time there was", async () => {
+    const { clock, pass } = clockOf();
+    const rath = rathOf({ clock });
+    const world = new World();
+    const request = paying(world, { from: "user:ada", within: HOUR });
+    const module = moduleOf("m", async (session) => {
+      const paid = await perform(session, request);
+      if (paid.fact.type === "step-failure") throw new Error(paid.fact.error.message);
+      return paid;
+    });
+    await rath.run(module, rath.start("go"), { name: "n" });
+    pass(HOUR);
+    await expect(rath.resume("n", module)).rejects.toThrow("in time");
+    await rath.retry("n", module, { name: "again" });
+    expect((await rath.pending("again")).map(({ expires }) => expires)).toEqual(["2026-01-01T02:00:00.000Z"]);
+    await rath.approve("again", { by: "user:ada" });
+    await rath.resume("again", module);
+    expect(world.calls).toEqual(["pay"]);
+  });
+
   const terms: Terms = { from: "user:ada", within: HOUR, otherwise: { from: "user:boss", within: HOUR } };
 
   it("[A9] when it is up others are asked, and then nobody", async () => {
@@ -264,15 +311,130 @@ describe("other arguments", () => {
     expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(ended.id);
   });
 
-  it("[A10] of what has none are asked about again", async () => {
+  it("[A10] of what has none are refused at once", async () => {
     const rath = rathOf();
     const world = new World();
     const { edit: _, ...fixed } = paying(world, {});
     const module = moduleOf("m", (session) => perform(session, fixed));
     await rath.run(module, rath.start("go"), { name: "n" });
-    await rath.approve("n", { by: "user:ada", edit: {} });
+    await expect(rath.approve("n", { by: "user:ada", edit: {} })).rejects.toMatchObject({
+      message: expect.stringContaining("its arguments cannot be changed"),
+    });
+    await rath.approve("n", { by: "user:ada" });
+    expect(valueIn(outcomeOf(await rath.resume("n", module)))).toEqual({ paid: 3 });
+  });
+
+  it("[A10] changed again are asked about as they are now, and who wants the same agrees", async () => {
+    const store = await storeOf();
+    const rath = rathOf({ store });
+    const world = new World();
+    const module = payment(world, THREE);
+    const shown = async () =>
+      (await rath.pending("n")).map(({ to, shown: what, edited }) => [to, what, edited]);
+    const asking = (who: string, amount: number, by: string) => [
+      [who],
+      { step: "pay", input: { amount } },
+      { by, was: { amount: 3 } },
+    ];
+    await rath.run(module, rath.start("go"), { name: "n" });
+    await rath.approve("n", { by: "user:ada", edit: { amount: 2 } });
     await rath.resume("n", module);
-    expect(only(await rath.pending("n")).problem).toBe("its arguments cannot be changed");
+    expect(await shown()).toEqual([asking("user:bob", 2, "user:ada"), asking("user:cy", 2, "user:ada")]);
+    await rath.approve("n", { by: "user:bob", edit: { amount: 1 } });
+    await rath.resume("n", module);
+    expect(await shown()).toEqual([asking("user:ada", 1, "user:bob"), asking("user:cy", 1, "user:bob")]);
+    await rath.approve("n", { by: "user:cy", edit: { amount: 1 } });
+    const ended = await rath.resume("n", module);
+    expect(valueIn(outcomeOf(ended))).toEqual({ paid: 1 });
+    expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(ended.id);
+  });
+
+  it("[A10] of whoever is asked last are not asked about by those who did not answer", async () => {
+    const { clock, pass } = clockOf();
+    const rath = rathOf({ clock });
+    const world = new World();
+    const module = payment(world, { from: "user:ada", within: HOUR, otherwise: { from: "user:boss" } });
+    await rath.run(module, rath.start("go"), { name: "n" });
+    pass(HOUR);
+    await rath.resume("n", module);
+    await rath.approve("n", { by: "user:boss", edit: { amount: 1 } });
+    expect(valueIn(outcomeOf(await rath.resume("n", module)))).toEqual({ paid: 1 });
+  });
+});
+
+describe("answers that come together", () => {
+  type Words = { readonly [by: string]: (rath: Rath, by: Principal) => Promise<unknown> };
+  const yes = (rath: Rath, by: Principal) => rath.approve("n", { by });
+  it.each<[string, Words, unknown]>([
+    ["three who agree, where two must", { "user:ada": yes, "user:bob": yes, "user:cy": yes }, { paid: 3 }],
+    [
+      "one no too few",
+      { "user:ada": yes, "user:bob": yes, "user:cy": (r, by) => r.reject("n", { by }) },
+      { paid: 3 },
+    ],
+    [
+      "somebody who did it",
+      { "user:ada": yes, "user:bob": yes, "user:cy": (r, by) => r.takeOver("n", { by, value: "by hand" }) },
+      "by hand",
+    ],
+    [
+      "somebody who did it, and too many who say no",
+      {
+        "user:ada": (r, by) => r.takeOver("n", { by, value: "by hand" }),
+        "user:bob": (r, by) => r.reject("n", { by, why: "no" }),
+        "user:cy": (r, by) => r.reject("n", { by, why: "no" }),
+      },
+      "no",
+    ],
+  ])("[A8] [A11] %s: done once at most, and as the record says", async (_name, words, expected) => {
+    for (const effect of ["write", "read"] as const) {
+      const store = await storeOf();
+      const rath = rathOf({ store });
+      const world = new World();
+      const request: Request = {
+        ...paying(world, THREE),
+        effect,
+        reconcile: async () => "again",
+        act: async () => {
+          world.calls.push("pay");
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          return { type: "step-result", value: { paid: 3 } };
+        },
+      };
+      const module = moduleOf("m", (session) => perform(session, request));
+      await rath.run(module, rath.start("go"), { name: "n" });
+      for (const [by, word] of Object.entries(words)) await word(rath, by as Principal);
+      const ended = await rath.resume("n", module);
+      const { fact } = outcomeOf(ended);
+      expect(fact.type === "step-result" ? fact.value : errorIn(outcomeOf(ended)).message).toEqual(expected);
+      expect(world.calls).toEqual(typeof expected === "string" ? [] : ["pay"]);
+      expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(ended.id);
+      expect(ended.pending).toEqual([]);
+    }
+  });
+
+  it("[A2] an answer is taken in while something else is under way", async () => {
+    const rath = rathOf();
+    const world = new World();
+    const order: string[] = [];
+    const module = moduleOf("m", async (session) => {
+      const paid = perform(session, paying(world, {})).then((at) => {
+        order.push("paid");
+        return at;
+      });
+      await perform(session.fork("slow"), world.step("slow", { takes: 600 }));
+      order.push("slow");
+      return paid;
+    });
+    const running = rath.run(module, rath.start("go"), { name: "n" });
+    for (let turn = 0; turn < 100; turn++) {
+      const asks = await rath.pending("n").catch(() => []);
+      if (asks.some(({ type }) => type === "approval-ask")) break;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await rath.approve("n", { by: "user:ada" });
+    await running;
+    expect(order).toEqual(["paid", "slow"]);
   });
 });
 

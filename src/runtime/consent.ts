@@ -1,9 +1,10 @@
 import type { Wanted } from "../policy/index.js";
 import {
   approversOf,
+  canonical,
+  type Edited,
   type FactId,
   type FactOf,
-  type Json,
   type Principal,
   type Session,
   type Terms,
@@ -24,6 +25,7 @@ type Ask = {
 /** What is to be asked next. */
 export type Question = {
   readonly rule: string;
+  readonly why: string | undefined;
   readonly level: number;
   readonly to: readonly Principal[];
   readonly within: number | undefined;
@@ -42,7 +44,8 @@ export type Standing =
 export class Consent {
   readonly #asks = new Map<FactId, Ask>();
   #round = 0;
-  #edit: { readonly by: Principal; readonly input: Json } | undefined;
+  /** The arguments that people want in place of those that were shown, the newest last. */
+  #edits: Edited[] = [];
   #taken: Give | undefined;
 
   /** The questions that nobody has answered. */
@@ -51,8 +54,16 @@ export class Consent {
   }
 
   /** The arguments that somebody wants in place of those that were shown. */
-  get edit(): { readonly by: Principal; readonly input: Json } | undefined {
-    return this.#edit;
+  get edit(): Edited | undefined {
+    return this.#edits.at(-1);
+  }
+
+  /** Who gave just these arguments, and so agrees to them. */
+  get editors(): readonly Principal[] {
+    const { edit } = this;
+    if (edit === undefined) return [];
+    const same = canonical(edit.input);
+    return this.#edits.filter(({ input }) => canonical(input) === same).map(({ by }) => by);
   }
 
   /** The word of whoever did it themselves. */
@@ -89,28 +100,28 @@ export class Consent {
       this.#taken = give;
     } else if (give.edit !== undefined) {
       ask.state = "changed";
-      this.#edit = { by: give.by, input: give.edit };
+      this.#edits.push({ by: give.by, input: give.edit });
     } else ask.state = give.decision === "approve" ? "agreed" : "refused";
   }
 
   /** The arguments that somebody gave cannot be used: everything is asked anew. */
   void(): void {
-    if (this.#edit === undefined) return;
-    this.#edit = undefined;
+    if (this.#edits.length === 0) return;
+    this.#edits = [];
     this.#round += 1;
   }
 
   /**
    * Where it stands with the agreement to exactly the bytes of this digest.
    *
-   * @param editor who gave these arguments, and so agrees to them
+   * @param editors who gave these arguments, and so agree to them
    */
-  standing(wanted: readonly Wanted[], digest: string, editor?: Principal): Standing {
-    const all = wanted.map(({ rule, ...terms }) => {
+  standing(wanted: readonly Wanted[], digest: string, editors: readonly Principal[]): Standing {
+    const all = wanted.map((one) => {
       const asked = [...this.#asks.values()].filter(
-        ({ fact, round }) => (fact.rule ?? "") === rule && fact.digest === digest && round === this.#round,
+        ({ fact, round }) => (fact.rule ?? "") === one.rule && round === this.#round,
       );
-      return stands(rule, terms, asked, editor);
+      return stands(one, asked, digest, editors);
     });
     return (
       all.find(({ state }) => state === "refused") ??
@@ -122,38 +133,48 @@ export class Consent {
   }
 }
 
-/** Where it stands with what one rule wants, given all that was asked for it about the same thing. */
-function stands(rule: string, terms: Terms, asked: readonly Ask[], editor: Principal | undefined): Standing {
+/** Where it stands with what one rule wants, given all that was asked for it. */
+function stands(
+  wanted: Wanted,
+  asked: readonly Ask[],
+  digest: string,
+  editors: readonly Principal[],
+): Standing {
+  // Whatever it was about: others were asked because those before them did not answer.
   const level = asked.reduce((highest, { fact }) => Math.max(highest, fact.level ?? 0), 0);
-  const now = termsAt(terms, level);
+  const now = termsAt(wanted, level);
   // The terms may have been longer when it was asked: then nobody is left to ask.
   if (now === undefined) return { state: "expired" };
   const { need = 1 } = now;
-  const at = asked.filter(({ fact }) => (fact.level ?? 0) === level);
-  const agreed = new Set(at.flatMap(({ state, give }) => (state === "agreed" && give ? [give.by] : [])));
   const approvers = approversOf(now);
-  if (editor !== undefined && (approvers.length === 0 || approvers.includes(editor))) agreed.add(editor);
+  const may = (one: Principal): boolean => approvers.length === 0 || approvers.includes(one);
+  const at = asked.filter(({ fact }) => fact.digest === digest && (fact.level ?? 0) === level);
+  const agreed = new Set(
+    [...at.flatMap(({ state, give }) => (state === "agreed" && give ? [give.by] : [])), ...editors].filter(
+      may,
+    ),
+  );
   if (agreed.size >= need) return { state: "agreed" };
-  const questions = questionsOf(rule, now, level).filter(
+  const questions = questionsOf(wanted, now, level).filter(
     ({ to }) => !to.some((one) => agreed.has(one)) && !at.some(({ fact }) => sameList(fact.to ?? [], to)),
   );
   const refused = at.filter(({ state }) => state === "refused");
   const open = at.filter(({ state }) => state === "open").length;
-  if (agreed.size + open + questions.length >= need) return { state: "open", questions };
   // Of those who were asked too many said no; if not, too many said nothing in time.
   const asking = need === 1 ? 1 : approvers.length;
   const last = refused.at(-1)?.give;
   if (last !== undefined && refused.length > asking - need) return { state: "refused", give: last };
+  if (agreed.size + open + questions.length >= need) return { state: "open", questions };
   const next = now.otherwise;
   if (next === undefined) return { state: "expired" };
-  return { state: "open", questions: questionsOf(rule, next, level + 1) };
+  return { state: "open", questions: questionsOf(wanted, next, level + 1) };
 }
 
 /** One question to all of whom one is enough; else one to each. */
-function questionsOf(rule: string, terms: Terms, level: number): readonly Question[] {
+function questionsOf({ rule, why }: Wanted, terms: Terms, level: number): readonly Question[] {
   const { need = 1, within } = terms;
   const to = approversOf(terms);
-  return (need === 1 ? [to] : to.map((one) => [one])).map((some) => ({ rule, level, to: some, within }));
+  return (need === 1 ? [to] : to.map((one) => [one])).map((some) => ({ rule, why, level, to: some, within }));
 }
 
 function sameList(some: readonly Principal[], others: readonly Principal[]): boolean {

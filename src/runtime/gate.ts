@@ -34,15 +34,15 @@ export function isRuled(policies: readonly Policy[], request: Request): boolean 
  * Asks all policies; the strictest verdict counts. undefined where there are none, or none has anything to say about such
  * requests.
  *
- * @param edited whether a person put other arguments in place of those that were asked for
+ * @param editor who put other arguments in place of those that were asked for
  */
 export function rulingOn(
   policies: readonly Policy[],
   request: Request,
   asked: Session,
-  edited = false,
+  editor?: Principal,
 ): Ruling | undefined {
-  const deed = deedOf(request, asked, edited);
+  const deed = deedOf(request, asked, editor);
   const those = deed === undefined ? [] : policies.filter((policy) => isCovered(policy, deed.kind));
   if (deed === undefined || those.length === 0) return undefined;
   const decisions = those.map((policy) => decidedBy(policy, deed));
@@ -50,7 +50,7 @@ export function rulingOn(
   const makers = decisions.filter((decision) => decision.verdict === verdict);
   const why = makers.flatMap((decision) => decision.why ?? []).join("; ");
   const labels = untrustedIn(asked);
-  const approvals = verdict === "ask" ? wantedBy(decisions) : [];
+  const approvals = verdict === "ask" ? wantedBy(those, decisions) : [];
   return {
     verdict,
     policies: those.map(({ name, version }) => ({ name, version })),
@@ -62,13 +62,20 @@ export function rulingOn(
   };
 }
 
-/** What all of those who ask want; two rules of one name in two policies are two. */
-function wantedBy(decisions: readonly PolicyDecision[]): readonly Wanted[] {
-  const all = decisions.flatMap(({ verdict, approvals = [] }) => (verdict === "ask" ? approvals : []));
-  return all.map((one, place) => {
-    const twice = all.slice(0, place).filter(({ rule }) => rule === one.rule).length;
-    return twice === 0 ? one : { ...one, rule: `${one.rule} (${twice + 1})` };
-  });
+/** What all of those who ask want, each under a name of its own: two policies may call their rules alike. */
+function wantedBy(policies: readonly Policy[], decisions: readonly PolicyDecision[]): readonly Wanted[] {
+  const taken = new Set([""]);
+  return decisions.flatMap(({ verdict, approvals = [], why }, place) =>
+    verdict !== "ask"
+      ? []
+      : approvals.map((one) => {
+          const name = `${policies[place]?.name}/${one.rule}`;
+          let rule = name;
+          for (let count = 2; taken.has(rule); count++) rule = `${name} (${count})`;
+          taken.add(rule);
+          return { ...one, rule, ...(one.why === undefined && why !== undefined && { why }) };
+        }),
+  );
 }
 
 const VERDICTS: ReadonlySet<unknown> = new Set(["allow", "ask", "deny"]);
@@ -88,7 +95,7 @@ function decidedBy(policy: Policy, deed: Deed): PolicyDecision {
     if (!VERDICTS.has(decision?.verdict) || !Array.isArray(decision.rules))
       throw new TypeError("it gave no verdict");
     for (const wanted of decision.approvals ?? []) {
-      const { rule, ...terms } = wanted;
+      const { rule, why: _, ...terms } = wanted;
       const fault = typeof rule === "string" ? termsFault(terms) : { reason: "an approval names no rule" };
       if (fault !== undefined) throw new TypeError(fault.reason);
     }
@@ -106,9 +113,9 @@ const KINDS: { readonly [type: string]: Deed["kind"] } = {
 };
 
 function deedOf(
-  { fact, effect: said, presumed, touches, reversible, asks }: Request,
+  { fact, effect: said, presumed, touches, reversible, asks, arguments: known }: Request,
   asked: Session,
-  edited: boolean,
+  editor: Principal | undefined,
 ): Deed | undefined {
   const kind = KINDS[fact.type];
   if (kind === undefined || asks === true) return undefined;
@@ -128,6 +135,7 @@ function deedOf(
     input: input ?? null,
     touches: touches as Touches | undefined,
     session: asked,
-    ...(edited && { edited }),
+    ...(editor !== undefined && { editor }),
+    ...(known !== undefined && { arguments: known }),
   };
 }

@@ -1,4 +1,4 @@
-import { RathError } from "../session/index.js";
+import { nearestOf, RathError } from "../session/index.js";
 import type { Module } from "./module.js";
 import type { Budget } from "./request.js";
 
@@ -18,18 +18,39 @@ export function requireModule(module: unknown, use: string): asserts module is M
     throw new RefusedError(use, "the module has no name", "give it a name: { name, forward }");
 }
 
+const DECISIONS = {
+  approve: ["by", "ask", "digest", "why", "edit"],
+  reject: ["by", "ask", "digest", "why"],
+  takeOver: ["by", "ask", "digest", "why", "value"],
+  settle: ["by", "of", "decision", "value", "error", "why"],
+} as const;
+
 /** An answer to what a run waits for. */
 export function requireDecision<Given>(
   decision: Given,
   use: "approve" | "reject" | "settle" | "takeOver",
   name: string,
 ): Given {
+  requireKnown(decision, DECISIONS[use], `${use} what ${shown(name)} waits for`);
   if (typeof decision === "object" && decision !== null) return decision;
   const rest = { settle: ', decision: "done", value', takeOver: ", value", approve: "", reject: "" }[use];
   throw new RefusedError(
     `${use} what ${shown(name)} waits for`,
     `what is decided is ${shown(decision)}, not an object`,
     `say who decides: rath.${use}(${shown(name)}, { by: "user:ada"${rest} })`,
+  );
+}
+
+/** What is no option is refused: one that is misspelt would be left out without a word, and something else be done. */
+export function requireKnown(options: unknown, known: readonly string[], use: string): void {
+  if (typeof options !== "object" || options === null) return;
+  const unknown = Object.keys(options).find((option) => !known.includes(option));
+  if (unknown === undefined) return;
+  const meant = nearestOf(unknown, known);
+  throw new RefusedError(
+    use,
+    `it has no option ${JSON.stringify(unknown)}`,
+    meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${JSON.stringify(meant)}?`,
   );
 }
 

@@ -24,6 +24,8 @@ export type Item = {
   /** Whether the request has the arguments that somebody gave it, or is about to. */
   remade: boolean;
   remaking: boolean;
+  /** Whether answers are being taken in. */
+  hearing: boolean;
   /** Why the arguments that somebody gave it will not do. */
   problem: string | undefined;
   /** The secrets that were taken out of what came of it. */
@@ -61,6 +63,7 @@ export function newItem(request: Request | Wait, asked: Session): Item {
     consent: new Consent(),
     remade: false,
     remaking: false,
+    hearing: false,
     problem: undefined,
     redacted: new Set<string>(),
     verdict: undefined,

@@ -24,11 +24,11 @@ export class Pieces {
     }
     const { [field]: piece, ...rest } = delta as Fields;
     const stream = canonical({ field, rest });
-    const { value: text } = this.#secrets.conceal(`${this.#held.get(stream)?.text ?? ""}${piece as string}`);
-    const kept = this.#secrets.begunIn(text);
+    const text = `${this.#held.get(stream)?.text ?? ""}${piece as string}`;
+    const cut = this.#secrets.cutIn(text);
     this.#held.delete(stream);
-    if (kept > 0) this.#held.set(stream, { rest, field, text: text.slice(text.length - kept) });
-    if (kept < text.length) this.#say({ rest, field, text: text.slice(0, text.length - kept) });
+    if (cut < text.length) this.#held.set(stream, { rest, field, text: text.slice(cut) });
+    if (cut > 0) this.#say({ rest, field, text: text.slice(0, cut) });
   }
 
   /** Nothing more comes: what was kept back was no secret. */

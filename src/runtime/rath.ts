@@ -8,7 +8,6 @@ import {
   type FactId,
   type FactOf,
   type Json,
-  nearestOf,
   type Pending,
   type Principal,
   parentsOf,
@@ -26,6 +25,7 @@ import {
   requireBudget,
   requireDecision,
   requireFreeName,
+  requireKnown,
   requireMode,
   requireModule,
   requirePrincipal,
@@ -87,23 +87,27 @@ export type Awaited = Pending & {
   /** What was shown to whoever shall answer, and the digest that an approval must name. */
   readonly shown?: Json;
   readonly digest?: string;
-  /** Who may answer, by when, and why they are asked once more. */
+  /** Who may answer, and by when. */
   readonly to?: readonly Principal[];
   readonly expires?: string;
+  /** The rule that wants it, and why. */
+  readonly rule?: string;
+  readonly why?: string;
+  /** Who put what is shown in place of which arguments. */
+  readonly edited?: FactOf<"approval-ask">["edited"];
+  /** Where it is a question: the JSON schema of an answer. */
+  readonly answer?: Json;
+  /** Why it is asked once more. */
   readonly problem?: string;
   /** Whether an answer is there already, for the run to take in when it is resumed. */
   readonly answered: boolean;
 };
 
 function shownIn(fact: FactOf<"approval-ask">): Partial<Awaited> {
-  const { what: shown, digest, to, expires, problem } = fact;
-  return {
-    shown,
-    digest,
-    ...(to !== undefined && { to }),
-    ...(expires !== undefined && { expires }),
-    ...(problem !== undefined && { problem }),
-  };
+  const { what: shown, digest, to, expires, rule, why, edited, answer, problem } = fact;
+  const rest = { to, expires, rule, why, edited, answer, problem };
+  const known = Object.entries(rest).filter(([, value]) => value !== undefined);
+  return { shown, digest, ...Object.fromEntries(known) };
 }
 
 /** A run that has not ended. */
@@ -251,6 +255,7 @@ export class Rath {
     requireBudget(settings.budget, `run ${module.name}`);
     requireFreeName(settings.name, `run ${module.name}`);
     requirePrincipal(settings.by, `run ${module.name}`);
+    requireKnown(settings, RUN, `run ${module.name}`);
     const { host } = session;
     if (host instanceof Scope && !host.run.closed)
       throw new RefusedError(
@@ -307,11 +312,12 @@ export class Rath {
   async retry(
     nameOrId: string,
     module: Module,
-    settings: Omit<RunSettings, "budget"> = {},
+    settings: Pick<RunSettings, "name" | "signal"> = {},
   ): Promise<Session> {
     const use = `retry ${JSON.stringify(nameOrId)}`;
     requireModule(module, use);
     requireFreeName(settings.name, use);
+    requireKnown(settings, ["name", "signal"], use);
     const store = await this.store();
     const recorded = await recordedRun(store, nameOrId);
     if (recorded === undefined) throw new NotARunError(nameOrId, "retry");
@@ -332,6 +338,7 @@ export class Rath {
   async replay(nameOrId: string, module: Module, settings: ReplaySettings = {}): Promise<Session> {
     const { mode = "replay", name } = settings;
     requireMode(mode);
+    requireKnown(settings, ["mode", "name", "signal"], `${mode} ${JSON.stringify(nameOrId)}`);
     requireModule(module, `${mode} ${JSON.stringify(nameOrId)}`);
     requireFreeName(name, `begin a ${mode}`);
     const store = await this.store();
@@ -445,6 +452,13 @@ export class Rath {
    */
   async approve(nameOrId: string, decision: Approval): Promise<FactId> {
     const { edit } = requireDecision(decision, "approve", nameOrId);
+    const { names } = this.#secrets.conceal(edit ?? null);
+    if (names.length > 0)
+      throw new RefusedError(
+        `approve what ${JSON.stringify(nameOrId)} waits for`,
+        `the arguments hold the secret ${names.join(", ")}, which would be recorded`,
+        "leave it out: tools ask for secrets by their names",
+      );
     return this.#decide(nameOrId, decision, "approve", edit === undefined ? {} : { edit });
   }
 
@@ -495,17 +509,20 @@ export class Rath {
 
   /** Answers a request by its id: a signal with a value, and a question of a model with what shall come of it. */
   async answer(nameOrId: string, ask: FactId, value: Json, by: Principal): Promise<FactId> {
-    if (await this.#isQuestion(ask)) return this.takeOver(nameOrId, { by, ask, value });
+    if (await this.#isQuestion(nameOrId, ask)) return this.takeOver(nameOrId, { by, ask, value });
     return this.#answer(nameOrId, ask, "signal-await", () => ({ type: "signal-give", by, value }));
   }
 
-  /** Whether an approval is asked for a call that would do nothing to the world: then an answer takes the place of nothing. */
-  async #isQuestion(ask: FactId): Promise<boolean> {
+  /** Whether what is asked is a question, to be answered as such. */
+  async #isQuestion(nameOrId: string, ask: FactId): Promise<boolean> {
+    if (typeof ask !== "string" || ask === "") return false;
     const store = await this.store();
-    const fact = typeof ask === "string" ? await factAt(store, ask).catch(() => undefined) : undefined;
-    const { of } = fact?.type === "approval-ask" ? fact : {};
-    const asked = of === undefined ? undefined : await factAt(store, of);
-    return asked?.type === "tool-call" && asked.effect === "pure";
+    for (const { id, type } of await this.pending(nameOrId)) {
+      if (type !== "approval-ask" || !id.startsWith(ask)) continue;
+      const fact = await factAt(store, id);
+      return fact?.type === "approval-ask" && fact.answer !== undefined;
+    }
+    return false;
   }
 
   /** Says what became of a `write` that was started before a crash and has no outcome. */
@@ -665,17 +682,7 @@ function warn(error: unknown): void {
 
 /** Opens a runtime. The store is opened when it is first needed. */
 export function openRath(options: RathOptions = {}): Rath {
-  const unknown = Object.keys(options).find((option) => !OPTIONS.includes(option));
-  if (unknown !== undefined) {
-    const meant = nearestOf(unknown, OPTIONS);
-    throw new RefusedError(
-      "open a runtime",
-      `it has no option ${JSON.stringify(unknown)}`,
-      meant === undefined
-        ? `the options are ${OPTIONS.join(", ")}`
-        : `did you mean ${JSON.stringify(meant)}?`,
-    );
-  }
+  requireKnown(options, OPTIONS, "open a runtime");
   return new Rath(options, options.store ?? "sqlite:./rath.db");
 }
 
@@ -691,6 +698,8 @@ function policiesOf(given: Policy | readonly Policy[] | undefined): readonly Pol
       );
   return Object.freeze([...policies]);
 }
+
+const RUN: readonly string[] = ["by", "name", "budget", "signal"] satisfies (keyof RunSettings)[];
 
 /** A limit, or a secret, that is misspelt would be none. */
 const OPTIONS: readonly string[] = Object.keys({

@@ -57,6 +57,8 @@ export type Request = {
   readonly conflicts?: readonly string[];
   /** What policies presume that it does, where its own word is not believed. */
   readonly presumed?: Effect;
+  /** The arguments that it can have, where that is known. */
+  readonly arguments?: readonly string[];
   /** What it touches, and whether it can be undone, for policies to decide by. */
   readonly touches?: Touches;
   readonly reversible?: boolean;
@@ -64,6 +66,9 @@ export type Request = {
   readonly approval?: { readonly what: Json; readonly terms?: Terms };
   /** What a person sees whom a policy asks about it. Left out, its name and input. */
   readonly shown?: Json;
+  /** How the question is called, where it is about no call; and what its answer must be, where only an answer will do. */
+  readonly name?: string;
+  readonly answer?: Json;
   /** It does nothing but ask a person: no policy decides about that. */
   readonly asks?: true;
   /** The request with other arguments, as a person would have them; or why they will not do. */

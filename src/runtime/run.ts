@@ -159,6 +159,8 @@ export class Run {
   #body: { readonly session: Session } | { readonly error: unknown } | undefined;
   #start!: Session;
   #seeking = false;
+  /** Whether somebody may have answered since it was last looked. */
+  #poked = false;
   #suspending = false;
   /** When nothing was done: between the runs that a what-if comes from, and before itself. */
   #gaps: readonly Stretch[] = [];
@@ -563,7 +565,11 @@ export class Run {
       this.turns.wake();
       return;
     }
-    if (this.turns.busy) return;
+    if (this.turns.busy) {
+      // What somebody answers meanwhile need not wait until everything does.
+      if (this.#poked && this.#waiting.size > 0) this.#seek();
+      return;
+    }
     if (this.#strands.size === 0) {
       if (this.#body !== undefined) this.#finish();
       // Otherwise the body awaits something that is not ours, and will be back; whether or not it was cancelled.
@@ -789,13 +795,16 @@ export class Run {
 
   /** Somebody may have answered. */
   poke(): void {
-    if (this.#waiting.size > 0) this.turns.wake();
+    if (this.#waiting.size === 0) return;
+    this.#poked = true;
+    this.turns.wake();
   }
 
   /** Everything waits: looks for answers that were given meanwhile, and suspends when there are none. */
   #seek(): void {
     if (this.#seeking) return;
     this.#seeking = true;
+    this.#poked = false;
     const done = this.turns.occupy();
     void this.#answers()
       .then((answers) => {

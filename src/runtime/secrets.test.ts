@@ -7,6 +7,7 @@ import { policy } from "../policy/index.js";
 import type { Json, Session } from "../session/index.js";
 import { perform } from "./door.js";
 import { openRath, type Rath, type RunFailedError } from "./index.js";
+import { Pieces } from "./pieces.js";
 import type { Attempt, Outcome } from "./request.js";
 import { Secrets } from "./secrets.js";
 import { moduleOf } from "./testing/module.js";
@@ -170,6 +171,27 @@ describe("secrets", () => {
         },
       ),
       { numRuns: 300 },
+    );
+  });
+
+  it("[SE6] that are told in pieces leave nothing of each other", () => {
+    const known = { A: "abcdef", B: "abcdefghijkl", C: "efgh12", KEY, LONG: "x".repeat(3_000) };
+    const secrets = new Secrets(known);
+    const whole = `<abcdefghijkl> abcdefgh12 ${KEY} abcdeF ab ${known.LONG} end`;
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 200 }), (lengths) => {
+        const told: Json[] = [];
+        const pieces = new Pieces(secrets, (delta) => told.push(delta));
+        let at = 0;
+        for (const length of [...lengths, whole.length]) {
+          pieces.take({ type: "text", text: whole.slice(at, at + length) });
+          at += length;
+        }
+        pieces.flush();
+        const all = told.map((delta) => (delta as { text: string }).text).join("");
+        expect(all.replaceAll(/\[secret [A-Z, ]+\]/g, "*")).toBe("<*> * * abcdeF ab * end");
+      }),
+      { numRuns: 100 },
     );
   });
 

@@ -12,8 +12,8 @@ export class Secrets {
   readonly #values: ReadonlyMap<string, string>;
   /** The forms by their first characters: thousands of them cost no more than one. */
   readonly #forms = new Map<string, Form[]>();
-  /** All that forms begin with, the whole of them left out; made when something is first told in pieces. */
-  #beginnings: { readonly texts: ReadonlySet<string>; readonly longest: number } | undefined;
+  /** The forms by their first character; made when something is first told in pieces. */
+  #beginnings: Beginnings | undefined;
 
   constructor(values: { readonly [name: string]: string | undefined }) {
     const known = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
@@ -48,24 +48,38 @@ export class Secrets {
     return names.size === 0 ? { value, names: [] } : { value: concealed as Value, names: [...names].sort() };
   }
 
+  /**
+   * Where a text that goes on can be cut: what is before it tells nothing of a secret, whatever comes. What may be the
+   * beginning of one comes after it, and so does all of one that such a beginning overlaps.
+   */
+  cutIn(text: string): number {
+    if (this.#forms.size === 0) return text.length;
+    let cut = text.length - this.#begunIn(text);
+    for (const { from, to } of this.#spansIn(text)) if (from < cut && cut < to) cut = from;
+    return cut;
+  }
+
   /** How many of the last characters of a text may be the beginning of a secret. */
-  begunIn(text: string): number {
-    if (this.#forms.size === 0) return 0;
-    const all = this.#beginnings ?? this.#allBeginnings();
+  #begunIn(text: string): number {
+    const all = this.#beginnings ?? this.#byFirst();
     this.#beginnings = all;
-    for (let count = Math.min(text.length, all.longest); count > 0; count--)
-      if (all.texts.has(text.slice(text.length - count))) return count;
+    for (let count = Math.min(text.length, all.longest - 1); count > 0; count--) {
+      const at = text.length - count;
+      const forms = all.forms.get(text[at] as string);
+      if (forms?.some((form) => form.length > count && text.endsWith(form.slice(0, count)))) return count;
+    }
     return 0;
   }
 
-  #allBeginnings(): { readonly texts: ReadonlySet<string>; readonly longest: number } {
-    const texts = new Set<string>();
+  #byFirst(): Beginnings {
+    const forms = new Map<string, string[]>();
     let longest = 0;
     for (const { text } of [...this.#forms.values()].flat()) {
-      for (let end = 1; end < text.length; end++) texts.add(text.slice(0, end));
-      longest = Math.max(longest, text.length - 1);
+      const first = text[0] as string;
+      forms.set(first, [...(forms.get(first) ?? []), text]);
+      longest = Math.max(longest, text.length);
     }
-    return { texts, longest };
+    return { forms, longest };
   }
 
   #without(value: unknown, names: Set<string>): unknown {
@@ -79,25 +93,32 @@ export class Secrets {
 
   #text(text: string, names: Set<string>): string {
     let told = "";
-    let from = 0;
+    let end = 0;
+    for (const { from, to, found } of this.#spansIn(text)) {
+      for (const name of found) names.add(name);
+      told += `${text.slice(end, from)}[secret ${found.join(", ")}]`;
+      end = to;
+    }
+    return end === 0 ? text : told + text.slice(end);
+  }
+
+  /** Where secrets stand in a text. */
+  *#spansIn(text: string): Generator<Span, void> {
     for (let at = 0; at + KEY <= text.length; at++) {
       const first = this.#formAt(text, at);
       if (first === undefined) continue;
       const found = new Set([first.name]);
-      let end = at + first.text.length;
+      let to = at + first.text.length;
       // Another may begin before this one ends: what is left of it would still tell.
-      for (let inner = at + 1; inner < end; inner++) {
+      for (let inner = at + 1; inner < to; inner++) {
         const other = this.#formAt(text, inner);
-        if (other === undefined || inner + other.text.length <= end) continue;
+        if (other === undefined || inner + other.text.length <= to) continue;
         found.add(other.name);
-        end = inner + other.text.length;
+        to = inner + other.text.length;
       }
-      for (const name of found) names.add(name);
-      told += `${text.slice(from, at)}[secret ${[...found].join(", ")}]`;
-      from = end;
-      at = end - 1;
+      yield { from: at, to, found: [...found] };
+      at = to - 1;
     }
-    return from === 0 ? text : told + text.slice(from);
   }
 
   /** The longest form that begins here. */
@@ -106,6 +127,8 @@ export class Secrets {
   }
 }
 
+type Beginnings = { readonly forms: ReadonlyMap<string, readonly string[]>; readonly longest: number };
+type Span = { readonly from: number; readonly to: number; readonly found: readonly string[] };
 type Form = { readonly name: string; readonly text: string };
 
 /** How a value may be written: as it is, escaped, or encoded. Of base64 the part that is the same wherever it stands. */

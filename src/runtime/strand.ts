@@ -4,6 +4,7 @@ import {
   digestOf,
   drafted,
   dueOf,
+  type Edited,
   type Fact,
   type FactId,
   type FactInput,
@@ -126,14 +127,15 @@ export class Strand {
       }
       const item = this.#itemOf(entry);
       // A module that is not back yet: what it still has to do was recorded before this.
-      return item?.child !== undefined && settled(item.child) === undefined ? undefined : entry;
+      const away = item?.child !== undefined && settled(item.child) === undefined;
+      return away && OUTCOMES.has(entry.type) ? undefined : entry;
     }
   }
 
   /** Whether it joins what is joined now: a module that came back with something else has another outcome. */
   #fits(entry: Entry): boolean {
-    // What it left on the way joins nothing.
-    if (EVIDENCE.has(entry.type)) return true;
+    // What it left on the way joins nothing, and what let it in was there before it.
+    if (EVIDENCE.has(entry.type) || LETTING.has(entry.type)) return true;
     const child = this.#itemOf(entry)?.child;
     const head = child && settled(child);
     return head === undefined || parentsOf(entry.line)[1] === head.id;
@@ -212,8 +214,11 @@ export class Strand {
         else if (answer?.fact.type === "effect-settle") item.started = false;
         else if (answer?.fact.type === "approval-give") {
           item.consent.answered(fact.of, answer.fact);
-          // With other arguments it is another deed.
-          if (item.consent.edit !== undefined) item.verdict = undefined;
+          // With other arguments it is another deed, which is still to be made.
+          if (answer.fact.edit !== undefined && item.consent.edit !== undefined) {
+            item.verdict = undefined;
+            item.remade = false;
+          }
         }
         return;
       case "wait-cancel":
@@ -427,11 +432,15 @@ export class Strand {
   #isLetPass(item: Item, request: Request): boolean {
     // What was started was let pass.
     if (item.verdict === undefined && !item.started) {
-      const ruling = rulingOn(this.#scope.policies, request, item.asked, item.remade);
+      const editor = item.remade ? item.consent.edit?.by : undefined;
+      const ruling = rulingOn(this.#scope.policies, request, item.asked, editor);
       if (ruling !== undefined) this.#chain(item, { type: "policy-decide", of: item.asked.id, ...ruling });
+      // Where nobody has anything to say about other arguments, what was said of the first ones holds.
+      else if (item.remade) item.verdict = item.first;
     }
     if (item.verdict?.verdict !== "deny") return true;
     const denial = denialOf(item.verdict);
+    for (const ask of item.consent.open) this.#drop(item, ask, "it is denied");
     this.#run.turns.soon(() => {
       if (item.done) return;
       this.#append(item, request.failed(denial, undefined), []);
@@ -441,8 +450,8 @@ export class Strand {
   }
 
   #standing(item: Item, request: Request, what: Json): Standing {
-    const editor = item.remade ? item.consent.edit?.by : undefined;
-    return item.consent.standing(wantedOf(item, request), digestOf(canonical(what)), editor);
+    const editors = item.remade ? item.consent.editors : [];
+    return item.consent.standing(wantedOf(item, request), digestOf(canonical(what)), editors);
   }
 
   /** Whether those who must have agreed to exactly the bytes that will be executed. Asks them if they have not been. */
@@ -456,6 +465,8 @@ export class Strand {
     const standing: Standing = what === undefined ? AGREED : this.#standing(item, request, what);
     if (consent.taken === undefined && standing.state === "open" && what !== undefined) {
       for (const question of standing.questions) this.#ask(item, what, question);
+      // Whoever is asked must be able to see it, also while something else is under way.
+      if (standing.questions.length > 0) this.#run.flushSoon();
       item.problem = undefined;
       for (const ask of consent.open) this.#waitUntil(item, ask);
       return false;
@@ -463,9 +474,11 @@ export class Strand {
     for (const ask of consent.open) this.#drop(item, ask, "it is decided");
     if (consent.taken === undefined && standing.state === "agreed") return true;
     const outcome =
-      consent.taken !== undefined
-        ? insteadOf(request, consent.taken)
-        : request.failed(standing.state === "refused" ? refusalOf(standing.give) : NOT_ANSWERED, undefined);
+      standing.state === "refused"
+        ? request.failed(refusalOf(standing.give), undefined)
+        : consent.taken !== undefined
+          ? insteadOf(request, consent.taken)
+          : request.failed(NOT_ANSWERED, undefined);
     this.#run.turns.soon(() => {
       if (item.done) return;
       this.#append(item, outcome, []);
@@ -474,7 +487,10 @@ export class Strand {
     return false;
   }
 
-  #ask(item: Item, what: Json, { rule, level, to, within }: Question): void {
+  #ask(item: Item, what: Json, { rule, why, level, to, within }: Question): void {
+    const { edit } = item.consent;
+    const request = item.request as Request;
+    const { input: was = null } = item.asked.fact as { readonly input?: Json };
     const expires =
       within === undefined ? undefined : new Date(this.#run.services.now() + within).toISOString();
     this.#chain(item, {
@@ -484,8 +500,13 @@ export class Strand {
       of: item.asked.id,
       ...(expires !== undefined && { expires }),
       ...(to.length > 0 && { to }),
+      ...(request.name !== undefined && { name: request.name }),
       ...(rule !== "" && { rule }),
+      ...(why !== undefined && { why }),
       ...(level > 0 && { level }),
+      ...(edit !== undefined && item.remade && { edited: { by: edit.by, was } }),
+      ...((request.edit === undefined || request.inside !== undefined) && { fixed: true }),
+      ...(request.answer !== undefined && { answer: request.answer }),
       ...(item.problem !== undefined && { problem: item.problem }),
     });
   }
@@ -525,13 +546,18 @@ export class Strand {
 
   /** Somebody gave other arguments: the request is made with these, or asked about again. */
   async #remake(item: Item, request: Request): Promise<void> {
-    const { input } = item.consent.edit as { readonly input: Json };
+    const edit = item.consent.edit as Edited;
     const release = this.#run.turns.occupy();
-    const made = await editedTo(request, input).finally(release);
+    const made = await editedTo(request, edit.input).finally(release);
     this.#run.turns.soon(() => {
       item.remaking = false;
       if (item.done) return;
       item.running = false;
+      // Somebody else gave others meanwhile.
+      if (item.consent.edit !== edit) {
+        this.#end();
+        return;
+      }
       if ("act" in made) {
         item.request = made;
         item.remade = true;
@@ -725,8 +751,8 @@ export class Strand {
     this.#tell(item, item.evidence);
     const { edit } = item.consent;
     const make = (body: Outcome): Session => {
-      const edited =
-        edit !== undefined && item.remade && body.type.startsWith("tool-") ? { edited: edit } : {};
+      const changed = edit !== undefined && item.remade && !body.type.startsWith("model-");
+      const edited = changed ? { edited: edit } : {};
       const { value, names } = this.#run.secrets.conceal({ ...body, ...edited });
       const all = [...new Set([...item.redacted, ...names])].sort();
       const redacted = all.length > 0 ? { redacted: all } : {};
@@ -794,7 +820,8 @@ export class Strand {
 
   /** Somebody answered: the answer hangs from the request, and the chain takes it in. */
   #answered(item: Item, asked: Session, line: Answer): boolean {
-    if (item.done) return false;
+    // A question that was withdrawn is not answered any more; the answer is kept where the run ends.
+    if (item.done || (asked !== item.asked && !item.consent.open.includes(asked))) return false;
     const answer = sessionOf(line, asked, this.#realm);
     this.#tip = this.#run.next(
       [this.#tip, answer],
@@ -808,9 +835,26 @@ export class Strand {
     const { fact } = answer;
     if ("effect" in request) {
       if (fact.type === "effect-settle") this.#settled(item, request, fact);
+      else if (request.inside === undefined) {
+        this.#hear(item);
+        return true;
+      }
     }
     this.#end();
     return true;
+  }
+
+  /** Goes on after all answers that came together: of those a no, or somebody who did it themselves, counts for more. */
+  #hear(item: Item): void {
+    item.running = true;
+    if (item.hearing) return;
+    item.hearing = true;
+    this.#run.turns.soon(() => {
+      item.hearing = false;
+      if (item.done) return;
+      item.running = false;
+      this.#end();
+    });
   }
 
   /** A person said what became of a write that nobody knew the outcome of. */

@@ -4,6 +4,7 @@ import {
   type Draft,
   type Fact,
   type FactId,
+  type Failure,
   type Json,
   parentsOf,
   type Realm,
@@ -78,6 +79,7 @@ export class Tape {
     const byId = new Map(this.entries.map((entry) => [entry.id, entry]));
     const end = this.entries.find((entry) => entry.run === run && entry.type === "run-end");
     const ids = new Set(end === undefined ? [] : [end.id]);
+    const late = new Set<FactId>();
     for (const id of ids) {
       const entry = byId.get(id);
       if (entry === undefined) continue;
@@ -85,6 +87,8 @@ export class Tape {
       else if (FAILED.has(entry.type)) {
         entry.used = true;
         this.redone.add(entry.of);
+        const { error } = readFact(entry.line, undefined) as { readonly error?: Failure };
+        if (error?.code === "approval-expired") late.add(entry.of);
         // A module that ran inside failed by what failed last in it.
         for (const inside of parentsOf(entry.line).slice(1)) ids.add(inside);
         // Why it failed may stand before it: nobody waited any more, or somebody said no, and is asked again.
@@ -92,9 +96,14 @@ export class Tape {
       }
     }
     for (const entry of this.#cancels) if (entry.run === run) entry.used = true;
-    // What may be done is for those to say who say it now.
+    // What may be done is for those to say who say it now; who had no time left is asked again.
     for (const entry of this.entries)
-      if (entry.run === run && entry.type === "policy-decide" && this.redone.has(entry.of)) entry.used = true;
+      if (
+        entry.run === run &&
+        ((entry.type === "policy-decide" && this.redone.has(entry.of)) ||
+          (entry.type === "approval-ask" && late.has(entry.of)))
+      )
+        entry.used = true;
   }
 
   #stopped(entry: Entry | undefined): boolean {
@@ -258,7 +267,7 @@ export class Tape {
       const request = FINISHED.has(entry.type) ? requests.get(entry.of) : undefined;
       if (request === undefined || entry.run === this.run || entry.used || taken.has(entry.id)) continue;
       // It came of other arguments than the request has.
-      if (entry.type === "tool-result" && "edited" in readFact(entry.line, blobs)) continue;
+      if ("edited" in readFact(entry.line, blobs)) continue;
       const key = bodyKey(readFact(request.line, blobs) as never);
       const list = index.get(key);
       if (list === undefined) index.set(key, [entry]);

@@ -25,11 +25,13 @@ export function whatOf(
 
 /** Whose agreement it takes: what the rules want, and the request itself. Somebody's, if nobody says whose. */
 export function wantedOf({ verdict }: Item, { approval }: Request): readonly Wanted[] {
-  const wanted = verdict?.verdict === "ask" ? (verdict.approvals as readonly Wanted[] | undefined) : [];
+  const asked = verdict?.verdict === "ask";
+  const wanted = asked ? (verdict.approvals as readonly Wanted[] | undefined) : [];
   const { terms = {} } = approval ?? {};
   const own = Object.keys(terms).length === 0 ? [] : [{ rule: "", ...terms }];
   const all = [...(wanted ?? []), ...own];
-  return all.length > 0 ? all : [{ rule: "" }];
+  const why = asked && verdict.why !== undefined ? { why: verdict.why } : {};
+  return all.length > 0 ? all : [{ rule: "", ...why }];
 }
 
 export const AGREED: Standing = { state: "agreed" };

@@ -11,7 +11,7 @@ import {
   isAsker,
   type Route,
 } from "./choice.js";
-import { ChoiceError } from "./error.js";
+import { ChoiceError, listed } from "./error.js";
 
 /** What came of asking somebody: a choice, or why there is none. The session ends with it. */
 export type Asked = { readonly session: Session } & (
@@ -108,12 +108,13 @@ export function answerOf(session: Session, fact: FactOf<"step-result" | "step-fa
 /** The choice, if it is one: a route that there is, and scores that are numbers. */
 function checked(chooser: string, decision: Decision, routes: readonly Route[]): Choice {
   const names = routes.map(({ name }) => name);
-  const refuse = (reason: string) => new ChoiceError(chooser, reason, names);
+  const refuse = (reason: string, said?: string) => new ChoiceError(chooser, reason, names, said);
   const choice: unknown = typeof decision === "string" || decision === null ? { chosen: decision } : decision;
   if (typeof choice !== "object" || choice === null) throw refuse(`it said ${shown(choice)}`);
   const { chosen, why, scores, detail } = choice as Partial<Choice>;
   if (chosen !== null && typeof chosen !== "string") throw refuse(`it chose ${shown(chosen)}`);
-  if (chosen !== null && !names.includes(chosen)) throw refuse(`there is no route ${JSON.stringify(chosen)}`);
+  if (chosen !== null && !names.includes(chosen))
+    throw refuse(`there is no route ${JSON.stringify(chosen)} among ${listed(names)}`, chosen);
   for (const [name, score] of Object.entries(scores ?? {})) {
     if (!names.includes(name)) throw refuse(`it scored ${JSON.stringify(name)}, which is no route`);
     if (!Number.isFinite(score)) throw refuse(`the score of ${JSON.stringify(name)} is ${shown(score)}`);

@@ -96,13 +96,15 @@ describe("a selector", () => {
     expect(all(session, "route-choose").at(-1)).toMatchObject({ chosen: "support", chooser: "forced" });
     expect(saidIn(await rath.load("s"))).toEqual(["go", "billing", "end"]);
     await rath.close();
-    const gone = await failed(
-      withState(
-        selector("desk", routes, () => null),
-        { forced: "nobody" },
-      ),
+    expect(() => withState(flow, { "desk.forced": "suport" })).toThrow(
+      expect.objectContaining({ hint: 'did you mean "support"? the routes are "billing", "support"' }),
     );
-    expect(gone.error).toMatchObject({ code: "route-gone" });
+    const table = selector("desk", routeTable(routes), () => null);
+    const gone = await failed(withState(table, { forced: "suport" }));
+    expect(gone.error).toMatchObject({
+      code: "route-gone",
+      hint: 'did you mean "support"? the routes are "billing", "support"',
+    });
   });
 
   it("[R5] refuses what is no choice, with what there is to choose from", async () => {
@@ -124,6 +126,11 @@ describe("a selector", () => {
       expect(error).toMatchObject({ code: "choice-failed", message: expect.stringContaining(reason) });
       expect(all(session, "step-failure").length).toBe(1);
     }
+    const typo = await failed(selector("desk", routes, () => "suport"));
+    expect(typo.error).toMatchObject({
+      message: expect.stringContaining('there is no route "suport" among "billing", "support"'),
+      hint: 'did you mean "support"? choose one of "billing", "support", or null when none fits',
+    });
     expect(() => selector("", routes, () => null)).toThrow("its name is empty");
     expect(() => selector("x", {}, () => null)).toThrow("it has no routes");
     expect(() => selector("x", routes, 5 as never)).toThrow("neither a rule nor somebody who chooses");

@@ -13,7 +13,7 @@ import { enter, type Parts, type Rebuilds, rebuild, step } from "../workflow/ind
 import { partsOf, requireModule } from "../workflow/part.js";
 import { type Asked, ask } from "./ask.js";
 import { type Choice, type Chooser, chooserOf, type Route, type Rule } from "./choice.js";
-import { ChoiceFailedError, RouteGoneError } from "./error.js";
+import { ChoiceFailedError, listed, meantBy, RouteGoneError } from "./error.js";
 import { isTable, type RouteTable, routesIn, versionOf } from "./table.js";
 
 export type SelectorOptions = {
@@ -127,6 +127,7 @@ function force({ name }: Made, { routes }: Offer, forced: string): Choice {
     name,
     forced,
     routes.map((route) => route.name),
+    true,
   );
 }
 
@@ -172,6 +173,12 @@ function changed(given: Made, forced: unknown, parts: Parts): Partial<Made> {
   const refuse = refusing(called("selector", given.name));
   if (forced !== null && typeof forced !== "string")
     throw refuse(`its state \`forced\` is ${shown(forced)}`, "the name of a route, or null");
+  const names = Object.keys(given.table.routes);
+  if (given.isFixed && forced !== null && !names.includes(forced))
+    throw refuse(
+      `its state \`forced\` is ${shown(forced)}, which is no route`,
+      `${meantBy(forced, names)}the routes are ${listed(names)}`,
+    );
   const { otherwise } = parts;
   return {
     forced,

@@ -83,8 +83,22 @@ export interface FactBodies {
   // effects of your own, and what the runtime does about any effect: before each attempt of a `write`, after each
   // attempt that will be repeated, when nobody knows how a `write` ended, and when a person settles that
   "step-call": { name: string; input?: Json; effect?: Effect; key?: string };
-  "step-result": { of: FactId; value: Json; milliseconds?: number; from?: FactId; redacted?: Json };
-  "step-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId; redacted?: Json };
+  "step-result": {
+    of: FactId;
+    value: Json;
+    edited?: Edited;
+    milliseconds?: number;
+    from?: FactId;
+    redacted?: Json;
+  };
+  "step-failure": {
+    of: FactId;
+    error: Failure;
+    edited?: Edited;
+    milliseconds?: number;
+    from?: FactId;
+    redacted?: Json;
+  };
   "effect-start": { of: FactId; attempt: number; key?: string };
   "effect-fail": { of: FactId; attempt: number; error: Failure; wait: number };
   "effect-doubt": { of: FactId; attempt: number; error: Failure };
@@ -202,9 +216,18 @@ export interface FactBodies {
     expires?: string;
     /** Who may answer; anybody when it does not say. */
     to?: readonly Principal[];
-    /** The rule that wants it, and how often others were asked for it before. */
+    /** How the question is called, where it is not about a call. */
+    name?: string;
+    /** The rule that wants it, why, and how often others were asked for it before. */
     rule?: string;
+    why?: string;
     level?: number;
+    /** Who put these arguments in place of which. */
+    edited?: { readonly by: Principal; readonly was: Json };
+    /** No other arguments can be put in place of these. */
+    fixed?: true;
+    /** It is a question, to be answered with something that fits this JSON schema. */
+    answer?: Json;
     /** Why it is asked once more: what was answered cannot be used. */
     problem?: string;
   };

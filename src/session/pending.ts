@@ -40,7 +40,7 @@ export const pendingView: View<Requests> = {
           Object.freeze({
             id: session.id,
             type: fact.type,
-            what: typeof fact.what === "string" ? fact.what : fact.digest,
+            what: fact.name ?? (typeof fact.what === "string" ? fact.what : fact.digest),
             ...(fact.of !== undefined && { of: fact.of }),
           }),
         );

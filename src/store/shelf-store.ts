@@ -64,6 +64,8 @@ const FACTS_PER_COMMIT = 5_000;
 /** How often a save starts anew when others collect what it relies on. */
 const ATTEMPTS = 3;
 const KEPT_EVERY = 64;
+/** Names that a runtime keeps for itself: of no use to who looks for one of theirs. */
+const KEPT_BY_RUNTIME = /^(?:run|answer)\//;
 
 /** The names that a commit moves. */
 type Naming = Pick<Commit, "move" | "also">;
@@ -318,7 +320,7 @@ export class ShelfStore implements Store {
       if (ids[0] !== undefined) return ids[0];
     }
     const names = (await this.#shelf.names())
-      .filter((known) => known.head !== null)
+      .filter((known) => known.head !== null && !KEPT_BY_RUNTIME.test(known.name))
       .map((known) => known.name);
     throw new NotFoundError(
       `a session called ${JSON.stringify(nameOrId)}`,

@@ -1,7 +1,9 @@
 import type { Terms } from "../session/index.js";
-import { checkOptions, type Tool, tool } from "./tool.js";
+import { ToolDefinitionError } from "./error.js";
+import { inputChecker, type JsonSchema } from "./schema.js";
+import { build, checkOptions, type Tool } from "./tool.js";
 
-export type AskPersonOptions = Terms & {
+export type AskPersonOptions = Omit<Terms, "need"> & {
   /** Left out, "ask_person". */
   readonly name?: string;
   readonly description?: string;
@@ -22,25 +24,35 @@ export type PersonQuestion = { readonly question: string; readonly options?: rea
 export function askPerson(options: AskPersonOptions = {}): Tool<PersonQuestion, string> {
   checkOptions(options, OPTIONS, 'askPerson({ from: "user:ada" })');
   const { name = "ask_person", description = DESCRIPTION, ...terms } = options;
-  return tool({
-    name,
-    description,
-    input: {
-      type: "object",
-      properties: {
-        question: { type: "string", description: "What to ask, with everything needed to answer it." },
-        options: { type: "array", items: { type: "string" }, description: "The answers to choose from." },
+  return build<PersonQuestion, string>(
+    {
+      name,
+      description,
+      effect: "pure",
+      origin: "trusted",
+      approval: Object.keys(terms).length === 0 ? true : terms,
+      // Whoever answers takes the call over: nobody can only agree to a question.
+      run() {
+        throw new ToolDefinitionError(name, "it is a question and has no run", "let a person answer it");
       },
-      required: ["question"],
-      additionalProperties: false,
     },
-    effect: "pure",
-    origin: "trusted",
-    approval: Object.keys(terms).length === 0 ? true : terms,
-    // Whoever answers takes the call over, so that this is only done for one who said yes and no more.
-    run: () => "Yes.",
-  }) as unknown as Tool<PersonQuestion, string>;
+    { input: inputChecker(name, INPUT) },
+    {
+      question: ({ options: choices }) =>
+        choices === undefined || choices.length === 0 ? { type: "string" } : { enum: [...choices] },
+    },
+  );
 }
+
+const INPUT: JsonSchema = {
+  type: "object",
+  properties: {
+    question: { type: "string", description: "What to ask, with everything needed to answer it." },
+    options: { type: "array", items: { type: "string" }, description: "The answers to choose from." },
+  },
+  required: ["question"],
+  additionalProperties: false,
+};
 
 const DESCRIPTION =
   "Asks a person, and waits for the answer. For what only they can know or decide; not for what you can find out.";
@@ -49,7 +61,6 @@ const OPTIONS: { readonly [option in keyof AskPersonOptions]-?: true } = {
   name: true,
   description: true,
   from: true,
-  need: true,
   within: true,
   otherwise: true,
 };

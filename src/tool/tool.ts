@@ -55,6 +55,8 @@ export interface Tool<Input = unknown, Output = unknown> {
   conflicts(input: Input): readonly string[];
   /** Whether a person must agree first, and on which terms. Of the input alone: a replay must come to the same answer. */
   approval(input: Input): boolean | Terms;
+  /** That it is a question to a person, and the JSON schema of what they may answer. */
+  question?(input: Input): Json;
   run(input: Input, context: ToolContext): Output | Promise<Output>;
   /** Finds out what became of a `write` that was started and has no outcome. */
   reconcile?(input: Input, context: ToolContext): Promise<Finding<Output>>;
@@ -216,7 +218,7 @@ export function checkOptions(options: unknown, known: object, example: string): 
 export function build<Input, Output>(
   deed: Deed<Input, Output>,
   schemas: { readonly input: InputChecker; readonly output?: Checker },
-  module?: Pick<Tool<Input, Output>, "module" | "say" | "answer">,
+  more?: Pick<Tool<Input, Output>, "module" | "say" | "answer" | "question">,
 ): Tool<Input, Output> {
   const { name, description, effect, timeout, retry, key, source, origin, touches, reconcile, run } = deed;
   const { conflicts = [], approval = false, maxOutput = DEFAULT_OUTPUT, reversible, presumed } = deed;
@@ -307,7 +309,7 @@ export function build<Input, Output>(
     approval: typeof approval === "function" ? approval : () => approval,
     run,
     ...(reconcile !== undefined && { reconcile }),
-    ...module,
+    ...more,
   });
 }
 

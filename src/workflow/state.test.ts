@@ -124,6 +124,11 @@ describe("modules as data", () => {
     expect(() => withState(module, { "again.learner.wrd": "x" })).toThrow(
       'did you mean "again.learner.word"',
     );
+    expect(() => withState(module, { "side.twoo.learner.word": "x" })).toThrow(
+      'did you mean "side.two.learner.word"',
+    );
+    expect(() => withState(learner("a"), { "desk.forced": "x" })).toThrow('it has "word"');
+    expect(() => withState(module, { attempts: 3 })).toThrow('did you mean "side.two.attempts"');
     expect(() => withState(module, { "again.mx": 3 })).toThrow(StateError);
     expect(() => withState(module, { "effect.effect": "write" })).toThrow("it says what the module is");
     expect(() => withState(says("x"), { y: 1 })).toThrow("has no state");

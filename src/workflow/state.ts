@@ -111,12 +111,27 @@ function entriesOf(module: Module, prefix: string, above: readonly Module[]): [s
 }
 
 function unknownName(module: Module, path: string, known: readonly string[]): StateError {
-  const nearest = nearestOf(path, known);
+  const nearest = nearestPath(path, known);
+  const [some, more] = [known.slice(0, LISTED), known.length > LISTED];
   return new StateError(
     `Cannot change "${path}" of "${module.name}": it has no such state.`,
-    nearest === undefined
-      ? `"${module.name}" has no state that can be changed`
-      : `did you mean "${nearest}"? stateOf(module) lists them all`,
+    nearest !== undefined
+      ? `did you mean "${nearest}"? stateOf(module) lists them all`
+      : known.length === 0
+        ? `"${module.name}" has no state that can be changed`
+        : `it has ${some.map((name) => `"${name}"`).join(", ")}${more ? ", …: stateOf(module) lists them all" : ""}`,
     { module: module.name, path, known, ...(nearest !== undefined && { nearest }) },
   );
+}
+
+/** So many names are read, and more are looked up. */
+const LISTED = 12;
+/** Where paths are longer, their ends tell them apart. */
+const COMPARED = 64;
+
+/** The path that is nearest as a whole; else the one whose last name is, for whoever left out the way to it. */
+function nearestPath(path: string, known: readonly string[]): string | undefined {
+  const whole = (one: string) => one.replaceAll(/[.:/]/g, "-").slice(-COMPARED);
+  const nearest = nearestOf(whole(path), known.map(whole));
+  return nearest === undefined ? nearestOf(path, known) : known.find((one) => whole(one) === nearest);
 }

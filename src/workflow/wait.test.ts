@@ -50,7 +50,7 @@ describe("waiting", () => {
     ]);
     await rath.approve("yes", { by: "user:bob" });
     const yes = await rath.resume("yes", pay);
-    expect(saidIn(yes)).toEqual(["go", '{"approved":true,"edit":{"pay":100}}']);
+    expect(saidIn(yes)).toEqual(["go", '{"approved":false,"edit":{"pay":100}}']);
     expect((await rath.replay("yes", pay, { mode: "verify" })).id).toBe(yes.id);
     await rath.run(pay, rath.start("go"), { name: "no" });
     for (const by of ["user:ada", "user:bob"] as const)
@@ -62,6 +62,19 @@ describe("waiting", () => {
     await rath.close();
     expect(() => approve("consent", 1, { need: 2 })).toThrow(ModuleError);
   });
+
+  it.each([undefined, { from: "user:ada" }] as const)(
+    "[T3] where something else was agreed to, forward throws (%j)",
+    async (terms) => {
+      const rath = openRath({ store: "memory:" });
+      const gate = approve("consent", { pay: 130 }, terms);
+      await rath.run(gate, rath.start("go"), { name: "n" });
+      expect(await rath.pending("n")).toMatchObject([{ what: "consent", shown: { pay: 130 } }]);
+      await rath.approve("n", { by: "user:ada", edit: { pay: 1 } });
+      await expect(rath.resume("n", gate)).rejects.toThrow('agreed to {"pay":1} in its place');
+      await rath.close();
+    },
+  );
 
   it("[T2] takes what a signal says", async () => {
     const rath = openRath({ store: "memory:" });

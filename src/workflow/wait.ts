@@ -66,9 +66,10 @@ export function signal(name: string, what?: Json): Signal {
 /** What was answered to a question. */
 export type Verdict = {
   readonly session: Session;
+  /** Whether it was agreed to exactly what was shown. */
   readonly approved: boolean;
   readonly why?: string;
-  /** What was agreed to in place of what was shown. */
+  /** What was agreed to in place of what was shown; then that was not. */
   readonly edit?: Json;
 };
 
@@ -80,7 +81,7 @@ export interface Approve extends Module {
 
 /**
  * Waits until a person agrees to exactly what is shown; the record names its digest, and the answer covers nothing
- * else. `forward` throws a `RejectedError` at a no; `call` gives it back. With terms it takes the agreement of
+ * else. `forward` throws a `RejectedError` at a no, and where something else was agreed to; `call` gives both back. With terms it takes the agreement of
  * certain people, of several, or within a time.
  *
  * ```ts
@@ -95,7 +96,7 @@ export function approve(name: string, what: Json | ((session: Session) => Json),
   const fixed = typeof what === "function" ? undefined : requireJson(what, "`what`", refusing(where));
   const call = async (session: Session): Promise<Verdict> => {
     const question = typeof what === "function" ? recordable(what(session), "what", where) : (fixed as Json);
-    if (terms === undefined) return asked(session, question);
+    if (terms === undefined) return asked(session, name, question);
     return verdictOf(await perform(session, consentTo(name, question, terms)));
   };
   const module: Approve = {
@@ -110,7 +111,10 @@ export function approve(name: string, what: Json | ((session: Session) => Json),
     forward: (session) =>
       forward(module, session, async (entered) => {
         const verdict = await call(entered);
-        if (!verdict.approved) throw new RejectedError(name, verdict.session, verdict.why);
+        const { approved, session: told, edit, why } = verdict;
+        if (edit !== undefined)
+          throw new RejectedError(name, told, `somebody agreed to ${JSON.stringify(edit)} in its place`);
+        if (!approved) throw new RejectedError(name, told, why);
         return verdict.session;
       }),
     call,
@@ -119,16 +123,16 @@ export function approve(name: string, what: Json | ((session: Session) => Json),
 }
 
 /** One question, that anybody may answer. */
-async function asked(session: Session, question: Json): Promise<Verdict> {
+async function asked(session: Session, name: string, question: Json): Promise<Verdict> {
   const digest = digestOf(canonical(question));
-  const taken = await waitFor(session, { type: "approval-ask", what: question, digest });
+  const taken = await waitFor(session, { type: "approval-ask", what: question, digest, name });
   const { decision, why, digest: covered, edit } = answerIn<"approval-give">(taken);
-  const approved = decision === "approve" && covered === digest;
+  const agreed = decision === "approve" && covered === digest;
   return {
     session: taken,
-    approved,
+    approved: agreed && edit === undefined,
     ...(why !== undefined && { why }),
-    ...(approved && edit !== undefined && { edit }),
+    ...(agreed && edit !== undefined && { edit }),
   };
 }
 
@@ -138,6 +142,7 @@ function consentTo(name: string, question: Json, terms: Terms, edit?: Json): Req
     fact: { type: "step-call", name, input: question, effect: "pure" },
     effect: "pure",
     asks: true,
+    name,
     act: async () => ({ type: "step-result", value: edit === undefined ? {} : { edit }, by: "runtime" }),
     failed: (error) => ({ type: "step-failure", error, by: "runtime" }),
     approval: { what: edit ?? question, terms },
@@ -147,8 +152,10 @@ function consentTo(name: string, question: Json, terms: Terms, edit?: Json): Req
 
 function verdictOf(session: Session): Verdict {
   const { fact } = session;
-  if (fact.type === "step-result")
-    return { session, approved: true, ...(fact.value as { readonly edit?: Json }) };
+  if (fact.type === "step-result") {
+    const { edit } = fact.value as { readonly edit?: Json };
+    return { session, approved: edit === undefined, ...(edit !== undefined && { edit }) };
+  }
   const { error } = fact as FactOf<"step-failure">;
   return { session, approved: false, why: error.message };
 }

@@ -122,6 +122,7 @@ describe("a chat", () => {
   it("[C7] is a module like others: frozen, described, changed by withState, refused when it makes no sense", async () => {
     const review = chat("review", [writer, critic], { maxTurns: 4 });
     expect(Object.isFrozen(review)).toBe(true);
+    expect(() => chat("review", [writer, critic, writer])).toThrow('two of its members are called "writer"');
     expect(stateOf(review)).toMatchObject({ maxTurns: 4, "writer.maxSteps": 50 });
     const shorter = withState(review, { maxTurns: 1, "writer.instructions": "Be brief." });
     const session = await ran(shorter);

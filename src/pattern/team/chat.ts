@@ -125,6 +125,11 @@ export function membersOf(
   const parts = partsOf(members, where);
   const order = orderOf(members);
   if (order.length < 2) throw refuse(`it has ${order.length} members, and a talk takes two`, example);
+  const names = order.map((member) => parts[member]?.name);
+  const twice = names.find((one, place) => names.indexOf(one) !== place);
+  // What is said is by the name of who says it: nobody could tell the two apart.
+  if (twice !== undefined)
+    throw refuse(`two of its members are called "${twice}"`, 'give one another name: agent({ name: "…" })');
   return { parts, order };
 }
 

@@ -180,6 +180,10 @@ describe("a group chat", () => {
       expect(() => groupChat("team", members, options as never)).toThrow(
         expect.objectContaining({ code: "module-refused" }),
       );
+    const [first] = members;
+    expect(() => groupChat("team", [...members, { ...first }] as never)).toThrow(
+      `two of its members are called "${first?.name}"`,
+    );
     expect(() => groupChat("team", members, { allowRepeat: true } as never)).toThrow(
       expect.objectContaining({ hint: 'did you mean "allowRepeats"?' }),
     );

@@ -128,7 +128,7 @@ describe("a hierarchical crew", () => {
     const refused: [unknown, RegExp][] = [
       [{ agents, tasks: [] }, /no tasks/],
       [{ agents, tasks: [{ ...tasks[0], agent: "nobody" }] }, /no agent of it/],
-      [{ agents, tasks: [{ name: "a", description: "b" }] }, /no agent of it/],
+      [{ agents, tasks: [{ name: "a", description: "b" }] }, /the task "a" has no agent/],
       [{ agents, tasks: [tasks[1]] }, /no task before it/],
       [{ agents, tasks: [tasks[0], tasks[0]] }, /two tasks/],
       [{ agents, tasks: [{ ...tasks[0], description: " " }] }, /description/],

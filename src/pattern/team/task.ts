@@ -54,12 +54,14 @@ export function tasksOf(
         throw refuse(`what is expected of "${name}" is ${shown(expected)}`, 'expected: "A list of three."');
       const before = tasks.slice(0, place).map((one: CrewTask) => one.name);
       if (before.includes(name)) throw refuse(`two tasks are called "${name}"`, "give one another name");
+      if (!isManaged && agent === undefined)
+        throw refuse(`the task "${name}" has no agent`, `say who does it: agent: ${namesIn(agents)}`);
       if (isManaged ? agent !== undefined : agent === undefined || !Object.hasOwn(agents, agent))
         throw refuse(
           isManaged
             ? `the task "${name}" names an agent, and the manager chooses`
             : `${shown(agent)} does the task "${name}", and is no agent of it`,
-          isManaged ? "leave agent out" : `the agents are ${Object.keys(agents).join(", ")}`,
+          isManaged ? "leave agent out" : `the agents are ${namesIn(agents)}`,
         );
       const unknown = (context ?? []).find((one) => !before.includes(one));
       if (unknown !== undefined)
@@ -70,6 +72,12 @@ export function tasksOf(
       return Object.freeze({ ...rest, ...(output !== undefined && { shape: shapeOf(output) }), attempt: 1 });
     }),
   );
+}
+
+function namesIn(agents: Parts): string {
+  return Object.keys(agents)
+    .map((name) => JSON.stringify(name))
+    .join(", ");
 }
 
 /** What learning may change about tasks, by path; and `attempt`, by which a what-if does a task again. */

@@ -28,9 +28,10 @@ export const loadCases: readonly ConformanceCase[] = [
     for (const nothing of ["main", "0".repeat(64), "abcdef", ""])
       await refused("not-found", store.load(nothing));
     const session = Session.start("hi");
-    await store.save(session, { name: "greeting" });
+    await store.save(session, { name: "greeting", also: { "run/1": session, "answer/1/2": session } });
     const error = await refused("not-found", store.resolve("greetings"));
     ok(error.message.includes("greeting"), "the error does not list the names there are");
+    ok(!/(run|answer)\/1/.test(error.message), "the error lists names that nobody gave");
     await refused("not-found", store.children("0".repeat(64)));
     await refused("not-found", () => collected(store.history("nobody")));
     await refused("not-found", () => collected(store.export("nobody")));
