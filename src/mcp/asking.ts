@@ -8,9 +8,14 @@ import { McpCallError, McpSamplingError } from "./error.js";
 import { misfit, withDefaults } from "./fit.js";
 import { MOST, type SamplingOptions, sampled } from "./sampling.js";
 
+const ACTIONS: readonly unknown[] = ["accept", "decline", "cancel"] satisfies Answer["action"][];
 /** How often a person is told that an answer does not fit. */
 const REPAIRS = 5;
 const ROUNDS = 10;
+
+/** How to answer, for whoever is asked. */
+const HOW =
+  'answer with { action: "accept", content: { … } }, where the content fits the schema, or with such content alone; with { action: "decline" } or { action: "cancel" } otherwise';
 
 type Told = { readonly output: Json } | Asking;
 
@@ -114,14 +119,27 @@ async function ask(
   let at = session;
   let problem: string | undefined;
   for (let time = 0; time <= REPAIRS; time++) {
-    const what = { server, tool, message, schema, ...(problem !== undefined && { problem }) };
+    const what = { server, tool, message, schema, how: HOW, ...(problem !== undefined && { problem }) };
     const { session: next, value } = await signal(`mcp:${server}`, what).call(at);
     at = next;
-    const answer = whole(value, schema);
+    const answer = whole(await hold(at, () => accepted(value, schema)), schema);
     problem = await hold(at, () => problemIn(answer, schema));
     if (problem === undefined) return { session: at, answer: answer as Answer };
   }
   return { session: at, answer: { action: "cancel" } };
+}
+
+/** Content that fits is an answer by itself. What could be meant otherwise, as a word on the form, is none. */
+async function accepted(value: Json, schema: Json): Promise<Json> {
+  const { properties } = Object(schema) as { readonly properties?: { readonly [field: string]: Json } };
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const fields = Object.keys(value);
+  const fits =
+    !ACTIONS.includes((value as { readonly action?: Json }).action) &&
+    fields.length > 0 &&
+    fields.every((field) => Object.hasOwn(properties ?? {}, field)) &&
+    (await misfit(withDefaults(value, schema), schema)) === undefined;
+  return fits ? { action: "accept", content: value } : value;
 }
 
 /** What is left out of a form is what the form says. */
@@ -132,8 +150,10 @@ function whole(value: Json, schema: Json): Json {
 
 async function problemIn(value: Json, schema: Json): Promise<string | undefined> {
   const { action, content } = (typeof value === "object" && value !== null ? value : {}) as Partial<Answer>;
-  if (action !== "accept" && action !== "decline" && action !== "cancel")
-    return 'say { action: "accept", content: { … } }, { action: "decline" } or { action: "cancel" }';
+  if (!ACTIONS.includes(action)) {
+    const why = await misfit(value, schema);
+    return why === undefined ? HOW : `${HOW}; as content: ${why}`;
+  }
   return action === "accept" ? misfit(content, schema) : undefined;
 }
 

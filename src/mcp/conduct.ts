@@ -2,10 +2,11 @@ import { randomBytes } from "node:crypto";
 import type { RequestStateCodec, ServerContext } from "@modelcontextprotocol/server";
 import type { Module, Rath } from "../runtime/index.js";
 import type { Principal } from "../session/index.js";
+import type { Given } from "./approval.js";
 import { McpOptionError } from "./error.js";
 import { type Abilities, abilityFor, questionsOf } from "./form.js";
 import { loadServer } from "./package.js";
-import { began, type Given, type Report, wentOn } from "./served.js";
+import { began, type Report, RUNS, wentOn } from "./served.js";
 
 /** What a client gets back with its questions, and brings along with the answers. */
 export type State = {
@@ -19,6 +20,7 @@ export type State = {
 export type Desk = {
   readonly rath: Rath;
   readonly by: Principal;
+  readonly store: boolean;
   readonly codec: RequestStateCodec<State>;
   readonly abilities: (context: ServerContext) => Abilities;
 };
@@ -42,12 +44,19 @@ export async function conduct(
   const { of, module, task, session } = call;
   const { signal } = context.mcpReq;
   const state = context.mcpReq.requestState<State>();
-  const run = state === undefined ? `mcp/${of}/${randomBytes(6).toString("hex")}` : runOf(state, of);
+  const run = state === undefined ? `${RUNS}${of}/${randomBytes(6).toString("hex")}` : runOf(state, of);
   const stop = await follow(rath, run, state !== undefined, context);
   let report: Report;
   try {
     if (state === undefined) {
-      report = await began(rath, module, run, { task, ...(session !== undefined && { session }) }, signal);
+      report = await began(
+        rath,
+        module,
+        run,
+        { task, ...(session !== undefined && { session }) },
+        desk,
+        signal,
+      );
       const early = earlyIn(context, report);
       if (early.size > 0) report = await wentOn(rath, module, run, early, by, signal);
     } else report = await wentOn(rath, module, run, answersIn(context, state), by, signal);
@@ -62,7 +71,10 @@ export async function conduct(
   if (report.status !== "waiting" || asked.length === 0) return told(report);
   const { inputRequired } = await loadServer();
   const { inputRequests, asks } = questionsOf(asked, { inputRequired });
-  return inputRequired({ inputRequests, requestState: await codec.mint({ run: report.run, of, asks }) });
+  return inputRequired({
+    inputRequests,
+    requestState: await codec.mint({ run: report.run, of, asks }, context),
+  });
 }
 
 /** Tells the client of its run, and of no other: of every fact as progress, of what is said on the way as a log. */

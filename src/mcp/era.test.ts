@@ -92,13 +92,15 @@ describe("our server and a client of 2025 by HTTP", () => {
 
   async function client(): Promise<{ client: Client; server: ServedMcp; heard: string[] }> {
     const resources = { day: { uri: "day://today", read: () => "Monday" } };
-    const server = kept(mcpServer({ rath: memory(), modules: { pay }, tools: [count], resources }));
+    const server = kept(
+      mcpServer({ rath: memory(), open: true, modules: { pay }, tools: [count], resources }),
+    );
     const { url } = await listening(server);
     const one = new Client({ name: "other", version: "1" }, { capabilities: { elicitation: {} } });
     const heard: string[] = [];
     one.setRequestHandler(ElicitRequestSchema, ({ params }) => {
       heard.push(params.message);
-      return { action: "accept" as const, content: { approve: true } };
+      return { action: "accept" as const, content: { approved: true } };
     });
     one.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
       heard.push(`updated ${params.uri}`);

@@ -1,5 +1,6 @@
 import type { InputRequests } from "@modelcontextprotocol/server";
 import type { Json } from "../session/index.js";
+import { APPROVAL } from "./approval.js";
 import { clientQuestion } from "./client-ask.js";
 import type { loadServer } from "./package.js";
 import type { Waiting } from "./served.js";
@@ -56,11 +57,6 @@ function messageOf({ kind, shown, problem }: Waiting): string {
 /** The form that a person fills in. */
 function formOf({ kind, shown }: Waiting): object {
   const { schema } = (shown ?? {}) as { readonly schema?: Json & object };
-  if (kind !== "approval")
-    return schema ?? { type: "object", properties: { value: { type: "string" } }, required: ["value"] };
-  return {
-    type: "object",
-    properties: { approve: { type: "boolean", title: "Approve" }, why: { type: "string", title: "Why" } },
-    required: ["approve"],
-  };
+  if (kind === "approval") return APPROVAL;
+  return schema ?? { type: "object", properties: { value: { type: "string" } }, required: ["value"] };
 }

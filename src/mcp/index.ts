@@ -3,6 +3,7 @@ export type { Book, PromptChoice } from "./book.js";
 export type { Answer, Question } from "./call.js";
 export { type ClientPrompt, clientForm, clientModel, clientRoots } from "./client-ask.js";
 export type { Definition, Pin, Refused } from "./definition.js";
+export type { DoorOptions } from "./door.js";
 export {
   McpAnswerError,
   McpCallError,

@@ -26,7 +26,6 @@ export type Serving = {
   readonly rath: Rath;
   readonly store: boolean;
   readonly name: string;
-  readonly by: Principal;
   readonly key: Uint8Array;
   /** As it is now. */
   readonly offer: () => Offer;
@@ -41,13 +40,22 @@ export type Instance = {
   readonly renew: (lists: readonly (keyof Offer)[]) => Promise<void>;
 };
 
-export async function instanceOf(serving: Serving, era: "legacy" | "modern"): Promise<Instance> {
+export async function instanceOf(
+  serving: Serving,
+  era: "legacy" | "modern",
+  by: Principal,
+): Promise<Instance> {
   const { McpServer, createRequestStateCodec, CLIENT_CAPABILITIES_META_KEY } = await loadServer();
-  const { rath, store, name, by, key, offer } = serving;
+  const { rath, store, name, key, offer } = serving;
   const { prompts, resources } = offer();
   const readable = store || Object.keys(resources).length > 0;
   const prompting = Object.keys(prompts).length > 0;
-  const codec = createRequestStateCodec<State>({ key, ttlSeconds: 7 * 24 * 3600 });
+  const codec = createRequestStateCodec<State>({
+    key,
+    ttlSeconds: 7 * 24 * 3600,
+    // Whoever got hold of another's state cannot answer in their place.
+    bind: () => by,
+  });
   const server = new McpServer(
     { name, version: "0.1.0" },
     {
@@ -71,7 +79,7 @@ export async function instanceOf(serving: Serving, era: "legacy" | "modern"): Pr
     const { envelope = {} } = context.mcpReq as { readonly envelope?: { readonly [key: string]: unknown } };
     return (envelope[CLIENT_CAPABILITIES_META_KEY] ?? {}) as Abilities;
   };
-  const desk: Desk = { rath, by, codec, abilities };
+  const desk: Desk = { rath, by, store, codec, abilities };
   const offers = {
     modules: () => offerModules(server, offer().modules, desk),
     tools: () => offerTools(server, offer().tools, desk),
@@ -163,7 +171,10 @@ const TASK = {
   type: "object" as const,
   properties: {
     task: { type: "string" as const, description: "What to do, with everything that is needed to do it." },
-    session: { type: "string" as const, description: "A session to go on from, by its name or id." },
+    session: {
+      type: "string" as const,
+      description: "A session to go on from: the `run` or `session` that an earlier call gave back.",
+    },
   },
   required: ["task"],
 };

@@ -76,7 +76,7 @@ async function served(
   more: Partial<McpServerOptions> = {},
 ): Promise<{ client: McpServer; server: ServedMcp; rath: Rath; host: Rath }> {
   const host = memory();
-  const server = kept(mcpServer({ rath: host, tools, ...more }));
+  const server = kept(mcpServer({ rath: host, tools, store: true, open: true, ...more }));
   const { url } = await listening(server);
   return { client: kept(mcp({ name: "ours", url }, options)), server, rath: memory(), host };
 }
@@ -144,7 +144,7 @@ describe("tools", () => {
     await world.rath.run(module, world.rath.start("go"), { name: "run" });
     expect(JSON.stringify((await world.rath.pending("run"))[0]?.shown)).toContain("danger");
     expect(written).toHaveLength(before);
-    await world.rath.signal("run", "mcp:ours", { action: "accept", content: { approve: true } }, "user:ada");
+    await world.rath.signal("run", "mcp:ours", { approved: true }, "user:ada");
     const session = await world.rath.resume("run", module);
     expect(lastOf(session, "tool-result").output).toEqual({ written: "danger" });
     expect(written).toHaveLength(before + 1);

@@ -9,7 +9,10 @@ import {
   VerificationError,
 } from "../runtime/index.js";
 import { type Json, type Principal, RathError, type Session } from "../session/index.js";
+import { shown as word } from "../workflow/given.js";
+import { approvalProblem, type Given, giveApproval } from "./approval.js";
 import { clientQuestion } from "./client-ask.js";
+import { McpOptionError } from "./error.js";
 import { misfit, withDefaults } from "./fit.js";
 
 /** What a client is told of a run: how it stands, where it is kept, what was said last, and what it waits for. */
@@ -30,19 +33,43 @@ export type Waiting = {
   readonly problem?: string;
 };
 
-/** How a client answered something that waits. */
-export type Given = { readonly action?: unknown; readonly content?: unknown };
+/** Who calls, and whether every session of the store is theirs to go on from. */
+export type Caller = { readonly by: Principal; readonly store: boolean };
 
-/** Begins a run of a module, on a new session or on one that is there. */
+/** What the names of runs begin with that clients began. */
+export const RUNS = "mcp/";
+
+/** Begins a run of a module for a caller, on a new session or on one that is there. */
 export async function began(
   rath: Rath,
   module: Module,
   name: string,
   { task, session: from }: { readonly task: string; readonly session?: string },
+  caller: Caller,
   signal: AbortSignal,
 ): Promise<Report> {
-  const base = from === undefined ? rath.start(task) : (await rath.load(from)).say(task);
-  return reported(rath, name, () => rath.run(module, base, { name, signal }));
+  const { by } = caller;
+  const base =
+    from === undefined ? rath.start(task, { by }) : (await known(rath, from, caller)).say(task, { by });
+  return reported(rath, name, () => rath.run(module, base, { name, signal, by }));
+}
+
+/** A session to go on from. Where the store is not offered, a caller knows only what came of their own calls. */
+async function known(rath: Rath, nameOrId: string, { by, store }: Caller): Promise<Session> {
+  if (store) return rath.load(nameOrId);
+  const session = await rath.load(nameOrId).catch((error: unknown) => {
+    if (error instanceof RathError) return undefined;
+    throw error;
+  });
+  for (const { fact } of session?.history() ?? [])
+    if (fact.type === "run-start" && fact.nonce === session?.fact.run)
+      if (fact.by === by && fact.name?.startsWith(RUNS)) return session;
+  // Whether it is there, and somebody else's, is nothing to tell.
+  throw new McpOptionError(
+    "served here",
+    `no call of ${by} came to the session ${word(nameOrId)}`,
+    "name the run or the session that an earlier call gave back",
+  );
 }
 
 /** Gives answers to what a run waits for, and goes on with it. An answer that does not fit is asked for again. */
@@ -60,14 +87,8 @@ export async function wentOn(
     if (given === undefined || one.answered) continue;
     const problem = await problemIn(given, one);
     if (problem !== undefined) problems.set(one.id, problem);
-    else if (one.type === "approval-ask") {
-      const fields = (given.content ?? {}) as { readonly [field: string]: Json };
-      const agreed = given.action === "accept" && fields.approve === true;
-      const why = typeof fields.why === "string" && fields.why !== "" ? { why: fields.why } : {};
-      // What was shown is what is agreed to, and nothing else.
-      const decision = { ask: one.id, by, ...(one.digest !== undefined && { digest: one.digest }), ...why };
-      await (agreed ? rath.approve(run, decision) : rath.reject(run, decision));
-    } else if (one.type === "signal-await") await rath.answer(run, one.id, answerOf(given, one.shown), by);
+    else if (one.type === "approval-ask") await giveApproval(rath, run, one, given, by);
+    else if (one.type === "signal-await") await rath.answer(run, one.id, answerOf(given, one.shown), by);
   }
   const report = await reported(rath, run, () => rath.resume(run, module, { signal }));
   const waiting = report.waiting.map((one) => {
@@ -86,6 +107,7 @@ async function problemIn(given: Given, { type, shown }: Awaited): Promise<string
       question.mcp === "roots/list" ? Array.isArray(roots) : typeof content === "object" && content !== null;
     return fits ? undefined : `this is no answer to ${question.mcp}`;
   }
+  if (type === "approval-ask") return approvalProblem(given);
   if (given.action !== "accept" || type !== "signal-await") return undefined;
   const schema = schemaIn(shown);
   return schema === undefined ? undefined : misfit(withDefaults(given.content, schema), schema);
@@ -123,9 +145,9 @@ async function reported(rath: Rath, run: string, act: () => Promise<Session>): P
   return { ...reportOf(session, run), waiting };
 }
 
-function waitingOf({ id, type, what, shown }: Awaited): Waiting {
+function waitingOf({ id, type, what, shown, problem }: Awaited): Waiting {
   const kind = type === "approval-ask" ? "approval" : type === "signal-await" ? "signal" : type;
-  return { id, kind, name: what, shown: shown ?? what };
+  return { id, kind, name: what, shown: shown ?? what, ...(problem !== undefined && { problem }) };
 }
 
 function reportOf(session: Session, run: string): Omit<Report, "waiting"> {

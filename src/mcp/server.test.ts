@@ -45,7 +45,15 @@ function served(rath: Rath, more: Partial<McpServerOptions> = {}): ServedMcp {
   const fails = workflow("fails", async () => {
     throw new Error("no way");
   });
-  return kept(mcpServer({ rath, modules: { greet, pay, slow: slow as never, fails }, ...more }));
+  return kept(
+    mcpServer({
+      rath,
+      modules: { greet, pay, slow: slow as never, fails },
+      store: true,
+      open: true,
+      ...more,
+    }),
+  );
 }
 
 async function connected(
@@ -148,7 +156,7 @@ describe("our server with our client over HTTP", () => {
     await rath.run(module, rath.start("go"), { name: "payment" });
     const [asked] = await rath.pending("payment");
     expect(JSON.stringify(asked?.shown)).toContain("130");
-    await rath.signal("payment", "mcp:ours", { action: "accept", content: { approve: true } }, "user:ada");
+    await rath.signal("payment", "mcp:ours", { action: "accept", content: { approved: true } }, "user:ada");
     const session = await rath.resume("payment", module);
     expect(outputs(session)[0]).toContain("paid");
     expect(outputs(session)[0]).not.toContain("not paid");

@@ -5,31 +5,32 @@ import type { Principal } from "../session/index.js";
 import type { Tool } from "../tool/index.js";
 import { type Known, requireOptions, shown as word } from "../workflow/given.js";
 import { isModule } from "../workflow/part.js";
+import { type DoorOptions, requireDoor, whoSent } from "./door.js";
 import { McpOptionError } from "./error.js";
 import { type Instance, instanceOf, type Offer } from "./instance.js";
-import { loadServer, loadStdio } from "./package.js";
+import { loadStdio } from "./package.js";
 import { STORE } from "./sessions.js";
-import { Web } from "./web.js";
+import { type Make, Web } from "./web.js";
 
-export type McpServerOptions = Partial<Offer> & {
-  readonly rath: Rath;
-  /** Whether the sessions are offered too: listed, shown, forked, replayed and verified. Default true. */
-  readonly store?: boolean;
-  /** How the server introduces itself. Default "openrath". */
-  readonly name?: string;
-  /** Who answers through a client. Default "user:mcp". */
-  readonly by?: Principal;
-  /** The names of the host under which it is reached by HTTP. Default: those of this machine alone. */
-  readonly hosts?: readonly string[];
-  /** The names of hosts whose pages may call it. Default: those of this machine alone. */
-  readonly origins?: readonly string[];
-};
+export type McpServerOptions = Partial<Offer> &
+  DoorOptions & {
+    readonly rath: Rath;
+    /**
+     * Whether all sessions of the store are offered too, to every client: listed, shown, forked, replayed and verified, and
+     * gone on from. Default false: then a client knows the sessions that its own calls came to, and no other.
+     */
+    readonly store?: boolean;
+    /** How the server introduces itself. Default "openrath". */
+    readonly name?: string;
+    /** Who calls, begins runs and answers where nobody is asked who they are: by stdio, and when it is `open`. Default "user:mcp". */
+    readonly by?: Principal;
+  };
 
 /** Workflows, agents, tools and sessions for clients of the Model Context Protocol, in both of its eras. */
 export interface ServedMcp {
-  /** Serves the process's own input and output until the input ends. */
+  /** Serves the process's own input and output until the input ends: there the caller is whoever owns the process. */
   serveStdio(): Promise<{ close(): Promise<void> }>;
-  /** Serves one HTTP request: for any server that speaks in `Request` and `Response`. */
+  /** Serves one HTTP request, for any server that speaks in `Request` and `Response`. It needs `authorize`, or `open`. */
   fetch(request: Request): Promise<Response>;
   /** Offers something else from now on, and tells the clients which lists are others. */
   offer(next: Partial<Offer>): Promise<void>;
@@ -43,12 +44,12 @@ export interface ServedMcp {
  *
  * ```ts
  * const server = mcpServer({ rath, modules: { review } });
- * await server.serveStdio();
+ * await server.serveStdio(); // or by HTTP, with { authorize }: await server.fetch(request)
  * ```
  */
 export function mcpServer(options: McpServerOptions): ServedMcp {
   check(options);
-  const { rath, store = true, name = "openrath", by = "user:mcp" } = options;
+  const { rath, store = false, name = "openrath", by = "user:mcp" } = options;
   let offered: Offer = {
     modules: options.modules ?? {},
     tools: options.tools ?? [],
@@ -56,30 +57,25 @@ export function mcpServer(options: McpServerOptions): ServedMcp {
     resources: options.resources ?? {},
   };
   checkOffer(offered);
-  const serving = { rath, store, name, by, key: randomBytes(32), offer: () => offered };
+  const serving = { rath, store, name, key: randomBytes(32), offer: () => offered };
   const live = new Set<Instance>();
-  const made = async (era: "legacy" | "modern", lasting: boolean): Promise<Package> => {
-    const instance = await instanceOf(serving, era);
+  const made = async ({ era, lasting, by: who }: Parameters<Make>[0]): Promise<Package> => {
+    const instance = await instanceOf(serving, era, who);
     if (lasting) {
       live.add(instance);
       instance.server.server.onclose = () => live.delete(instance);
     }
     return instance.server;
   };
-  const web = new Web(({ era, lasting }) => made(era, lasting));
+  const web = new Web(made);
   return Object.freeze<ServedMcp>({
     serveStdio: async () => {
       const { serveStdio } = await loadStdio();
-      return serveStdio(({ era }) => made(era, true));
+      return serveStdio(({ era }) => made({ era, lasting: true, by }));
     },
     fetch: async (request) => {
-      const { hostHeaderValidationResponse, originValidationResponse, ...names } = await loadServer();
-      const hosts = [...(options.hosts ?? names.localhostAllowedHostnames())];
-      const origins = [...(options.origins ?? names.localhostAllowedOrigins())];
-      // A page of a stranger may know the address, and a name of a stranger may lead here: both are looked at.
-      const refusal =
-        hostHeaderValidationResponse(request, hosts) ?? originValidationResponse(request, origins);
-      return refusal ?? web.fetch(request);
+      const who = await whoSent(request, options, by);
+      return who instanceof Response ? who : web.fetch(request, who);
     },
     offer: async (next) => {
       requireOptions(next, refuse, "offer({ tools })", LISTS);
@@ -108,6 +104,8 @@ const OPTIONS: Known<McpServerOptions> = {
   store: true,
   name: true,
   by: true,
+  authorize: true,
+  open: true,
   hosts: true,
   origins: true,
 };
@@ -119,6 +117,17 @@ function refuse(reason: string, hint: string): Error {
 function check(options: McpServerOptions): void {
   requireOptions(options, refuse, "mcpServer({ rath, modules: { review } })", OPTIONS);
   if (typeof options.rath?.run !== "function") throw refuse("it has no runtime", "rath: openRath({ store })");
+  if (options.store !== undefined && typeof options.store !== "boolean")
+    throw refuse(`its \`store\` is ${word(options.store)}`, "store: true");
+  if (options.by !== undefined && !/^(user|agent|service)(:.+)?$/s.test(String(options.by)))
+    throw refuse(`its \`by\` is ${word(options.by)}`, 'by: "user:ada", an agent or a service');
+  requireDoor(options, refuse);
+  const lists = [options.modules, options.tools, options.prompts, options.resources];
+  if (options.store !== true && lists.every((list) => Object.keys(list ?? {}).length === 0))
+    throw refuse(
+      "it has nothing to offer",
+      "mcpServer({ rath, modules: { review } }), or tools, prompts, resources, or every session: store: true",
+    );
 }
 
 function checkOffer({ modules, tools, prompts, resources }: Offer): void {

@@ -56,7 +56,9 @@ export async function offerSessions(
       );
     return replayed(rath, module, input.session, mode);
   };
-  const run = { ...session, module: { type: "string", enum: Object.keys(runnable()) } };
+  const names = Object.keys(runnable());
+  // A list of nothing is no schema; what is offered later can be named all the same.
+  const run = { ...session, module: { type: "string", ...(names.length > 0 && { enum: names }) } };
   offer(
     "session_list",
     "Lists the sessions that have names.",

@@ -6,6 +6,8 @@ import type {
   McpServer,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import type { Principal } from "../session/index.js";
+import { refusal } from "./door.js";
 import { loadServer } from "./package.js";
 
 /** Clients of 2025 that are served at once. The one that was silent for longest makes room for another. */
@@ -22,11 +24,13 @@ const RETRY_MILLISECONDS = 1_000;
 export type Make = (context: {
   readonly era: "legacy" | "modern";
   readonly lasting: boolean;
+  readonly by: Principal;
 }) => Promise<McpServer>;
 
 type Session = {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly server: McpServer;
+  readonly by: Principal;
   heard: number;
 };
 
@@ -43,20 +47,22 @@ export class Web {
     this.#make = make;
   }
 
-  async fetch(request: Request): Promise<Response> {
+  async fetch(request: Request, by: Principal): Promise<Response> {
     const { isLegacyRequest } = await loadServer();
     if (await isLegacyRequest(request)) {
       const id = request.headers.get("mcp-session-id");
-      if (id !== null) return this.#known(id, request);
-      if (await introduces(request)) return this.#begin(request);
+      if (id !== null) return this.#known(id, request, by);
+      if (await introduces(request)) return this.#begin(request, by);
     }
-    return (await this.handler()).fetch(request);
+    return (await this.handler()).fetch(request, { authInfo: { token: "", clientId: by, scopes: [] } });
   }
 
   /** What serves single requests, and tells those who listen that something is new. */
   handler(): Promise<McpHttpHandler> {
     this.#handler ??= loadServer().then(({ createMcpHandler }) =>
-      createMcpHandler(({ era }) => this.#make({ era, lasting: false })),
+      createMcpHandler(({ era, authInfo }) =>
+        this.#make({ era, lasting: false, by: authInfo?.clientId as Principal }),
+      ),
     );
     return this.#handler;
   }
@@ -73,24 +79,25 @@ export class Web {
     await (await this.#handler)?.close();
   }
 
-  async #known(id: string, request: Request): Promise<Response> {
+  async #known(id: string, request: Request, by: Principal): Promise<Response> {
     const session = this.#sessions.get(id);
-    if (session === undefined)
-      return refusal(404, "There is no session of this id: introduce yourself again.");
+    // Somebody else's is not to be found either.
+    if (session?.by !== by)
+      return refusal(404, "There is no session of this id.", "introduce yourself again");
     session.heard = Date.now();
     return session.transport.handleRequest(request);
   }
 
-  async #begin(request: Request): Promise<Response> {
+  async #begin(request: Request, by: Principal): Promise<Response> {
     const { WebStandardStreamableHTTPServerTransport: Transport } = await loadServer();
-    const server = await this.#make({ era: "legacy", lasting: true });
+    const server = await this.#make({ era: "legacy", lasting: true, by });
     const transport: WebStandardStreamableHTTPServerTransport = new Transport({
       sessionIdGenerator: randomUUID,
       eventStore: new Events(),
       retryInterval: RETRY_MILLISECONDS,
       onsessioninitialized: (id) => {
         this.#makeRoom();
-        this.#sessions.set(id, { transport, server, heard: Date.now() });
+        this.#sessions.set(id, { transport, server, by, heard: Date.now() });
       },
       onsessionclosed: (id) => {
         this.#sessions.delete(id);
@@ -156,8 +163,4 @@ async function introduces(request: Request): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-function refusal(status: number, message: string): Response {
-  return Response.json({ jsonrpc: "2.0", error: { code: -32_001, message }, id: null }, { status });
 }

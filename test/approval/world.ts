@@ -1,17 +1,24 @@
 import { createHash } from "node:crypto";
-import { type Json, type Module, workflow } from "openrath";
-import { canonical, performAll, type Request } from "openrath/runtime";
+import { type Json, type Module, type Session, workflow } from "openrath";
+import { canonical, perform, performAll, type Request } from "openrath/runtime";
 
-/** One call of the program: what it does, and what it shows to whoever shall agree. */
+/** One call of the program: what it does, and whose agreement it takes. */
 export type Call = {
   readonly name: string;
-  readonly input: Json /** What it makes of its input. */;
+  readonly input: Json;
+  /** What it makes of its input. */
   readonly used?: Json;
+  /** How many of three must agree; 1 for anybody. */
+  readonly need: 1 | 2;
+  /** Whether a module does it, on a branch of the call. */
+  readonly inside?: boolean;
 };
+
+const PEOPLE = ["user:ada", "user:bob", "user:cy"] as const;
 
 /** What is really done, by the bytes of it, however it came to be. */
 export class World {
-  readonly done: string[] = [];
+  readonly done: { readonly name: string; readonly bytes: string }[] = [];
 
   /** Calls side by side, each of which needs somebody's agreement. */
   program(calls: readonly Call[]): Module {
@@ -23,17 +30,31 @@ export class World {
     );
   }
 
-  #request({ name, input, used = input }: Call): Request {
+  #request(call: Call): Request {
+    const { name, input, used = input, need, inside = false } = call;
+    const act = async (): Promise<{ type: "step-result"; value: Json }> => {
+      this.done.push({ name, bytes: bytesOf({ name, input: used }) });
+      return { type: "step-result", value: name };
+    };
+    const failed: Request["failed"] = (error) => ({ type: "step-failure", error });
+    const deed = { effect: "write", act, failed } as const;
     return {
+      ...deed,
       fact: { type: "step-call", name, input, effect: "write" },
-      effect: "write",
-      act: async () => {
-        this.done.push(bytesOf({ name, input: used }));
-        return { type: "step-result", value: name };
+      approval: {
+        what: { name, input: used },
+        ...(need === 2 && { terms: { from: PEOPLE, need: 2 } }),
       },
-      failed: (error) => ({ type: "step-failure", error }),
-      approval: { what: { name, input: used } },
-      edit: async (changed) => this.#request({ name, input: changed }),
+      ...(inside
+        ? {
+            inside: {
+              branch: name,
+              body: (fork: Session) =>
+                perform(fork, { ...deed, fact: { type: "step-call", name: "deed", effect: "write" } }),
+              outcome: () => ({ type: "step-result", value: name }),
+            },
+          }
+        : { edit: async (changed: Json) => this.#request({ name, input: changed, need }) }),
     };
   }
 }

@@ -18,7 +18,7 @@ it("[Q1] a program of ours over its input and output, in the protocol of 2026", 
   const module = using(await server.tools(), { tool: "bank_pay", input: { task: "pay" } }, "ok");
   await rath.run(module, rath.start("go"), { name: "payment" });
   expect(JSON.stringify((await rath.pending("payment"))[0]?.shown)).toContain("130");
-  await rath.signal("payment", "mcp:bank", { action: "accept", content: { approve: true } }, "user:ada");
+  await rath.signal("payment", "mcp:bank", { action: "accept", content: { approved: true } }, "user:ada");
   const session = await rath.resume("payment", module);
   expect(lastOf(session, "tool-result").output).toContain("It is paid.");
   expect(lastOf(session, "tool-call").source).toMatchObject({ mcp: "bank", protocol: "2026-07-28" });
@@ -34,7 +34,7 @@ it("[Q2] the same program for the package's own client, in the protocol of 2025"
   );
   client.setRequestHandler("elicitation/create", (request) => {
     asked.push(request.params);
-    return { action: "accept", content: { approve: true } };
+    return { action: "accept", content: { approved: true } };
   });
   kept({ close: () => client.close() });
   await client.connect(new StdioClientTransport({ command: process.execPath, args: [serve] }));

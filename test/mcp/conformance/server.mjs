@@ -263,6 +263,8 @@ const prompts = {
 const server = mcpServer({
   rath: openRath({ store: "memory:" }),
   name: "conformance",
+  // Anybody on this machine: the suite says nothing of who it is.
+  open: true,
   tools,
   prompts,
   resources: {
