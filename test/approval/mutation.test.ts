@@ -7,9 +7,20 @@ import { bytesOf, type Call, World } from "./world.js";
 const CALLS = 8;
 const SEED = Number(process.env.OPENRATH_SEED ?? 1);
 /** `npm run adversary` asks for 100,000. */
-const CHANGES = Number(process.env.OPENRATH_MUTATIONS ?? 3_000);
+const CHANGES = Number(process.env.OPENRATH_MUTATIONS ?? 2_000);
 
 type Rath = ReturnType<typeof openRath>;
+
+/** Whether an answer was taken. It is not where another one lies already, or a module's arguments cannot be changed. */
+async function isTaken(answering: Promise<unknown>): Promise<boolean> {
+  try {
+    await answering;
+    return true;
+  } catch (error) {
+    if (error instanceof RathError && error.code === "answer-refused") return false;
+    throw error;
+  }
+}
 
 /** What people were shown and agreed to, as they would remember it: who, by the bytes of it. */
 class People {
@@ -22,18 +33,16 @@ class People {
       const by: Principal = to?.[0] ?? `user:${dice.pick(["ada", "bob"])}`;
       const { name: called, input } = shown as Call;
       const luck = dice.below(100);
+      const seen = dice.happens(0.5) ? { digest: digest as string } : {};
       if (luck < 60) {
-        await rath.approve(name, { by, ask: id, ...(dice.happens(0.5) && { digest: digest as string }) });
-        this.#agree(by, { name: called, input });
+        if (await isTaken(rath.approve(name, { by, ask: id, ...seen })))
+          this.#agree(by, { name: called, input });
       } else if (luck < 72) {
         const edit = mutated(input, dice);
-        const given = await rath.approve(name, { by, ask: id, edit }).catch((error: unknown) => {
-          // A module takes what it is given.
-          if (!(error instanceof RathError)) throw error;
-        });
-        if (given !== undefined) this.#agree(by, { name: called, input: edit });
-      } else if (luck < 79) await rath.reject(name, { by, ask: id, why: "no" });
-      else if (luck < 83) await rath.takeOver(name, { by, ask: id, value: "by hand" });
+        if (await isTaken(rath.approve(name, { by, ask: id, edit })))
+          this.#agree(by, { name: called, input: edit });
+      } else if (luck < 79) await isTaken(rath.reject(name, { by, ask: id, why: "no" }));
+      else if (luck < 83) await isTaken(rath.takeOver(name, { by, ask: id, value: "by hand" }));
     }
   }
 
