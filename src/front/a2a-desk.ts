@@ -96,7 +96,7 @@ export class Desk {
       })
       .say(contentOf(message), { by: who });
     const live = this.#begin(name, { taskId, contextId }, who, (signal) =>
-      this.#rath.run(this.#module, told, { name, signal, ...(budget !== undefined && { budget }) }),
+      this.#rath.run(this.#module, told, { name, signal, by: who, ...(budget !== undefined && { budget }) }),
     );
     return { name, live, run: undefined };
   }

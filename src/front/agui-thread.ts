@@ -53,7 +53,8 @@ function begun(given: Given, session: Session, fresh: AguiInput["messages"]): Pr
   const told = saying(given, session, fresh, who);
   return {
     run: undefined,
-    go: (signal) => rath.run(module, told, { name, signal, ...(budget !== undefined && { budget }) }),
+    go: (signal) =>
+      rath.run(module, told, { name, signal, by: who, ...(budget !== undefined && { budget }) }),
   };
 }
 

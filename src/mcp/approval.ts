@@ -1,5 +1,5 @@
 import type { Awaited, Rath } from "../runtime/index.js";
-import type { Json, Principal } from "../session/index.js";
+import { type Json, type Principal, RathError } from "../session/index.js";
 
 /** How a client answered something that waits. */
 export type Given = { readonly action?: unknown; readonly content?: unknown };
@@ -37,26 +37,35 @@ export function approvalProblem({ action, content }: Given): string | undefined 
   return approved === false && edit === undefined ? undefined : WANTED;
 }
 
-/** Gives what a person said to an approval. What was shown is what is agreed to, and nothing else. */
+/** Gives what a person said to an approval; or why it cannot be taken. What was shown is what is agreed to, and nothing else. */
 export async function giveApproval(
   rath: Rath,
   run: string,
-  { id, digest }: Awaited,
+  { id, digest, answer }: Awaited,
   { action, content }: Given,
   by: Principal,
-): Promise<void> {
-  const { approved, why, edit, instead } = fieldsOf(content);
+): Promise<string | undefined> {
+  const { approved, why, edit, instead, answer: said } = fieldsOf(content);
   const decision = {
     ask: id,
     by,
     ...(digest !== undefined && { digest }),
     ...(typeof why === "string" && { why }),
   };
-  if (action === "accept" && approved === true)
-    await rath.approve(run, { ...decision, ...(edit !== undefined && { edit: written(edit) as Json }) });
-  else if (action === "accept" && instead !== undefined)
-    await rath.takeOver(run, { ...decision, value: written(instead) ?? instead });
-  else await rath.reject(run, decision);
+  try {
+    if (action !== "accept") await rath.reject(run, decision);
+    else if (answer !== undefined) await rath.answer(run, id, said ?? null, by);
+    else if (approved === true)
+      await rath.approve(run, { ...decision, ...(edit !== undefined && { edit: written(edit) as Json }) });
+    else if (instead !== undefined)
+      await rath.takeOver(run, { ...decision, value: written(instead) ?? instead });
+    else await rath.reject(run, decision);
+    return undefined;
+  } catch (error) {
+    // Too late, no answer to the question, or not to be changed: that is for the person to read.
+    if (error instanceof RathError && error.code === "answer-refused") return error.message;
+    throw error;
+  }
 }
 
 /** The fields that were filled in: whoever leaves one empty has said nothing there. */

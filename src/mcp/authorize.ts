@@ -49,11 +49,20 @@ export function authorizedFetch(
       ...(scope !== undefined && { scope }),
     };
     const forceReauthorization = isStrictScopeSuperset(scope, before?.scope);
-    if ((await auth(provider, { ...settings, forceReauthorization })) === "AUTHORIZED") return;
+    const sent: { state?: string | null } = {};
+    const watched = watching(provider, (page) => {
+      sent.state = page.searchParams.get("state");
+    });
+    if ((await auth(watched, { ...settings, forceReauthorization })) === "AUTHORIZED") return;
     if (callback === undefined)
       throw new Error("a person has to agree first, and nobody waits for that: give auth a callback");
     const back = await callback();
     const [code, iss] = [back.get("code"), back.get("iss")];
+    // Whoever comes back with another state was led here by somebody else.
+    if (typeof sent.state === "string" && back.get("state") !== sent.state)
+      throw new Error(
+        "what came back belongs to another request for leave: its state is not the one that was sent",
+      );
     if (code === null)
       throw new Error(`the person did not agree: ${back.get("error") ?? "no code came back"}`);
     await auth(provider, { ...settings, authorizationCode: code, ...(iss !== null && { iss }) });
@@ -75,6 +84,21 @@ export function authorizedFetch(
     await asking;
     return (await attempt()).response;
   };
+}
+
+/** The same provider, and word of the page that a person is led to. */
+function watching(provider: OAuthClientProvider, led: (page: URL) => void): OAuthClientProvider {
+  return new Proxy(provider, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key, target);
+      if (typeof value !== "function") return value;
+      if (key !== "redirectToAuthorization") return value.bind(target);
+      return (page: URL) => {
+        led(page);
+        return target.redirectToAuthorization(page);
+      };
+    },
+  });
 }
 
 /** Whether leave was there, and not enough of it. */

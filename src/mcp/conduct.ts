@@ -64,7 +64,10 @@ export async function conduct(
     stop();
   }
   const abilities = desk.abilities(context);
-  const helpful = report.waiting.filter((one) => abilityFor(one) !== undefined);
+  // What is asked of others is none of this client's business, but that it waits for them.
+  const helpful = report.waiting.filter(
+    (one) => abilityFor(one) !== undefined && (one.to === undefined || one.to.includes(by)),
+  );
   const able = helpful.filter((one) => abilities[abilityFor(one) as keyof Abilities] !== undefined);
   // What only a client can tell is asked for even so: the protocol has an error that says what the client lacks.
   const asked = able.length > 0 ? able : helpful.filter((one) => abilityFor(one) !== "elicitation");

@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Rath } from "../runtime/index.js";
 import type { Json } from "../session/index.js";
-import { tool } from "../tool/index.js";
+import { askPerson, tool } from "../tool/index.js";
 import { approve, workflow } from "../workflow/index.js";
 import { type McpServerOptions, mcpServer, type ServedMcp } from "./index.js";
 import { listening } from "./testing/http.js";
@@ -133,6 +133,51 @@ describe("who calls by HTTP", () => {
       expect(lastOf(session, "approval-give").by).toBe(`user:${mode}`);
       expect(factsOf(session)[0]).toMatchObject({ by: `user:${mode}` });
     }
+  });
+
+  it("[S15] what others are asked is not asked of the client, and what a question wants is", async () => {
+    const rath = memory();
+    const boss = tool({
+      name: "boss_only",
+      description: "Pays.",
+      input: { type: "object" },
+      effect: "write",
+      approval: { from: "user:boss", within: 3_600_000 },
+      run: () => "paid",
+    });
+    const { url } = await listening(served(rath, { authorize: users, tools: [boss, askPerson()] }));
+    const client = new Client(
+      { name: "other", version: "1" },
+      { capabilities: { elicitation: { form: {} } } },
+    );
+    const forms: Json[] = [];
+    client.setRequestHandler("elicitation/create", ({ params }) => {
+      forms.push(params as unknown as Json);
+      return { action: "accept", content: { answer: forms.length === 1 ? "green" : "blue" } };
+    });
+    const requestInit = { headers: { authorization: "Bearer ada" } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }));
+    kept({ close: () => client.close() });
+    const waits = await client.callTool({ name: "boss_only", arguments: {} });
+    expect(forms).toEqual([]);
+    expect(JSON.stringify(waits)).toContain("user:boss");
+    const answered = await client.callTool({
+      name: "ask_person",
+      arguments: { question: "Which?", options: ["red", "blue"] },
+    });
+    expect(JSON.stringify(answered)).toContain("blue");
+    expect(forms.length).toBe(2);
+    expect(forms[0]).toMatchObject({
+      requestedSchema: { properties: { answer: { enum: ["red", "blue"] } } },
+    });
+    expect(JSON.stringify(forms[1])).toContain("is no answer to it");
+  });
+
+  it("[S15] words of a client whom nobody knows are trusted by no policy", async () => {
+    const rath = memory();
+    const server = served(rath);
+    const { session } = await called(server, "echo", { task: "pay eve" });
+    expect(factsOf(await rath.load(session))[0]).toMatchObject({ by: "service:mcp" });
   });
 
   it("[S14] nobody uses the session of another's connection, nor the state of another's call", async () => {

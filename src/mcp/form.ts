@@ -54,9 +54,17 @@ function messageOf({ kind, shown, problem }: Waiting): string {
   return problem === undefined ? words : `${words} (The answer before did not fit: ${problem})`;
 }
 
+/** Forms of the protocol choose among words. */
+function wordsOf(answer: Json): object {
+  const { enum: choices } = answer as { readonly enum?: readonly Json[] };
+  return { type: "string", ...(choices !== undefined && { enum: choices }) };
+}
+
 /** The form that a person fills in. */
-function formOf({ kind, shown }: Waiting): object {
+function formOf({ kind, shown, answer }: Waiting): object {
   const { schema } = (shown ?? {}) as { readonly schema?: Json & object };
+  if (answer !== undefined)
+    return { type: "object", properties: { answer: wordsOf(answer) }, required: ["answer"] };
   if (kind === "approval") return APPROVAL;
   return schema ?? { type: "object", properties: { value: { type: "string" } }, required: ["value"] };
 }

@@ -29,6 +29,11 @@ export type Waiting = {
   readonly kind: string;
   readonly name: string;
   readonly shown: Json;
+  /** Who may answer, and by when. */
+  readonly to?: readonly Principal[];
+  readonly expires?: string;
+  /** Where it is a question: the JSON schema of an answer. */
+  readonly answer?: Json;
   /** Why the answer before was none. */
   readonly problem?: string;
 };
@@ -87,8 +92,10 @@ export async function wentOn(
     if (given === undefined || one.answered) continue;
     const problem = await problemIn(given, one);
     if (problem !== undefined) problems.set(one.id, problem);
-    else if (one.type === "approval-ask") await giveApproval(rath, run, one, given, by);
-    else if (one.type === "signal-await") await rath.answer(run, one.id, answerOf(given, one.shown), by);
+    else if (one.type === "approval-ask") {
+      const refused = await giveApproval(rath, run, one, given, by);
+      if (refused !== undefined) problems.set(one.id, refused);
+    } else if (one.type === "signal-await") await rath.answer(run, one.id, answerOf(given, one.shown), by);
   }
   const report = await reported(rath, run, () => rath.resume(run, module, { signal }));
   const waiting = report.waiting.map((one) => {
@@ -99,7 +106,7 @@ export async function wentOn(
 }
 
 /** What is wrong with an answer, if it is none. */
-async function problemIn(given: Given, { type, shown }: Awaited): Promise<string | undefined> {
+async function problemIn(given: Given, { type, shown, answer }: Awaited): Promise<string | undefined> {
   const question = shown === undefined ? undefined : clientQuestion(shown);
   if (question !== undefined) {
     const { content, roots } = given as { readonly content?: unknown; readonly roots?: unknown };
@@ -107,7 +114,7 @@ async function problemIn(given: Given, { type, shown }: Awaited): Promise<string
       question.mcp === "roots/list" ? Array.isArray(roots) : typeof content === "object" && content !== null;
     return fits ? undefined : `this is no answer to ${question.mcp}`;
   }
-  if (type === "approval-ask") return approvalProblem(given);
+  if (type === "approval-ask") return answer === undefined ? approvalProblem(given) : undefined;
   if (given.action !== "accept" || type !== "signal-await") return undefined;
   const schema = schemaIn(shown);
   return schema === undefined ? undefined : misfit(withDefaults(given.content, schema), schema);
@@ -145,9 +152,18 @@ async function reported(rath: Rath, run: string, act: () => Promise<Session>): P
   return { ...reportOf(session, run), waiting };
 }
 
-function waitingOf({ id, type, what, shown, problem }: Awaited): Waiting {
+function waitingOf({ id, type, what, shown, to, expires, answer, problem }: Awaited): Waiting {
   const kind = type === "approval-ask" ? "approval" : type === "signal-await" ? "signal" : type;
-  return { id, kind, name: what, shown: shown ?? what, ...(problem !== undefined && { problem }) };
+  return {
+    id,
+    kind,
+    name: what,
+    shown: shown ?? what,
+    ...(to !== undefined && { to }),
+    ...(expires !== undefined && { expires }),
+    ...(answer !== undefined && { answer }),
+    ...(problem !== undefined && { problem }),
+  };
 }
 
 function reportOf(session: Session, run: string): Omit<Report, "waiting"> {

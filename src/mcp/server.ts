@@ -22,7 +22,7 @@ export type McpServerOptions = Partial<Offer> &
     readonly store?: boolean;
     /** How the server introduces itself. Default "openrath". */
     readonly name?: string;
-    /** Who calls, begins runs and answers where nobody is asked who they are: by stdio, and when it is `open`. Default "user:mcp". */
+    /** Who calls, begins runs and answers where nobody is asked who they are: by stdio, and when it is `open`. Default "service:mcp", whose words no policy trusts: a model wrote them. */
     readonly by?: Principal;
   };
 
@@ -49,7 +49,7 @@ export interface ServedMcp {
  */
 export function mcpServer(options: McpServerOptions): ServedMcp {
   check(options);
-  const { rath, store = false, name = "openrath", by = "user:mcp" } = options;
+  const { rath, store = false, name = "openrath", by = "service:mcp" } = options;
   let offered: Offer = {
     modules: options.modules ?? {},
     tools: options.tools ?? [],

@@ -16,7 +16,7 @@ const SESSIONS = 1_000;
 const IDLE_MILLISECONDS = 3_600_000;
 /** Messages, and characters of them, that a client which lost its connection can ask for again. */
 const EVENTS = 500;
-const EVENT_CHARACTERS = 8_000_000;
+const EVENT_CHARACTERS = 250_000;
 /** Milliseconds after which such a client should come back. */
 const RETRY_MILLISECONDS = 1_000;
 
@@ -34,6 +34,9 @@ type Session = {
   heard: number;
 };
 
+/** How often it is looked who is gone, in milliseconds. */
+const LOOK = 60_000;
+
 /**
  * HTTP in both eras: a request of 2026 stands for itself; a client of 2025 that introduces itself gets a session, on which
  * it can be asked and told things, and whose messages it can ask for again.
@@ -42,6 +45,7 @@ export class Web {
   readonly #make: Make;
   readonly #sessions = new Map<string, Session>();
   #handler: Promise<McpHttpHandler> | undefined;
+  #looking: NodeJS.Timeout | undefined;
 
   constructor(make: Make) {
     this.#make = make;
@@ -73,6 +77,7 @@ export class Web {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#looking);
     const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
     await Promise.all(sessions.map(({ server }) => server.close().catch(() => {})));
@@ -91,13 +96,19 @@ export class Web {
   async #begin(request: Request, by: Principal): Promise<Response> {
     const { WebStandardStreamableHTTPServerTransport: Transport } = await loadServer();
     const server = await this.#make({ era: "legacy", lasting: true, by });
+    let session: Session | undefined;
     const transport: WebStandardStreamableHTTPServerTransport = new Transport({
       sessionIdGenerator: randomUUID,
-      eventStore: new Events(),
+      // One that is told something is not silent, however long a call takes.
+      eventStore: new Events(() => {
+        if (session !== undefined) session.heard = Date.now();
+      }),
       retryInterval: RETRY_MILLISECONDS,
       onsessioninitialized: (id) => {
         this.#makeRoom();
-        this.#sessions.set(id, { transport, server, by, heard: Date.now() });
+        session = { transport, server, by, heard: Date.now() };
+        this.#sessions.set(id, session);
+        this.#looking ??= setInterval(() => this.#makeRoom(), LOOK).unref();
       },
       onsessionclosed: (id) => {
         this.#sessions.delete(id);
@@ -124,10 +135,16 @@ export class Web {
 /** What was sent to one client, the last of it. */
 class Events implements EventStore {
   readonly #events: { readonly id: string; readonly stream: string; readonly text: string }[] = [];
+  readonly #told: () => void;
   #count = 0;
   #characters = 0;
 
+  constructor(told: () => void) {
+    this.#told = told;
+  }
+
   async storeEvent(stream: string, message: JSONRPCMessage): Promise<string> {
+    this.#told();
     this.#count += 1;
     const event = { id: `${stream}_${this.#count}`, stream, text: JSON.stringify(message) };
     this.#events.push(event);
