@@ -2,7 +2,7 @@
 // `npm run adversary [-- rounds [vitest arguments]]`: the campaigns of those who mean harm, with far more scenarios than
 // `npm test` has patience for: the perfectly gullible model, evil tools, canary secrets, and ten times as
 // many changes to approved calls. The tests read the number of scenarios from OPENRATH_ADVERSARY_ROUNDS, that of changes from
-// OPENRATH_MUTATIONS, and where they begin from OPENRATH_SEED.
+// OPENRATH_MUTATIONS, that of agreements from OPENRATH_AGREEMENTS, and where they begin from OPENRATH_SEED.
 import { ensureBuilt } from "./build.mjs";
 import { run, say } from "./run.mjs";
 import { ensureInstalled } from "./setup.mjs";
@@ -18,7 +18,11 @@ if (!/^[1-9][0-9]*$/.test(rounds)) {
     "vitest",
     ["run", "test/adversary", "test/approval", "--testTimeout=0", "--typecheck.enabled=false", ...args],
     {
-      env: { OPENRATH_ADVERSARY_ROUNDS: rounds, OPENRATH_MUTATIONS: `${rounds}0` },
+      env: {
+        OPENRATH_ADVERSARY_ROUNDS: rounds,
+        OPENRATH_MUTATIONS: `${rounds}0`,
+        OPENRATH_AGREEMENTS: rounds,
+      },
     },
   );
 } else {

@@ -105,7 +105,8 @@ export async function giveAnswer(
   requireAnswer(made, nameOrId);
   if (fact.type === "approval-ask")
     await requireCompetence(store, fact, made, { now: given.now, name: nameOrId, id: found.id });
-  const answer = asked.append({ ...made, of: found.id } as unknown as FactInput);
+  const at = new Date(given.now).toISOString();
+  const answer = asked.append({ ...made, of: found.id, at } as unknown as FactInput);
   const name = answerName(recorded.nonce, found.id);
   const refused = (): AnswerError =>
     new AnswerError("it was answered already", "resume the run: await rath.resume(name, module)", {
@@ -250,7 +251,10 @@ function requireAnswer(
 /** What a run waits for now, in all of its branches. */
 async function awaited(store: Store, { leaves }: Recorded): Promise<ReadonlyMap<FactId, Pending>> {
   const pending = new Map<FactId, Pending>();
-  for (const leaf of leaves) for (const one of (await store.load(leaf)).pending) pending.set(one.id, one);
+  // A branch that left before it was begun knows nothing of the doubt.
+  for (const leaf of leaves)
+    for (const one of (await store.load(leaf)).pending)
+      if (pending.get(one.id)?.doubt !== true) pending.set(one.id, one);
   return pending;
 }
 

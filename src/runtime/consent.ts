@@ -18,7 +18,8 @@ type Ask = {
   readonly fact: FactOf<"approval-ask">;
   /** How often it had to be asked anew because an answer could not be used. */
   readonly round: number;
-  state: "open" | "agreed" | "refused" | "changed" | "dropped";
+  /** "changed": other arguments were wanted, or it was taken over; "dropped": it was withdrawn; "late": time was up. */
+  state: "open" | "agreed" | "refused" | "changed" | "dropped" | "late";
   give: Give | undefined;
 };
 
@@ -63,7 +64,9 @@ export class Consent {
     const { edit } = this;
     if (edit === undefined) return [];
     const same = canonical(edit.input);
-    return this.#edits.filter(({ input }) => canonical(input) === same).map(({ by }) => by);
+    // Of what one person wanted, the last counts.
+    const last = new Map(this.#edits.map(({ by, input }) => [by, input]));
+    return [...last].filter(([, input]) => canonical(input) === same).map(([by]) => by);
   }
 
   /** The word of whoever did it themselves. */
@@ -81,9 +84,9 @@ export class Consent {
     this.#asks.set(session.id, { session, fact, round: this.#round, state: "open", give: undefined });
   }
 
-  dropped(ask: FactId): void {
+  dropped(ask: FactId, late: boolean): void {
     const found = this.#asks.get(ask);
-    if (found?.state === "open") found.state = "dropped";
+    if (found?.state === "open") found.state = late ? "late" : "dropped";
   }
 
   answered(of: FactId, give: Give): void {
@@ -119,7 +122,9 @@ export class Consent {
   standing(wanted: readonly Wanted[], digest: string, editors: readonly Principal[]): Standing {
     const all = wanted.map((one) => {
       const asked = [...this.#asks.values()].filter(
-        ({ fact, round }) => (fact.rule ?? "") === one.rule && round === this.#round,
+        ({ fact, round, state }) =>
+          // A no stands, also where it is asked anew because of somebody else's answer.
+          (fact.rule ?? "") === one.rule && (round === this.#round || state === "refused"),
       );
       return stands(one, asked, digest, editors);
     });
@@ -139,36 +144,40 @@ function stands(
   asked: readonly Ask[],
   digest: string,
   editors: readonly Principal[],
-): Standing {
   // Whatever it was about: others were asked because those before them did not answer.
-  const level = asked.reduce((highest, { fact }) => Math.max(highest, fact.level ?? 0), 0);
+  level = asked.reduce((highest, { fact }) => Math.max(highest, fact.level ?? 0), 0),
+): Standing {
   const now = termsAt(wanted, level);
   // The terms may have been longer when it was asked: then nobody is left to ask.
   if (now === undefined) return { state: "expired" };
   const { need = 1 } = now;
   const approvers = approversOf(now);
-  const may = (one: Principal): boolean => approvers.length === 0 || approvers.includes(one);
   const at = asked.filter(({ fact }) => fact.digest === digest && (fact.level ?? 0) === level);
+  const refused = at.flatMap(({ state, give }) => (state === "refused" && give ? [give] : []));
+  const asking = need === 1 ? 1 : approvers.length;
+  const last = refused.at(-1);
+  if (last !== undefined && refused.length > asking - need) return { state: "refused", give: last };
   const agreed = new Set(
     [...at.flatMap(({ state, give }) => (state === "agreed" && give ? [give.by] : [])), ...editors].filter(
-      may,
+      (one) => approvers.length === 0 || approvers.includes(one),
     ),
   );
+  // Who says both has not agreed.
+  for (const { by } of refused) agreed.delete(by);
   if (agreed.size >= need) return { state: "agreed" };
   const questions = questionsOf(wanted, now, level).filter(
-    ({ to }) => !to.some((one) => agreed.has(one)) && !at.some(({ fact }) => sameList(fact.to ?? [], to)),
+    ({ to }) =>
+      !to.some((one) => agreed.has(one)) &&
+      !at.some(({ fact, state }) => ASKED.has(state) && sameList(fact.to ?? [], to)),
   );
-  const refused = at.filter(({ state }) => state === "refused");
-  const open = at.filter(({ state }) => state === "open").length;
-  // Of those who were asked too many said no; if not, too many said nothing in time.
-  const asking = need === 1 ? 1 : approvers.length;
-  const last = refused.at(-1)?.give;
-  if (last !== undefined && refused.length > asking - need) return { state: "refused", give: last };
-  if (agreed.size + open + questions.length >= need) return { state: "open", questions };
-  const next = now.otherwise;
-  if (next === undefined) return { state: "expired" };
-  return { state: "open", questions: questionsOf(wanted, next, level + 1) };
+  const open = at.some(({ state }) => state === "open");
+  if (open || agreed.size + questions.length >= need) return { state: "open", questions };
+  // Too many said nothing in time.
+  return stands(wanted, asked, digest, editors, level + 1);
 }
+
+/** What was asked and need not be asked again. */
+const ASKED: ReadonlySet<Ask["state"]> = new Set(["open", "agreed", "refused", "late"]);
 
 /** One question to all of whom one is enough; else one to each. */
 function questionsOf({ rule, why }: Wanted, terms: Terms, level: number): readonly Question[] {

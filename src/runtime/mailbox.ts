@@ -34,6 +34,13 @@ export class Mailbox {
     return { id, line, ...(blobs && { blobs }) };
   }
 
+  /** The requests that answers lie for. */
+  async answered(): Promise<readonly FactId[]> {
+    const under = answerName(this.#run, "");
+    const names = (await this.#store?.names({ under })) ?? [];
+    return names.map(({ name }) => name.slice(under.length));
+  }
+
   /** The same, and takes the place of an answer where there is none, so that none can come from now on. */
   async lastAnswerTo(request: FactId, instead: FactId): Promise<Answer | undefined> {
     const answer = await this.answerTo(request);

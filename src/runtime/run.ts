@@ -166,6 +166,7 @@ export class Run {
   #gaps: readonly Stretch[] = [];
   /** What was asked for, and is not awaited any more. */
   readonly #dropped = new Map<FactId, Session>();
+  readonly #begun = new Map<FactId, Session>();
   /** The program has another digest than the recorded one. */
   #otherProgram: DivergenceError | undefined;
   /** The body was not waited for. */
@@ -836,12 +837,20 @@ export class Run {
       const answer = take && (await this.#mailbox.answerTo(request));
       if (answer !== undefined) found.push({ request, answer });
     }
-    return found;
+    // Of what came together a no counts before all else, then what somebody did themselves; the rest as it was given.
+    const weights = new Map(found.map((one) => [one, weightOf(one.answer)]));
+    const of = (one: (typeof found)[number]) => weights.get(one) as ReturnType<typeof weightOf>;
+    return found.sort((one, other) => of(one).rank - of(other).rank || of(one).at - of(other).at);
   }
 
   /** An answer was taken in: it answers nothing else. */
   took(answer: FactId): void {
     this.#mailbox.took(answer);
+  }
+
+  /** An effect was begun: somebody may say what became of it. */
+  begun(request: Session): void {
+    this.#begun.set(request.id, request);
   }
 
   /** Nobody waits for this any more; it may be answered all the same. */
@@ -852,6 +861,11 @@ export class Run {
   /** Answers that came when nobody waited for them any more: somebody was told that they are kept. */
   async #strays(): Promise<readonly Session[]> {
     const strays: Session[] = [];
+    // What became of an effect may have been found out, in an earlier process too, after somebody had said it.
+    for (const request of await this.#mailbox.answered()) {
+      const asked = this.#begun.get(request);
+      if (asked !== undefined) this.#dropped.set(request, asked);
+    }
     for (const [request, asked] of this.#dropped) {
       const answer = await this.#mailbox.lastAnswerTo(request, this.#start.id);
       this.#keeper.also(answerName(this.nonce, request), null);
@@ -866,7 +880,8 @@ export class Run {
     const ids = end === undefined ? [] : parentsOf(end.line).slice(ours);
     return ids.flatMap((id) => {
       const line = this.#tape?.others.get(id);
-      const asked = line === undefined ? undefined : this.#dropped.get(parentsOf(line)[0] ?? "");
+      const request = line === undefined ? "" : (parentsOf(line)[0] ?? "");
+      const asked = this.#dropped.get(request) ?? this.#begun.get(request);
       return asked === undefined ? [] : (this.foreign(id, [asked], Session.realmOf(this.#start)) ?? []);
     });
   }
@@ -991,7 +1006,7 @@ export class Run {
   }
 
   async #end(): Promise<void> {
-    const strays = this.#dropped.size > 0 ? await this.#strays() : [];
+    const strays = this.#dropped.size + this.#begun.size > 0 ? await this.#strays() : [];
     if (this.#closed !== undefined) return;
     const { parents, fact, realm } = this.#ending();
     const end = this.next([...parents, ...strays], drafted(fact), realm);
@@ -1153,4 +1168,10 @@ function limitFacts({ name }: Module, { budget, policy }: Limits): readonly Fact
       ? []
       : [{ type: "policy-set", module: name, policy: policy.name, version: policy.version } as const]),
   ];
+}
+
+function weightOf({ line }: Answer): { readonly rank: number; readonly at: number } {
+  const { decision, at } = readFact(line, undefined) as Fact & { readonly decision?: string };
+  const rank = ["reject", "take-over"].indexOf(decision ?? "");
+  return { rank: rank < 0 ? 2 : rank, at: Date.parse(at) };
 }

@@ -194,12 +194,13 @@ export class Strand {
         return;
       case "policy-decide":
         item.verdict = fact;
-        if (item.consent.edit === undefined) item.first = fact;
+        if (isAsAsked(item)) item.first = fact;
         return;
       case "effect-start":
         item.attempts = fact.attempt;
         item.started = true;
         item.startedIn = fact.run;
+        this.#run.begun(item.asked);
         return;
       case "effect-fail":
         item.attempts = fact.attempt;
@@ -223,7 +224,7 @@ export class Strand {
         return;
       case "wait-cancel":
         this.#run.dropped(askedBy(item, fact.of));
-        item.consent.dropped(fact.of);
+        item.consent.dropped(fact.of, fact.late === true);
         if (!("effect" in item.request)) item.done = true;
         return;
       case "timer-fire":
@@ -459,9 +460,11 @@ export class Strand {
     const { consent } = item;
     const what = whatOf(item, request, this.#run.secrets);
     const digest = what === undefined ? undefined : digestOf(canonical(what));
-    for (const ask of consent.open)
-      if ((ask.fact as FactOf<"approval-ask">).digest !== digest)
-        this.#drop(item, ask, "it is something else by now");
+    const stale = consent.open.filter((ask) => (ask.fact as FactOf<"approval-ask">).digest !== digest);
+    if (stale.length > 0) {
+      this.#withdraw(item, stale).catch((error: unknown) => this.#run.fail(error));
+      return false;
+    }
     const standing: Standing = what === undefined ? AGREED : this.#standing(item, request, what);
     if (consent.taken === undefined && standing.state === "open" && what !== undefined) {
       for (const question of standing.questions) this.#ask(item, what, question);
@@ -511,9 +514,33 @@ export class Strand {
     });
   }
 
-  #drop(item: Item, ask: Session, why: string): void {
+  #drop(item: Item, ask: Session, why: string, late = false): void {
     this.#run.forget(ask.id);
-    this.#chain(item, { type: "wait-cancel", of: ask.id, why });
+    this.#chain(item, { type: "wait-cancel", of: ask.id, why, ...(late && { late }) });
+  }
+
+  /** Takes questions back that are about something else by now, unless somebody has answered them: that is heard first. */
+  async #withdraw(item: Item, asks: readonly Session[]): Promise<void> {
+    const release = this.#run.turns.occupy();
+    const answered = new Set<Session>();
+    try {
+      for (const ask of asks) if (await this.#run.lastAnswerTo(ask.id)) answered.add(ask);
+    } finally {
+      release();
+    }
+    this.#run.turns.soon(() => {
+      if (item.done) return;
+      for (const ask of asks) {
+        if (!item.consent.open.includes(ask)) continue;
+        if (answered.has(ask)) this.#wait(item, ask);
+        else this.#drop(item, ask, "it is something else by now");
+      }
+      if (answered.size > 0) this.#run.poke();
+      else {
+        item.running = false;
+        this.#end();
+      }
+    });
   }
 
   /** Waits for an answer as long as there is time for one. */
@@ -538,7 +565,7 @@ export class Strand {
     if (given) return;
     this.#run.turns.soon(() => {
       if (item.done || !item.consent.open.includes(ask)) return;
-      this.#drop(item, ask, `nobody answered by ${expires}`);
+      this.#drop(item, ask, `nobody answered by ${expires}`, true);
       item.running = false;
       this.#end();
     });
@@ -963,6 +990,12 @@ export class Strand {
 function bodyOf(fact: Fact): { readonly [field: string]: unknown } {
   const { of: _of, at: _at, run: _run, seq: _seq, ...body } = fact as Fact & { of?: FactId };
   return body;
+}
+
+/** Whether it is with the arguments that were asked for, as they were or because somebody put them back. */
+function isAsAsked({ consent, asked }: Item): boolean {
+  const { input = null } = asked.fact as { readonly input?: Json };
+  return consent.edit === undefined || canonical(consent.edit.input) === canonical(input);
 }
 
 /** How often a call is tried that certainly did not happen. That its sandbox went away says nothing about the call. */

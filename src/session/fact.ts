@@ -109,7 +109,7 @@ export interface FactBodies {
   "signal-await": { name: string; what?: Json };
   "signal-give": { of: FactId; value: Json };
   "answer-take": { of: FactId; answer: FactId };
-  "wait-cancel": { of: FactId; why?: string };
+  "wait-cancel": { of: FactId; why?: string /** Time to answer was up. */; late?: true };
   // what is remembered, and why
   "memory-read": { space: string; head?: FactId; query: Json; hits: readonly MemoryHit[] };
   "memory-write": { space: string; text: string; scope: Json; source: string; because: Because };

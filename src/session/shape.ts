@@ -156,7 +156,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
   "signal-await": ["agent", { name: "text", what: "content json?" }],
   "signal-give": ["must say", { of: "id", value: "content json" }],
   "answer-take": ["runtime", { of: "id", answer: "id" }],
-  "wait-cancel": ["runtime", { of: "id", why: "content text?" }],
+  "wait-cancel": ["runtime", { of: "id", why: "content text?", late: "flag?" }],
   "memory-read": ["agent", { space: "text", head: "id?", query: "content json", hits: "content hits" }],
   "memory-write": [
     "agent",

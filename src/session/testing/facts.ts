@@ -116,7 +116,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
     "signal-await": { type: "signal-await", name: "paid", what: { text } },
     "signal-give": { type: "signal-give", by: "user:ada", of: id, value: { text } },
     "answer-take": { type: "answer-take", of: id, answer: id },
-    "wait-cancel": { type: "wait-cancel", of: id, why: text },
+    "wait-cancel": { type: "wait-cancel", of: id, why: text, late: true },
     "memory-read": {
       type: "memory-read",
       space: "s",
