@@ -1,4 +1,4 @@
-import { nearestOf, RathError } from "../session/index.js";
+import { isPrincipal, nearestOf, RathError } from "../session/index.js";
 import type { Module } from "./module.js";
 import type { Budget } from "./request.js";
 
@@ -75,7 +75,7 @@ export function requireFreeName(name: string | undefined, use: string): void {
 
 /** Whoever is named decides what may be done: one that nobody could be would be met by no rule. */
 export function requirePrincipal(by: unknown, use: string): void {
-  if (by !== undefined && !(typeof by === "string" && /^(user|agent|tool|runtime|service)(:.+)?$/.test(by)))
+  if (by !== undefined && !isPrincipal(by))
     throw new RefusedError(use, `${shown(by)} is nobody who could begin it`, 'say who: by: "user:ada"');
 }
 

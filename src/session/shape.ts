@@ -1,6 +1,7 @@
 import { FactError } from "./error.js";
 import type { FactBodies, FactType, PrincipalKind } from "./fact.js";
 import type { Json } from "./json.js";
+import { isPrincipal } from "./principal.js";
 
 /**
  * Who did it when nobody says, and what each field of each fact must be, checked when a fact is appended, for
@@ -349,7 +350,6 @@ const stamps = new Set(["type", "at", "by", "run", "seq"]);
 /** Type, time and author: every fact has them. */
 const STAMPED = 3;
 const date = /^\d{4}-\d\d-\d\d(T|$)/;
-const principal = /^(user|agent|tool|runtime|service)(:.+)?$/s;
 const hex64 = /^[0-9a-f]{64}$/;
 
 /** The rules of one type, split once: appending is the hottest path there is. */
@@ -415,7 +415,7 @@ export function checkShape(value: { [field: string]: Json }, now: string): void 
     }
   }
   if (value.by === null) value.by = authorOf(type, check.by, value.role);
-  else if (typeof value.by !== "string" || !principal.test(value.by)) {
+  else if (!isPrincipal(value.by)) {
     throw new FactError(
       type,
       "`by` must say who",

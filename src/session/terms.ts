@@ -1,5 +1,6 @@
 import type { Principal } from "./fact.js";
 import { nearestOf } from "./nearest.js";
+import { isPrincipal } from "./principal.js";
 
 /** On whose agreement something is done. */
 export type Terms = {
@@ -16,7 +17,6 @@ export type Terms = {
 const FIELDS: readonly string[] = ["from", "need", "within", "otherwise"] satisfies (keyof Terms)[];
 const EXAMPLE =
   'approval: { from: ["user:ada", "user:bob", "user:cy"], need: 2, within: 3_600_000, otherwise: { from: "user:boss" } }';
-const PRINCIPAL = /^(user|agent|tool|runtime|service)(:.+)?$/;
 /** Further than this nobody follows who is to be asked next. */
 const MAX_LEVELS = 16;
 
@@ -39,7 +39,7 @@ export function termsFault(
     );
   }
   const asked = approversOf(terms as Terms);
-  if (from !== undefined && (asked.length === 0 || !asked.every((one) => PRINCIPAL.test(String(one)))))
+  if (from !== undefined && (asked.length === 0 || !asked.every(isPrincipal)))
     return fault("its approval is from nobody who could give it", 'from: "user:ada", or a list of such');
   if (new Set(asked).size !== asked.length)
     return fault("its approval names somebody twice", "name each once: two of one are not two");

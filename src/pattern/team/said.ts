@@ -1,13 +1,6 @@
-import { callsOf, textOf } from "../../model/index.js";
-import {
-  adopted,
-  type Content,
-  type Fact,
-  type FactId,
-  List,
-  type Session,
-  type View,
-} from "../../session/index.js";
+import { callsOf } from "../../model/index.js";
+import { adopted, type Fact, type FactId, List, type Session, type View } from "../../session/index.js";
+import { endOf, plainText } from "../reason/found.js";
 
 /** Something that was said in a conversation, and who said it: the name of an agent, else who it was on the record. */
 export type Said = { readonly id: FactId; readonly by: string; readonly text: string };
@@ -53,17 +46,14 @@ export function lastSaid(session: Session, since: Session): Said | undefined {
 
 /** Whether the work on a session ended at a limit: nobody who goes on from here has anything left to spend. */
 export function isStopped(session: Session): boolean {
-  let end: Session | undefined = session;
-  while (end?.fact.type === "module-exit") end = end.soleParent;
-  return end?.fact.type === "budget-stop";
+  return endOf(session).type === "budget-stop";
 }
 
 /** The agent behind a fact that says something. */
 export function speakerOf(fact: Fact, session: Session): string {
   if (fact.type === "model-reply") {
-    const { agent } = fact as { readonly agent?: string };
     const call = session.soleParent?.fact;
-    return agent ?? (call?.type === "model-call" ? call.agent : undefined) ?? fact.by;
+    return fact.agent ?? (call?.type === "model-call" ? call.agent : undefined) ?? fact.by;
   }
   return fact.by.replace(/^agent:/, "");
 }
@@ -71,17 +61,12 @@ export function speakerOf(fact: Fact, session: Session): string {
 function wordsOf(fact: Fact): string {
   switch (fact.type) {
     case "session-start":
-      return fact.text === undefined ? "" : plain(fact.text);
+      return fact.text === undefined ? "" : plainText(fact.text);
     case "message-say":
-      return fact.by === "runtime" ? "" : plain(fact.content);
+      return fact.by === "runtime" ? "" : plainText(fact.content);
     case "model-reply":
-      return Array.isArray(fact.content) && callsOf(fact.content).length > 0 ? "" : plain(fact.content);
+      return Array.isArray(fact.content) && callsOf(fact.content).length > 0 ? "" : plainText(fact.content);
     default:
       return "";
   }
-}
-
-/** The words of some content, none where it was erased. */
-function plain(content: Content): string {
-  return typeof content === "string" || Array.isArray(content) ? textOf(content) : "";
 }
