@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { endBox, signalCommand } from "../sandbox/host/processes.js";
+import { endBox } from "../sandbox/host/processes.js";
 import { BOX_VARIABLE, lineOf, startCleaning } from "../sandbox/local/cleaner.js";
 import { sealed } from "../sandbox/local/descriptors.js";
 
@@ -52,10 +52,11 @@ export class Child {
     stdin?.end();
     if (pid !== undefined) {
       await Promise.race([this.#over, pause(GRACE_MILLISECONDS)]);
-      signalCommand(pid, "SIGKILL");
       // Where a group cannot be told from others.
       if (process.platform === "win32") this.process.kill("SIGKILL");
-      await endBox(this.#name);
+      await endBox(this.#name, pid);
+      // Where the system does not list its processes, this is all that tells of the end.
+      await Promise.race([this.#over, pause(GRACE_MILLISECONDS)]);
       unwatch(this.#name);
     }
     for (const stream of [stdin, stdout, stderr]) stream?.destroy();

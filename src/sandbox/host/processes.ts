@@ -11,21 +11,45 @@ export function signalCommand(leader: number, signal: Signal): void {
     if (pid !== leader && sessionOf(pid) === leader && groupOf(pid) !== leader) send(pid, signal);
 }
 
-/** Sends a signal to everything that a box's commands have started and left, and says how many there were. */
-export function signalBox(name: string, signal: Signal): number {
+/** Sends a signal to everything that a box's commands have started and left, and says which processes those were. */
+export function signalBox(name: string, signal: Signal): readonly number[] {
   const found = processes().filter((pid) => names(pid, name));
   for (const pid of found) send(pid, signal);
-  return found.length;
+  return found;
 }
 
-/** Ends everything that names a box; false if something is still there after three seconds. */
-export async function endBox(name: string): Promise<boolean> {
+/**
+ * Ends everything that names a box, and all of a command if one is given; false if something is still there after three
+ * seconds. A process that is being ended loses its variables a moment before it is over, so that those once found are
+ * waited for by number and time of birth.
+ */
+export async function endBox(name: string, leader?: number): Promise<boolean> {
   const end = performance.now() + 3000;
-  while (signalBox(name, "SIGKILL") > 0) {
+  const born = new Map<number, string>();
+  const note = (pid: number): void => {
+    const birth = statOf(pid)[BIRTH];
+    if (birth !== undefined) born.set(pid, birth);
+  };
+  if (leader !== undefined) {
+    for (const pid of processes()) if (groupOf(pid) === leader || sessionOf(pid) === leader) note(pid);
+    signalCommand(leader, "SIGKILL");
+  }
+  for (;;) {
+    signalBox(name, "SIGKILL").forEach(note);
+    for (const [pid, birth] of born) if (over(pid, birth)) born.delete(pid);
+    if (born.size === 0) return true;
     if (performance.now() > end) return false;
     await sleep(10);
   }
-  return true;
+}
+
+/** Where the time of a process's birth stands in what the kernel says of it, counted from its state. */
+const BIRTH = 19;
+
+/** Whether a process is over, or another one has its number by now. */
+function over(pid: number, birth: string): boolean {
+  const stat = statOf(pid);
+  return stat[BIRTH] !== birth || stat[0] === "Z" || stat[0] === "X";
 }
 
 function send(target: number, signal: Signal): void {
