@@ -179,8 +179,14 @@ describe("a sweep", () => {
       await child.crash();
       for (let turn = 0; processesOf(state).length > 0 && turn < 500; turn++) await sleep(10);
       for (const sign of readdirSync(join(state, "alive"))) utimesSync(join(state, "alive", sign), 1, 1);
-      const report = await sweep(state, { onSweep: () => {} });
-      expect(report.removed.map(({ id }) => id).sort()).toEqual(["one/0", "one/1"]);
+      // A process that is ending cannot be found by its name any more a moment before it lets go of its socket.
+      const removed: (string | undefined)[] = [];
+      for (let turn = 0; removed.length < 2 && turn < 100; turn++) {
+        if (turn > 0) await sleep(50);
+        const report = await sweep(state, { onSweep: () => {} });
+        removed.push(...report.removed.map(({ id }) => id));
+      }
+      expect(removed.sort()).toEqual(["one/0", "one/1"]);
       expect(traces(state)).toEqual([]);
     },
   );
