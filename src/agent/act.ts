@@ -296,10 +296,13 @@ function contextOf({
   redact,
   sandbox,
   record,
+  store,
 }: Attempt): ToolContext {
   const report = (fact: FactInput): void => {
     // Which files there are, and what was run, is for the runtime to say: it was there.
-    if (fact?.type !== "validation-report" && fact?.type !== "note")
+    // What was recalled a tool may say; what stands in prompts of it is not for tools to decide.
+    const read = fact?.type === "memory-read" && fact.shown === undefined;
+    if (fact?.type !== "validation-report" && fact?.type !== "note" && !read)
       throw new RefusedError(
         "record evidence",
         `a tool cannot leave ${JSON.stringify(fact?.type)}`,
@@ -311,6 +314,7 @@ function contextOf({
     signal,
     key,
     attempt: number,
+    store,
     call: request.id,
     session: request,
     emit,

@@ -4,10 +4,10 @@ import {
   failureOf,
   type LanguageModel,
   type ModelConfig,
+  messagesFor,
   type Prompt,
   priceOf,
   renderPrompt,
-  transcriptFor,
   turnOf,
 } from "../model/index.js";
 import { perform, pricesOf, type Retry, type Spend } from "../runtime/index.js";
@@ -62,7 +62,7 @@ export async function ask(
   let prompt = before.prompt;
   for (let place = before.place; place < models.length; place++) {
     const model = models[place] as LanguageModel;
-    prompt = renderPrompt(config, transcriptFor(config, session), prompt);
+    prompt = renderPrompt(config, messagesFor(config, session), prompt);
     if (compress !== undefined && prompt.tokens > compress.budget)
       ({ session, prompt } = await compress.fit(session, config, prompt));
     session = await called(session, asking, model, prompt, before.replies);

@@ -1,6 +1,6 @@
 import type { Fitter } from "../agent/ask.js";
 import { within } from "../agent/within.js";
-import { type ModelConfig, type Prompt, renderPrompt, transcriptFor } from "../model/index.js";
+import { type ModelConfig, messagesFor, type Prompt, renderPrompt } from "../model/index.js";
 import { forward, type Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
 import { type Known, refusing, requireCount, requireName, requireOptions, shown } from "../workflow/given.js";
@@ -83,7 +83,7 @@ export function compress(options: CompressOptions): Compressor {
         // As an agent would see it: of a tool's own conversation only.
         const since = within(entered);
         const config: ModelConfig = { agent: name, ...(since !== undefined && { since }) };
-        const prompt = renderPrompt(config, transcriptFor(config, entered));
+        const prompt = renderPrompt(config, messagesFor(config, entered));
         return prompt.tokens > budget ? (await relieved(room, entered, config, prompt)).session : entered;
       }),
     fit: (session, config, prompt) => relieved(room, session, config, prompt),
@@ -124,7 +124,7 @@ async function relieved(
         });
         if (result === undefined) break;
         session = result.session;
-        prompt = renderPrompt(config, transcriptFor(config, session), prompt);
+        prompt = renderPrompt(config, messagesFor(config, session), prompt);
         if (result.failed !== undefined) failures.set(policy, result.failed);
       }
     }

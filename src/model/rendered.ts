@@ -4,9 +4,9 @@ import { isRecord } from "./content.js";
 import { NoPromptError, PromptMismatchError, WithheldPromptError } from "./error.js";
 import { pastOf } from "./past.js";
 import type { Prompt, PromptMessage } from "./prompt.js";
+import { messagesFor } from "./recalled.js";
 import { renderPrompt } from "./render.js";
 import { promptAsSent } from "./sent.js";
-import { transcriptFor } from "./transcript.js";
 
 /**
  * The exact prompt of a recorded model call, rendered again from the record and checked against the digest that the
@@ -32,7 +32,7 @@ export function promptOf(call: Session): Prompt {
   if (configured.type !== "agent-configure")
     throw new NoPromptError(call.id, `its configuration is a ${configured.type}`);
   const config = configOf(configured);
-  const transcript = transcriptFor(config, before);
+  const transcript = messagesFor(config, before);
   const parameters: unknown = fact.parameters;
   const prompt = promptAsSent(renderPrompt(config, transcript), fact.parameters);
   if (prompt.digest !== fact.prompt) {

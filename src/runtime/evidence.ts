@@ -1,6 +1,6 @@
 import type { Digest, FactInput } from "../session/index.js";
 
-/** What an effect may put on the record beside its outcome: what happened in a sandbox, and what was found. */
+/** What an effect may put on the record beside its outcome: what happened in a sandbox, and what was found or recalled. */
 export type EvidenceType =
   | "sandbox-open"
   | "sandbox-suspend"
@@ -14,6 +14,7 @@ export type EvidenceType =
   | "workspace-merge"
   | "workspace-resolve"
   | "validation-report"
+  | "memory-read"
   | "note";
 
 export type Evidence = Extract<FactInput, { readonly type: EvidenceType }>;
@@ -31,6 +32,7 @@ export const EVIDENCE: ReadonlySet<string> = new Set([
   "workspace-merge",
   "workspace-resolve",
   "validation-report",
+  "memory-read",
   "note",
 ] satisfies readonly EvidenceType[]);
 

@@ -77,6 +77,11 @@ export class Places {
     );
   }
 
+  /** Where sessions are kept. */
+  store(): Promise<Store> {
+    return this.#options.store();
+  }
+
   /** Where the files of sessions are kept. */
   async trees(): Promise<Trees> {
     this.#trees ??= (async () => {

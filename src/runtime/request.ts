@@ -1,6 +1,7 @@
 import type { Touches } from "../policy/index.js";
 import type { Sandbox, Trees } from "../sandbox/index.js";
 import type { Effect, FactInput, Failure, Json, Session, Terms } from "../session/index.js";
+import type { Store } from "../store/index.js";
 
 /** A fact without its request: the door says which one it answers. */
 export type Outcome = { readonly type: OutcomeType; readonly [field: string]: unknown };
@@ -35,6 +36,8 @@ export interface Attempt {
   redact<Value extends Json>(value: Value): Value;
   /** Where the files of sessions are kept. */
   trees(): Promise<Trees>;
+  /** Where sessions are kept: for what is remembered beyond this one. */
+  store(): Promise<Store>;
   /** Puts evidence on the record before the outcome, such as a `validation-report`. */
   record(fact: FactInput): void;
 }

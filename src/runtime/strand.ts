@@ -693,6 +693,7 @@ export class Strand {
         return redacted;
       },
       trees: () => run.places.trees(),
+      store: () => run.places.store(),
       record: (fact) => desk.record(fact),
     };
   }

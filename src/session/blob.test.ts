@@ -134,6 +134,7 @@ describe("blobs", () => {
     const write: FactInput = {
       type: "memory-write",
       space: "s",
+      by: "agent",
       text: "t",
       scope: "user",
       source: "tool",

@@ -111,10 +111,56 @@ export interface FactBodies {
   "answer-take": { of: FactId; answer: FactId };
   "wait-cancel": { of: FactId; why?: string /** Time to answer was up. */; late?: true };
   // what is remembered, and why
-  "memory-read": { space: string; head?: FactId; query: Json; hits: readonly MemoryHit[] };
-  "memory-write": { space: string; text: string; scope: Json; source: string; because: Because };
-  "memory-revise": { of: FactId; text: string; because: Because; why?: string };
+  "memory-space": { space: string; scope: Json; rules?: Json };
+  "memory-read": {
+    space: string;
+    head?: FactId;
+    query: Json;
+    hits: readonly MemoryHit[];
+    /** How it was looked for: how many, from which score on, what counts for how much, at what time. */
+    settings?: Json;
+    /** What stands in the prompt of it, and the message of the conversation that it stands before. */
+    shown?: string;
+    before?: string;
+    of?: FactId;
+  };
+  "memory-write": {
+    space: string;
+    text: string;
+    scope: Json;
+    source: string;
+    because: Because;
+    /** What it is about: two memories about one subject are in each other's way. */
+    subject?: string;
+    /** Where its evidence comes from, and so whether it can be trusted. */
+    origins?: readonly string[];
+    importance?: number;
+    expires?: string;
+    /** What must happen before anybody is told it: a "validation" or an "approval". */
+    needs?: string;
+    contradicts?: readonly FactId[];
+    /** The memories that it takes the place of. */
+    merges?: readonly FactId[];
+    meta?: Json;
+    of?: FactId;
+  };
+  "memory-revise": {
+    of: FactId;
+    text: string;
+    because: Because;
+    source?: string;
+    origins?: readonly string[];
+    importance?: number;
+    expires?: string;
+    needs?: string;
+    meta?: Json;
+    why?: string;
+  };
   "memory-revoke": { of: FactId; because?: readonly FactId[]; why: string };
+  "memory-promote": { of: FactId; because: Because; version?: FactId; to?: Json; why?: string };
+  "memory-expire": { of: FactId; because?: readonly FactId[]; why: string };
+  "memory-link": { of: FactId; to: FactId; relation: string; why?: string };
+  "memory-rollback": { to: FactId; undoes: readonly FactId[]; why: string };
   // where side effects happen
   "placement-change": Placement;
   "sandbox-open": {
@@ -281,8 +327,8 @@ export type Fact = FactOf<FactType>;
 /**
  * What `append` takes: a fact whose stamp may be left to the session. Left out, `at` is now and `by` is who does
  * such things (the table in shape.ts): the "user" says, branches and places; an "agent" calls models and tools,
- * remembers, routes and sums up; a "service" replies; a "tool" gives results; the "runtime" runs and asks. A message
- * is by its role. Who approved or erased is never guessed: `by` must say.
+ * recalls, routes and sums up; a "service" replies; a "tool" gives results; the "runtime" runs and asks. A message
+ * is by its role. Who approved, erased or remembered is never guessed: `by` must say.
  */
 export type FactInput = {
   [Type in FactType]: Readonly<FactBodies[Type]> &
@@ -290,7 +336,20 @@ export type FactInput = {
       readonly type: Type;
     };
 }[FactType];
-type Decision = "approval-give" | "content-erase" | "effect-settle" | "signal-give" | "workspace-resolve";
+type Decision =
+  | "approval-give"
+  | "content-erase"
+  | "effect-settle"
+  | "signal-give"
+  | "workspace-resolve"
+  | "memory-space"
+  | "memory-write"
+  | "memory-revise"
+  | "memory-revoke"
+  | "memory-promote"
+  | "memory-expire"
+  | "memory-link"
+  | "memory-rollback";
 
 /** The id of a session, and so of the fact that made it: SHA-256 of the record line, in hex. */
 export type FactId = string;
@@ -378,7 +437,15 @@ export type Origin = {
 };
 export type Placement = { readonly sandbox: string; readonly spec?: Json };
 export type PathChange = { readonly path: string; readonly change: "add" | "modify" | "delete" };
-export type MemoryHit = { readonly memory: FactId; readonly score: number; readonly text?: string };
+export type MemoryHit = {
+  readonly memory: FactId;
+  readonly score: number;
+  readonly text?: string;
+  /** The fact that says it as it was found, where it was revised since it was written. */
+  readonly version?: FactId;
+  /** What the score is made of. */
+  readonly parts?: Json;
+};
 export type Candidate = { readonly name: string; readonly description?: string; readonly score?: number };
 /** A memory needs evidence, so an empty list does not compile. */
 export type Because = readonly [FactId, ...FactId[]];

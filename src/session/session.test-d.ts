@@ -44,11 +44,13 @@ describe("types", () => {
 
   it("[Y2] a memory without evidence does not compile", () => {
     const memory = { type: "memory-write", space: "s", text: "t", scope: "user", source: "tool" } as const;
+    session.append({ ...memory, because: [id], by: "user:ada" });
+    // @ts-expect-error nobody
     session.append({ ...memory, because: [id] });
     // @ts-expect-error no evidence
-    session.append({ ...memory, because: [] });
+    session.append({ ...memory, because: [], by: "user:ada" });
     // @ts-expect-error no evidence
-    session.append({ type: "memory-revise", of: id, text: "t", because: [] });
+    session.append({ type: "memory-revise", of: id, text: "t", because: [], by: "user:ada" });
     expectTypeOf<[]>().not.toExtend<Because>();
   });
 

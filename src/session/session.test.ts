@@ -268,9 +268,6 @@ describe("the value", () => {
         "timer-set",
         "signal-await",
         "memory-read",
-        "memory-write",
-        "memory-revise",
-        "memory-revoke",
         "route-choose",
         "skill-activate",
         "context-compress",
@@ -317,14 +314,23 @@ describe("the value", () => {
     for (const [by, types] of Object.entries(expected))
       for (const type of types)
         expect(trunk.append(facts[type as keyof typeof facts]).fact, type).toMatchObject({ by });
-    expect(Object.values(expected).flat().length + 5).toBe(Object.keys(facts).length);
-    for (const type of [
+    const decisions = [
       "approval-give",
       "content-erase",
       "effect-settle",
       "signal-give",
       "workspace-resolve",
-    ] as const) {
+      "memory-space",
+      "memory-write",
+      "memory-revise",
+      "memory-revoke",
+      "memory-promote",
+      "memory-expire",
+      "memory-link",
+      "memory-rollback",
+    ] as const;
+    expect(Object.values(expected).flat().length + decisions.length).toBe(Object.keys(facts).length);
+    for (const type of decisions) {
       expect(trunk.append(facts[type]).fact.by).toBe("user:ada");
       const refusal = caught(() => trunk.append({ ...facts[type], by: undefined } as never));
       expect(refusal).toBeInstanceOf(FactError);

@@ -8,6 +8,7 @@ import {
   type Terms,
   termsFault,
 } from "../session/index.js";
+import type { Store } from "../store/index.js";
 import { MIN_OUTPUT } from "./bound.js";
 import { ToolDefinitionError } from "./error.js";
 import type { ToolModule } from "./module-tool.js";
@@ -94,6 +95,8 @@ export interface ToolContext {
   sandbox(): Promise<Sandbox>;
   /** Puts evidence on the record before the outcome, such as a `validation-report`. */
   record(fact: FactInput): void;
+  /** Where sessions are kept: for what is remembered beyond this one. */
+  store(): Promise<Store>;
 }
 
 /** Where the output of a tool comes from. */

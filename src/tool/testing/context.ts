@@ -13,6 +13,9 @@ export function callContext(signal = new AbortController().signal): ToolContext 
     session,
     sandbox: () => Promise.reject(new Error("there is no sandbox in this test")),
     record: () => {},
+    store: async () => {
+      throw new Error("no store here");
+    },
     emit: (delta) => told.push(delta),
     secret: (name) => `value of ${name}`,
     redact: (value) => value,

@@ -106,6 +106,9 @@ export class Workspace {
       redact: (value) => value,
       sandbox: async () => this.sandbox,
       record: (fact) => this.recorded.push(fact),
+      store: async () => {
+        throw new Error("no store here");
+      },
     };
   }
 
