@@ -1,6 +1,15 @@
 // @ts-check
 import { createHash } from "node:crypto";
-import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join, relative } from "node:path";
 import { isMain, root, run, say } from "./run.mjs";
 import { ensureInstalled } from "./setup.mjs";
@@ -24,6 +33,7 @@ export function build() {
   try {
     const code = run("tsc", ["--project", "tsconfig.build.json", "--outDir", next], { output: "stderr" });
     if (code !== 0) return false;
+    for (const path of data()) copyFileSync(join(root, path), join(next, relative("src", path)));
     const command = join(next, "cli", "rath.js");
     if (existsSync(command)) chmodSync(command, 0o755);
     rmSync(dist, { recursive: true, force: true });
@@ -38,7 +48,7 @@ export function build() {
 /** Content, not dates: a copied or checked out tree has dates that say nothing about what was built. */
 function fingerprint() {
   const hash = createHash("sha256");
-  for (const path of ["package-lock.json", "tsconfig.json", "tsconfig.build.json", ...shipped()]) {
+  for (const path of ["package-lock.json", "tsconfig.json", "tsconfig.build.json", ...shipped(), ...data()]) {
     hash
       .update(`${path}\0`)
       .update(readFileSync(join(root, path)))
@@ -48,8 +58,17 @@ function fingerprint() {
 }
 
 function shipped() {
+  return sources().filter((path) => /\.m?ts$/.test(path) && !/\.test(-d)?\.ts$/.test(path));
+}
+
+/** What stands beside the code and is read by it. */
+function data() {
+  return sources().filter((path) => /\.bin$/.test(path));
+}
+
+function sources() {
   return readdirSync(join(root, "src"), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.m?ts$/.test(entry.name) && !/\.test(-d)?\.ts$/.test(entry.name))
+    .filter((entry) => entry.isFile())
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .sort();
 }

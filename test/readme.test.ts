@@ -5,14 +5,19 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it, vi } from "vitest";
 
 // The programs of the README and the guide are run as they stand, each page in an empty folder.
-const pages = ["README.md", "docs/guide.md", "docs/sandbox.md", "docs/control.md", "docs/patterns.md"].map(
-  (name) => ({
-    name,
-    programs: [
-      ...readFileSync(new URL(`../${name}`, import.meta.url), "utf8").matchAll(/^```ts\n(.*?)^```/gms),
-    ].map((match) => match[1] as string),
-  }),
-);
+const pages = [
+  "README.md",
+  "docs/guide.md",
+  "docs/sandbox.md",
+  "docs/control.md",
+  "docs/patterns.md",
+  "docs/memory.md",
+].map((name) => ({
+  name,
+  programs: [
+    ...readFileSync(new URL(`../${name}`, import.meta.url), "utf8").matchAll(/^```ts\n(.*?)^```/gms),
+  ].map((match) => match[1] as string),
+}));
 const generated = fileURLToPath(new URL("./generated", import.meta.url));
 const home = process.cwd();
 

@@ -1,0 +1,160 @@
+import { type Fact, type FactId, parentsOf } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import { beginsTurn, factOf, idsIn, isId, isPerson } from "./fact-line.js";
+import type { Ground } from "./why.js";
+
+/** How one fact rests on another. */
+export type Relation =
+  | "because"
+  | "version"
+  | "merges"
+  | "of"
+  | "saw"
+  | "found"
+  | "from"
+  | "made by"
+  | "answer"
+  | "covers";
+export type Link = { readonly to: FactId; readonly relation: Relation };
+
+type Known = { readonly id: FactId; readonly parents: readonly FactId[]; readonly fact: Fact };
+
+/** How many facts of a turn are looked at for what a model saw. */
+const TURN = 1_000;
+
+/** The facts that one rests on. `more` says that a turn was too long to be looked at whole. */
+export async function behind(
+  store: Store,
+  { parents, fact }: Known,
+): Promise<{ readonly links: readonly Link[]; readonly more: boolean }> {
+  const links: Link[] = [];
+  const add = (relation: Relation, ...ids: readonly unknown[]): void => {
+    for (const to of ids) if (isId(to)) links.push({ to, relation });
+  };
+  const body = fact as unknown as { readonly [field: string]: unknown };
+  switch (fact.type) {
+    case "memory-write":
+      add("because", ...idsIn(body.because));
+      add("merges", ...idsIn(body.merges));
+      break;
+    case "memory-revise":
+    case "memory-promote":
+    case "memory-revoke":
+    case "memory-expire":
+      add("because", ...idsIn(body.because));
+      add("of", fact.of);
+      break;
+    case "memory-link":
+      add("of", fact.of, fact.to);
+      break;
+    case "memory-read":
+      if (Array.isArray(fact.hits))
+        for (const { version, memory } of fact.hits) add("found", version ?? memory);
+      break;
+    case "tool-result":
+    case "step-result":
+    case "tool-failure":
+    case "step-failure":
+      add("from", fact.from);
+      add("of", fact.of);
+      // Whoever worked as a tool ended there.
+      if (parents.length > 1) {
+        const worker = await concludedBy(store, parents[1]);
+        if (worker !== undefined) add("made by", worker);
+      }
+      break;
+    case "answer-take":
+      add("answer", fact.answer);
+      break;
+    case "session-detach":
+      add("from", fact.from);
+      break;
+    case "context-compress":
+      add("covers", fact.from, fact.to);
+      break;
+    case "model-reply":
+      add("from", fact.from);
+      break;
+    case "workspace-resolve":
+      add("of", fact.merge, fact.of);
+      break;
+    default:
+      // A call is told with its result; what led to it is another question.
+      if (!fact.type.endsWith("-call")) add("of", body.of);
+  }
+  const concluded = isConcluded(fact) ? await seenIn(store, parents) : { seen: [], more: false };
+  add("saw", ...concluded.seen);
+  return { links: unique(links), more: concluded.more };
+}
+
+/** What a fact is as evidence; undefined of one that only rests on others. `last` says that nothing is behind it. */
+export function groundOf(fact: Fact, last: boolean): Ground | undefined {
+  if (fact.type.startsWith("memory-")) return last ? "missing" : undefined;
+  if (fact.type === "validation-report") return "validation";
+  if (fact.type === "record-import" || fact.type === "workspace-import") return "import";
+  // What is only said along with something else.
+  if (/-(?:call|ask|await|take)$/.test(fact.type))
+    return last && fact.type !== "model-call" ? undefined : last ? "model" : undefined;
+  if (isPerson(fact.by)) return "person";
+  if (isConcluded(fact)) return last ? "model" : undefined;
+  return fact.type === "model-failure" || fact.type === "context-compress" ? "model" : "tool";
+}
+
+/** What a model, or an agent, concluded: it rests on what was seen in that turn. */
+function isConcluded({ type, by }: Fact): boolean {
+  if (type === "model-reply" || type === "model-call") return true;
+  if (type === "message-say" || type === "route-choose" || type === "note") return /^agent(:|$)/.test(by);
+  return false;
+}
+
+const SEEN: ReadonlySet<string> = new Set([
+  "memory-read",
+  "tool-result",
+  "tool-failure",
+  "step-result",
+  "step-failure",
+  "message-say",
+  "context-compress",
+  "answer-take",
+] satisfies Fact["type"][]);
+
+/** What was there to be seen in a turn: everything back to the words with which it began. */
+async function seenIn(
+  store: Store,
+  from: readonly FactId[],
+): Promise<{ readonly seen: readonly FactId[]; readonly more: boolean }> {
+  const seen: FactId[] = [];
+  const met = new Set(from);
+  for (const id of met) {
+    if (met.size > TURN) return { seen, more: true };
+    const line = await store.line(id);
+    if (line === undefined) continue;
+    const fact = await factOf(store, line, ["hits"]);
+    const begins = beginsTurn(fact);
+    if (begins || (SEEN.has(fact.type) && !isConcluded(fact))) seen.push(id);
+    if (!begins) for (const parent of parentsOf(line)) met.add(parent);
+  }
+  return { seen: seen.reverse(), more: false };
+}
+
+/** The last thing that was concluded or found on the way to a session. */
+async function concludedBy(store: Store, from: FactId | undefined): Promise<FactId | undefined> {
+  let id = from;
+  for (let steps = 0; steps < TURN && id !== undefined; steps++) {
+    const line: string | undefined = await store.line(id);
+    if (line === undefined) return undefined;
+    const fact = await factOf(store, line, []);
+    if (fact.type === "model-reply" || fact.type === "tool-result" || fact.type === "step-result") return id;
+    if (beginsTurn(fact) || fact.type === "branch-fork") return undefined;
+    [id] = parentsOf(line);
+  }
+  return undefined;
+}
+
+function unique(links: readonly Link[]): readonly Link[] {
+  const met = new Set<string>();
+  return links.filter(({ to, relation }) => {
+    const key = `${relation} ${to}`;
+    return !met.has(key) && met.add(key);
+  });
+}

@@ -1,0 +1,65 @@
+import { type Digest, type Fact, type FactId, readFact, refsOf, Withheld } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+
+const BEGINNING = '"fact":{"type":"';
+
+/** The type of a line's fact, read off its beginning where it stands there: a million lines are not parsed for it. */
+export function typeOf(line: string): string {
+  // Parents are hex, so the first bracket that closes ends their list.
+  const at = line.indexOf("]") + 2;
+  if (line.startsWith(BEGINNING, at)) {
+    const from = at + BEGINNING.length;
+    const type = line.slice(from, line.indexOf('"', from));
+    if (!type.includes("\\")) return type;
+  }
+  return (JSON.parse(line) as { readonly fact: { readonly type: string } }).fact.type;
+}
+
+/** The fact of a line with the content of its blobs, or of these fields alone; what is not there is `Withheld`. */
+export async function factOf(store: Store, line: string, fields?: readonly string[]): Promise<Fact> {
+  const blobs = new Map<Digest, Uint8Array>();
+  for (const [field, { digest }] of Object.entries(refsOf(line))) {
+    if (fields !== undefined && !fields.includes(field)) continue;
+    const bytes = await store.blob(digest).catch(() => undefined);
+    if (bytes !== undefined) blobs.set(digest, bytes);
+  }
+  return readFact(line, { read: (digest) => blobs.get(digest) });
+}
+
+/** The ids in a field of a fact. Content that is withheld has none. */
+export function idsIn(value: unknown): readonly FactId[] {
+  return Array.isArray(value) ? value.filter(isId) : [];
+}
+
+export function isId(value: unknown): value is FactId {
+  return typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
+}
+
+/** A fact with which a turn begins: what was shown to a model before is not shown any more (see model/recalled.ts). */
+export function beginsTurn(fact: Fact): boolean {
+  if (fact.type === "session-start") return fact.text !== undefined;
+  if (fact.type === "session-detach") return true;
+  return fact.type === "message-say" && fact.role === "user" && isPerson(fact.by);
+}
+
+export function isPerson(by: string): boolean {
+  return /^user(:|$)/.test(by);
+}
+
+/** Some words of something, on one line and without what a terminal would obey. */
+export function brief(value: unknown, most = 120): string {
+  const text =
+    typeof value === "string"
+      ? value
+      : value === undefined
+        ? ""
+        : value instanceof Withheld
+          ? `(${value.reason})`
+          : JSON.stringify(value);
+  const line = text
+    .slice(0, 4 * most)
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
+    .trim()
+    .toWellFormed();
+  return line.length <= most && text.length <= 4 * most ? line : `${line.slice(0, most - 1).toWellFormed()}…`;
+}

@@ -1,0 +1,88 @@
+import { type FactId, isPrincipal, type Principal } from "../../session/index.js";
+import { ConflictError, type Store } from "../../store/index.js";
+import { type Known, requireOptions, shown } from "../../workflow/given.js";
+import type { Influence } from "./influence.js";
+import { optionRefusal } from "./memory-id.js";
+
+export type ForkBeforeOptions = {
+  readonly by: Principal;
+  readonly why: string;
+  /** Only these of the sessions. Default: all. */
+  readonly names?: readonly string[];
+};
+
+/** What became of each session. */
+export type ForkedBefore = {
+  readonly forks: readonly {
+    readonly session: string;
+    /** The name of the fork; the session itself stays as it is. */
+    readonly name: string;
+    readonly id: FactId;
+    readonly before: FactId;
+  }[];
+  readonly skipped: readonly { readonly session: string; readonly why: string }[];
+};
+
+const KNOWN: Known<ForkBeforeOptions> = { by: true, why: true, names: true };
+const EXAMPLE = 'forkBefore(store, influence, { by: "user:ada", why: "it was wrong" })';
+/** As many forks of one session before one memory are told apart by a number. */
+const TRIES = 1_000;
+/** How long a name may be. */
+const LONGEST = 200;
+/** A fork needs nothing of the past but where it hangs. */
+const HORIZON = 1_000;
+
+/** Forks every session that a memory reached to just before it read it first. Nothing is overwritten. */
+export async function forkBefore(
+  store: Store,
+  influence: Influence,
+  options: ForkBeforeOptions,
+): Promise<ForkedBefore> {
+  const refuse = optionRefusal("fork what a memory reached");
+  requireOptions(options, refuse, EXAMPLE, KNOWN);
+  const { by, why, names } = options;
+  if (!isPrincipal(by)) throw refuse(`its \`by\` is ${shown(by)}, not a principal`, EXAMPLE);
+  if (typeof why !== "string" || why.trim() === "") throw refuse("it does not say why", EXAMPLE);
+  const unknown = names?.find((name) => !influence.sessions.some((session) => session.name === name));
+  if (unknown !== undefined)
+    throw refuse(`${shown(unknown)} is no session that it reached`, "names: those of influence.sessions");
+  const forks: ForkedBefore["forks"][number][] = [];
+  const skipped: ForkedBefore["skipped"][number][] = [];
+  for (const { name: session, before, kept } of influence.sessions) {
+    if (names !== undefined && !names.includes(session)) continue;
+    if (kept && !names?.includes(session))
+      skipped.push({ session, why: "the runtime keeps it for a run under way" });
+    else if (before === undefined) skipped.push({ session, why: "it begins with the reading" });
+    else if (!(await store.has(before)))
+      skipped.push({ session, why: `${before} is not in the store any more` });
+    else {
+      const made = (await store.load(before, { horizon: HORIZON })).fork(
+        `before-${influence.memory.slice(0, 8)}`,
+        {
+          by,
+          why,
+        },
+      );
+      forks.push({ session, before, id: made.id, name: await named(store, made, session, influence.memory) });
+    }
+  }
+  return { forks, skipped };
+}
+
+async function named(
+  store: Store,
+  fork: Parameters<Store["save"]>[0],
+  session: string,
+  memory: FactId,
+): Promise<string> {
+  for (let count = 1; ; count++) {
+    const end = `~before-${memory.slice(0, 8)}${count === 1 ? "" : `-${count}`}`;
+    const name = `${session.slice(0, LONGEST - end.length).toWellFormed()}${end}`;
+    try {
+      await store.save(fork, { name, expect: null });
+      return name;
+    } catch (error) {
+      if (!(error instanceof ConflictError) || count === TRIES) throw error;
+    }
+  }
+}

@@ -1,0 +1,243 @@
+import type { FactId, Principal } from "../../session/index.js";
+import type { Name, Store } from "../../store/index.js";
+import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/given.js";
+import { MemoryRefusedError } from "../error.js";
+import { brief, factOf } from "./fact-line.js";
+import { type Lineage, withLineage } from "./lineage.js";
+import { DECISIONS, IN_TURN } from "./lineage-growth.js";
+import type { Progress } from "./lineage-sync.js";
+import { HINT, knownMemory, optionRefusal } from "./memory-id.js";
+import { type Reach, reachOf } from "./reach.js";
+import { saidBy } from "./said.js";
+
+export type InfluenceOptions = {
+  /** How many readings, decisions and memories are listed, each; default 1,000. The totals are exact whatever it is. */
+  readonly most?: number;
+  /** Told now and then while the index is made. */
+  readonly progress?: Progress;
+};
+
+/** Everything that a memory reached. */
+export type Influence = {
+  readonly memory: FactId;
+  /** Readings that found it, or a memory that came of it. */
+  readonly reads: readonly Reading[];
+  readonly sessions: readonly ReachedSession[];
+  /** Those in the turn of a reading that showed it first. */
+  readonly decisions: readonly Decision[];
+  readonly memories: readonly LaterMemory[];
+  /** The spaces that those memories are in. */
+  readonly spaces: readonly string[];
+  /** How many facts were reached, by type: readings, and all that comes from them. */
+  readonly counts: { readonly [type: string]: number };
+  readonly totals: {
+    readonly facts: number;
+    readonly reads: number;
+    readonly decisions: number;
+    readonly direct: number;
+    readonly memories: number;
+  };
+  /** Whether one of the lists is not all there is. */
+  readonly more: boolean;
+  /** Facts of the store whose content is not there, or that are cited and not there: what came of them nobody knows. */
+  readonly unresolved: number;
+};
+
+export type Reading = {
+  readonly id: FactId;
+  /** The memories of these that it found. */
+  readonly memories: readonly FactId[];
+  readonly space: string;
+  readonly at: string;
+  readonly by: Principal;
+  readonly branch?: string;
+  /** Whether whoever asked was told one of them: not so where others were put into the prompt in its place. */
+  readonly shown: boolean;
+  readonly score?: number;
+};
+
+export type ReachedSession = {
+  readonly name: string;
+  readonly id: FactId;
+  /** The first reading on its way, the branch that it was on, and the session just before: where one would fork to undo it. */
+  readonly first: FactId;
+  readonly branch?: string;
+  readonly before?: FactId;
+  /** A name that the runtime keeps for a run under way. */
+  readonly kept?: true;
+};
+
+export type Decision = {
+  readonly id: FactId;
+  readonly type: (typeof DECISIONS)[number];
+  readonly at: string;
+  readonly by: Principal;
+  readonly text: string;
+  /** In the turn of a reading that showed it. */
+  readonly direct: boolean;
+};
+
+export type LaterMemory = {
+  readonly id: FactId;
+  readonly space?: string;
+  readonly text?: string;
+  /** The fact of it that rests on what was reached, and on what. */
+  readonly fact: FactId;
+  readonly because: FactId;
+  /** The memory that this one came of; through this reading, unless it is cited itself. */
+  readonly from: FactId;
+  readonly read?: FactId;
+};
+
+const KNOWN: Known<InfluenceOptions> = { most: true, progress: true };
+const MOST = 1_000;
+
+/**
+ * Every session, branch, decision and later memory that a memory reached. A fact is reached when it is, or comes from, a
+ * reading that found the memory; a memory is reached when one of its facts rests on a fact that is reached, or on the memory
+ * itself; then its readings count too, and so on.
+ *
+ * ```ts
+ * const { sessions, decisions, memories } = await influence(store, memory);
+ * ```
+ */
+export async function influence(
+  store: Store,
+  memory: FactId,
+  options: InfluenceOptions = {},
+): Promise<Influence> {
+  const refuse = optionRefusal("ask what a memory reached");
+  requireOptions(options, refuse, "influence(store, memory, { most: 100 })", KNOWN);
+  const { most = MOST, progress } = options;
+  requireCount(most, "most", refuse);
+  if (progress !== undefined)
+    requireFunction(progress, "progress", refuse, "progress: (done) => console.error(done)");
+  const given = await knownMemory(store, memory);
+  const found = await withLineage(store, progress, (lineage) => {
+    const reach = reachOf(lineage.file, given);
+    return { ...listed(lineage, reach, most), reach, sessions: sessionsIn(lineage, reach) };
+  });
+  const { reach, sessions, rows, counts, direct, unresolved } = found;
+  // A slip of the pen must not look like a memory that did no harm.
+  if (reach.reads.length + reach.memories.length === 0 && !(await store.has(given)))
+    throw new MemoryRefusedError(
+      "unknown",
+      "ask what a memory reached",
+      `${given.slice(0, 12)} is not in the store`,
+      HINT,
+      {
+        memory: given,
+      },
+    );
+  const decisions: Decision[] = [];
+  for (const one of rows) {
+    const line = await store.line(one.id);
+    if (line === undefined) continue;
+    const fact = await factOf(store, line, []);
+    const { at, by } = fact;
+    decisions.push({ ...one, at, by, text: brief(saidBy(fact)) });
+  }
+  const memories: LaterMemory[] = [];
+  for (const one of reach.memories.slice(0, most)) {
+    const line = await store.line(one.id);
+    const fact = line === undefined ? undefined : await factOf(store, line, ["text"]);
+    memories.push({ ...one, ...(fact?.type === "memory-write" && { text: brief(fact.text) }) });
+  }
+  const total = DECISIONS.reduce((sum, type) => sum + (counts[type] ?? 0), 0);
+  return {
+    memory: given,
+    reads: reach.reads.slice(0, most),
+    sessions,
+    decisions: decisions.sort(
+      (one, other) =>
+        Number(other.direct) - Number(one.direct) || (one.at < other.at ? -1 : one.at > other.at ? 1 : 0),
+    ),
+    memories,
+    spaces: [...new Set(reach.memories.flatMap(({ space }) => (space === undefined ? [] : [space])))].sort(),
+    counts,
+    totals: {
+      facts: Object.values(counts).reduce((sum, n) => sum + n, 0),
+      reads: reach.reads.length,
+      decisions: total,
+      direct,
+      memories: reach.memories.length,
+    },
+    more: total > decisions.length || reach.reads.length > most || reach.memories.length > most,
+    unresolved,
+  };
+}
+
+type Row = Pick<Decision, "id" | "type" | "direct">;
+
+/** Counts what was reached and lists decisions, those nearest to a reading first. */
+function listed(
+  { file }: Lineage,
+  reach: Reach,
+  most: number,
+): {
+  readonly rows: readonly Row[];
+  readonly counts: { readonly [type: string]: number };
+  readonly direct: number;
+  readonly unresolved: number;
+} {
+  const amounts = new Map<string, number>();
+  const amountsOf = file.statement(
+    `SELECT type, n FROM amount WHERE node = ? AND n > 0 AND type <> '${IN_TURN}'`,
+  );
+  for (const node of reach.nodes)
+    for (const { type, n } of amountsOf.all(node))
+      amounts.set(type as string, (amounts.get(type as string) ?? 0) + (n as number));
+  const rows: Row[] = [];
+  let direct = 0;
+  const take = (node: number, isDirect: boolean, only: boolean): void => {
+    const decisions = file.statement(
+      `SELECT id, kind FROM fact WHERE node = ? AND kind > 1${only ? ` AND kind & 1 = ${isDirect ? 1 : 0}` : ""} LIMIT ?`,
+    );
+    const room = most - rows.length;
+    if (room <= 0) return;
+    for (const { id, kind } of decisions.all(node, room))
+      rows.push({
+        id: Buffer.from(id as Uint8Array).toString("hex"),
+        type: DECISIONS[((kind as number) >> 1) - 1] as Row["type"],
+        direct: isDirect,
+      });
+  };
+  const inTurn = file.statement("SELECT n FROM amount WHERE node = ? AND type = ?");
+  for (const node of reach.direct) {
+    direct += (inTurn.get(node, IN_TURN)?.n as number | undefined) ?? 0;
+    take(node, true, true);
+  }
+  for (const node of reach.nodes) {
+    if (rows.length >= most) break;
+    take(node, false, reach.direct.has(node));
+  }
+  const { open, missing } = file
+    .statement(
+      "SELECT (SELECT count(DISTINCT fact) FROM outside WHERE open > 0) AS open, (SELECT count(*) FROM missing) AS missing",
+    )
+    .get() as { open: number; missing: number };
+  const counts = Object.fromEntries([...amounts].sort(([one], [other]) => (one < other ? -1 : 1)));
+  return { rows, counts, direct, unresolved: open + missing };
+}
+
+const KEPT = /^(?:run|answer)\//;
+
+function sessionsIn({ file, names }: Lineage, reach: Reach): readonly ReachedSession[] {
+  const reached = names.flatMap(({ name, id }: Name): ReachedSession[] => {
+    const row = file.find(id);
+    const first = row === undefined ? undefined : reach.firsts.get(row.node);
+    if (first === undefined) return [];
+    const { branch, before } = first;
+    return [
+      {
+        name,
+        id,
+        first: first.id,
+        ...(branch !== undefined && { branch }),
+        ...(before !== undefined && { before }),
+        ...(KEPT.test(name) && { kept: true as const }),
+      },
+    ];
+  });
+  return reached.sort((one, other) => (one.name < other.name ? -1 : 1));
+}

@@ -1,0 +1,349 @@
+import {
+  type Fact,
+  type FactId,
+  type FactOf,
+  parentsOf,
+  readFact,
+  refsOf,
+  Withheld,
+} from "../../session/index.js";
+import type { Line, Store } from "../../store/index.js";
+import { MEMORY_FACTS, memoriesOf } from "../state.js";
+import { Breather } from "./breather.js";
+import { beginsTurn, factOf, idsIn, isId, typeOf } from "./fact-line.js";
+import { bytesOf, keyOf, type LineageFile } from "./lineage-file.js";
+
+/** What is looked for among what a memory reached: where somebody, or something, decided. */
+export const DECISIONS = [
+  "model-reply",
+  "tool-call",
+  "route-choose",
+  "approval-give",
+  "validation-report",
+] as const satisfies readonly Fact["type"][];
+
+/** Decisions in the turn of their node are counted beside the types of facts. No type is called that: none is empty. */
+export const IN_TURN = "";
+
+function isDirect(kind: number): boolean {
+  return kind > 1 && (kind & 1) === 1;
+}
+
+/** Where a fact stands: its node (0 is none), whether its turn is still that of the node, and the branch, where it is known. */
+type Standing = { readonly node: number; readonly turn: boolean; readonly branch: string | undefined };
+
+const NOWHERE: Standing = Object.freeze({ node: 0, turn: false, branch: undefined });
+const ROOT: Standing = Object.freeze({ node: 0, turn: false, branch: "main" });
+/** As many facts are held in memory, twice: most facts come from one that was met lately. */
+const MET = 50_000;
+/** How far back the beginning of a branch is looked for. */
+const BACK = 20_000;
+/** How far back from a reading the call is looked for that it is evidence of. */
+const REQUEST = 64;
+
+/** Takes facts into the index, or out of it. Lines come parents first, all in one transaction. */
+export class LineageGrowth {
+  readonly #file: LineageFile;
+  readonly #store: Store;
+  readonly #again: boolean;
+  /** Whether facts were cited before: then each new one may be what somebody waits for. */
+  readonly #cited: boolean;
+  readonly #breather = new Breather();
+  #met = new Map<FactId, Standing>();
+  #older = new Map<FactId, Standing>();
+  #last: { readonly id: FactId; readonly standing: Standing } | undefined;
+  readonly #amounts = new Map<number, Map<string, number>>();
+  /** Facts that were cited by what came in. */
+  readonly #fresh = new Set<FactId>();
+  readonly #seen = new Set<FactId>();
+
+  /** `again` says that facts may come that are here already. */
+  constructor(file: LineageFile, store: Store, options: { readonly again: boolean }) {
+    this.#file = file;
+    this.#store = store;
+    this.#again = options.again;
+    this.#cited = file.statement("SELECT 1 FROM cite LIMIT 1").get() !== undefined;
+  }
+
+  async add(lines: readonly Line[]): Promise<void> {
+    for (const { id, line } of lines) {
+      if (this.#breather.isDue) await this.#breather.breathe();
+      if (this.#amounts.size >= MET) await this.#flush();
+      if (this.#fresh.has(id)) this.#seen.add(id);
+      const known = this.#again ? this.#file.find(id) : undefined;
+      const standing =
+        known === undefined
+          ? await this.#take(id, line)
+          : { node: known.node, turn: (known.kind & 1) === 1, branch: undefined };
+      this.#remember(id, standing);
+    }
+  }
+
+  /** Takes facts out again; nothing that comes from them stays. Answers with those of them that a memory still cites. */
+  async remove(lines: readonly Line[]): Promise<readonly FactId[]> {
+    const file = this.#file;
+    const cited: FactId[] = [];
+    for (const { id, line } of lines) {
+      if (this.#breather.isDue) await this.#breather.breathe();
+      const row = file.find(id);
+      if (row !== undefined) {
+        file.statement("DELETE FROM fact WHERE n = ?").run(row.n);
+        this.#count(row.node, typeOf(line), -1);
+        if (isDirect(row.kind)) this.#count(row.node, IN_TURN, -1);
+        const node = file.statement("SELECT n FROM node WHERE n = ? AND fact = ?").get(row.node, id)?.n;
+        if (node !== undefined) {
+          for (const sql of ["node WHERE n", "edge WHERE child", "edge WHERE parent", "hit WHERE node"])
+            file.statement(`DELETE FROM ${sql} = ?`).run(node);
+        }
+      }
+      for (const table of ["about", "cite", "outside"])
+        file.statement(`DELETE FROM ${table} WHERE fact = ?`).run(id);
+      if (file.statement("SELECT 1 FROM cite WHERE cited = ? LIMIT 1").get(id) === undefined) continue;
+      file.statement("UPDATE cite SET node = 0 WHERE cited = ?").run(id);
+      cited.push(id);
+    }
+    this.#met.clear();
+    this.#older.clear();
+    this.#last = undefined;
+    await this.#flush();
+    return cited;
+  }
+
+  /** Reads what lies in the blobs of a fact once more: it came, or somebody erased it. */
+  async reread({ id, line }: Line): Promise<void> {
+    const node = this.#file.statement("SELECT n FROM node WHERE fact = ?").get(id)?.n as number | undefined;
+    if (node !== undefined) {
+      this.#file.statement("DELETE FROM hit WHERE node = ?").run(node);
+      const fact = await factOf(this.#store, line, ["hits"]);
+      if (fact.type === "memory-read") this.#hits(node, id, line, fact);
+      return;
+    }
+    for (const table of ["about", "cite"])
+      this.#file.statement(`DELETE FROM ${table} WHERE fact = ?`).run(id);
+    await this.#memory(id, line);
+  }
+
+  /** Ends it: answers with the facts that were cited and may not be in what the index covers. */
+  async finish(): Promise<readonly FactId[]> {
+    await this.#flush();
+    const elsewhere: FactId[] = [];
+    for (const cited of this.#fresh) {
+      if (this.#breather.isDue) await this.#breather.breathe();
+      const row = this.#file.find(cited);
+      if (row !== undefined) this.#point(cited, row.node);
+      else if (!this.#seen.has(cited)) elsewhere.push(cited);
+    }
+    return elsewhere;
+  }
+
+  async #take(id: FactId, line: string): Promise<Standing> {
+    const type = typeOf(line);
+    const parents = parentsOf(line);
+    if (MEMORY_FACTS.has(type)) await this.#memory(id, line);
+    const standings = parents.map((parent) => this.#standing(parent));
+    const nodes = nodesOf(standings);
+    const [first = ROOT] = standings;
+    const branch =
+      type === "branch-fork" || type === "branch-merge" ? branchOf(line, standings) : first.branch;
+    if (type === "memory-read") {
+      const fact = await factOf(this.#store, line, ["hits"]);
+      const made = fact.type === "memory-read" && (await this.#read(id, line, parents, fact, branch, nodes));
+      if (made) return this.#place(id, type, made);
+    }
+    // Most facts stand where the one before stood: then nothing is made anew.
+    if (nodes.size === 0) return branch === first.branch && first.node === 0 ? first : { ...ROOT, branch };
+    const begins =
+      type === "message-say" && [...nodes.values()].includes(true) && beginsTurn(readFact(line, undefined));
+    if (nodes.size > 1) {
+      const node = this.#node(id, nodes, begins);
+      return this.#place(id, type, { node, turn: true, branch });
+    }
+    const [[node, turn]] = [...nodes] as [[number, boolean]];
+    const next = turn && !begins;
+    const same = first.node === node && first.turn === next && first.branch === branch;
+    return this.#place(id, type, same ? first : { node, turn: next, branch });
+  }
+
+  /** Keeps a fact that is of a node. */
+  #place(id: FactId, type: string, standing: Standing): Standing {
+    const { node, turn } = standing;
+    const kind = (DECISIONS.indexOf(type as (typeof DECISIONS)[number]) + 1) * 2 + (turn ? 1 : 0);
+    this.#file
+      .statement("INSERT INTO fact (k, id, node, kind) VALUES (?, ?, ?, ?)")
+      .run(keyOf(id), bytesOf(id), node, kind);
+    this.#count(node, type, 1);
+    if (isDirect(kind)) this.#count(node, IN_TURN, 1);
+    if (this.#cited) this.#point(id, node);
+    return standing;
+  }
+
+  #node(
+    id: FactId,
+    nodes: ReadonlyMap<number, boolean>,
+    begins: boolean,
+    read: readonly (string | null)[] = [],
+  ): number {
+    const [at = null, by = null, space = null, branch = null, before = null] = read;
+    const { lastInsertRowid } = this.#file
+      .statement("INSERT INTO node (fact, at, by, space, branch, before) VALUES (?, ?, ?, ?, ?, ?)")
+      .run(id, at, by, space, branch, before);
+    const node = Number(lastInsertRowid);
+    const edge = this.#file.statement("INSERT INTO edge VALUES (?, ?, ?)");
+    for (const [parent, turn] of nodes) edge.run(parent, node, turn && !begins ? 1 : 0);
+    return node;
+  }
+
+  /** A reading that found something, or of which nobody knows, is a node of its own. */
+  async #read(
+    id: FactId,
+    line: string,
+    parents: readonly FactId[],
+    fact: FactOf<"memory-read">,
+    branch: string | undefined,
+    nodes: ReadonlyMap<number, boolean>,
+  ): Promise<Standing | undefined> {
+    if (Array.isArray(fact.hits) && fact.hits.length === 0) return undefined;
+    const own = branch ?? (await this.#branchAt(parents[0]));
+    const before = await this.#before(parents[0], fact.of);
+    const node = this.#node(id, nodes, false, [fact.at, fact.by, fact.space, own ?? null, before ?? null]);
+    this.#hits(node, id, line, fact);
+    return { node, turn: true, branch: own };
+  }
+
+  #hits(node: number, id: FactId, line: string, { hits, shown }: FactOf<"memory-read">): void {
+    this.#note(id, line, { hits });
+    if (!Array.isArray(hits)) return;
+    const insert = this.#file.statement("INSERT OR IGNORE INTO hit VALUES (?, ?, ?, ?)");
+    for (const { memory, score, parts } of hits as FactOf<"memory-read">["hits"]) {
+      if (!isId(memory)) continue;
+      // Told to the model, or to whoever asked: left out only where others were told and this one was not.
+      const told = (parts as { readonly told?: unknown } | undefined)?.told;
+      insert.run(
+        memory,
+        node,
+        typeof score === "number" ? score : null,
+        told === false && shown !== undefined ? 0 : 1,
+      );
+    }
+  }
+
+  /** A fact about memories: which, and what it cites. */
+  async #memory(id: FactId, line: string): Promise<void> {
+    const fact = await factOf(this.#store, line, ["because", "merges"]);
+    const { because, merges } = fact as unknown as { readonly because?: unknown; readonly merges?: unknown };
+    this.#note(id, line, { because, merges });
+    const about = fact.type === "memory-write" ? [id] : memoriesOf(id, fact);
+    const space = fact.type === "memory-write" ? fact.space : null;
+    for (const memory of about)
+      if (isId(memory))
+        this.#file.statement("INSERT OR IGNORE INTO about VALUES (?, ?, ?)").run(id, memory, space);
+    for (const cited of new Set([...idsIn(because), ...idsIn(merges)])) {
+      this.#file.statement("INSERT OR IGNORE INTO cite VALUES (?, ?, 0)").run(id, cited);
+      this.#fresh.add(cited);
+    }
+  }
+
+  /** Remembers which blobs were read, or should have been: 1 is one that is not there, 2 one that cannot be read. */
+  #note(id: FactId, line: string, fields: { readonly [field: string]: unknown }): void {
+    for (const [field, { digest }] of Object.entries(refsOf(line))) {
+      if (!Object.hasOwn(fields, field)) continue;
+      const value = fields[field];
+      const open = value instanceof Withheld ? (value.reason === "unfit" ? 2 : 1) : 0;
+      this.#file.statement("INSERT OR REPLACE INTO outside VALUES (?, ?, ?)").run(digest, id, open);
+    }
+  }
+
+  #point(cited: FactId, node: number): void {
+    this.#file.statement("UPDATE cite SET node = ? WHERE cited = ? AND node <> ?").run(node, cited, node);
+  }
+
+  #standing(id: FactId): Standing {
+    if (this.#last?.id === id) return this.#last.standing;
+    const met = this.#met.get(id) ?? this.#older.get(id);
+    if (met !== undefined) return met;
+    const row = this.#file.find(id);
+    return row === undefined ? NOWHERE : { node: row.node, turn: (row.kind & 1) === 1, branch: undefined };
+  }
+
+  #remember(id: FactId, standing: Standing): void {
+    this.#last = { id, standing };
+    if (this.#met.size >= MET) {
+      this.#older = this.#met;
+      this.#met = new Map();
+    }
+    this.#met.set(id, standing);
+  }
+
+  #count(node: number, type: string, more: number): void {
+    let amounts = this.#amounts.get(node);
+    if (amounts === undefined) {
+      amounts = new Map();
+      this.#amounts.set(node, amounts);
+    }
+    amounts.set(type, (amounts.get(type) ?? 0) + more);
+  }
+
+  async #flush(): Promise<void> {
+    const add = this.#file.statement(
+      "INSERT INTO amount VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
+    );
+    for (const [node, amounts] of this.#amounts) {
+      if (this.#breather.isDue) await this.#breather.breathe();
+      for (const [type, n] of amounts) add.run(node, type, n);
+    }
+    this.#amounts.clear();
+  }
+
+  /** The branch of a session whose past was taken in long ago: the last fork on the way that was adopted. */
+  async #branchAt(from: FactId | undefined): Promise<string | undefined> {
+    let id = from;
+    for (let steps = 0; steps < BACK && id !== undefined; steps++) {
+      if (this.#breather.isDue) await this.#breather.breathe();
+      const known = (this.#met.get(id) ?? this.#older.get(id))?.branch;
+      if (known !== undefined) return known;
+      const line = await this.#store.line(id);
+      if (line === undefined) return undefined;
+      const parents = parentsOf(line);
+      if (parents.length === 0) return "main";
+      const type = typeOf(line);
+      if (type === "branch-fork") return branchOf(line, []);
+      id = parents[type === "branch-merge" ? adoptedIn(line, parents.length) : 0];
+    }
+    return undefined;
+  }
+
+  /**
+   * Where one would go on without the reading: before the call that it is evidence of, if there is one, or the call would be
+   * asked for and never answered.
+   */
+  async #before(parent: FactId | undefined, of: FactId | undefined): Promise<FactId | undefined> {
+    let id = of === undefined ? undefined : parent;
+    for (let steps = 0; steps < REQUEST && id !== undefined; steps++) {
+      const line: string | undefined = await this.#store.line(id);
+      if (line === undefined) break;
+      const [before] = parentsOf(line);
+      if (id === of) return before ?? parent;
+      id = before;
+    }
+    return parent;
+  }
+}
+
+/** The nodes that a fact comes from, each with whether there is a way from it in one turn. */
+function nodesOf(standings: readonly Standing[]): Map<number, boolean> {
+  const nodes = new Map<number, boolean>();
+  for (const { node, turn } of standings) if (node > 0) nodes.set(node, turn || (nodes.get(node) ?? false));
+  return nodes;
+}
+
+function branchOf(line: string, standings: readonly Standing[]): string | undefined {
+  const fact = readFact(line, undefined);
+  if (fact.type === "branch-fork") return fact.name;
+  return standings[adoptedIn(line, standings.length)]?.branch;
+}
+
+function adoptedIn(line: string, sides: number): number {
+  const { adopt } = readFact(line, undefined) as FactOf<"branch-merge">;
+  const side = adopt === "theirs" ? 1 : typeof adopt === "number" ? adopt : 0;
+  return side < sides ? side : 0;
+}

@@ -1,0 +1,12 @@
+export {
+  type Embedder,
+  type Embedding,
+  type EmbeddingFunction,
+  embedderOf,
+  type Numbers,
+} from "./embedder.js";
+export { EmbeddingError } from "./error.js";
+export { localEmbedding } from "./local.js";
+export type { EmbeddingModel } from "./model.js";
+export { wordPieces } from "./piece.js";
+export { coverage, staticEmbedding } from "./static.js";

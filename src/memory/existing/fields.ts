@@ -1,0 +1,114 @@
+import type { Digest } from "../../session/index.js";
+import { type Known, requireFunction, requireOptions } from "../../workflow/given.js";
+import { ExistingError, reasonOf } from "./error.js";
+import type { ExistingRecord } from "./source.js";
+
+/** A field of a record by its name, also further in ("message.role"), or whatever gives it. */
+export type Field<Row> = string | ((row: Row) => unknown);
+
+/** Where in a record to find what it is linked by. */
+export type Fields<Row> = {
+  /** What the other store calls the session: records without one cannot be linked. */
+  readonly session: Field<Row>;
+  /** What finds the record there again. Default: its place. */
+  readonly key?: Field<Row>;
+  readonly at?: Field<Row>;
+  readonly role?: Field<Row>;
+  readonly text?: Field<Row>;
+};
+
+export const FIELDS: Known<Fields<unknown>> = { session: true, key: true, at: true, role: true, text: true };
+const LONGEST = 500;
+
+export function requireFields<Row, Given extends Fields<Row>>(
+  fields: Given,
+  use: string,
+  known: Known<Given>,
+): void {
+  const refuse = (reason: string, hint: string): Error => new ExistingError("option", use, reason, hint);
+  requireOptions(fields, refuse, '{ session: "session_id" }', known);
+  if (fields.session === undefined)
+    throw refuse("it does not say what its sessions are called by", 'session: "session_id"');
+  for (const name of Object.keys(FIELDS) as (keyof Fields<Row>)[]) {
+    const field = fields[name];
+    if (field === undefined || (typeof field === "string" && field !== "")) continue;
+    requireFunction(field, name, refuse, `${name}: "${name}", or ${name}: (record) => record.${name}`);
+  }
+}
+
+/** The record that a row is, or why it is none. */
+export function recordOf<Row>(
+  row: Row,
+  digest: Digest,
+  place: string,
+  fields: Fields<Row>,
+): ExistingRecord | string {
+  try {
+    const session = nameIn(fields.session, row);
+    if (session === undefined) return `it has no session${namedBy(fields.session)}`;
+    const key = fields.key === undefined ? place : nameIn(fields.key, row);
+    if (key === undefined) return `it has no key${namedBy(fields.key)}`;
+    const at = timeOf(valueIn(fields.at, row));
+    const role = nameIn(fields.role, row);
+    const text = textOf(valueIn(fields.text, row));
+    return {
+      key,
+      digest,
+      session,
+      ...(at !== undefined && { at }),
+      ...(role !== undefined && { role }),
+      ...(text !== undefined && { text }),
+    };
+  } catch (error) {
+    return `its fields cannot be read: ${reasonOf(error)}`;
+  }
+}
+
+function namedBy(field: unknown): string {
+  return typeof field === "string" ? ` in "${field.slice(0, 60)}"` : "";
+}
+
+function valueIn<Row>(field: Field<Row> | undefined, row: Row): unknown {
+  if (field === undefined) return undefined;
+  if (typeof field === "function") return field(row);
+  if (owns(row, field)) return row[field];
+  let value: unknown = row;
+  for (const name of field.split(".")) value = owns(value, name) ? value[name] : undefined;
+  return value;
+}
+
+function owns(value: unknown, name: string): value is { readonly [name: string]: unknown } {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, name);
+}
+
+/** What something is called: a short text or a number. */
+function nameIn<Row>(field: Field<Row> | undefined, row: Row): string | undefined {
+  const value = valueIn(field, row);
+  const text = typeof value === "number" || typeof value === "bigint" ? String(value) : value;
+  return typeof text === "string" && text !== "" && text.length <= LONGEST && text.isWellFormed()
+    ? text
+    : undefined;
+}
+
+/** Seconds and milliseconds of today differ by so much that neither can be taken for the other. */
+const MILLISECONDS = 1e11;
+
+/** A time in whatever way it is written; one that cannot be understood is none. */
+function timeOf(value: unknown): string | undefined {
+  const number = typeof value === "bigint" ? Number(value) : value;
+  const time =
+    number instanceof Date
+      ? number
+      : typeof number === "number"
+        ? new Date(Math.abs(number) < MILLISECONDS ? number * 1_000 : number)
+        : new Date(typeof number === "string" ? number.slice(0, 100) : Number.NaN);
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
+}
+
+/** Words, also where they come in parts, as chat logs have them. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === "string") return value.toWellFormed();
+  if (!Array.isArray(value)) return undefined;
+  const parts = value.flatMap((one) => (owns(one, "text") && typeof one.text === "string" ? [one.text] : []));
+  return parts.length === 0 ? undefined : parts.join("\n").toWellFormed();
+}

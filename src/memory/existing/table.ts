@@ -1,0 +1,107 @@
+import { createHash } from "node:crypto";
+import { digestOf } from "../../session/index.js";
+import { requireFunction } from "../../workflow/given.js";
+import { ExistingError, reasonOf } from "./error.js";
+import { FIELDS, type Fields, recordOf, requireFields } from "./fields.js";
+import type { ExistingEntry, ExistingSource } from "./source.js";
+
+/** A row of a table, whoever has read it. */
+export type Row = { readonly [column: string]: unknown };
+export type Rows = Iterable<Row> | AsyncIterable<Row>;
+
+export type TableOptions = Fields<Row> & {
+  /** Where it is, in words that will mean the same later: "postgres chat.messages". Never a secret. */
+  readonly source: string;
+};
+
+/**
+ * The rows of a table, however they are read. A function can be asked again, for a check; a list can too, and what
+ * comes only once cannot.
+ *
+ * ```ts
+ * tableOf(() => database.stream("select * from messages order by id"), { source: "chat.messages", key: "id", session: "thread" });
+ * ```
+ */
+export function tableOf(rows: Rows | (() => Rows | Promise<Rows>), options: TableOptions): ExistingSource {
+  const use = "link the rows of a table";
+  const refuse = (reason: string, hint: string): Error => new ExistingError("option", use, reason, hint);
+  requireFields<Row, TableOptions>(options, use, { ...FIELDS, source: true });
+  requireSource(options.source, use);
+  if (typeof rows !== "object" || rows === null)
+    requireFunction(
+      rows,
+      "rows",
+      refuse,
+      'tableOf(() => rows, { source: "chat.messages", session: "thread" })',
+    );
+  return Object.freeze<ExistingSource>({
+    format: "table",
+    source: options.source,
+    entries: () => entriesOf(async () => (typeof rows === "function" ? rows() : rows), options, use),
+  });
+}
+
+/** Reads rows one by one; the digest of all is that of the digests, in the order in which they came. */
+export async function* entriesOf<One extends object>(
+  rows: () => Promise<Iterable<One> | AsyncIterable<One>>,
+  fields: Fields<One>,
+  use: string,
+  written: (row: One) => string = rowText,
+): AsyncGenerator<ExistingEntry> {
+  const all = createHash("sha256");
+  let number = 0;
+  const read = listed(rows, use);
+  for await (const row of read) {
+    number += 1;
+    const where = `row ${number}`;
+    if (typeof row !== "object" || row === null) {
+      yield { skipped: { where, why: "it is no object" } };
+      continue;
+    }
+    let text: string;
+    try {
+      text = written(row);
+    } catch (error) {
+      yield { skipped: { where, why: `it cannot be written down: ${reasonOf(error)}` } };
+      continue;
+    }
+    const digest = digestOf(text);
+    all.update(digest);
+    const record = recordOf(row, digest, where, fields);
+    yield typeof record === "string" ? { skipped: { where, why: record } } : { record };
+  }
+  yield { digest: all.digest("hex") };
+}
+
+/** The rows, and whatever goes wrong with them as what it is. */
+async function* listed<One>(
+  rows: () => Promise<Iterable<One> | AsyncIterable<One>>,
+  use: string,
+): AsyncGenerator<One> {
+  try {
+    const all = await rows();
+    if (typeof all !== "object" || all === null || !(Symbol.iterator in all || Symbol.asyncIterator in all))
+      throw new TypeError("it gives no rows");
+    for await (const row of all) yield row;
+  } catch (error) {
+    if (error instanceof ExistingError) throw error;
+    throw new ExistingError("broken", use, reasonOf(error), "read it again: what was linked is kept", {
+      cause: error,
+    });
+  }
+}
+
+/** A row as a text that is the same whenever its values are: whatever a driver gives has one way to be written. */
+export function rowText(row: object): string {
+  return JSON.stringify(row, (_key, value: unknown) => {
+    if (typeof value === "bigint") return String(value);
+    if (value instanceof Uint8Array) return digestOf(value);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
+  });
+}
+
+export function requireSource(source: unknown, use: string): void {
+  if (typeof source === "string" && source !== "" && source.length <= 500 && source.isWellFormed()) return;
+  throw new ExistingError("option", use, "it does not say where it is", 'source: "chat.messages"');
+}

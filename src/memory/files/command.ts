@@ -1,0 +1,243 @@
+import { MemoryFileError } from "./error.js";
+import type { File, Folder } from "./folder.js";
+import { foldersOf, isUnder, pathInside, pathOf } from "./path.js";
+import { linesOf, listingOf, snippetOf, viewOf } from "./shown.js";
+
+/** What a model asks for, as it is documented for this tool. */
+export type Command =
+  | { readonly command: "view"; readonly path: string; readonly view_range?: readonly [number, number] }
+  | { readonly command: "create"; readonly path: string; readonly file_text: string }
+  | {
+      readonly command: "str_replace";
+      readonly path: string;
+      readonly old_str: string;
+      readonly new_str?: string;
+    }
+  | {
+      readonly command: "insert";
+      readonly path: string;
+      readonly insert_line: number;
+      readonly insert_text: string;
+    }
+  | { readonly command: "delete"; readonly path: string }
+  | { readonly command: "rename"; readonly old_path: string; readonly new_path: string };
+
+/** The fields that a command cannot do without. */
+const NEEDED: { readonly [command in Command["command"]]: readonly string[] } = {
+  view: ["path"],
+  create: ["path", "file_text"],
+  str_replace: ["path", "old_str"],
+  insert: ["path", "insert_line", "insert_text"],
+  delete: ["path"],
+  rename: ["old_path", "new_path"],
+};
+
+/** Does a command, and says what the model reads. */
+export async function perform(given: Command, folder: Folder): Promise<string> {
+  const missing = NEEDED[given.command].filter((field) => (given as Fields)[field] === undefined);
+  if (missing.length > 0)
+    throw new MemoryFileError(
+      "command",
+      `Error: The command ${given.command} needs ${missing.join(" and ")}`,
+      `call it again with ${NEEDED[given.command].join(", ")}`,
+      { command: given.command, missing },
+    );
+  switch (given.command) {
+    case "view":
+      return view(given, folder);
+    case "create":
+      return create(given, folder);
+    case "str_replace":
+      return replace(given, folder);
+    case "insert":
+      return insert(given, folder);
+    case "delete":
+      return remove(given, folder);
+    case "rename":
+      return rename(given, folder);
+  }
+}
+
+type Fields = { readonly [field: string]: unknown };
+type Of<Name extends Command["command"]> = Extract<Command, { readonly command: Name }>;
+
+async function view({ path: given, view_range: range }: Of<"view">, folder: Folder): Promise<string> {
+  const path = pathOf(given);
+  const file = await folder.file(path);
+  const head = await folder.head();
+  if (file !== undefined) {
+    const text = viewOf(file, range);
+    folder.record(path, head, [file], true);
+    return text;
+  }
+  if (!(await folder.isFolder(path))) throw noSuch(given);
+  const files = await folder.under(path);
+  folder.record(path, head, files, false);
+  return listingOf(path, files);
+}
+
+async function create({ path: given, file_text: text }: Of<"create">, folder: Folder): Promise<string> {
+  const path = pathInside(given, "create a file at");
+  const there = await folder.file(path);
+  const done = `File created successfully at: ${given}`;
+  if (there !== undefined && folder.isDone(there.memory)) return done;
+  if (there !== undefined || (await folder.isFolder(path))) throw exists(`File ${given}`, path);
+  await requireFolders(path, folder);
+  await folder.requireRoom();
+  return said(done, await folder.write(path, text));
+}
+
+async function replace(
+  { path: given, old_str: old, new_str: fresh = "" }: Of<"str_replace">,
+  folder: Folder,
+): Promise<string> {
+  const file = await fileAt(given, folder);
+  const edited = "The memory file has been edited.";
+  if (folder.isDone(file.memory)) return edited;
+  const first = old === "" ? -1 : file.text.indexOf(old);
+  if (first < 0)
+    throw new MemoryFileError(
+      "text",
+      `No replacement was performed, old_str \`${brief(old)}\` did not appear verbatim in ${given}.`,
+      "view the file, and copy old_str exactly",
+    );
+  const lines = occurrences(file.text, old);
+  if (lines.length > 1)
+    throw new MemoryFileError(
+      "text",
+      `No replacement was performed. Multiple occurrences of old_str \`${brief(old)}\` in lines: ${lines.slice(0, 50).join(", ")}. Please ensure it is unique`,
+      "copy more of what is around it",
+      { lines: lines.slice(0, 50) },
+    );
+  const text = file.text.slice(0, first) + fresh + file.text.slice(first + old.length);
+  const waits = await folder.revise(file, text, "words in it were replaced");
+  const snippet = snippetOf(text, lineAt(text, first), linesOf(fresh).length || 1);
+  return said(snippet === "" ? edited : `${edited}\n${snippet}`, waits);
+}
+
+async function insert(
+  { path: given, insert_line: line, insert_text: added }: Of<"insert">,
+  folder: Folder,
+): Promise<string> {
+  const file = await fileAt(given, folder);
+  const edited = `The file ${given} has been edited.`;
+  if (folder.isDone(file.memory)) return edited;
+  const lines = linesOf(file.text);
+  if (!Number.isSafeInteger(line) || line < 0 || line > lines.length)
+    throw new MemoryFileError(
+      "line",
+      `Error: Invalid \`insert_line\` parameter: ${line}. It should be within the range of lines of the file: [0, ${lines.length}]`,
+      "the number of the line that it shall stand after, 0 for the beginning",
+      { lines: lines.length },
+    );
+  if (added === "")
+    throw new MemoryFileError("text", "Error: There is no insert_text to insert", "insert_text: a text");
+  const ended = (text: string): string => (text === "" || text.endsWith("\n") ? text : `${text}\n`);
+  const before = lines.slice(0, line).join("\n");
+  const after = lines.slice(line).join("\n") + (file.text.endsWith("\n") && line < lines.length ? "\n" : "");
+  // A line of its own: it ends what stands before it, and itself where something stands after it.
+  const text = `${line === 0 ? "" : `${before}\n`}${line < lines.length || file.text.endsWith("\n") ? ended(added) : added}${after}`;
+  return said(edited, await folder.revise(file, text, `something was inserted after line ${line}`));
+}
+
+async function remove({ path: given }: Of<"delete">, folder: Folder): Promise<string> {
+  const path = pathInside(given, "delete");
+  const files = await filesAt(path, folder);
+  if (files.length === 0 && !(await folder.isGone(path))) throw noSuch(given);
+  for (const file of files) await folder.remove(file, `${file.path} was deleted`);
+  return `Successfully deleted ${given}`;
+}
+
+/** Each file is written at its new path because of what it was at the old one, and then taken away there. */
+async function rename({ old_path: old, new_path: fresh }: Of<"rename">, folder: Folder): Promise<string> {
+  const [from, to] = [pathInside(old, "rename"), pathInside(fresh, "rename something to")];
+  const renamed = `Successfully renamed ${old} to ${fresh}`;
+  const files = await filesAt(from, folder);
+  const there = await filesAt(to, folder);
+  if (files.length === 0 && there.some(({ memory }) => folder.isDone(memory))) return renamed;
+  if (files.length === 0) throw noSuch(old);
+  if (there.some(({ memory }) => !folder.isDone(memory))) throw exists(`The destination ${fresh}`, to);
+  if (isUnder(to, from))
+    throw new MemoryFileError(
+      "path",
+      `Error: Cannot rename ${old} to a path inside itself`,
+      "another new_path",
+    );
+  const paths = files.map((file) => pathOf(to + file.path.slice(from.length)));
+  await requireFolders(to, folder);
+  let waits = false;
+  for (const [place, file] of files.entries()) {
+    const path = paths[place] as string;
+    const { memory, text } = file;
+    const known = there.find((one) => one.path === path);
+    const held =
+      known === undefined &&
+      (await folder.write(path, text, {
+        key: `to ${memory.id}`,
+        because: memory.version,
+        from: memory.id,
+        ...(memory.importance !== undefined && { importance: memory.importance }),
+      }));
+    // Until somebody agrees to the new one, the old one is all there is.
+    if (held) waits = true;
+    else await folder.remove(file, `${file.path} was renamed to ${path}`);
+  }
+  return said(renamed, waits);
+}
+
+async function fileAt(given: string, folder: Folder): Promise<File> {
+  const file = await folder.file(pathInside(given, "edit"));
+  if (file === undefined) throw noSuch(given);
+  return file;
+}
+
+async function filesAt(path: string, folder: Folder): Promise<readonly File[]> {
+  const file = await folder.file(path);
+  return file === undefined ? folder.under(path) : [file];
+}
+
+/** A file is no folder that something else could be in. */
+async function requireFolders(path: string, folder: Folder): Promise<void> {
+  for (const above of foldersOf(path))
+    if ((await folder.file(above)) !== undefined)
+      throw new MemoryFileError("exists", `Error: ${above} is a file, not a directory`, "another path", {
+        path: above,
+      });
+}
+
+function said(text: string, waits: boolean): string {
+  return waits ? `${text}\n[It waits for somebody to agree to it, and is not to be seen before.]` : text;
+}
+
+function noSuch(path: string): MemoryFileError {
+  return new MemoryFileError(
+    "missing",
+    `Error: The path ${brief(path)} does not exist. Please provide a valid path.`,
+    "view /memories to see what is there",
+    { path: brief(path) },
+  );
+}
+
+function exists(what: string, path: string): MemoryFileError {
+  return new MemoryFileError("exists", `Error: ${what} already exists`, "edit it, or use another path", {
+    path,
+  });
+}
+
+/** The numbers of the lines in which a text begins. */
+function occurrences(text: string, part: string): readonly number[] {
+  const lines: number[] = [];
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length))
+    lines.push(lineAt(text, at));
+  return lines;
+}
+
+function lineAt(text: string, place: number): number {
+  let line = 1;
+  for (let at = text.indexOf("\n"); at >= 0 && at < place; at = text.indexOf("\n", at + 1)) line += 1;
+  return line;
+}
+
+function brief(text: string): string {
+  return text.length <= 200 ? text : `${text.slice(0, 200).toWellFormed()}…`;
+}

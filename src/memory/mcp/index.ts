@@ -1,0 +1,1 @@
+export { type McpMemoryOptions, mcpMemory } from "./memory.js";

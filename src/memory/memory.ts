@@ -1,0 +1,228 @@
+import { hostServices } from "../runtime/index.js";
+import type { FactId, Json, Session, Terms } from "../session/index.js";
+import type { Store } from "../store/index.js";
+import { type Known, refusing, requireName, requireOptions, shown } from "../workflow/given.js";
+import { approve, type StepContext, step, type Told } from "../workflow/index.js";
+import type { Backend } from "./backend.js";
+import type { Contradicts } from "./contradiction.js";
+import type { Draft } from "./draft.js";
+import { type Embedding, embedderOf } from "./embedding/embedder.js";
+import { mirrored } from "./mirror.js";
+import { type RecallOptions, type Recollection, recallFrom } from "./recall.js";
+import { type Admission, rulesOf } from "./rules.js";
+import { type Scope, type ScopeGiven, scopeOf } from "./scope.js";
+import {
+  type Deed,
+  type Ending,
+  type Linking,
+  type Promotion,
+  type Revision,
+  type RollbackTo,
+  Space,
+  type SpaceSettings,
+  type Undone,
+  type Written,
+} from "./space.js";
+
+export type MemoryOptions = {
+  /** What the space is called. It is kept in the store under `memory/<name>`. */
+  readonly name: string;
+  /** Where what is written holds, unless it says otherwise; and for whom it is recalled. */
+  readonly scope: ScopeGiven;
+  /** What must happen before a memory is told to anybody. Default: nothing. */
+  readonly admit?: Admission | readonly Admission[];
+  /** What finds texts by their meaning. Default: the small one that is built in, which needs nobody. */
+  readonly embedding?: Embedding;
+  /** Says whether two texts cannot both be so; false looks for none. Default: by their words. */
+  readonly contradicts?: Contradicts | false;
+  /** Another system that keeps and finds the texts too. */
+  readonly backend?: Backend;
+};
+
+/**
+ * A memory space, for modules: everything goes through the door, is on the record of the session that does it, and is the
+ * same at a replay.
+ */
+export interface MemorySpace {
+  readonly name: string;
+  readonly scope: Scope;
+  readonly backend?: Backend;
+  /** Looks for what is known about something, and puts it before the model as notes. */
+  recall(session: Session, query: string, options?: RecallOptions): Promise<Told<readonly Recollection[]>>;
+  write(session: Session, draft: Draft): Promise<Told<Written>>;
+  revise(session: Session, memory: FactId, revision: Revision): Promise<Told<Written>>;
+  revoke(session: Session, memory: FactId, ending: Ending): Promise<Told<Written>>;
+  expire(session: Session, memory: FactId, ending: Ending): Promise<Told<Written>>;
+  promote(session: Session, memory: FactId, promotion: Promotion): Promise<Told<Written>>;
+  link(session: Session, memory: FactId, linking: Linking): Promise<Told<Written>>;
+  rollback(session: Session, back: RollbackTo): Promise<Told<Undone>>;
+  /** Shows a memory that is held to a person, and lets it be told or revokes it as they say. */
+  review(session: Session, memory: FactId, terms?: Terms): Promise<Told<Written>>;
+  /** The space in a store, for whoever is in no run: scripts, people, tests. */
+  open(store: Store): Space;
+}
+
+const KNOWN: Known<MemoryOptions> = {
+  name: true,
+  scope: true,
+  admit: true,
+  embedding: true,
+  contradicts: true,
+  backend: true,
+};
+const EXAMPLE = 'memory({ name: "notes", scope: "project:rath" })';
+const NAME = /^[^\s/@~][^/\p{Cc}]{0,199}$/u;
+
+/**
+ * A memory space: itself a session in the same store.
+ *
+ * ```ts
+ * const notes = memory({ name: "notes", scope: "project:rath" });
+ * const { session: told, value: hits } = await notes.recall(session, "how are releases made?");
+ * ```
+ */
+export function memory(options: MemoryOptions): MemorySpace {
+  const refuse = refusing("a memory");
+  requireOptions(options, refuse, EXAMPLE, KNOWN);
+  const { name, backend } = options;
+  requireName(name, "memory", EXAMPLE);
+  if (!NAME.test(name)) throw refuse(`its name is ${shown(name)}`, `a name without slashes: ${EXAMPLE}`);
+  const use = `make the memory "${name}"`;
+  const { contradicts } = options;
+  if (contradicts !== undefined && contradicts !== false && typeof contradicts !== "function")
+    throw refuse(
+      `its \`contradicts\` is ${shown(contradicts)}`,
+      "contradicts: (one, other) => true or false",
+    );
+  const settings: SpaceSettings = {
+    name,
+    scope: scopeOf(options.scope, use),
+    rules: rulesOf(options.admit, use),
+    embedder: embedderOf(options.embedding),
+    ...(contradicts !== undefined && { contradicts }),
+  };
+  const space = (store: Store): Space => new Space(store, settings);
+
+  // After the deed, and for itself: a backend that is down does not undo what was remembered, and can be asked again.
+  const mirror =
+    backend === undefined
+      ? undefined
+      : step(
+          `bring ${name} to ${backend.name}`,
+          async (memories: readonly FactId[], context: StepContext) =>
+            mirrored(space(await context.store()), backend, memories, context),
+          { effect: "idempotent" },
+        );
+
+  /** A deed in the space as an effect of the session: once, whatever crashes. */
+  function deed<Input extends object, Value>(
+    verb: string,
+    act: (opened: Space, input: Input, context: StepContext) => Promise<Value>,
+  ): (session: Session, input: Input) => Promise<Told<Value>> {
+    const made = step(
+      `${verb} ${name}`,
+      async (input: Json, context: StepContext) =>
+        act(space(await context.store()), input as unknown as Input, context),
+      { effect: "idempotent" },
+    );
+    return async (session, input) => {
+      const told = (await made.call(session, input as unknown as Json)) as unknown as Told<Value>;
+      if (mirror === undefined) return told;
+      const { memory: one, memories = [one] } = told.value as {
+        memory?: FactId;
+        memories?: readonly FactId[];
+      };
+      const { session: next } = await mirror.call(told.session, memories as readonly FactId[]);
+      return { session: next, value: told.value };
+    };
+  }
+  const from = ({ request, key }: StepContext): Required<Deed> => ({
+    from: request,
+    key,
+    at: hostServices(request).time(),
+  });
+  type Of<More> = { readonly memory: FactId } & More;
+  const write = deed<Draft, Written>("remember in", (opened, draft, context) =>
+    opened.write(draft, from(context)),
+  );
+  const revise = deed<Of<{ revision: Revision }>, Written>(
+    "revise in",
+    (opened, { memory: of, revision }, context) => opened.revise(of, revision, from(context)),
+  );
+  const revoke = deed<Of<{ ending: Ending }>, Written>(
+    "revoke in",
+    (opened, { memory: of, ending }, context) => opened.revoke(of, ending, from(context)),
+  );
+  const expire = deed<Of<{ ending: Ending }>, Written>(
+    "expire in",
+    (opened, { memory: of, ending }, context) => opened.expire(of, ending, from(context)),
+  );
+  const promote = deed<Of<{ promotion: Promotion }>, Written>(
+    "promote in",
+    (opened, { memory: of, promotion }, context) => opened.promote(of, promotion, from(context)),
+  );
+  const link = deed<Of<{ linking: Linking }>, Written>(
+    "link in",
+    (opened, { memory: of, linking }, context) => opened.link(of, linking, from(context)),
+  );
+  const rollback = deed<RollbackTo, Undone>("roll back", (opened, back, context) =>
+    opened.rollback(back, from(context)),
+  );
+  const show = step(
+    `look at ${name}`,
+    async (id: string, context: StepContext) => {
+      const found = await space(await context.store()).get(id);
+      if (found === undefined) return null;
+      return { text: found.text, version: found.version, status: found.status, by: found.by };
+    },
+    { effect: "read" },
+  );
+  const recall = recallFrom(settings, space, backend);
+
+  const made: MemorySpace = {
+    name,
+    scope: settings.scope,
+    ...(backend !== undefined && { backend }),
+    recall: (session, query, given) => recall(session, query, given),
+    write,
+    revise: (session, of, revision) => revise(session, { memory: of, revision }),
+    revoke: (session, of, ending) => revoke(session, { memory: of, ending }),
+    expire: (session, of, ending) => expire(session, { memory: of, ending }),
+    promote: (session, of, promotion) => promote(session, { memory: of, promotion }),
+    link: (session, of, linking) => link(session, { memory: of, linking }),
+    rollback,
+    open: space,
+    async review(session, of, terms) {
+      const { session: seen, value } = await show.call(session, of);
+      const asked = approve(
+        `memory ${of.slice(0, 12)}`,
+        {
+          space: name,
+          memory: of,
+          ...(value ?? { text: "(it is not there)" }),
+        } as Json,
+        terms,
+      );
+      const { session: told, approved, why = "a person did not agree to it" } = await asked.call(seen);
+      const given = wordIn(told, seen);
+      if (approved && given !== undefined)
+        return promote(told, { memory: of, promotion: { because: [given.id], by: given.fact.by } });
+      const by = given?.fact.by ?? "runtime";
+      return revoke(told, { memory: of, ending: { why, by, because: [given?.id ?? told.id] } });
+    },
+  };
+  return Object.freeze(made);
+}
+
+/** The word of a person that came between two sessions: that of the last who was asked. */
+function wordIn(told: Session, before: Session): Session | undefined {
+  const seen = new Set<Session>([before]);
+  const open: Session[] = [told];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (seen.has(node) || node.id === before.id) continue;
+    seen.add(node);
+    if (node.fact.type === "approval-give") return node;
+    open.push(...node.parents);
+  }
+  return undefined;
+}

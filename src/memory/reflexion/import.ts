@@ -1,0 +1,113 @@
+import { digestOf, type FactId, type Json, Session } from "../../session/index.js";
+import { type Known, refusing, requireName, requireOptions, shown } from "../../workflow/given.js";
+import type { Space } from "../space.js";
+import { PassedTrialError } from "./error.js";
+import { keyOf } from "./lesson.js";
+
+/** A trial that somebody else has recorded. */
+export type RecordedTrial = {
+  readonly task: string;
+  readonly trial: number;
+  readonly passed: boolean;
+  /** What was learnt from it. Only a trial that failed has one. */
+  readonly reflection?: string;
+  readonly detail?: Json;
+};
+
+export type ImportTrialsOptions = {
+  /** What the record calls the recording: a file, an address. */
+  readonly source: string;
+  /** The recording itself: its digest is on the record, and with it the same recording gives the same sessions. */
+  readonly text: string;
+  /** When it happened, as far as that is known. Default: now. */
+  readonly at?: string;
+  /** Who it was. Default "reflexion". */
+  readonly agent?: string;
+};
+
+/** What became of a recorded trial. */
+export type ImportedTrial = {
+  readonly task: string;
+  readonly trial: number;
+  /** The `validation-report` of its outcome. */
+  readonly report: FactId;
+  readonly memory?: FactId;
+  /** Where the space stood after it. */
+  readonly head?: FactId;
+};
+
+const KNOWN: Known<ImportTrialsOptions> = { source: true, text: true, at: true, agent: true };
+const EXAMPLE = 'importTrials(space, trials, { source: "trials.json", text })';
+
+/**
+ * Recorded trials as sessions, one for each task, with the outcome of every trial as a `validation-report`, and their
+ * reflections as memories that cite it. A reflection on a trial that passed is refused before anything is written.
+ */
+export async function importTrials(
+  space: Space,
+  trials: readonly RecordedTrial[],
+  options: ImportTrialsOptions,
+): Promise<{ readonly trials: readonly ImportedTrial[]; readonly sessions: readonly Session[] }> {
+  const refuse = refusing("an import of trials");
+  requireOptions(options, refuse, EXAMPLE, KNOWN);
+  requireName(options.source, "import", EXAMPLE);
+  const { source, text, at = new Date().toISOString(), agent = "reflexion" } = options;
+  if (typeof text !== "string") throw refuse(`its \`text\` is ${shown(text)}`, EXAMPLE);
+  for (const { task, trial, passed, reflection } of trials)
+    if (passed && reflection !== undefined)
+      throw new PassedTrialError(`import trial ${trial} of "${task.slice(0, 80)}"`, "the trial passed");
+  const digest = digestOf(text);
+  const sessions = new Map<string, Session>();
+  const imported: ImportedTrial[] = [];
+  for (const { task, trial, passed, reflection, detail } of trials) {
+    const key = keyOf(task);
+    const before = sessions.get(key) ?? begun(task, { source, digest, at });
+    const session = before.append({
+      type: "validation-report",
+      name: `trial ${trial}`,
+      passed,
+      ...(detail !== undefined && { detail }),
+      of: before.id,
+      by: "service",
+      at,
+    });
+    sessions.set(key, session);
+    const written =
+      reflection === undefined
+        ? undefined
+        : await space.write(
+            {
+              text: reflection,
+              because: [session.id],
+              source: "failed-attempt",
+              by: `agent:${agent}`,
+              subject: key,
+              meta: { imported: source, trial },
+            },
+            { from: session, key: `${digest}:${key}:${trial}` },
+          );
+    imported.push({
+      task,
+      trial,
+      report: session.id,
+      ...(written !== undefined && { memory: written.memory, head: written.head }),
+    });
+  }
+  for (const session of sessions.values()) await space.store.save(session);
+  return { trials: imported, sessions: [...sessions.values()] };
+}
+
+function begun(
+  task: string,
+  { source, digest, at }: { readonly source: string; readonly digest: string; readonly at: string },
+): Session {
+  return Session.start(task, { nonce: `${digest}:${task}`, at }).append({
+    type: "record-import",
+    format: "reflexion",
+    source,
+    digest,
+    detail: { task },
+    by: "runtime",
+    at,
+  });
+}

@@ -1,0 +1,136 @@
+import { askedLast, textOf } from "../../model/index.js";
+import { hostServices } from "../../runtime/index.js";
+import { digestOf, type FactId, type Json, type Session } from "../../session/index.js";
+import { type StepContext, step, type Told } from "../../workflow/index.js";
+import { MemoryRefusedError } from "../error.js";
+import type { MemorySpace } from "../memory.js";
+import { hitOf, type Recollection, recollectionsIn } from "../recall.js";
+import type { Found } from "../search/space-index.js";
+import { shownOf } from "../shown.js";
+import type { Source } from "../source.js";
+import { PassedTrialError } from "./error.js";
+
+/** What reflections of trials are known by in a space. */
+export const LESSONS: readonly Source[] = ["failed-attempt", "reflection"];
+/** As long as a subject may be, with room for what tells long ones apart. */
+const LONGEST_KEY = 400;
+
+/** What a task is known by from session to session: what the person said last, as it is or cut with its digest. */
+export function taskIn(session: Session): string {
+  const asked = askedLast(session);
+  for (let node: Session | undefined = session; node !== undefined; node = node.parents[0]) {
+    const { fact, id } = node;
+    if (id !== asked) continue;
+    const content =
+      fact.type === "session-start" ? fact.text : fact.type === "message-say" ? fact.content : "";
+    return typeof content === "string" || Array.isArray(content) ? keyOf(textOf(content)) : "";
+  }
+  return "";
+}
+
+export function keyOf(text: string): string {
+  const plain = text.toWellFormed().replaceAll(/\s+/g, " ").trim();
+  if (plain.length <= LONGEST_KEY) return plain;
+  return `${plain.slice(0, LONGEST_KEY).toWellFormed()}… ${digestOf(plain).slice(0, 16)}`;
+}
+
+type Lessons = (
+  session: Session,
+  asked: { readonly task: string; readonly keep: number; readonly characters: number },
+) => Promise<Told<readonly Recollection[]>>;
+
+/** Recalls the newest reflections on a task, the newest last, and puts them before the model as notes. */
+export function lessonsFrom(memory: MemorySpace): Lessons {
+  const look = step(
+    `recall lessons from ${memory.name}`,
+    async (input: Json, context: StepContext) => {
+      const { task, keep, characters } = input as Parameters<Lessons>[1];
+      const { request } = context;
+      const space = memory.open(await context.store());
+      const now = hostServices(request).time();
+      const { head, found } = await newestOf(space, memory, { task, keep, now });
+      const told = shownOf(memory.name, found, characters);
+      const before = askedLast(request);
+      context.record({
+        type: "memory-read",
+        space: memory.name,
+        ...(head !== undefined && { head }),
+        query: task,
+        hits: found.map((one) => hitOf(one, told?.memories ?? [])),
+        settings: {
+          subject: task,
+          sources: LESSONS,
+          newest: keep,
+          now,
+          scope: memory.scope as unknown as Json,
+        },
+        ...(told !== undefined && { shown: told.text }),
+        ...(told !== undefined && before !== undefined && { before }),
+      });
+      return found.length;
+    },
+    { effect: "read" },
+  );
+  return async (session, asked) => {
+    const { session: told } = await look.call(session, asked as unknown as Json);
+    return { session: told, value: recollectionsIn(told) };
+  };
+}
+
+async function newestOf(
+  space: ReturnType<MemorySpace["open"]>,
+  { scope }: MemorySpace,
+  { task, keep, now }: { readonly task: string; readonly keep: number; readonly now: string },
+): Promise<{ readonly head: FactId | undefined; readonly found: readonly Found[] }> {
+  for (let turn = 0; ; turn++) {
+    const head = await space.head();
+    const listed = await space.list({ scope, subject: task, sources: LESSONS });
+    // What was listed is as of this id only if nobody wrote meanwhile.
+    if ((await space.head()) !== head) {
+      if (turn < TURNS) continue;
+      throw new MemoryRefusedError(
+        "busy",
+        `recall lessons from "${space.name}"`,
+        `others wrote to it ${TURNS} times meanwhile`,
+        "try again",
+      );
+    }
+    const ids = new Set(listed.map(({ id }) => id));
+    const found = listed
+      .filter(({ expires }) => expires === undefined || Date.parse(expires) > Date.parse(now))
+      .slice(-keep)
+      .map(
+        (memory): Found => ({
+          // One lesson beside another about the same task is no contradiction of it.
+          memory: { ...memory, contradicts: memory.contradicts.filter((other) => !ids.has(other)) },
+          score: 1,
+          parts: { words: 1, meaning: 1 },
+          alike: [],
+        }),
+      );
+    return { head, found };
+  }
+}
+
+const TURNS = 20;
+
+/** Throws unless a trial failed by this validation: it is in the past of the session, and nothing like it passed since. */
+export function requireFailed(session: Session, of: FactId, use: string): Session {
+  let found: Session | undefined;
+  for (const node of session.history()) {
+    const { fact, id } = node;
+    if (id === of) found = node;
+    if (fact.type !== "validation-report" || !fact.passed) continue;
+    if (id === of) throw new PassedTrialError(use, "the trial passed", of);
+    const failed = found?.fact;
+    // Another trial does not come from this one, so what was found of it says nothing about this one.
+    if (
+      failed?.type === "validation-report" &&
+      failed.name === fact.name &&
+      node.descendsFrom(found as Session)
+    )
+      throw new PassedTrialError(use, `"${fact.name}" passed since on the same trial`, of);
+  }
+  if (found?.fact.type === "validation-report") return found;
+  throw new PassedTrialError(use, `${String(of).slice(0, 12)} is no validation in the past of this session`);
+}

@@ -1,0 +1,108 @@
+import { forward, type Module } from "../../runtime/index.js";
+import type { Session } from "../../session/index.js";
+import {
+  called,
+  type Known,
+  refusing,
+  requireCount,
+  requireFunction,
+  requireName,
+  requireOptions,
+  shown,
+} from "../../workflow/given.js";
+import { type Rebuilds, rebuild, type Told } from "../../workflow/index.js";
+import { isModule, requireModule } from "../../workflow/part.js";
+import type { Written } from "../space.js";
+import { Learner, type Lesson, type ReflexionOptions } from "./learner.js";
+import { LESSONS, taskIn } from "./lesson.js";
+
+/** A module that learns from trials that fail. */
+export interface Reflexion extends Module, Rebuilds {
+  /** Keeps a reflection of somebody else. Refused where the trial that it names did not fail. */
+  learn(session: Session, lesson: Lesson): Promise<Told<Written>>;
+}
+
+const KNOWN: Known<ReflexionOptions> = {
+  attempt: true,
+  validate: true,
+  reflect: true,
+  memory: true,
+  trials: true,
+  keep: true,
+  task: true,
+  source: true,
+  characters: true,
+};
+const LESSON: Known<Lesson> = { text: true, of: true, by: true };
+const EXAMPLE = 'reflexion("learner", { attempt: coder, validate: tests, reflect: critic, memory: notes })';
+const CHARACTERS = 8_000;
+
+/**
+ * Reflexion with a memory: a trial on a branch, a validation, and only after one that failed a reflection, which is kept
+ * with that validation as its evidence. The newest reflections on the task are recalled before the next trial, also in
+ * later sessions. It ends at the first trial that passes; when none does the last one goes on, behind a `budget-stop`.
+ *
+ * ```ts
+ * const learner = reflexion("learner", { attempt: coder, validate: tests, reflect: critic, memory: notes, trials: 3 });
+ * ```
+ */
+export function reflexion(name: string, options: ReflexionOptions): Reflexion {
+  requireName(name, "reflexion", EXAMPLE);
+  const where = called("reflexion", name);
+  const refuse = refusing(where);
+  requireOptions(options, refuse, EXAMPLE, KNOWN);
+  const { attempt, validate, reflect, memory, trials = 3, keep = 3, task = taskIn } = options;
+  const { source = "failed-attempt", characters = CHARACTERS } = options;
+  requireModule(attempt, where, "attempt");
+  if (!isModule(validate))
+    requireFunction(validate, "validate", refuse, "validate: a module, or (session) => true or false");
+  if (!isModule(reflect))
+    requireFunction(reflect, "reflect", refuse, "reflect: an agent, or (failed) => a text");
+  if (typeof memory?.write !== "function" || typeof memory.open !== "function")
+    throw refuse(
+      "it does not say which memory",
+      'memory: memory({ name: "lessons", scope: "project:rath" })',
+    );
+  requireCount(trials, "trials", refuse);
+  requireCount(keep, "keep", refuse, 0);
+  requireCount(characters, "characters", refuse, 200);
+  if (typeof task !== "function" && (typeof task !== "string" || task.trim() === ""))
+    throw refuse(`its \`task\` is ${shown(task)}`, 'task: "issue 41", or (session) => a text');
+  if (!LESSONS.includes(source))
+    throw refuse(`its \`source\` is ${shown(source)}`, '"failed-attempt" or "reflection"');
+  const learner = new Learner(name, {
+    attempt,
+    validate,
+    reflect,
+    memory,
+    trials,
+    keep,
+    task,
+    source,
+    characters,
+  });
+  const module: Reflexion = {
+    name,
+    kind: "reflexion",
+    parts: Object.freeze({
+      attempt,
+      ...(isModule(validate) && { validate }),
+      ...(isModule(reflect) && { reflect }),
+    }),
+    state: Object.freeze({ memory: memory.name, trials, keep, source, characters }),
+    forward: (session) => forward(module, session, (entered) => learner.run(entered)),
+    learn: (session, lesson) => {
+      requireOptions(lesson, refuse, 'learner.learn(session, { text, of, by: "user:ada" })', LESSON);
+      return learner.write(session, lesson);
+    },
+    [rebuild]: ({ memory: _, ...state }, parts) =>
+      reflexion(name, {
+        ...options,
+        ...(state as Partial<ReflexionOptions>),
+        attempt: parts.attempt as Module,
+        validate: parts.validate ?? validate,
+        reflect: parts.reflect ?? reflect,
+      }),
+  };
+  return Object.freeze(module);
+}

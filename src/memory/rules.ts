@@ -1,0 +1,107 @@
+import type { Fact, FactId, Json } from "../session/index.js";
+import { readFact } from "../session/index.js";
+import type { Store } from "../store/index.js";
+import { type Known, requireOptions, shown } from "../workflow/given.js";
+import { refusing } from "./draft.js";
+import { MemoryRefusedError } from "./error.js";
+import { SOURCES, type Source } from "./source.js";
+
+/** What must happen before anybody is told a memory. */
+export type Needs = "validation" | "approval";
+
+/** Which memories are held back, and until what. */
+export type Admission = {
+  readonly needs: Needs;
+  /** Only those whose evidence is not all trusted. Default: all. */
+  readonly trust?: "untrusted";
+  /** Only those with one of these sources. Default: all. */
+  readonly sources?: readonly Source[];
+};
+
+/** The rules of a space. They stand in its record, for everybody who writes to it. */
+export type Rules = { readonly admit?: readonly Admission[] };
+
+const KNOWN: Known<Admission> = { needs: true, trust: true, sources: true };
+const EXAMPLE = 'admit: { needs: "approval", trust: "untrusted" }';
+
+export function rulesOf(admit: Admission | readonly Admission[] | undefined, use: string): Rules {
+  if (admit === undefined) return {};
+  const all = Array.isArray(admit) ? (admit as readonly Admission[]) : [admit as Admission];
+  const refuse = refusing(use);
+  for (const one of all) {
+    requireOptions(one, refuse, EXAMPLE, KNOWN);
+    if (one.needs !== "validation" && one.needs !== "approval")
+      throw refuse(`what it needs is ${shown(one.needs)}`, '"validation" or "approval"');
+    if (one.trust !== undefined && one.trust !== "untrusted")
+      throw refuse(`its trust is ${shown(one.trust)}`, EXAMPLE);
+    if (
+      one.sources !== undefined &&
+      !(Array.isArray(one.sources) && one.sources.every((source) => SOURCES.includes(source)))
+    )
+      throw refuse(`its sources are ${shown(one.sources)}`, `a list of ${SOURCES.join(", ")}`);
+  }
+  return all.length === 0 ? {} : { admit: all };
+}
+
+/** As they stand in the record, read without trust: rules that cannot be read hold everything back. */
+export function rulesIn(json: Json | undefined): Rules {
+  if (json === undefined) return {};
+  try {
+    return rulesOf((json as { readonly admit?: readonly Admission[] }).admit, "read the rules of a space");
+  } catch {
+    return { admit: [{ needs: "approval" }] };
+  }
+}
+
+/** What a memory needs before it is told: the strictest of all the rules that it falls under. */
+export function needsOf(
+  rules: readonly Rules[],
+  memory: { readonly source: Source; readonly trusted: boolean },
+): Needs | undefined {
+  const needs = rules
+    .flatMap(({ admit = [] }) => admit)
+    .filter(
+      ({ trust, sources }) =>
+        (trust === undefined || !memory.trusted) && (sources?.includes(memory.source) ?? true),
+    )
+    .map((one) => one.needs);
+  return needs.includes("approval") ? "approval" : needs[0];
+}
+
+/**
+ * Throws unless the evidence is what a held memory waits for: a validation of it that passed, or the word of a person who was
+ * shown it.
+ */
+export async function requireAdmission(
+  store: Store,
+  { needs, memory, version }: { readonly needs: Needs; readonly memory: FactId; readonly version: FactId },
+  evidence: ReadonlyMap<FactId, Fact>,
+  use: string,
+): Promise<void> {
+  for (const fact of evidence.values()) {
+    if (needs === "validation" && fact.type === "validation-report" && fact.passed)
+      if (fact.of === memory || fact.of === version) return;
+    if (fact.type === "approval-give" && fact.decision === "approve" && /^user(:|$)/.test(fact.by)) {
+      const line = await store.line(fact.of);
+      const ask = line === undefined ? undefined : readFact(line, undefined);
+      // The digest in both binds the word to what was shown; what was shown must be this.
+      if (
+        ask?.type === "approval-ask" &&
+        ask.digest === fact.digest &&
+        JSON.stringify(ask.what).includes(version)
+      )
+        return;
+    }
+  }
+  throw new MemoryRefusedError(
+    "held",
+    use,
+    needs === "validation"
+      ? "it waits for a validation of it that passed, and none is named"
+      : "it waits for a person who was shown it and agreed, and no such word is named",
+    needs === "validation"
+      ? `because: [the id of { type: "validation-report", passed: true, of: "${memory.slice(0, 12)}…" }]`
+      : "ask with review(session, memory), or name the approval-give whose question shows the memory's id",
+    { memory, needs },
+  );
+}

@@ -1,0 +1,157 @@
+import type { FactId } from "../../session/index.js";
+import type { SqliteRow } from "../../store/sqlite-driver.js";
+import type { Scope } from "../scope.js";
+import { endOf, type Filter, isKind, type Kind, timesOf } from "./filter.js";
+import { Neighbours } from "./neighbours.js";
+import { idOf } from "./read.js";
+
+/** The columns of a row that `put` takes, of `memory m` and `vector v`. */
+export const LIVE_COLUMNS =
+  "m.row, m.id, m.status, m.scope, m.source, m.trust, m.by, m.at, m.expires, m.subject, m.digest, v.value";
+
+/**
+ * The live memories of an index, held in memory as columns: what they are filtered by, and their vectors. A memory has a
+ * place in them; when it goes, the last one takes its place. Nothing that is answered depends on places.
+ */
+export class Live {
+  readonly #places = new Map<number, number>();
+  readonly ids: FactId[] = [];
+  readonly rows: number[] = [];
+  readonly #subjects: (string | null)[] = [];
+  #kinds: Uint32Array = new Uint32Array(256);
+  #times: Float64Array = new Float64Array(256);
+  #ends: Float64Array = new Float64Array(256);
+  readonly #codes = new Map<string, number>();
+  readonly #known: Kind[] = [];
+  readonly neighbours: Neighbours = new Neighbours(this.ids);
+  /** The rows whose texts have no vector yet, and the digests of those. */
+  readonly lacking: Map<number, Uint8Array> = new Map();
+
+  get size(): number {
+    return this.ids.length;
+  }
+
+  placeOf(row: number): number | undefined {
+    return this.#places.get(row);
+  }
+
+  clear(): void {
+    this.#places.clear();
+    this.ids.length = 0;
+    this.rows.length = 0;
+    this.#subjects.length = 0;
+    this.lacking.clear();
+    this.neighbours.clear();
+  }
+
+  put(from: SqliteRow): void {
+    const row = from.row as number;
+    if (from.status !== "live") {
+      this.#take(row);
+      return;
+    }
+    let place = this.#places.get(row);
+    if (place === undefined) {
+      place = this.ids.length;
+      this.#places.set(row, place);
+      if (place >= this.#kinds.length) this.#grow();
+    }
+    this.ids[place] = idOf(from.id);
+    this.rows[place] = row;
+    this.#subjects[place] = from.subject as string | null;
+    this.#kinds[place] = this.#codeOf(from);
+    this.#times[place] = Date.parse(from.at as string);
+    this.#ends[place] = endOf(from.expires as string | null);
+    const value = from.value as Uint8Array | null;
+    if (value !== null && this.neighbours.set(place, value)) this.lacking.delete(row);
+    else {
+      this.neighbours.unset(place);
+      this.lacking.set(row, from.digest as Uint8Array);
+    }
+  }
+
+  /** A vector that came later than its memory. */
+  give(row: number, value: Uint8Array): void {
+    const place = this.#places.get(row);
+    if (place !== undefined && this.neighbours.set(place, value)) this.lacking.delete(row);
+  }
+
+  /** All are without a vector again; these are their rows and digests. */
+  forget(rows: readonly SqliteRow[]): void {
+    this.neighbours.clear();
+    for (const { row, digest } of rows)
+      if (this.#places.has(row as number)) this.lacking.set(row as number, digest as Uint8Array);
+  }
+
+  /** Which places are meant, as ones, and how many they are. */
+  meant(filter: Filter, now: string): { readonly mask: Uint8Array; readonly count: number } {
+    const kinds = this.#known.map((kind) => isKind(filter, kind));
+    const [since, until] = timesOf(filter);
+    const moment = Date.parse(now);
+    const subject = filter.subject === undefined ? undefined : JSON.stringify(filter.subject);
+    const mask = new Uint8Array(this.size);
+    let count = 0;
+    for (let place = 0; place < mask.length; place++) {
+      if (!kinds[this.#kinds[place] as number]) continue;
+      if ((this.#ends[place] as number) <= moment) continue;
+      const time = this.#times[place] as number;
+      // Written so that a time that is none is in no time.
+      if (
+        (since !== Number.NEGATIVE_INFINITY || until !== Number.POSITIVE_INFINITY) &&
+        !(time >= since && time <= until)
+      )
+        continue;
+      if (subject !== undefined && this.#subjects[place] !== subject) continue;
+      mask[place] = 1;
+      count += 1;
+    }
+    return { mask, count };
+  }
+
+  #take(row: number): void {
+    const place = this.#places.get(row);
+    if (place === undefined) return;
+    this.#places.delete(row);
+    this.lacking.delete(row);
+    const last = this.ids.length - 1;
+    const moved = this.rows[last] as number;
+    this.neighbours.move(last, place);
+    if (place !== last) {
+      this.ids[place] = this.ids[last] as FactId;
+      this.rows[place] = moved;
+      this.#subjects[place] = this.#subjects[last] as string | null;
+      this.#kinds[place] = this.#kinds[last] as number;
+      this.#times[place] = this.#times[last] as number;
+      this.#ends[place] = this.#ends[last] as number;
+      this.#places.set(moved, place);
+    }
+    this.ids.length = last;
+    this.rows.length = last;
+    this.#subjects.length = last;
+  }
+
+  #codeOf({ scope, source, trust, by }: SqliteRow): number {
+    const key = `${String(scope)}\n${String(source)}\n${String(trust)}\n${String(by)}`;
+    let code = this.#codes.get(key);
+    if (code === undefined) {
+      code = this.#known.length;
+      this.#codes.set(key, code);
+      this.#known.push({
+        scope: JSON.parse(scope as string) as Scope,
+        source: source as string,
+        trust: trust as string,
+        by: by as string,
+      });
+    }
+    return code;
+  }
+
+  #grow(): void {
+    const size = this.#kinds.length * 2;
+    const [kinds, times, ends] = [new Uint32Array(size), new Float64Array(size), new Float64Array(size)];
+    kinds.set(this.#kinds);
+    times.set(this.#times);
+    ends.set(this.#ends);
+    [this.#kinds, this.#times, this.#ends] = [kinds, times, ends];
+  }
+}

@@ -1,0 +1,704 @@
+import {
+  type Because,
+  type Digest,
+  digestOf,
+  type FactId,
+  type FactInput,
+  type Json,
+  type Principal,
+  readFact,
+  Session,
+} from "../session/index.js";
+import { ConflictError, type Store } from "../store/index.js";
+import { type Known, requireOptions } from "../workflow/given.js";
+import { type Contradicts, contradictedBy, differInOneThing } from "./contradiction.js";
+import { derivedOf } from "./derived.js";
+import {
+  checkDraft,
+  type Draft,
+  importanceOf,
+  LONGEST,
+  principalOf,
+  refusing,
+  sourceOf,
+  textOf,
+  timeOf,
+  whyOf,
+} from "./draft.js";
+import type { Embedder } from "./embedding/embedder.js";
+import { MemoryRefusedError, UnknownMemoryError } from "./error.js";
+import { type Evidence, evidenceIn, heardBy, originsIn, requireGround } from "./evidence.js";
+import { type Needs, needsOf, type Rules, requireAdmission, rulesIn } from "./rules.js";
+import { holdsIn, type Scope, type ScopeGiven, scopeOf } from "./scope.js";
+import type { SpaceIndex } from "./search/space-index.js";
+import type { Source } from "./source.js";
+import type { Memory, Status } from "./state.js";
+import { SpaceView, storeNameOf } from "./view.js";
+
+/** What a space is opened with. */
+export type SpaceSettings = {
+  readonly name: string;
+  readonly scope: Scope;
+  readonly rules: Rules;
+  readonly embedder: Embedder;
+  readonly contradicts?: Contradicts | false;
+};
+
+/** Where a deed in a space comes from. */
+export type Deed = {
+  /** The session that does it: it is kept first, and what it has heard by now is where the text comes from too. */
+  readonly from?: Session;
+  /** The same deed again, after a crash, is done once. */
+  readonly key?: string;
+  /** When it is done. Default: now. */
+  readonly at?: string;
+};
+
+/** What another system keeps, and where. */
+export type Foreign = {
+  readonly backend: string;
+  readonly address: string;
+  readonly text: string;
+  readonly digest: Digest;
+};
+
+/** What became of a memory that was written. */
+export type Written = {
+  readonly memory: FactId;
+  readonly version: FactId;
+  readonly head: FactId;
+  readonly status: Status;
+  readonly needs?: Needs;
+  readonly contradicts: readonly FactId[];
+};
+
+export type Revision = {
+  readonly text: string;
+  readonly because: Because;
+  readonly by: Principal;
+  readonly source?: Source;
+  readonly importance?: number;
+  readonly expires?: string;
+  readonly meta?: Json;
+  readonly why?: string;
+  /** The version that it was made from: if there is a newer one by now, it is refused. Default: whatever there is. */
+  readonly was?: FactId;
+};
+export type Ending = { readonly why: string; readonly by: Principal; readonly because?: readonly FactId[] };
+export type Promotion = {
+  readonly because: Because;
+  readonly by: Principal;
+  /** The version that is agreed to. Default: as it was first written, or the newest that is held. */
+  readonly version?: FactId;
+  /** The scope that it shall have from now on. */
+  readonly to?: ScopeGiven;
+  readonly why?: string;
+};
+export type Linking = {
+  readonly to: FactId;
+  readonly relation: string;
+  readonly by: Principal;
+  readonly why?: string;
+};
+export type RollbackTo = { readonly to: FactId; readonly why: string; readonly by: Principal };
+/** What was undone, and the memories that are not told any more for it. */
+export type Undone = {
+  readonly head: FactId;
+  readonly facts: readonly FactId[];
+  readonly memories: readonly FactId[];
+};
+
+const TRIES = 50;
+/** After so many facts the beginning of the chain need not be held in memory any more. */
+const HELD = 5_000;
+/** Memories that a new one is held against. */
+const NEAR = 8;
+/** Contradictions that are linked to one memory. */
+const CONTRADICTED = 16;
+/** Memories that another branch brings are held against ours as far as this. */
+const COMPARED = 1_000;
+
+const REVISION: Known<Revision> = {
+  text: true,
+  because: true,
+  by: true,
+  source: true,
+  importance: true,
+  expires: true,
+  meta: true,
+  why: true,
+  was: true,
+};
+const ENDING: Known<Ending> = { why: true, by: true, because: true };
+const PROMOTION: Known<Promotion> = { because: true, by: true, version: true, to: true, why: true };
+const LINKING: Known<Linking> = { to: true, relation: true, by: true, why: true };
+const ROLLBACK: Known<RollbackTo> = { to: true, why: true, by: true };
+
+const UNDOABLE: ReadonlySet<string> = new Set([
+  "memory-write",
+  "memory-revise",
+  "memory-revoke",
+  "memory-promote",
+  "memory-expire",
+  "memory-link",
+  "memory-rollback",
+]);
+
+/** The end of each chain that this process has written to last. */
+const ends = new WeakMap<Store, Map<string, { readonly session: Session; readonly since: number }>>();
+
+/** A memory space in a store: read, and written to with evidence. */
+export class Space extends SpaceView {
+  readonly #settings: SpaceSettings;
+
+  constructor(store: Store, settings: SpaceSettings) {
+    super(store, settings.name, settings.embedder);
+    this.#settings = settings;
+  }
+
+  /** The space as it was at one of its ids. */
+  async at(id: FactId): Promise<SpaceView> {
+    const found = await this.store.resolve(id);
+    await this.#requireKin(found, `read "${this.name}" as of ${found.slice(0, 12)}`);
+    return new SpaceView(this.store, this.name, this.embedder, found);
+  }
+
+  /** Remembers something. */
+  async write(draft: Draft, deed: Deed = {}): Promise<Written> {
+    const use = `write to the memory "${this.name}"`;
+    const checked = checkDraft(draft, this.#settings.scope, use);
+    const evidence = await this.#evidence(checked.because, deed, use);
+    requireGround(checked.source, evidence, use);
+    const origins = await this.#origins(evidence, checked.by, deed);
+    return this.#append(use, checked.by, deed, async (index) => {
+      for (const id of checked.merges ?? []) this.#require(index, id, use);
+      const needs = this.#needs(index, checked.source, origins);
+      const contradicts = await this.#contradicted(index, checked);
+      const { because, merges, scope, text, source, by, ...more } = checked;
+      return {
+        type: "memory-write",
+        space: this.name,
+        text,
+        scope: scope as unknown as Json,
+        source,
+        because: [...evidence.keys()] as unknown as Because,
+        origins: [...origins].sort(),
+        by,
+        ...more,
+        ...(needs !== undefined && { needs }),
+        ...(contradicts.length > 0 && { contradicts: contradicts.map(({ id }) => id) }),
+        ...(merges !== undefined && merges.length > 0 && { merges }),
+        ...(deed.from !== undefined && { of: deed.from.id }),
+      };
+    });
+  }
+
+  /** Takes in what another system keeps: a memory that was imported, with where it is there as its evidence. Once. */
+  async adopt({ backend, address, text, digest }: Foreign): Promise<Written> {
+    const use = `take "${address.slice(0, 80)}" into the memory "${this.name}"`;
+    const by = "runtime";
+    const key = `adopt ${backend} ${digestOf(address)} ${digest}`;
+    const said = textOf(text.slice(0, LONGEST), use);
+    const source = await this.#save(use, by, { key: `${key} source` }, async (_, end) =>
+      end.append({ type: "record-import", format: backend, source: address.toWellFormed(), digest, by }),
+    );
+    return this.write(
+      { text: said, because: [source.id], source: "import", by, meta: { backend, address } },
+      { key },
+    );
+  }
+
+  /** Puts other words in the place of those that a memory has. The old ones stay readable. */
+  async revise(memory: FactId, revision: Revision, deed: Deed = {}): Promise<Written> {
+    const use = `revise a memory of "${this.name}"`;
+    requireOptions(
+      revision,
+      refusing(use),
+      '{ text: "…", because: [session.id], by: "agent:coder" }',
+      REVISION,
+    );
+    const by = principalOf(revision.by, use);
+    const text = textOf(revision.text, use);
+    const source = revision.source === undefined ? undefined : sourceOf(revision.source, use);
+    const importance = revision.importance === undefined ? undefined : importanceOf(revision.importance, use);
+    const expires = revision.expires === undefined ? undefined : timeOf(revision.expires, use);
+    const evidence = await this.#evidence(revision.because, deed, use);
+    if (source !== undefined) requireGround(source, evidence, use);
+    const origins = await this.#origins(evidence, by, deed);
+    return this.#append(use, by, deed, async (index) => {
+      const known = this.#require(index, memory, use, ["live", "held"]);
+      if (revision.was !== undefined && revision.was !== known.version)
+        throw new MemoryRefusedError(
+          "over",
+          use,
+          "somebody else has revised it meanwhile",
+          "read it again, and revise that",
+          {
+            memory: known.id,
+            version: known.version,
+          },
+        );
+      const needs = this.#needs(index, source ?? known.source, origins);
+      return {
+        type: "memory-revise",
+        of: known.id,
+        text,
+        because: [...evidence.keys()] as unknown as Because,
+        origins: [...origins].sort(),
+        by,
+        ...(source !== undefined && { source }),
+        ...(importance !== undefined && { importance }),
+        ...(expires !== undefined && { expires }),
+        ...(needs !== undefined && { needs }),
+        ...(revision.meta !== undefined && { meta: revision.meta }),
+        ...(revision.why !== undefined && { why: whyOf(revision.why, use) }),
+      };
+    });
+  }
+
+  /** Takes a memory back: it is not told any more, and stays readable as of before. */
+  async revoke(memory: FactId, ending: Ending, deed: Deed = {}): Promise<Written> {
+    return this.#end("memory-revoke", `revoke a memory of "${this.name}"`, memory, ending, deed);
+  }
+
+  /** Lets a memory be forgotten: it is not told any more. Its evidence stays. */
+  async expire(memory: FactId, ending: Ending, deed: Deed = {}): Promise<Written> {
+    return this.#end("memory-expire", `expire a memory of "${this.name}"`, memory, ending, deed);
+  }
+
+  async #end(
+    type: "memory-revoke" | "memory-expire",
+    use: string,
+    memory: FactId,
+    ending: Ending,
+    deed: Deed,
+  ): Promise<Written> {
+    requireOptions(ending, refusing(use), '{ why: "it is not so", by: "user:ada" }', ENDING);
+    const why = whyOf(ending.why, use);
+    const by = principalOf(ending.by, use);
+    const evidence =
+      ending.because === undefined ? undefined : await this.#evidence(ending.because, deed, use);
+    return this.#append(use, by, deed, async (index) => {
+      const known = this.#require(
+        index,
+        memory,
+        use,
+        type === "memory-revoke" ? ["live", "held", "expired", "merged"] : ["live", "held"],
+      );
+      return {
+        type,
+        of: known.id,
+        why,
+        by,
+        ...(evidence !== undefined && { because: [...evidence.keys()] }),
+      };
+    });
+  }
+
+  /** Lets a memory that is held be told, with what it waited for as evidence; or tells one in a wider scope. */
+  async promote(memory: FactId, promotion: Promotion, deed: Deed = {}): Promise<Written> {
+    const use = `promote a memory of "${this.name}"`;
+    requireOptions(promotion, refusing(use), '{ because: [approval.id], by: "user:ada" }', PROMOTION);
+    const by = principalOf(promotion.by, use);
+    const to = promotion.to === undefined ? undefined : scopeOf(promotion.to, use);
+    const evidence = await this.#evidence(promotion.because, deed, use);
+    return this.#append(use, by, deed, async (index) => {
+      const known = this.#require(index, memory, use, ["live", "held"]);
+      const version = promotion.version ?? (await this.#heldVersion(known));
+      if (to === undefined) {
+        if (version === undefined)
+          throw new MemoryRefusedError(
+            "held",
+            use,
+            "it is told already",
+            'say where to: { to: ["project:rath"] }',
+            {
+              memory,
+            },
+          );
+        const needs = (await this.#needsOf(version)) ?? known.needs;
+        if (needs === "validation" || needs === "approval")
+          await requireAdmission(this.store, { needs, memory: known.id, version }, evidence, use);
+      } else if (
+        needsOf(this.#rules(index), { source: known.source, trusted: known.trust === "trusted" }) !==
+        undefined
+      )
+        // In a wider circle it harms more: what a space wants before it tells something, it wants here too.
+        await requireAdmission(
+          this.store,
+          {
+            needs: needsOf(this.#rules(index), {
+              source: known.source,
+              trusted: known.trust === "trusted",
+            }) as Needs,
+            memory: known.id,
+            version: known.version,
+          },
+          evidence,
+          use,
+        );
+      return {
+        type: "memory-promote",
+        of: known.id,
+        because: [...evidence.keys()] as unknown as Because,
+        by,
+        ...(to === undefined && version !== undefined && { version }),
+        ...(to !== undefined && { to: to as unknown as Json }),
+        ...(promotion.why !== undefined && { why: whyOf(promotion.why, use) }),
+      };
+    });
+  }
+
+  /** Says how two memories stand to each other: "contradicts", "supports", or a word of your own. */
+  async link(memory: FactId, linking: Linking, deed: Deed = {}): Promise<Written> {
+    const use = `link memories of "${this.name}"`;
+    requireOptions(linking, refusing(use), '{ to: other, relation: "supports", by: "user:ada" }', LINKING);
+    const by = principalOf(linking.by, use);
+    const relation = whyOf(linking.relation, use);
+    return this.#append(use, by, deed, async (index) => {
+      const [one, other] = [this.#require(index, memory, use), this.#require(index, linking.to, use)];
+      return {
+        type: "memory-link",
+        of: one.id,
+        to: other.id,
+        relation,
+        by,
+        ...(linking.why !== undefined && { why: whyOf(linking.why, use) }),
+      };
+    });
+  }
+
+  /** Undoes everything that was done in the space since one of its ids. What was undone stays readable as of before. */
+  async rollback(back: RollbackTo, deed: Deed = {}): Promise<Undone> {
+    const use = `roll "${this.name}" back`;
+    requireOptions(back, refusing(use), '{ to: head, why: "it was poisoned", by: "user:ada" }', ROLLBACK);
+    const why = whyOf(back.why, use);
+    const by = principalOf(back.by, use);
+    const to = await this.store.resolve(back.to);
+    const session = await this.#save(use, by, deed, async (_, end) => {
+      await this.#requirePast(to, use);
+      const { facts } = await this.#since(end.id, to);
+      if (facts.length === 0)
+        throw new MemoryRefusedError(
+          "refused",
+          use,
+          "nothing was done since then",
+          "an earlier id of the space: where it stood before what shall be undone",
+        );
+      return end.append({
+        type: "memory-rollback",
+        to,
+        undoes: facts,
+        why,
+        by,
+        ...(deed.at !== undefined && { at: deed.at }),
+      });
+    });
+    const { fact, id } = session;
+    const facts = fact.type === "memory-rollback" ? fact.undoes : [];
+    const undone = new Set(facts);
+    const { memories } = await this.#since(id, to);
+    return { head: id, facts, memories: memories.filter((memory) => undone.has(memory)) };
+  }
+
+  /** A branch of the space under a name of its own: what is written there is not told here. */
+  async fork(name: string, options: { readonly by: Principal; readonly why?: string }): Promise<Space> {
+    const use = `fork the memory "${this.name}"`;
+    const by = principalOf(options.by, use);
+    const end = await this.#tip(by);
+    const forked = end.fork(name, { by, ...(options.why !== undefined && { why: options.why }) });
+    await this.store.save(forked, { name: storeNameOf(name), expect: null });
+    return new Space(this.store, { ...this.#settings, name });
+  }
+
+  /** Takes in what was done in another branch of the space. What is in each other's way is kept, and linked. */
+  async merge(from: string, options: { readonly by: Principal; readonly why?: string }): Promise<FactId> {
+    const use = `merge "${from}" into the memory "${this.name}"`;
+    const by = principalOf(options.by, use);
+    const other = await this.store.load(storeNameOf(from));
+    let brought: readonly FactId[] = [];
+    const head = await this.#save(use, by, {}, async (_, end) => {
+      const ours = await this.store.load(end.id);
+      brought = (await this.#since(other.id, ours.id)).memories;
+      return ours.merge(other, { by, ...(options.why !== undefined && { why: options.why }) });
+    });
+    await this.#linkContradictions(brought.slice(0, COMPARED), by);
+    return (await this.head()) ?? head.id;
+  }
+
+  /** Facts of the space that are not in the past of an id, and the memories among them. */
+  async #since(
+    head: FactId,
+    to: FactId,
+  ): Promise<{ readonly facts: readonly FactId[]; readonly memories: readonly FactId[] }> {
+    const facts: FactId[] = [];
+    const memories: FactId[] = [];
+    for await (const lines of this.store.lines(head, { without: [to] }))
+      for (const { id, line } of lines) {
+        const { type } = readFact(line, undefined);
+        if (UNDOABLE.has(type)) facts.push(id);
+        if (type === "memory-write") memories.push(id);
+      }
+    return { facts, memories };
+  }
+
+  async #linkContradictions(brought: readonly FactId[], by: Principal): Promise<void> {
+    for (const id of brought) {
+      const found = await this.use(async (index) => {
+        const memory = index.get(id);
+        if (memory === undefined || memory.status !== "live") return [];
+        const others = await this.#contradicted(index, memory);
+        return others.filter((other) => other.id !== id && !memory.contradicts.includes(other.id));
+      });
+      for (const other of found)
+        await this.link(id, {
+          to: other.id,
+          relation: "contradicts",
+          by,
+          why: "found when branches were merged",
+        });
+    }
+  }
+
+  async #evidence(because: unknown, deed: Deed, use: string): Promise<Evidence> {
+    // What a session has not kept yet would be evidence that a crash takes away.
+    if (deed.from !== undefined) await this.store.save(deed.from);
+    return evidenceIn(this.store, because, use);
+  }
+
+  /** Who is no person writes from all that they have heard, whatever they name as evidence. */
+  async #origins(evidence: Evidence, by: Principal, { from }: Deed): Promise<ReadonlySet<string>> {
+    const origins = new Set(await originsIn(this.store, evidence));
+    if (from !== undefined && !/^user(:|$)/.test(by)) for (const origin of heardBy(from)) origins.add(origin);
+    return origins;
+  }
+
+  #rules(index: SpaceIndex): readonly Rules[] {
+    return [rulesIn(index.rules), this.#settings.rules];
+  }
+
+  #needs(index: SpaceIndex, source: Source, origins: ReadonlySet<string>): Needs | undefined {
+    const trusted =
+      origins.size > 0 && [...origins].every((one) => ["user", "system", "trusted"].includes(one));
+    return needsOf(this.#rules(index), { source, trusted });
+  }
+
+  async #contradicted(
+    index: SpaceIndex,
+    draft: {
+      readonly text: string;
+      readonly subject?: string;
+      readonly scope: Scope;
+      readonly source: Source;
+      readonly merges?: readonly FactId[];
+    },
+  ): Promise<readonly Memory[]> {
+    const contradicts = this.#settings.contradicts ?? differInOneThing;
+    if (contradicts === false) return [];
+    const near = new Map<FactId, Memory>();
+    for (const one of draft.subject === undefined ? [] : index.bySubject(draft.subject))
+      near.set(one.id, one);
+    for (const one of index.near(draft.text, NEAR)) near.set(one.id, one);
+    const meets = [...near.values()].filter(
+      ({ status, scope }) =>
+        status === "live" && (holdsIn(scope, draft.scope) || holdsIn(draft.scope, scope)),
+    );
+    const found = await contradictedBy(draft, meets, contradicts);
+    // What it takes the place of is not in its way; and of thousands that all differ, a few that say so are enough.
+    return found.filter(
+      ({ id, contradicts: others }) => !draft.merges?.includes(id) && others.length < CONTRADICTED,
+    );
+  }
+
+  #require(index: SpaceIndex, id: FactId, use: string, statuses?: readonly Status[]): Memory {
+    const known = index.get(id);
+    if (known === undefined)
+      throw new UnknownMemoryError(
+        use,
+        this.name,
+        String(id),
+        `rath memory list ${this.name}, or space.list()`,
+      );
+    if (statuses !== undefined && !statuses.includes(known.status))
+      throw new MemoryRefusedError(
+        "over",
+        use,
+        `it is ${known.status}`,
+        "write a new one, with its evidence",
+        {
+          memory: id,
+          status: known.status,
+        },
+      );
+    return known;
+  }
+
+  /** The newest version of a memory that waits for somebody's word. */
+  async #heldVersion(memory: Memory): Promise<FactId | undefined> {
+    if (memory.status === "held") return memory.id;
+    let held: FactId | undefined;
+    for await (const { id, fact } of this.store.history((await this.head()) ?? memory.id, {
+      without: [memory.id],
+    }))
+      if (fact.type === "memory-revise" && fact.of === memory.id && fact.needs !== undefined) held = id;
+      else if (fact.type === "memory-promote" && fact.version === held) held = undefined;
+    return held;
+  }
+
+  async #needsOf(version: FactId): Promise<string | undefined> {
+    const line = await this.store.line(version);
+    const fact = line === undefined ? undefined : readFact(line, undefined);
+    return fact?.type === "memory-write" || fact?.type === "memory-revise" ? fact.needs : undefined;
+  }
+
+  async #requirePast(id: FactId, use: string): Promise<void> {
+    const head = await this.head();
+    if (head === id) return;
+    if (head !== undefined) {
+      let beyond = false;
+      for await (const lines of this.store.lines(id, { without: [head] })) {
+        beyond = lines.length > 0;
+        if (beyond) break;
+      }
+      if (!beyond) return;
+    }
+    throw unknownId(id, use);
+  }
+
+  /** Whether an id is of this space, or of a branch of it. */
+  async #requireKin(id: FactId, use: string): Promise<void> {
+    const head = await this.head();
+    if (head !== undefined && (await this.#root(head)) === (await this.#root(id))) return;
+    throw unknownId(id, use);
+  }
+
+  /** The id of the session that a space began with. */
+  async #root(head: FactId): Promise<FactId | undefined> {
+    for await (const lines of this.store.lines(head)) return lines[0]?.id;
+    return undefined;
+  }
+
+  /** Appends what `make` makes of the space as it is now, and again of what it has become if others were quicker. */
+  async #append(
+    use: string,
+    by: Principal,
+    deed: Deed,
+    make: (index: SpaceIndex, end: Session) => Promise<FactInput>,
+  ): Promise<Written> {
+    const session = await this.#save(use, by, deed, async (index, end) =>
+      end.append({ ...(deed.at !== undefined && { at: deed.at }), ...(await make(index, end)) } as FactInput),
+    );
+    const { fact, id } = session;
+    const memory = fact.type === "memory-write" ? id : "of" in fact ? (fact.of as FactId) : id;
+    const known = await this.get(memory);
+    return {
+      memory,
+      version: id,
+      head: id,
+      status: known?.status ?? "live",
+      ...(known?.needs !== undefined && { needs: known.needs as Needs }),
+      contradicts: known?.contradicts ?? [],
+    };
+  }
+
+  async #save(
+    use: string,
+    by: Principal,
+    { key }: Deed,
+    make: (index: SpaceIndex, end: Session) => Promise<Session>,
+  ): Promise<Session> {
+    const name = storeNameOf(this.name);
+    return derivedOf(this.store).alone(`end ${name}`, async () => {
+      for (let turn = 0; turn < TRIES; turn++) {
+        const end = await this.#tip(by);
+        let next: Session;
+        try {
+          next = await this.use((index) => make(index, end));
+        } catch (error) {
+          // What cannot be done any more may be what was done already, by a process that died of it.
+          const done = await this.#done(end, key);
+          if (done === undefined) throw error;
+          return done;
+        }
+        try {
+          const { id, replayed } = await this.store.save(next, {
+            name,
+            expect: end.id,
+            ...(key !== undefined && { key }),
+          });
+          if (replayed) return await this.store.load(id, { horizon: 1 });
+          this.#remember(name, next);
+          return next;
+        } catch (error) {
+          if (!(error instanceof ConflictError)) throw error;
+          ends.get(this.store)?.delete(name);
+        }
+      }
+      throw new MemoryRefusedError("busy", use, `others wrote to it ${TRIES} times meanwhile`, "try again");
+    });
+  }
+
+  /** What was recorded under a key, if anything was: asked for without writing anything. */
+  async #done(end: Session, key: string | undefined): Promise<Session | undefined> {
+    if (key === undefined) return undefined;
+    try {
+      // No name stands here, so that only a step that is known gets an answer.
+      const nowhere = "0".repeat(64);
+      const { id } = await this.store.save(end, { name: storeNameOf(this.name), expect: nowhere, key });
+      return await this.store.load(id, { horizon: 1 });
+    } catch (error) {
+      if (error instanceof ConflictError) return undefined;
+      throw error;
+    }
+  }
+
+  #remember(name: string, session: Session): void {
+    let known = ends.get(this.store);
+    if (known === undefined) {
+      known = new Map();
+      ends.set(this.store, known);
+    }
+    const since = known.get(name)?.since ?? session.depth;
+    if (session.depth - since > HELD) known.delete(name);
+    else known.set(name, { session, since });
+  }
+
+  /** The end of the chain, begun if there is none. */
+  async #tip(by: Principal): Promise<Session> {
+    const name = storeNameOf(this.name);
+    const known = ends.get(this.store)?.get(name)?.session;
+    const head = await this.store.head(name);
+    if (known !== undefined && known.id === head) return known;
+    if (head !== undefined) {
+      const loaded = await this.store.load(head, { horizon: HELD });
+      this.#remember(name, loaded);
+      return loaded;
+    }
+    const { scope, rules } = this.#settings;
+    const begun = Session.start(undefined).append({
+      type: "memory-space",
+      space: this.name,
+      scope: scope as unknown as Json,
+      ...(Object.keys(rules).length > 0 && { rules: rules as unknown as Json }),
+      by,
+    });
+    try {
+      await this.store.save(begun, { name, expect: null });
+    } catch (error) {
+      if (!(error instanceof ConflictError)) throw error;
+      return this.#tip(by);
+    }
+    this.#remember(name, begun);
+    return begun;
+  }
+}
+
+function unknownId(id: FactId, use: string): MemoryRefusedError {
+  return new MemoryRefusedError(
+    "unknown",
+    use,
+    `${id.slice(0, 12)} is not in the past of the space`,
+    "an id of the space: where it stood at some time, such as `head` of what was written or recalled",
+    { id },
+  );
+}

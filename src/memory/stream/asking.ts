@@ -1,0 +1,92 @@
+import { textOf, transcriptFor } from "../../model/index.js";
+import { type Module, type Outcome, perform } from "../../runtime/index.js";
+import type { Failure, Json, Principal, Session } from "../../session/index.js";
+import { enter, StepError, step, type Told } from "../../workflow/index.js";
+import { isModule } from "../../workflow/part.js";
+
+/** Somebody who can be asked: a module, such as an agent, or a function of your own, which is called through the door. */
+export type Somebody<Input> = Module | ((input: Input) => unknown);
+
+type Question<Input> = {
+  /** What the asking is called on the record. */
+  readonly name: string;
+  readonly whom: Somebody<Input>;
+  /** What a function is given. */
+  readonly input: Input;
+  /** What a module is told. */
+  readonly words: string;
+};
+
+/**
+ * Asks somebody beside the conversation: a module works on a branch, whose words are evidence and no part of what is said
+ * here. Throws a `StepError` when there is no answer to be had.
+ */
+export async function ask<Input>(
+  session: Session,
+  { name, whom, input, words }: Question<Input>,
+): Promise<Told<Json>> {
+  if (!isModule(whom))
+    return step(name, async (given: Json) => (await whom(given as Input)) as Json, { effect: "read" }).call(
+      session,
+      input as Json,
+    );
+  let began: Session | undefined;
+  const by = askedOf(whom);
+  const ended = await perform(session, {
+    fact: { type: "step-call", name, input: { asks: whom.name }, effect: "read" },
+    effect: "read",
+    act: async () => {
+      throw new Error("it runs inside");
+    },
+    failed: (error): Outcome => ({ type: "step-failure", error, by }),
+    inside: {
+      branch: name,
+      body: (fork) => {
+        began = fork;
+        return enter(whom, fork.say(words, { by: "runtime" }));
+      },
+      outcome: (end) => ({ type: "step-result", value: answerOf(whom, end, began as Session) ?? null, by }),
+    },
+  });
+  const { fact } = ended;
+  if (fact.type === "step-result") return { session: ended, value: fact.value };
+  throw new StepError(name, ended, (fact as { readonly error?: Failure }).error as Failure);
+}
+
+/** Whose words an answer is. */
+export function askedOf(whom: Somebody<never>): Principal {
+  return isModule(whom) ? `agent:${whom.name}` : "agent";
+}
+
+/**
+ * What a module answered since a session: its output if it has one, else what it said last. Where a limit ended its work
+ * there is no answer.
+ */
+export function answerOf(module: Module, session: Session, since: Session): Json | undefined {
+  if (endOf(session).type === "budget-stop") return undefined;
+  const { output } = module as { readonly output?: (session: Session) => Json | undefined };
+  const structured = typeof output === "function" ? output(session) : undefined;
+  if (structured !== undefined) return structured;
+  const said = transcriptFor({ since: since.id }, session).findLast(
+    (message) => message.role === "assistant" && textOf(message.content) !== "",
+  );
+  return said?.role === "assistant" ? textOf(said.content) : undefined;
+}
+
+/** The last fact of what a module did, before it was left. */
+export function endOf(session: Session): Session["fact"] {
+  let end = session;
+  while (end.fact.type === "module-exit" && end.soleParent !== undefined) end = end.soleParent;
+  return end.fact;
+}
+
+/** The JSON in an answer: itself, or what stands in a text of it, also between fences. */
+export function jsonIn(answer: Json): Json | undefined {
+  if (typeof answer !== "string") return answer;
+  const text = /```(?:json)?\s*\n([\s\S]*?)\n\s*```/.exec(answer)?.[1] ?? answer;
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}

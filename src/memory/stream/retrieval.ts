@@ -1,0 +1,207 @@
+import { askedLast } from "../../model/index.js";
+import { hostServices } from "../../runtime/index.js";
+import type { FactId, Json, Session } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import { type StepContext, step, type Told } from "../../workflow/index.js";
+import { MemoryRefusedError } from "../error.js";
+import type { MemorySpace } from "../memory.js";
+import { hitOf, type Recollection, recollectionsIn } from "../recall.js";
+import type { Scope } from "../scope.js";
+import type { Found } from "../search/space-index.js";
+import { shownOf } from "../shown.js";
+import type { Memory } from "../state.js";
+import type { SpaceView } from "../view.js";
+import { type Access, accessesOf } from "./access.js";
+import { type StreamKind, streamMetaOf } from "./kind.js";
+import type { Profile } from "./profile.js";
+import { nearness } from "./relevance.js";
+import { best, type Candidate, type Scored } from "./score.js";
+
+/** Everything that a retrieval depends on beside the stream itself and what the session has read of it. */
+export type Asking = {
+  readonly query: string;
+  readonly profile: Profile;
+  readonly scope: Scope;
+  readonly within?: boolean;
+  readonly kinds?: readonly StreamKind[];
+  /** Only so many, the newest: nothing is weighed then. */
+  readonly newest?: number;
+  readonly step?: number;
+  readonly asOf?: FactId;
+  readonly show: boolean;
+  readonly characters: number;
+};
+
+type Settings = Omit<Asking, "query" | "profile" | "asOf" | "show" | "characters"> &
+  Omit<Profile, "name" | "scale" | "threshold"> & {
+    readonly stream: Profile["name"];
+    readonly now: string;
+    readonly embedder: string;
+  };
+
+export type Retrieve = (session: Session, asking: Asking) => Promise<Told<readonly Recollection[]>>;
+
+/** Reads a stream through the door: what was found, by which scores, at what time, is on the record of who asks. */
+export function retrieveFrom(memory: MemorySpace): Retrieve {
+  const look = step(
+    `recall from the stream of ${memory.name}`,
+    async (input: Json, context: StepContext) => {
+      const asking = input as unknown as Asking;
+      const { request, signal } = context;
+      const space = memory.open(await context.store());
+      const view = asking.asOf === undefined ? space : await space.at(asking.asOf);
+      const { listed, head } = await steadily(view, asking);
+      const now = hostServices(request).time();
+      const accesses = accessesOf(request, memory.name);
+      const given = { asking, now, accesses, signal };
+      const found = (await chosenFrom(listed, view, given)).map(asFound);
+      const { characters, show, query } = asking;
+      const told = show ? shownOf(memory.name, found, characters) : undefined;
+      const before = askedLast(request);
+      const newest = listed.reduce((most, one, place) => Math.max(most, stepIn(one, place)), 0);
+      context.record({
+        type: "memory-read",
+        space: memory.name,
+        ...(head !== undefined && { head }),
+        query,
+        hits: found.map((one) => hitOf(one, told?.memories ?? [])),
+        settings: settingsOf({ step: newest, ...asking }, now, view.embedder.name) as unknown as Json,
+        ...(told !== undefined && { shown: told.text }),
+        ...(told !== undefined && before !== undefined && { before }),
+      });
+      return found.length;
+    },
+    { effect: "read" },
+  );
+  return async (session, asking) => {
+    const { session: told } = await look.call(session, asking as unknown as Json);
+    return { session: told, value: recollectionsIn(told) };
+  };
+}
+
+/**
+ * Reads a stream again as a session did, as of then: the same space, the same time, and what the session had read of it by
+ * then. Says what is found, and whether it is what the record says.
+ */
+export async function retrieveAgain(
+  memory: MemorySpace,
+  store: Store,
+  read: FactId,
+): Promise<{ readonly same: boolean; readonly found: readonly Found[] }> {
+  const session = await store.load(read);
+  const { fact, parents } = session;
+  const use = `read the stream of "${memory.name}" again as ${read.slice(0, 12)} did`;
+  const settings = fact.type === "memory-read" ? (fact.settings as unknown as Settings) : undefined;
+  if (fact.type !== "memory-read" || fact.space !== memory.name || settings?.stream === undefined)
+    throw new MemoryRefusedError(
+      "unknown",
+      use,
+      fact.type === "memory-read" ? "that was no reading of this stream" : `that is a ${fact.type}`,
+      "the id of a memory-read that this stream has made",
+    );
+  if (fact.head === undefined) return { same: fact.hits.length === 0, found: [] };
+  const view = await memory.open(store).at(fact.head);
+  const { stream: name, now, embedder: _, decay, clock, weights, limit, order, touch, ...rest } = settings;
+  const profile = { name, decay, clock, weights, limit, order, touch } as Profile;
+  const asking: Asking = { ...rest, query: String(fact.query), profile, show: false, characters: 0 };
+  const accesses = accessesOf(parents[0] as Session, memory.name);
+  const { listed } = await steadily(view, asking);
+  const found = (await chosenFrom(listed, view, { asking, now, accesses })).map(asFound);
+  const same =
+    found.length === fact.hits.length &&
+    found.every(({ memory: { id, version, text }, score }, place) => {
+      const hit = fact.hits[place];
+      return hit?.memory === id && hit.score === score && hit.version === version && hit.text === text;
+    });
+  return { same, found };
+}
+
+/** The live memories as of one id of the space, also while others write to it. */
+async function steadily(
+  view: SpaceView,
+  { scope, within }: Pick<Asking, "scope" | "within">,
+): Promise<{ readonly head: FactId | undefined; readonly listed: readonly Memory[] }> {
+  for (let turn = 0; ; turn++) {
+    const head = await view.head();
+    const listed = await view.list({ scope, ...(within !== undefined && { within }) });
+    if ((await view.head()) === head) return { head, listed };
+    if (turn === TURNS)
+      throw new MemoryRefusedError(
+        "busy",
+        `read the stream of "${view.name}"`,
+        `others wrote to it ${TURNS} times meanwhile`,
+        "try again",
+      );
+  }
+}
+
+const TURNS = 20;
+
+type Given = {
+  readonly asking: Asking;
+  readonly now: string;
+  readonly accesses: ReadonlyMap<FactId, Access>;
+  readonly signal?: AbortSignal;
+};
+
+async function chosenFrom(
+  listed: readonly Memory[],
+  view: SpaceView,
+  { asking, now, accesses, signal }: Given,
+): Promise<readonly Scored[]> {
+  const { query, profile, kinds, newest } = asking;
+  const moment = Date.parse(now);
+  const meant = listed
+    .map((memory, place) => ({ memory, step: stepIn(memory, place) }))
+    .filter(
+      ({ memory }) =>
+        !(memory.expires !== undefined && Date.parse(memory.expires) <= moment) &&
+        (kinds?.includes(streamMetaOf(memory).kind) ?? true),
+    );
+  if (newest !== undefined) return meant.slice(-newest).map(({ memory, step: at }) => unweighed(memory, at));
+  const texts = meant.map(({ memory }) => memory.text);
+  const near = texts.length === 0 ? [] : await nearness(view.embedder, query, texts, signal);
+  const candidates = meant.map(({ memory, step: own }, place): Candidate => {
+    const access = accesses.get(memory.id);
+    return {
+      memory,
+      meaning: near[place] as number,
+      accessed: {
+        at: Date.parse(access?.at ?? memory.at),
+        step: Math.max(own, access?.step ?? own),
+      },
+    };
+  });
+  return best(candidates, profile, moment);
+}
+
+function unweighed(memory: Memory, own: number): Scored {
+  const accessed = { at: Date.parse(memory.at), step: own };
+  return { memory, meaning: 0, accessed, score: 0, recency: 0, relevance: 0, importance: 0 };
+}
+
+/** The step at which a memory came into the stream: as it says, or its place in it. */
+function stepIn(memory: Memory, place: number): number {
+  return streamMetaOf(memory).step ?? place + 1;
+}
+
+function asFound({ memory, score, meaning, recency, relevance, importance, accessed }: Scored): Found {
+  const parts = {
+    words: 0,
+    meaning,
+    recency,
+    relevance,
+    importance,
+    ...(memory.importance !== undefined && { rated: memory.importance }),
+    depth: streamMetaOf(memory).depth,
+    accessed: new Date(accessed.at).toISOString(),
+    step: accessed.step,
+  };
+  return { memory, score, parts, alike: [] };
+}
+
+function settingsOf(asking: Asking, now: string, embedder: string): Settings {
+  const { query: _, profile, asOf: __, show: ___, characters: ____, ...rest } = asking;
+  const { name, decay, clock, weights, limit, order, touch } = profile;
+  return { ...rest, stream: name, decay, clock, weights, limit, order, touch, now, embedder };
+}

@@ -1,0 +1,195 @@
+import { within } from "../../agent/within.js";
+import { type FactId, type Json, readFact } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import { type Tool, type ToolContext, tool } from "../../tool/index.js";
+import { type Known, type Refuse, requireCount, requireOptions, shown } from "../../workflow/given.js";
+import { askedOf, wordsOf } from "../search/tokens.js";
+import { type Room, type Said, type Speaker, saidIn } from "./said.js";
+
+/** The other sessions of the store that belong to whoever asks. */
+export type Conversations = {
+  /** The names of sessions that may be searched begin with this: "ada/". */
+  readonly under: string;
+  /** How many of them at most, those that went on last. Default 20. */
+  readonly most?: number;
+};
+
+const KNOWN: Known<Conversations> = { under: true, most: true };
+const EXAMPLE = 'conversations: { under: "ada/" }';
+const SESSIONS = 20;
+const MOST_SESSIONS = 200;
+/** Names that are looked at to find the newest. */
+const NAMES = 2_000;
+/** Of each session that is not the own one, the newest facts. */
+const HORIZON = 5_000;
+const FACTS = 100_000;
+const CHARACTERS = 4_000_000;
+const LIMIT = 5;
+const MOST = 20;
+const EXCERPT = 600;
+
+export function conversationsOf(given: unknown, refuse: Refuse): Conversations | undefined {
+  if (given === undefined) return undefined;
+  requireOptions(given as Conversations, refuse, EXAMPLE, KNOWN);
+  const { under, most = SESSIONS } = given as Conversations;
+  if (typeof under !== "string" || under === "" || under.startsWith("memory/"))
+    throw refuse(`the names of its conversations begin with ${shown(under)}`, EXAMPLE);
+  requireCount(most, "most", refuse, 1, 'conversations: { under: "ada/", most: 20 }');
+  if (most > MOST_SESSIONS)
+    throw refuse(`its conversations are more than ${MOST_SESSIONS}`, `most: ${MOST_SESSIONS}`);
+  return Object.freeze({ under, most });
+}
+
+/**
+ * The tool by which a model looks for what was said before: in the session itself, also where that is out of view, and in
+ * other sessions whose names were given. An agent that works as a tool finds its own task only.
+ */
+export function conversationSearch(conversations: Conversations | undefined): Tool {
+  return tool({
+    name: "conversation_search",
+    description: `Looks for what was said before in this conversation${
+      conversations === undefined ? "" : " and in earlier ones"
+    }, by its words. The best matches come first; ask for the next page for more.`,
+    input: {
+      type: "object",
+      properties: {
+        query: { type: "string", description: "Words that were said." },
+        roles: {
+          type: "array",
+          items: { type: "string", enum: ["user", "assistant", "tool"] },
+          description: "Only what these said.",
+        },
+        limit: { type: "integer", minimum: 1, maximum: MOST },
+        start_date: { type: "string", description: "Only what was said from this time on: an ISO date." },
+        end_date: { type: "string", description: "Only what was said up to this time: an ISO date." },
+        page: { type: "integer", minimum: 0, maximum: 1_000, description: "0 is the first page." },
+      },
+      required: ["query"],
+      additionalProperties: false,
+    } as const,
+    effect: "read",
+    origin: "memory",
+    run: async (input, context) => {
+      const asked = input as unknown as Asked;
+      const room: Room = { facts: FACTS, characters: CHARACTERS, whole: true };
+      const said = await allSaid(context, room, conversations);
+      const found = ranked(said, asked);
+      const { limit = LIMIT, page = 0 } = asked;
+      const from = page * limit;
+      return {
+        found: found.slice(from, from + limit).map((one) => told(one, asked.query)),
+        matches: found.length,
+        ...(from + limit < found.length && { next_page: page + 1 }),
+        ...(!room.whole && { note: "What was said longest ago was not looked at." }),
+      } as unknown as Json;
+    },
+  }) as Tool;
+}
+
+type Asked = {
+  readonly query: string;
+  readonly roles?: readonly Speaker[];
+  readonly limit?: number;
+  readonly start_date?: string;
+  readonly end_date?: string;
+  readonly page?: number;
+};
+
+async function allSaid(
+  { session, store, signal }: ToolContext,
+  room: Room,
+  conversations: Conversations | undefined,
+): Promise<readonly Said[]> {
+  const known = new Set<FactId>();
+  const since = within(session);
+  const said = [...saidIn(session, room, { known, ...(since !== undefined && { since }) })];
+  if (conversations === undefined) return said;
+  const kept = await store();
+  for (const { name, id } of await newestUnder(kept, conversations)) {
+    signal.throwIfAborted();
+    if (known.has(id)) continue;
+    const other = await kept.load(id, { horizon: HORIZON });
+    said.push(...saidIn(other, room, { known, name }));
+  }
+  return said;
+}
+
+/** The sessions that went on last, of those whose names begin so. Memory spaces are no conversations. */
+async function newestUnder(
+  store: Store,
+  { under, most = SESSIONS }: Conversations,
+): Promise<readonly { readonly name: string; readonly id: FactId }[]> {
+  const names = (await store.names({ under })).filter(({ name }) => !name.startsWith("memory/"));
+  const dated: { name: string; id: FactId; at: string }[] = [];
+  for (const { name, id } of names.slice(-NAMES)) {
+    const line = await store.line(id);
+    if (line !== undefined) dated.push({ name, id, at: readFact(line, undefined).at });
+  }
+  return dated
+    .sort((one, other) => (one.at > other.at ? -1 : one.at < other.at ? 1 : one.name < other.name ? -1 : 1))
+    .slice(0, most);
+}
+
+type Ranked = Said & { readonly score: number };
+
+/** Those with words of the question, rare words counting more; equal ones as they were found, the newest first. */
+function ranked(said: readonly Said[], { query, roles, start_date, end_date }: Asked): readonly Ranked[] {
+  const words = askedOf(query);
+  const [since, until] = [timeOf(start_date, -1), timeOf(end_date, 1)];
+  const counts = new Map<string, number>();
+  const matches: { readonly said: Said; readonly has: ReadonlyMap<string, number> }[] = [];
+  const meant = said.filter(({ role, at }) => {
+    const time = Date.parse(at);
+    return (roles?.includes(role) ?? true) && time >= since && time <= until;
+  });
+  for (const one of meant) {
+    const has = new Map<string, number>();
+    const all = new Set(words);
+    for (const word of wordsOf(one.text)) if (all.has(word)) has.set(word, (has.get(word) ?? 0) + 1);
+    if (has.size === 0) continue;
+    for (const word of has.keys()) counts.set(word, (counts.get(word) ?? 0) + 1);
+    matches.push({ said: one, has });
+  }
+  return matches
+    .map(({ said: one, has }) => {
+      let score = 0;
+      for (const [word, times] of has)
+        score += Math.log(1 + meant.length / (counts.get(word) ?? 1)) * (times / (times + 1));
+      return { ...one, score };
+    })
+    .sort((one, other) => other.score - one.score);
+}
+
+/** A date without a time is a whole day. */
+function timeOf(given: string | undefined, end: -1 | 1): number {
+  if (given === undefined) return end * Number.POSITIVE_INFINITY;
+  const text = /^\d{4}-\d{2}-\d{2}$/.test(given) && end === 1 ? `${given}T23:59:59.999Z` : given;
+  return Date.parse(text);
+}
+
+function told({ fact, at, role, by, text, session }: Said, query: string): Json {
+  return {
+    fact: fact.slice(0, 16),
+    at,
+    role,
+    by,
+    ...(session !== undefined && { session }),
+    text: excerpt(text, query),
+  };
+}
+
+/** The part of a text around the first word that was asked for. */
+function excerpt(text: string, query: string): string {
+  if (text.length <= EXCERPT) return text;
+  const lower = text.toLowerCase();
+  const places = query
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word.length > 1)
+    .map((word) => lower.indexOf(word))
+    .filter((place) => place >= 0);
+  const from = Math.max(0, Math.min(...(places.length === 0 ? [0] : places)) - EXCERPT / 4);
+  const to = Math.min(text.length, from + EXCERPT);
+  const piece = text.slice(from, to).toWellFormed();
+  return `${from > 0 ? "… " : ""}${piece}${to < text.length ? " …" : ""}`;
+}

@@ -1,0 +1,233 @@
+import { type Because, type FactId, readFact, type Session } from "../../session/index.js";
+import type { ToolContext } from "../../tool/index.js";
+import { derivedOf } from "../derived.js";
+import { agentOf, groundsOf } from "../grounds.js";
+import { scopeText } from "../scope.js";
+import type { SpaceIndex } from "../search/space-index.js";
+import type { Space, Written } from "../space.js";
+import type { Memory } from "../state.js";
+import { storeNameOf } from "../view.js";
+import { type Block, CORE, named } from "./block.js";
+import { BlockError } from "./error.js";
+import { fieldOf, heldIn, holding, isDoneBy } from "./held.js";
+
+/** A block and what it says now; without a memory, nobody has written it yet. */
+export type Held = { readonly block: Block; readonly value: string; readonly memory?: Memory };
+/** The blocks, all as they were at one id of the space. */
+export type CoreState = { readonly head: FactId | undefined; readonly held: readonly Held[] };
+/** What became of a block. An edit that is held is not in the prompt before somebody has agreed to it. */
+export type Edited = {
+  readonly label: string;
+  readonly value: string;
+  readonly characters: number;
+  readonly limit: number;
+  readonly status: "edited" | "held";
+};
+
+/** How an edit makes the new text out of the old one. What it throws the model reads. */
+export type Change = (value: string) => string;
+
+/** Reads the blocks of a space. Each is one memory of just the scope of the space: a wider one is somebody else's. */
+export async function readCore(space: Space, blocks: readonly Block[], scope: string): Promise<CoreState> {
+  return derivedOf(space.store).use(
+    { space: storeNameOf(space.name), embedder: space.embedder },
+    async (index) => ({
+      head: index.head,
+      held: blocks.map((block) => {
+        const memory = liveIn(index, block.label, scope);
+        return {
+          block,
+          value: memory === undefined ? block.value : heldIn(memory),
+          ...(memory !== undefined && { memory }),
+        };
+      }),
+    }),
+  );
+}
+
+/** The first of those that are live: two that were written at once are both kept, and the same one counts everywhere. */
+function liveIn(index: SpaceIndex, label: string, scope: string): Memory | undefined {
+  return index.bySubject(CORE + label).find((one) => one.status === "live" && scopeText(one.scope) === scope);
+}
+
+/** Writes down what the program says of its blocks: of a new one its value, of one that is read-only its newer value. */
+export async function seedCore(
+  space: Space,
+  blocks: readonly Block[],
+  scope: string,
+  { session, because }: { readonly session: Session; readonly because: Because },
+): Promise<void> {
+  const { head, held } = await readCore(space, blocks, scope);
+  for (const { block, value, memory } of held) {
+    const { label } = block;
+    // Whoever begins the same block at the same place begins it once.
+    const key = `core ${space.name} ${label} ${head ?? "new"}`;
+    if (memory === undefined && block.value !== "")
+      await space.write(
+        {
+          ...holding(block.value, { core: label }),
+          because,
+          source: "reflection",
+          by: "runtime",
+          subject: CORE + label,
+        },
+        { from: session, key },
+      );
+    else if (memory !== undefined && block.readOnly && value !== block.value)
+      await space.revise(
+        memory.id,
+        {
+          ...holding(block.value, { core: label, before: memory.version }),
+          because,
+          by: "runtime",
+          why: "the program says something else now",
+        },
+        { from: session, key },
+      );
+  }
+}
+
+/** Edits a block once, however often the call is made. The evidence is the turn, and the call itself. */
+export async function editBlock(
+  space: Space,
+  { blocks, scope }: { readonly blocks: readonly Block[]; readonly scope: string },
+  label: string,
+  context: ToolContext,
+  edit: { readonly change: Change; readonly why: string },
+): Promise<Edited> {
+  const block = editable(blocks, label);
+  return alone(space, async () => {
+    // The evidence of the beginning is not the call, or the call would look as if it was done.
+    const because = groundsOf(context.session);
+    await seedCore(space, [block], scope, { session: context.session, because });
+    const [held] = (await readCore(space, [block], scope)).held as readonly [Held];
+    const { memory, value } = held;
+    if (memory !== undefined && isDoneBy(memory, context.call)) return doneBefore(space, held, context.call);
+    const next = checked(edit.change(value), value, block);
+    const evidence = [...because, context.session.id] as unknown as Because;
+    const by = agentOf(context.session);
+    const deed = { from: context.session, key: context.key };
+    const written =
+      memory === undefined
+        ? await space.write(
+            {
+              ...holding(next, { core: label }),
+              because: evidence,
+              source: "reflection",
+              by,
+              subject: CORE + label,
+            },
+            deed,
+          )
+        : await space.revise(
+            memory.id,
+            {
+              ...holding(next, { core: label, before: memory.version }),
+              because: evidence,
+              by,
+              why: edit.why,
+              was: memory.version,
+            },
+            deed,
+          );
+    return outcome(space, block, next, written);
+  });
+}
+
+/** Takes the last edit of a block back: a newer version with the older words, because of the edit that is undone. */
+export async function undoEdit(
+  space: Space,
+  { blocks, scope }: { readonly blocks: readonly Block[]; readonly scope: string },
+  label: string,
+  context: ToolContext,
+): Promise<Edited> {
+  const block = editable(blocks, label);
+  return alone(space, async () => {
+    const [held] = (await readCore(space, [block], scope)).held as readonly [Held];
+    const { memory } = held;
+    if (memory === undefined) throw nothingToUndo(label);
+    if (isDoneBy(memory, context.call)) return doneBefore(space, held, context.call);
+    // Where undoing has come to: an undone edit stands behind the one that undid it.
+    const now = await versionOf(space, memory.version);
+    const at = fieldOf(now.meta, "restores") ?? memory.version;
+    const before = fieldOf((at === memory.version ? now : await versionOf(space, at)).meta, "before");
+    if (before === undefined) throw nothingToUndo(label);
+    const older = heldIn(await versionOf(space, before));
+    const because = [memory.version, context.session.id] as unknown as Because;
+    const written = await space.revise(
+      memory.id,
+      {
+        ...holding(older, { core: label, before: memory.version, undoes: at, restores: before }),
+        because,
+        by: agentOf(context.session),
+        was: memory.version,
+        why: `undoes ${at.slice(0, 12)}`,
+      },
+      { from: context.session, key: context.key },
+    );
+    return outcome(space, block, older, written);
+  });
+}
+
+/** One edit at a time in this process: an edit is made of what the one before has left. */
+export function alone<Value>(space: Space, act: () => Promise<Value>): Promise<Value> {
+  return derivedOf(space.store).alone(`edit ${storeNameOf(space.name)}`, act);
+}
+
+function editable(blocks: readonly Block[], label: string): Block {
+  const block = named(blocks, label);
+  if (block.readOnly)
+    throw new BlockError(
+      "read-only",
+      label,
+      "it is read-only",
+      "Keep it in another block, or in archival memory.",
+    );
+  return block;
+}
+
+function checked(next: string, value: string, { label, limit }: Block): string {
+  if (next === value) throw new BlockError("text", label, "nothing would change", "Say what to change.");
+  if (next.length <= limit) return next.toWellFormed();
+  throw new BlockError(
+    "limit",
+    label,
+    `it would have ${next.length} characters, and its limit is ${limit}`,
+    "Replace what matters less with something shorter first, or keep this in archival memory.",
+    { characters: next.length, limit, over: next.length - limit },
+  );
+}
+
+function nothingToUndo(label: string): BlockError {
+  return new BlockError(
+    "undo",
+    label,
+    "there is no edit of it that can be undone",
+    "Replace its words instead.",
+  );
+}
+
+async function versionOf(space: Space, version: FactId): Promise<Pick<Memory, "text" | "meta">> {
+  const line = await space.store.line(version);
+  const fact = line === undefined ? undefined : readFact(line, undefined);
+  if (fact?.type !== "memory-write" && fact?.type !== "memory-revise") return { text: "" };
+  const text = typeof fact.text === "string" ? fact.text : "";
+  return { text, ...(fact.meta !== undefined && { meta: fact.meta }) };
+}
+
+async function outcome(space: Space, block: Block, value: string, written: Written): Promise<Edited> {
+  const known = await space.get(written.memory);
+  // A version that waits for somebody is not what the block says.
+  const told = known?.status === "live" && known.version === written.version;
+  return { ...shownOf(block, value), status: told ? "edited" : "held" };
+}
+
+/** What a call has come to that was made before a crash. */
+async function doneBefore(space: Space, { block, value, memory }: Held, call: FactId): Promise<Edited> {
+  const line = memory === undefined ? undefined : await space.store.line(memory.version);
+  return { ...shownOf(block, value), status: line?.includes(call) === true ? "edited" : "held" };
+}
+
+function shownOf({ label, limit }: Block, value: string): Omit<Edited, "status"> {
+  return { label, value, characters: value.length, limit };
+}

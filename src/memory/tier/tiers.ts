@@ -1,0 +1,117 @@
+import { askedLast } from "../../model/index.js";
+import { hostServices } from "../../runtime/index.js";
+import type { FactOf, Json, Session } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import type { Tool } from "../../tool/index.js";
+import { type Known, refusing, requireOptions, shown } from "../../workflow/given.js";
+import { type StepContext, step } from "../../workflow/index.js";
+import type { MemorySpace } from "../memory.js";
+import { scopeText } from "../scope.js";
+import { archiveTools } from "./archive.js";
+import { type Block, type BlockOptions, blocksOf } from "./block.js";
+import { type Conversations, conversationSearch, conversationsOf } from "./conversation.js";
+import { alone, type CoreState, type Held, readCore, seedCore } from "./core.js";
+import { coreTools } from "./core-tools.js";
+import { coreText } from "./shown.js";
+
+export type TierOptions = {
+  /** The space that holds the blocks and the archive. */
+  readonly memory: MemorySpace;
+  /** Core memory: what is always before the model. */
+  readonly blocks: readonly BlockOptions[];
+  /** Other sessions that are searched beside the own one. Default: none. */
+  readonly conversations?: Conversations;
+  /** The score that a text of the archive must have at least to be found, from 0 to 1. */
+  readonly threshold?: number;
+};
+
+/** Core, recall and archival memory on one space, and the tools by which a model pages between them itself. */
+export interface Tiers {
+  readonly memory: MemorySpace;
+  readonly blocks: readonly Block[];
+  readonly tools: readonly Tool[];
+  /** Puts the core before the model, for the turn that is under way. Through the door, and on the record. */
+  show(session: Session): Promise<Session>;
+  /** What the blocks say now, for whoever is in no run. */
+  read(store: Store): Promise<CoreState>;
+}
+
+const KNOWN: Known<TierOptions> = { memory: true, blocks: true, conversations: true, threshold: true };
+const EXAMPLE = 'tieredMemory({ memory: notes, blocks: [{ label: "human" }, { label: "persona" }] })';
+
+/**
+ * Memory in three tiers: blocks that are always in view, what was said before, and an archive without an end.
+ *
+ * ```ts
+ * const tiers = tieredMemory({ memory: notes, blocks: [{ label: "human", limit: 2_000 }] });
+ * const helper = withTiers("helper", agent({ name: "helper", model, tools: [...tiers.tools] }), tiers);
+ * ```
+ */
+export function tieredMemory(options: TierOptions): Tiers {
+  const refuse = refusing("tieredMemory");
+  requireOptions(options, refuse, EXAMPLE, KNOWN);
+  const { memory, threshold } = options;
+  if (typeof memory?.open !== "function") throw refuse("it does not say which memory", EXAMPLE);
+  if (threshold !== undefined && !(threshold >= 0 && threshold <= 1))
+    throw refuse(`its \`threshold\` is ${shown(threshold)}`, "from 0 to 1");
+  const blocks = blocksOf(options.blocks, refuse);
+  const conversations = conversationsOf(options.conversations, refuse);
+  const scope = scopeText(memory.scope);
+  const show = step(
+    `core of ${memory.name}`,
+    async (_: Json, context: StepContext) => {
+      const { request } = context;
+      const space = memory.open(await context.store());
+      // What the program says of its blocks is the input of this step: it is the evidence for their first words.
+      await alone(space, () => seedCore(space, blocks, scope, { session: request, because: [request.id] }));
+      const core = await readCore(space, blocks, scope);
+      const before = askedLast(request);
+      context.record({
+        type: "memory-read",
+        space: memory.name,
+        ...(core.head !== undefined && { head: core.head }),
+        query: { core: blocks.map(({ label }) => label) },
+        hits: core.held.flatMap(hitOf),
+        settings: { part: "core", now: hostServices(request).time(), scope: memory.scope as unknown as Json },
+        shown: coreText(memory.name, core),
+        ...(before !== undefined && { before }),
+      });
+      return core.held.length;
+    },
+    { effect: "idempotent" },
+  );
+  return Object.freeze({
+    memory,
+    blocks,
+    tools: Object.freeze([
+      ...coreTools(memory, blocks),
+      conversationSearch(conversations),
+      ...archiveTools(memory, threshold),
+    ]),
+    show: async (session: Session) => (await show.call(session, blocks as unknown as Json)).session,
+    read: (store: Store) => readCore(memory.open(store), blocks, scope),
+  });
+}
+
+/** A block on the record of who was shown it. */
+function hitOf({ block, value, memory }: Held): FactOf<"memory-read">["hits"] {
+  if (memory === undefined) return [];
+  const { id, version, source, by, at, trust, contradicts } = memory;
+  return [
+    {
+      memory: id,
+      version,
+      score: 1,
+      text: value,
+      parts: {
+        block: block.label,
+        told: true,
+        source,
+        by,
+        at,
+        trust,
+        ...(contradicts.length > 0 && { contradicts }),
+      },
+    },
+  ];
+}
