@@ -10,7 +10,7 @@ const ALIKE = 0.5;
 /** Characters of what can be one statement. A longer text says many things, of which some are always otherwise. */
 const STATEMENT = 1_000;
 /** Words that may have been put in place of others; with more, it is another statement. */
-const SWAPPED = 3;
+const SWAPPED = 2;
 
 const NEGATIONS: ReadonlySet<string> = new Set(
   "no not never none nothing cannot can't isn't aren't doesn't don't won't without nicht kein keine nie niemals ohne ne pas jamais sans nunca sin 不 没 沒 无 無 未 別 ない ません ไม่ มิ".split(
@@ -20,11 +20,13 @@ const NEGATIONS: ReadonlySet<string> = new Set(
 
 /**
  * Says that two statements are in each other's way when they share most of their words and differ in a number, in a no, or
- * in a word that was put in another's place: "the port is 8080" and "the port is 9090". It cannot know what words
- * mean; both are kept in any case, and each says that the other one is there.
+ * in a word that was put in another's place: "the port is 8080" and "the port is 9090". What begins otherwise is about
+ * something else. It cannot know what words mean; both are kept in any case, and each says that the other one is there.
  */
 export function differInOneThing(one: string, other: string): boolean {
   if (one.length > STATEMENT || other.length > STATEMENT) return false;
+  // Of something else, anything may be so.
+  if (aboutOf(one) !== aboutOf(other)) return false;
   const [first, second] = [new Set(wordsOf(one)), new Set(wordsOf(other))];
   const shared = [...first].filter((word) => second.has(word)).length;
   const union = first.size + second.size - shared;
@@ -35,6 +37,22 @@ export function differInOneThing(one: string, other: string): boolean {
   // What only says more does not say otherwise.
   return gone.length > 0 && come.length > 0 && gone.length <= SWAPPED && come.length <= SWAPPED;
 }
+
+/** What a statement begins with, and so, mostly, what it is about: its first word that is no article, or two characters. */
+function aboutOf(text: string): string {
+  const [word = ""] =
+    text
+      .normalize("NFKC")
+      .toLowerCase()
+      .match(/[\p{L}\p{N}\p{M}'’]+/gu)
+      ?.filter((one) => !ARTICLES.has(one)) ?? [];
+  return UNPARTED.test(word) ? [...word].slice(0, 2).join("") : word;
+}
+
+const ARTICLES: ReadonlySet<string> = new Set(
+  "the a an this that our my your der die das ein eine le la les un une el los las una".split(" "),
+);
+const UNPARTED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
 function isNegated(text: string): boolean {
   const lower = text.toLowerCase();

@@ -41,7 +41,7 @@ const KNOWN: Known<Draft> = {
 };
 
 const EXAMPLE =
-  '{ text: "…", because: [session.id], source: "tool-result", by: "agent:coder", scope: "project:rath" }';
+  '{ text: "…", because: groundsOf(session), source: "tool-result", by: "agent:coder", scope: "project:rath" }';
 
 /** A draft with everything that it says checked but its evidence. */
 export type Checked = Omit<Draft, "scope"> & { readonly scope: Scope };
@@ -96,7 +96,7 @@ export function principalOf(by: unknown, use: string): Principal {
   throw new MemoryRefusedError(
     "option",
     use,
-    "it does not say who says it",
+    by === undefined ? "it does not say who says it" : `its \`by\` is ${shown(by)}, which is nobody`,
     'by: "user:ada", or by: "agent:coder"',
   );
 }
@@ -117,14 +117,14 @@ export function importanceOf(importance: unknown, use: string): number {
   throw new MemoryRefusedError("option", use, `its importance is ${shown(importance)}`, "importance: 5");
 }
 
-export function timeOf(time: unknown, use: string): string {
+export function timeOf(time: unknown, use: string, field = "expires"): string {
   const at = typeof time === "string" ? Date.parse(time) : Number.NaN;
   if (!Number.isNaN(at)) return new Date(at).toISOString();
   throw new MemoryRefusedError(
     "option",
     use,
     `${shown(time)} is no time`,
-    'an ISO time: expires: "2030-01-01T00:00:00Z"',
+    `an ISO time: ${field}: "2030-01-01T00:00:00Z"`,
   );
 }
 

@@ -17,8 +17,10 @@ export type Evidence = ReadonlyMap<FactId, Fact>;
  * looked at, so that a memory which names it is refused.
  */
 export async function evidenceIn(store: Store, because: unknown, use: string): Promise<Evidence> {
-  const hint = "because: [session.id], or the ids of the facts that show it";
-  if (!Array.isArray(because) || because.length === 0)
+  const hint = "because: groundsOf(session), or a list of the ids of the facts that show it";
+  if (because !== undefined && !Array.isArray(because))
+    throw new MemoryRefusedError("evidence", use, "its `because` is no list of ids", hint);
+  if (because === undefined || because.length === 0)
     throw new MemoryRefusedError("evidence", use, "it does not say what shows it", hint);
   if (because.length > MOST)
     throw new MemoryRefusedError(

@@ -7,6 +7,7 @@ import type { Backend } from "./backend.js";
 import type { Contradicts } from "./contradiction.js";
 import type { Draft } from "./draft.js";
 import { type Embedding, embedderOf } from "./embedding/embedder.js";
+import { MemoryRefusedError } from "./error.js";
 import { mirrored } from "./mirror.js";
 import { type RecallOptions, type Recollection, recallFrom } from "./recall.js";
 import { type Admission, rulesOf } from "./rules.js";
@@ -71,6 +72,8 @@ const KNOWN: Known<MemoryOptions> = {
   backend: true,
 };
 const EXAMPLE = 'memory({ name: "notes", scope: "project:rath" })';
+/** Times that a review asks, when it is answered by those who may not. */
+const ASKED = 10;
 const NAME = /^[^\s/@~][^/\p{Cc}]{0,199}$/u;
 
 /**
@@ -86,7 +89,8 @@ export function memory(options: MemoryOptions): MemorySpace {
   requireOptions(options, refuse, EXAMPLE, KNOWN);
   const { name, backend } = options;
   requireName(name, "memory", EXAMPLE);
-  if (!NAME.test(name)) throw refuse(`its name is ${shown(name)}`, `a name without slashes: ${EXAMPLE}`);
+  if (!NAME.test(name))
+    throw refuse(`its name is ${shown(name)}`, `at most 200 characters, and no slash in it: ${EXAMPLE}`);
   const use = `make the memory "${name}"`;
   const { contradicts } = options;
   if (contradicts !== undefined && contradicts !== false && typeof contradicts !== "function")
@@ -168,12 +172,31 @@ export function memory(options: MemoryOptions): MemorySpace {
   const rollback = deed<RollbackTo, Undone>("roll back", (opened, back, context) =>
     opened.rollback(back, from(context)),
   );
+  /** What a person must know to decide about it. */
   const show = step(
     `look at ${name}`,
     async (id: string, context: StepContext) => {
-      const found = await space(await context.store()).get(id);
+      const opened = space(await context.store());
+      const found = await opened.get(id);
       if (found === undefined) return null;
-      return { text: found.text, version: found.version, status: found.status, by: found.by };
+      const version = await opened.waiting(found);
+      const { text, status, by, source, trust, origins, because, scope, contradicts } = found;
+      return {
+        space: name,
+        memory: found.id,
+        version: version?.id ?? found.version,
+        text: version?.text ?? text,
+        ...(version !== undefined && version.id !== found.id && { instead: text }),
+        status,
+        waits: version !== undefined,
+        by,
+        source,
+        trust,
+        origins,
+        scope: scope as unknown as Json,
+        because,
+        ...(contradicts.length > 0 && { contradicts }),
+      } as const;
     },
     { effect: "read" },
   );
@@ -193,22 +216,39 @@ export function memory(options: MemoryOptions): MemorySpace {
     rollback,
     open: space,
     async review(session, of, terms) {
-      const { session: seen, value } = await show.call(session, of);
-      const asked = approve(
-        `memory ${of.slice(0, 12)}`,
-        {
-          space: name,
-          memory: of,
-          ...(value ?? { text: "(it is not there)" }),
-        } as Json,
-        terms,
+      const { session: seen, value: shown } = await show.call(session, of);
+      if (shown === null || !shown.waits)
+        throw new MemoryRefusedError(
+          "held",
+          `review a memory of "${name}"`,
+          shown === null
+            ? `${String(of).slice(0, 12)} is not there`
+            : `it is ${shown.status}, and waits for nobody`,
+          'one that is held: space.list({ statuses: ["held"] })',
+          { memory: String(of) },
+        );
+      let asking = seen;
+      for (let time = 0; time < ASKED; time++) {
+        const question = approve(`memory ${shown.memory.slice(0, 12)}`, shown as unknown as Json, terms);
+        const { session: told, approved, why = "a person did not agree to it" } = await question.call(asking);
+        const given = wordIn(told, asking);
+        const by = given?.fact.by ?? "runtime";
+        // Only a person's word counts, for it or against it; whoever else answered was not asked.
+        if (given !== undefined && !/^user(:|$)/.test(by)) {
+          asking = told;
+          continue;
+        }
+        if (approved && given !== undefined)
+          return promote(told, { memory: shown.memory, promotion: { because: [given.id], by } });
+        return revoke(told, { memory: shown.memory, ending: { why, by, because: [given?.id ?? told.id] } });
+      }
+      throw new MemoryRefusedError(
+        "held",
+        `review a memory of "${name}"`,
+        `${ASKED} times somebody answered who is no person`,
+        'rath.approve(run, { by: "user:ada" })',
+        { memory: shown.memory },
       );
-      const { session: told, approved, why = "a person did not agree to it" } = await asked.call(seen);
-      const given = wordIn(told, seen);
-      if (approved && given !== undefined)
-        return promote(told, { memory: of, promotion: { because: [given.id], by: given.fact.by } });
-      const by = given?.fact.by ?? "runtime";
-      return revoke(told, { memory: of, ending: { why, by, because: [given?.id ?? told.id] } });
     },
   };
   return Object.freeze(made);

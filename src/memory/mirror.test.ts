@@ -7,7 +7,7 @@ import { mcp } from "../mcp/index.js";
 import { openRath } from "../runtime/index.js";
 import type { FactId, FactOf, Session } from "../session/index.js";
 import { workflow } from "../workflow/index.js";
-import type { Backend } from "./index.js";
+import { type Backend, BackendError } from "./index.js";
 import { mcpMemory } from "./mcp/index.js";
 import { world } from "./testing/world.js";
 import { viking } from "./viking/index.js";
@@ -159,5 +159,22 @@ describe("a backend", () => {
     expect(kept).toEqual(["A thing."]);
     expect(await here.space.list()).toHaveLength(1);
     expect(failed.fact.type).toBe("run-end");
+    // Asked when it does not answer, what the space finds by itself is told, and the record says so.
+    const lost = {
+      ...backend,
+      find: () => Promise.reject(new BackendError("shaky", "unreachable", "find", "nobody is there")),
+    };
+    const alone = await world({ backend: lost });
+    await alone.space.write({
+      text: "The bicycle is red.",
+      because: [alone.said],
+      source: "human-correction",
+      by: "user:ada",
+    });
+    const calm = openRath({ store: alone.store });
+    const ask = workflow("ask", async (given) => (await alone.notes.recall(given, "bicycle red")).session);
+    const [read] = readsIn(await calm.run(ask, calm.start("?")));
+    expect(read?.hits).toHaveLength(1);
+    expect(read?.settings).toMatchObject({ without: expect.stringContaining("nobody is there") });
   });
 });

@@ -1,5 +1,7 @@
 import { digestOf, type FactId } from "../session/index.js";
 import type { Backend, BackendContext, Found as Elsewhere } from "./backend.js";
+import { BackendError } from "./backend-error.js";
+import { isKind, timesOf } from "./search/filter.js";
 import type { Found } from "./search/space-index.js";
 import type { Space } from "./space.js";
 import type { Memory } from "./state.js";
@@ -28,31 +30,47 @@ export async function mirrored(
 }
 
 /**
- * What a backend finds, as far as the space's record bears it out: a memory that was revoked, or that holds elsewhere, is not
- * told because some other system still has it. What the record does not know is taken in first, as something imported that
- * nobody trusts.
+ * What the space finds, and a backend beside it as far as the space's record bears that out: a memory that was revoked, or that
+ * holds elsewhere, is not told because some other system still has it. What the record does not know is taken in first, as
+ * something imported that nobody trusts. A backend that does not answer leaves what the space finds by itself, and it says so.
  */
 export async function foundIn(
   space: Space,
   backend: Backend,
   query: string,
-  options: FindOptions & { readonly limit: number; readonly threshold: number; readonly now: string },
+  options: FindOptions,
   context: BackendContext,
-): Promise<FoundIn> {
-  const { limit, threshold, now } = options;
-  const elsewhere = await backend.find(query, { limit: limit + MORE }, context);
-  const known = new Map<FactId, Memory>();
-  for (const one of await space.list(options)) known.set(one.id, one);
-  const found: Found[] = [];
-  for (const one of elsewhere) {
-    if (!(one.score >= threshold) || found.length >= limit) continue;
-    const memory = one.memory === undefined ? await adopted(space, backend, one) : known.get(one.memory);
-    if (memory === undefined || memory.status !== "live" || isOver(memory, now)) continue;
-    if (found.some((other) => other.memory.id === memory.id)) continue;
-    const parts = { words: 0, meaning: 0, elsewhere: one.score, address: one.address };
-    found.push({ memory, score: one.score, parts, alike: [] });
+): Promise<FoundIn & { readonly backend: string }> {
+  const own = await space.find(query, options);
+  const { limit, threshold, now } = own;
+  const found = new Map<FactId, Found>(own.found.map((one) => [one.memory.id, one]));
+  let without: string | undefined;
+  try {
+    for (const one of await backend.find(query, { limit: limit + MORE }, context)) {
+      if (!(one.score >= threshold)) continue;
+      const memory =
+        one.memory === undefined ? await adopted(space, backend, one) : await space.get(one.memory);
+      if (memory === undefined || memory.status !== "live" || !isMeant(options, memory, now)) continue;
+      const before = found.get(memory.id);
+      const parts = { words: 0, meaning: 0, ...before?.parts, elsewhere: one.score, address: one.address };
+      const score = Math.max(one.score, before?.score ?? 0);
+      found.set(memory.id, { memory, score, parts, alike: before?.alike ?? [] });
+    }
+  } catch (error) {
+    if (!(error instanceof BackendError)) throw error;
+    without = error.message.split("\n")[0];
   }
-  return { head: await space.head(), now, limit, threshold, found };
+  const best = [...found.values()]
+    .sort((one, other) => other.score - one.score || (one.memory.id < other.memory.id ? -1 : 1))
+    .slice(0, limit);
+  const head = await space.head();
+  return {
+    ...own,
+    head,
+    found: best,
+    backend: backend.name,
+    ...(without !== undefined && { without }),
+  };
 }
 
 /** Something of others, as a memory of ours from now on. The same words at the same address are taken in once. */
@@ -71,6 +89,13 @@ async function adopted(
   return space.get(memory);
 }
 
-function isOver({ expires }: Memory, now: string): boolean {
-  return expires !== undefined && expires <= now;
+/** Whether a memory is one of those that are asked for. */
+function isMeant(filter: FindOptions, memory: Memory, now: string): boolean {
+  const { expires, revised, at, subject } = memory;
+  const time = Date.parse(revised ?? at);
+  const [since, until] = timesOf(filter);
+  if (filter.subject !== undefined && filter.subject !== subject) return false;
+  return (
+    isKind(filter, memory) && time >= since && time <= until && !(expires !== undefined && expires <= now)
+  );
 }

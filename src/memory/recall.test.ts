@@ -333,7 +333,62 @@ describe("a recall", () => {
   });
 });
 
+describe("a model with tools", () => {
+  it("[R9] changes what it could have been told, and nothing of others; not even by their ids", async () => {
+    const here = await world();
+    const { space, store } = here;
+    const rath = openRath({ store });
+    const ada = await space.write(draft(here, "Ada's pin is 1234.", { scope: ["project:rath", "user:ada"] }));
+    const core = await space.write(
+      draft(here, "Be kind.", { subject: "core/rules", scope: ["project:rath", "user:bob"] }),
+    );
+    const bob = memory({ name: "notes", scope: ["project:rath", "user:bob"] });
+    const calls = [ada, core].flatMap(({ memory: id }) => [
+      { tool: "memory_revise", input: { memory: id, text: "0000", why: "so" } },
+      { tool: "memory_revise", input: { memory: id.slice(0, 12), why: "so" } },
+    ]);
+    const helper = agent({ name: "bobs", model: scripted([...calls, "done"]), tools: memoryTools(bob) });
+    const session = await rath.run(helper, rath.start("change them", { by: "user:bob" }));
+    const failed = [...session.history()].flatMap(({ fact }) =>
+      fact.type === "tool-failure" ? [fact.error.code] : [],
+    );
+    expect(failed).toEqual(["memory-unknown", "memory-unknown", "memory-refused", "memory-refused"]);
+    expect((await space.list()).map(({ text }) => text)).toEqual(["Ada's pin is 1234.", "Be kind."]);
+    expect(() => memoryTools(undefined as never)).toThrow(ModuleError);
+  });
+});
+
 describe("a review", () => {
+  it("[Q5] asks only about what waits, shows what it rests on, and is not ended by somebody who is no person", async () => {
+    const here = await world({ admit: { needs: "approval" } });
+    const { notes, space, store } = here;
+    const rath = openRath({ store });
+    const held = await space.write(draft(here, "A note."));
+    const review = workflow("review", async (session) => (await notes.review(session, held.memory)).session);
+    await rath.run(review, rath.start("?"), { name: "r" });
+    const shown = JSON.stringify((await rath.pending("r"))[0]);
+    for (const word of ["A note.", "tool-result", "untrusted", here.result]) expect(shown).toContain(word);
+    await rath.approve("r", { by: "agent:clerk" });
+    expect((await rath.resume("r", review)).fact.type).toBe("run-suspend");
+    expect((await space.get(held.memory))?.status).toBe("held");
+    await rath.approve("r", { by: "user:ada" });
+    expect((await rath.resume("r", review)).fact.type).toBe("run-end");
+    expect((await space.get(held.memory))?.status).toBe("live");
+    for (const id of [held.memory, "f".repeat(64)]) {
+      const again = workflow("again", async (session) => (await notes.review(session, id)).session);
+      await expect(rath.run(again, rath.start("?"))).rejects.toThrow(/waits for nobody|not there/);
+    }
+    // The words of a revision are shown beside those that are told.
+    await space.revise(held.memory, { text: "Other words.", because: [here.result], by: "agent:x" });
+    await rath.run(review, rath.start("?"), { name: "s" });
+    const second = JSON.stringify((await rath.pending("s"))[0]);
+    expect(second).toContain("Other words.");
+    expect(second).toContain("A note.");
+    await rath.approve("s", { by: "user:ada" });
+    await rath.resume("s", review);
+    expect((await space.get(held.memory))?.text).toBe("Other words.");
+  });
+
   it("[Q5] shows what is held to a person, and does as they say", async () => {
     const here = await world({ admit: { needs: "approval" } });
     const { notes, space, store } = here;

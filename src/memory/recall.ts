@@ -6,7 +6,6 @@ import { type Known, refusing, requireCount, requireOptions, shown } from "../wo
 import { type StepContext, step, type Told } from "../workflow/index.js";
 import type { Backend } from "./backend.js";
 import { timeOf } from "./draft.js";
-import { EmbeddingError } from "./embedding/error.js";
 import { MemoryRefusedError } from "./error.js";
 import { foundIn } from "./mirror.js";
 import { type Scope, type ScopeGiven, scopeOf } from "./scope.js";
@@ -14,7 +13,7 @@ import type { Filter, Found } from "./search/space-index.js";
 import { shownOf } from "./shown.js";
 import { SOURCES, type Source } from "./source.js";
 import type { Space, SpaceSettings } from "./space.js";
-import { type FindOptions, type FoundIn, LIMIT, type SpaceView, THRESHOLD } from "./view.js";
+import { type FindOptions, type FoundIn, LIMIT, THRESHOLD } from "./view.js";
 
 export type RecallOptions = {
   /** How many at most. Default 5. */
@@ -96,31 +95,37 @@ export function recallFrom(
       const { request, signal } = context;
       const space = open(await context.store());
       const { asOf, show, characters, ...options } = asked;
-      const { limit, threshold } = options;
       const view = asOf === undefined ? space : await space.at(asOf);
       const now = hostServices(request).time();
       const finding = { ...(options as Filter), ...options, now, signal } as FindOptions;
       // Another system knows only what is, not what was.
-      const { result, ...weakened } =
-        backend === undefined || asOf !== undefined
-          ? await foundBy(view, query, finding)
-          : {
-              result: await foundIn(space, backend, query, { ...finding, limit, threshold, now }, context),
-              backend: backend.name,
-            };
-      const told = show ? shownOf(name, result.found, characters) : undefined;
+      const {
+        found,
+        head,
+        mode,
+        without,
+        backend: asker,
+      } = backend === undefined || asOf !== undefined
+        ? { ...(await view.find(query, finding)), backend: undefined }
+        : await foundIn(space, backend, query, finding, context);
+      const weakened = {
+        ...(mode !== undefined && { mode }),
+        ...(without !== undefined && { without }),
+        ...(asker !== undefined && { backend: asker }),
+      };
+      const told = show ? shownOf(name, found, characters) : undefined;
       const before = askedLast(request);
       context.record({
         type: "memory-read",
         space: name,
-        ...(result.head !== undefined && { head: result.head }),
+        ...(head !== undefined && { head }),
         query,
-        hits: result.found.map((one) => hitOf(one, told?.memories ?? [])),
+        hits: found.map((one) => hitOf(one, told?.memories ?? [])),
         settings: { ...options, ...weakened, now, embedder: embedder.name } as unknown as Json,
         ...(told !== undefined && { shown: told.text }),
         ...(told !== undefined && before !== undefined && { before }),
       });
-      return result.found.length;
+      return found.length;
     },
     // What a backend finds that nobody knew of is written down here: once.
     { effect: backend === undefined ? "read" : "idempotent" },
@@ -133,21 +138,6 @@ export function recallFrom(
     } as never);
     return { session: told, value: recollectionsIn(told) };
   };
-}
-
-/** Where meaning cannot be had, because whoever knows it does not answer, words are better than nothing; and it says so. */
-async function foundBy(
-  view: SpaceView,
-  query: string,
-  options: FindOptions,
-): Promise<{ readonly result: FoundIn; readonly mode?: "words"; readonly without?: string }> {
-  try {
-    return { result: await view.find(query, options) };
-  } catch (error) {
-    if (!(error instanceof EmbeddingError) || options.mode === "meaning") throw error;
-    const result = await view.find(query, { ...options, mode: "words" });
-    return { result, mode: "words", without: error.message.split("\n")[0] ?? "" };
-  }
 }
 
 /** What the newest reading on the way to a session found. */
@@ -200,7 +190,7 @@ export function hitOf(
 export async function recallAgain(
   store: Store,
   read: FactId,
-  open: (store: Store) => Space,
+  space: Opens | Opens["open"],
 ): Promise<{ readonly same: boolean; readonly found: FoundIn; readonly recorded: readonly Recollection[] }> {
   const { fact } = await store.load(read);
   if (fact.type !== "memory-read" || fact.head === undefined)
@@ -220,6 +210,7 @@ export async function recallAgain(
         : "another system was asked, which knows only what it has now",
       "look at the hits of the memory-read: they are what was found",
     );
+  const open = typeof space === "function" ? space : space.open;
   const view = await open(store).at(fact.head);
   const {
     embedder: _,
@@ -294,6 +285,8 @@ export async function recall(
     throw refusing("recall")("it does not say which memory", "recall(session, query, { from: notes })");
   return from.recall(session, query, rest);
 }
+
+type Opens = { readonly open: (store: Store) => Space };
 
 type Recalls = {
   recall(session: Session, query: string, options?: RecallOptions): Promise<Told<readonly Recollection[]>>;

@@ -38,7 +38,7 @@ export function rulesOf(admit: Admission | readonly Admission[] | undefined, use
       one.sources !== undefined &&
       !(Array.isArray(one.sources) && one.sources.every((source) => SOURCES.includes(source)))
     )
-      throw refuse(`its sources are ${shown(one.sources)}`, `a list of ${SOURCES.join(", ")}`);
+      throw refuse(`its sources are ${JSON.stringify(one.sources)}`, `a list of ${SOURCES.join(", ")}`);
   }
   return all.length === 0 ? {} : { admit: all };
 }

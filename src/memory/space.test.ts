@@ -104,6 +104,8 @@ describe("a write", () => {
     expect(await trustOf({ because: [said] }, Session.start("hello"))).toBe("trusted");
     const poisoned = await space.write(port(here));
     expect(await trustOf({ because: [poisoned.memory], by: "user:ada" })).toBe("untrusted");
+    // What takes the place of others is as good as the worst of them.
+    expect(await trustOf({ because: [said], by: "user:ada", merges: [poisoned.memory] })).toBe("untrusted");
     const good = await space.write(
       port(here, { source: "human-correction", because: [said], by: "user:ada" }),
     );
@@ -218,6 +220,59 @@ describe("a write", () => {
     });
     const half = await space.write(port(here, { text: "half \ud83d of it" }));
     expect((await got(space, half.memory)).text).toBe("half \ufffd of it");
+  });
+});
+
+describe("reading a space", () => {
+  it("[B8] what has expired by itself is expired; ids may be shortened; options that there are not are refused", async () => {
+    const here = await world();
+    const { space } = here;
+    const { memory: id } = await space.write(port(here, { expires: "2020-01-01" }));
+    await space.write(port(here, { text: "Tests take nine minutes." }));
+    expect((await got(space, id)).status).toBe("expired");
+    expect(await texts(space)).toEqual(["Tests take nine minutes."]);
+    expect(await space.list({ statuses: ["expired"] })).toMatchObject([{ id, status: "expired" }]);
+    expect(await space.list({ now: "2019-01-01" })).toHaveLength(2);
+    expect((await space.get(id.slice(0, 12)))?.id).toBe(id);
+    for (const nothing of [undefined, "", "zz", 5]) expect(await space.get(nothing as never)).toBeUndefined();
+    const wrong = [
+      { scop: ["user:a"] },
+      { status: ["held"] },
+      { statuses: ["gone"] },
+      { sources: ["x"] },
+      { since: "yesterday" },
+      { scope: "x" },
+      { trust: "yes" },
+    ];
+    for (const options of wrong) {
+      await expect(space.list(options as never), JSON.stringify(options)).rejects.toBeInstanceOf(
+        MemoryRefusedError,
+      );
+      await expect(space.find("q", options as never), JSON.stringify(options)).rejects.toBeInstanceOf(
+        MemoryRefusedError,
+      );
+    }
+    for (const options of [{ limit: -1 }, { threshold: 3 }, { mode: "word" }, { now: "junk" }])
+      await expect(space.find("q", options as never)).rejects.toBeInstanceOf(MemoryRefusedError);
+    await expect(space.find(undefined as never)).rejects.toBeInstanceOf(MemoryRefusedError);
+    expect(await space.find("port", { scope: "project:rath" as never })).toMatchObject({ limit: 5 });
+    expect(() => here.notes.open({} as never)).toThrow(MemoryRefusedError);
+    for (const bad of ["x", "zz", undefined])
+      await expect(space.at(bad as never)).rejects.toMatchObject({ code: "memory-unknown" });
+  });
+
+  it("[B9] a revision of what somebody else has revised meanwhile is refused where it says what it was made from", async () => {
+    const here = await world();
+    const { space } = here;
+    const { memory: id, version } = await space.write(port(here));
+    const by = "user:ada";
+    await space.revise(id, { text: "Port 1.", because: [here.said], by, was: version });
+    await expect(
+      space.revise(id, { text: "Port 2.", because: [here.said], by, was: version }),
+    ).rejects.toMatchObject({
+      code: "memory-over",
+    });
+    expect((await got(space, id)).text).toBe("Port 1.");
   });
 });
 
@@ -373,6 +428,7 @@ describe("contradictions", () => {
       await clash({ text: "Bob reviews the docs." }, { text: "Bob reviews the docs, every week." }),
     ).toBe(false);
     expect(await clash({ text: "Eve owns billing." }, { text: "Eve owns  BILLING." })).toBe(false);
+    expect(await clash({ text: "Ann likes tea." }, { text: "Ben likes tea." })).toBe(false);
     expect(await clash({ text: "Cats sleep." }, { text: "The build takes nine minutes." })).toBe(false);
     expect(
       await clash(

@@ -152,13 +152,20 @@ export class Space extends SpaceView {
   readonly #settings: SpaceSettings;
 
   constructor(store: Store, settings: SpaceSettings) {
+    if (typeof store?.line !== "function")
+      throw new MemoryRefusedError(
+        "option",
+        `open the memory "${settings.name}"`,
+        "what was given is no store",
+        "notes.open(await rath.store())",
+      );
     super(store, settings.name, settings.embedder);
     this.#settings = settings;
   }
 
   /** The space as it was at one of its ids. */
   async at(id: FactId): Promise<SpaceView> {
-    const found = await this.store.resolve(id);
+    const found = await this.#resolved(id, `read "${this.name}" as of then`);
     await this.#requireKin(found, `read "${this.name}" as of ${found.slice(0, 12)}`);
     return new SpaceView(this.store, this.name, this.embedder, found);
   }
@@ -171,7 +178,9 @@ export class Space extends SpaceView {
     requireGround(checked.source, evidence, use);
     const origins = await this.#origins(evidence, checked.by, deed);
     return this.#append(use, checked.by, deed, async (index) => {
-      for (const id of checked.merges ?? []) this.#require(index, id, use);
+      // What takes the place of others is as good as the worst of them.
+      for (const id of checked.merges ?? [])
+        for (const origin of this.#require(index, id, use, ["live"]).origins) origins.add(origin);
       const needs = this.#needs(index, checked.source, origins);
       const contradicts = await this.#contradicted(index, checked);
       const { because, merges, scope, text, source, by, ...more } = checked;
@@ -374,7 +383,7 @@ export class Space extends SpaceView {
     requireOptions(back, refusing(use), '{ to: head, why: "it was poisoned", by: "user:ada" }', ROLLBACK);
     const why = whyOf(back.why, use);
     const by = principalOf(back.by, use);
-    const to = await this.store.resolve(back.to);
+    const to = await this.#resolved(back.to, use);
     const session = await this.#save(use, by, deed, async (_, end) => {
       await this.#requirePast(to, use);
       const { facts } = await this.#since(end.id, to);
@@ -467,7 +476,7 @@ export class Space extends SpaceView {
   }
 
   /** Who is no person writes from all that they have heard, whatever they name as evidence. */
-  async #origins(evidence: Evidence, by: Principal, { from }: Deed): Promise<ReadonlySet<string>> {
+  async #origins(evidence: Evidence, by: Principal, { from }: Deed): Promise<Set<string>> {
     const origins = new Set(await originsIn(this.store, evidence));
     if (from !== undefined && !/^user(:|$)/.test(by)) for (const origin of heardBy(from)) origins.add(origin);
     return origins;
@@ -513,12 +522,7 @@ export class Space extends SpaceView {
   #require(index: SpaceIndex, id: FactId, use: string, statuses?: readonly Status[]): Memory {
     const known = index.get(id);
     if (known === undefined)
-      throw new UnknownMemoryError(
-        use,
-        this.name,
-        String(id),
-        `rath memory list ${this.name}, or space.list()`,
-      );
+      throw new UnknownMemoryError(use, this.name, String(id), "look at what there is with space.list()");
     if (statuses !== undefined && !statuses.includes(known.status))
       throw new MemoryRefusedError(
         "over",
@@ -531,6 +535,15 @@ export class Space extends SpaceView {
         },
       );
     return known;
+  }
+
+  /** What of a memory waits for somebody's word, if anything does. */
+  async waiting(memory: Memory): Promise<{ readonly id: FactId; readonly text: string } | undefined> {
+    const id = await this.#heldVersion(memory);
+    if (id === undefined) return undefined;
+    const { fact } = await this.store.load(id, { horizon: 1 });
+    const text = fact.type === "memory-write" || fact.type === "memory-revise" ? fact.text : "";
+    return { id, text: typeof text === "string" ? text : "" };
   }
 
   /** The newest version of a memory that waits for somebody's word. */
@@ -549,6 +562,14 @@ export class Space extends SpaceView {
     const line = await this.store.line(version);
     const fact = line === undefined ? undefined : readFact(line, undefined);
     return fact?.type === "memory-write" || fact?.type === "memory-revise" ? fact.needs : undefined;
+  }
+
+  async #resolved(id: unknown, use: string): Promise<FactId> {
+    const text = String(id);
+    if (typeof id !== "string" || !/^[0-9a-f]{4,64}$/.test(id)) throw unknownId(text, use);
+    return this.store.resolve(id).catch(() => {
+      throw unknownId(text, use);
+    });
   }
 
   async #requirePast(id: FactId, use: string): Promise<void> {
@@ -589,7 +610,17 @@ export class Space extends SpaceView {
       end.append({ ...(deed.at !== undefined && { at: deed.at }), ...(await make(index, end)) } as FactInput),
     );
     const { fact, id } = session;
-    const memory = fact.type === "memory-write" ? id : "of" in fact ? (fact.of as FactId) : id;
+    // What was just written is known without asking; whoever writes much need not wait for the index each time.
+    if (fact.type === "memory-write")
+      return {
+        memory: id,
+        version: id,
+        head: id,
+        status: fact.needs === undefined ? "live" : "held",
+        ...(fact.needs !== undefined && { needs: fact.needs as Needs }),
+        contradicts: fact.contradicts ?? [],
+      };
+    const memory = "of" in fact ? (fact.of as FactId) : id;
     const known = await this.get(memory);
     return {
       memory,

@@ -1,8 +1,14 @@
 import type { FactId } from "../session/index.js";
 import type { Store } from "../store/index.js";
+import { type Known, requireCount, requireOptions, shown } from "../workflow/given.js";
 import { derivedOf, type Progress } from "./derived.js";
+import { refusing, timeOf } from "./draft.js";
 import type { Embedder } from "./embedding/embedder.js";
+import { EmbeddingError } from "./embedding/error.js";
+import { MemoryRefusedError } from "./error.js";
+import { scopeOf } from "./scope.js";
 import type { Filter, Found, SpaceIndex } from "./search/space-index.js";
+import { SOURCES } from "./source.js";
 import type { Memory, Status } from "./state.js";
 
 /** The name that a space has in its store. */
@@ -10,7 +16,11 @@ export function storeNameOf(space: string): string {
   return `memory/${space}`;
 }
 
-export type ListOptions = Filter & { readonly statuses?: readonly Status[] };
+export type ListOptions = Filter & {
+  readonly statuses?: readonly Status[];
+  /** The time by which is told what has expired. Default: now. */
+  readonly now?: string;
+};
 
 export type FindOptions = Filter & {
   /** How many at most. Default 5. */
@@ -32,6 +42,9 @@ export type FoundIn = {
   readonly limit: number;
   readonly threshold: number;
   readonly found: readonly Found[];
+  /** Words alone, because of this. */
+  readonly mode?: "words";
+  readonly without?: string;
 };
 
 export const LIMIT = 5;
@@ -57,39 +70,83 @@ export class SpaceView {
     return this.#at ?? this.store.head(storeNameOf(this.name));
   }
 
-  /** A memory, whatever became of it; undefined when it is not in the space. */
+  /** A memory by its id, or at least the first 8 digits of it, whatever became of it; undefined when it is not in the space. */
   async get(id: FactId): Promise<Memory | undefined> {
-    return this.use(async (index) => index.get(id));
+    const whole = await this.#whole(id);
+    const memory = whole === undefined ? undefined : await this.use(async (index) => index.get(whole));
+    return memory === undefined ? undefined : asOfNow(memory, new Date().toISOString());
   }
 
-  /** All memories that are live, or of other states, in the order in which they were written. */
+  /**
+   * All memories that are live, or of other states, in the order in which they were written. Whoever opens a space sees what
+   * is kept for anybody; with a scope, what holds there.
+   */
   async list(options: ListOptions = {}): Promise<readonly Memory[]> {
-    return this.use(async (index) => [...index.list(options)]);
+    const {
+      statuses = ["live"],
+      now = new Date().toISOString(),
+      ...filter
+    } = checkedFilter(options, this.name);
+    // What has expired by itself has no fact that says so.
+    const asked = statuses.includes("expired") ? [...new Set([...statuses, "live" as const])] : statuses;
+    const listed = await this.use(async (index) => index.list({ ...filter, statuses: asked }));
+    return [...listed].map((one) => asOfNow(one, now)).filter(({ status }) => statuses.includes(status));
   }
 
+  /**
+   * The memories that answer a question best. Where whoever embeds does not answer, words are better than nothing, and it
+   * says so.
+   */
   async find(query: string, options: FindOptions = {}): Promise<FoundIn> {
     const {
       limit = LIMIT,
       threshold = THRESHOLD,
       now = new Date().toISOString(),
-      progress,
       ...rest
-    } = options;
-    return this.use(
-      async (index) => ({
-        head: index.head,
-        now,
-        limit,
-        threshold,
-        found: await index.find(query, { ...rest, limit, threshold, now }),
-      }),
-      { progress, signal: options.signal },
-    );
+    } = checkedFilter(options, this.name);
+    const { progress, ...asked } = rest;
+    if (typeof query !== "string")
+      throw new MemoryRefusedError(
+        "option",
+        `search "${this.name}"`,
+        "it asks for no text",
+        'find("how are releases made?")',
+      );
+    const look = (mode: FindOptions["mode"]): Promise<FoundIn> =>
+      this.use(
+        async (index) => ({
+          head: index.head,
+          now,
+          limit,
+          threshold,
+          found: await index.find(query, {
+            ...asked,
+            ...(mode !== undefined && { mode }),
+            limit,
+            threshold,
+            now,
+          }),
+        }),
+        { progress, signal: options.signal },
+      );
+    try {
+      return await look(asked.mode);
+    } catch (error) {
+      if (!(error instanceof EmbeddingError) || asked.mode === "meaning") throw error;
+      return { ...(await look("words")), mode: "words", without: error.message.split("\n")[0] ?? "" };
+    }
   }
 
   /** Makes the index now and not at the first question, and says how far it has come. */
   async prepare(progress?: Progress): Promise<void> {
     await this.use(async () => {}, { progress });
+  }
+
+  /** The whole of an id of which the beginning was given. */
+  async #whole(id: unknown): Promise<FactId | undefined> {
+    if (typeof id !== "string" || !/^[0-9a-f]{8,64}$/.test(id)) return undefined;
+    if (id.length === 64) return id;
+    return this.store.resolve(id).catch(() => undefined);
   }
 
   protected async use<Value>(
@@ -100,3 +157,62 @@ export class SpaceView {
     return derivedOf(this.store).use({ ...options, space, at: this.#at, embedder: this.embedder }, act);
   }
 }
+
+/** A memory that has come to its end by itself is as one that was expired. */
+function asOfNow(memory: Memory, now: string): Memory {
+  const { status, expires } = memory;
+  return status === "live" && expires !== undefined && expires <= now
+    ? { ...memory, status: "expired", why: `it was to be told until ${expires}` }
+    : memory;
+}
+
+const LISTING: Known<ListOptions> = {
+  statuses: true,
+  now: true,
+  scope: true,
+  within: true,
+  sources: true,
+  trust: true,
+  since: true,
+  until: true,
+  by: true,
+  subject: true,
+  under: true,
+};
+const { statuses: _, ...FILTER } = LISTING;
+const FINDING: Known<FindOptions> = {
+  ...FILTER,
+  limit: true,
+  threshold: true,
+  mode: true,
+  signal: true,
+  progress: true,
+};
+
+/** For callers the compiler did not check: a filter that is misspelt would be none. */
+function checkedFilter<Options extends ListOptions & FindOptions>(options: Options, name: string): Options {
+  const use = `search "${name}"`;
+  const refuse = refusing(use);
+  const known = { ...FINDING, statuses: true } as Known<ListOptions & FindOptions>;
+  requireOptions<ListOptions & FindOptions>(options, refuse, '{ scope: ["project:rath"], limit: 5 }', known);
+  const { scope, statuses, sources, mode, limit, threshold, trust } = options;
+  if (statuses !== undefined && !(Array.isArray(statuses) && statuses.every((one) => STATUSES.includes(one))))
+    throw refuse(`its \`statuses\` are ${shown(statuses)}`, `a list of ${STATUSES.join(", ")}`);
+  if (sources !== undefined && !(Array.isArray(sources) && sources.every((one) => SOURCES.includes(one))))
+    throw refuse(`its \`sources\` are ${shown(sources)}`, `a list of ${SOURCES.join(", ")}`);
+  if (mode !== undefined && !["fused", "words", "meaning"].includes(mode))
+    throw refuse(`its \`mode\` is ${shown(mode)}`, '"fused", "words" or "meaning"');
+  if (trust !== undefined && trust !== "trusted")
+    throw refuse(`its \`trust\` is ${shown(trust)}`, 'trust: "trusted"');
+  if (limit !== undefined) requireCount(limit, "limit", refuse);
+  if (threshold !== undefined && !(threshold >= 0 && threshold <= 1))
+    throw refuse(`its \`threshold\` is ${shown(threshold)}`, "from 0 to 1");
+  const times = Object.fromEntries(
+    (["since", "until", "now"] as const).flatMap((field) =>
+      options[field] === undefined ? [] : [[field, timeOf(options[field], use, field)]],
+    ),
+  );
+  return { ...options, ...times, ...(scope !== undefined && { scope: scopeOf(scope, use) }) };
+}
+
+const STATUSES: readonly Status[] = ["live", "held", "revoked", "expired", "merged"];

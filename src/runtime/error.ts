@@ -155,7 +155,7 @@ function hintOf(thrown: unknown): string | undefined {
       if (!(error instanceof RathError) || error instanceof RunFailedError) continue;
       const { hint } = toldIn(Object(error.data).failure);
       if (hint !== undefined) return hint;
-      if (ABOUT_PLACES.test(error.code)) return String(error.hint);
+      if (MENDABLE.test(error.code)) return String(error.hint);
       hints.push(String(error.hint));
     }
   } catch {
@@ -169,7 +169,7 @@ export function toldIn(failure: unknown): { readonly message: string; readonly h
   const { message = "", code, data } = Object(failure) as Partial<Failure>;
   const { hint, failure: inner } = Object(data) as { readonly hint?: unknown; readonly failure?: unknown };
   const told =
-    typeof code === "string" && ABOUT_PLACES.test(code)
+    typeof code === "string" && MENDABLE.test(code)
       ? hint
       : inner === undefined
         ? undefined
@@ -256,8 +256,8 @@ function readFailure(error: unknown): Failure {
     // The first line: what follows is a hint for whoever sees it thrown.
     const [message = ""] = error.message.split("\n  hint: ");
     const data = recordable(error.data);
-    // Whoever reads the outcome of a call, a model too, can do something about a place: then the next step belongs to it.
-    if (ABOUT_PLACES.test(error.code))
+    // Whoever reads the outcome of a call, a model too, can do something about a place, or about what is to be remembered: then the next step belongs to it.
+    if (MENDABLE.test(error.code))
       return {
         name: error.name,
         message: `${message} (${error.hint})`,
@@ -273,8 +273,8 @@ function readFailure(error: unknown): Failure {
   return { name: "Thrown", message: typeof error === "string" ? error : textOf(error) };
 }
 
-const ABOUT_PLACES =
-  /^(sandbox|place|path|file|files|secret|patch|git|conflicts?)-|^(not-placed|run-refused|export-conflicted)$/;
+const MENDABLE =
+  /^(sandbox|place|path|file|files|secret|patch|git|conflicts?|memory)-|^(not-placed|run-refused|export-conflicted)$/;
 
 /** Data that somebody else gave their error, as far as JSON has words for it: an error must not keep a run from ending. */
 function recordable(data: unknown): Json | undefined {

@@ -92,7 +92,8 @@ export type Connections = { readonly path: string; readonly write: Connection; r
 export function openIndex(path: string, space: string): Connections {
   if (path === ":memory:") return inMemory(space);
   try {
-    mkdirSync(join(path, ".."), { recursive: true });
+    // The texts are in it: for whoever the store is, and nobody else.
+    mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
     const connections = opened(path, space);
     if (isSound(connections, space)) return connections;
     closeIndex(connections);

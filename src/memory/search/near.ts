@@ -5,7 +5,7 @@ import { likeness, sketchOf } from "./sketch.js";
 import { wordsOf } from "./tokens.js";
 
 /** Memories that are compared for one key of a sketch. More have it when it is of a word that many have. */
-const COMPARED = 32;
+const COMPARED = 12;
 /** What two texts must share at least of all their words. */
 const NEAR = 0.4;
 
