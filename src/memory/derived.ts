@@ -27,8 +27,9 @@ class Derived {
         ? this.#present(key, space, embedder)
         : this.#past(key, space, embedder));
       const head = at ?? (await this.#store.head(space));
-      if (head !== undefined && index.head !== head)
-        // Vectors are made when they are asked for: whoever only writes waits for no model.
+      // Also where it stands there already: content may have been erased, or have come, since. Vectors are made when they are
+      // asked for: whoever only writes waits for no model.
+      if (head !== undefined)
         await index.sync(this.#store, head, {
           meaning: false,
           ...(progress !== undefined && { progress }),
@@ -62,6 +63,8 @@ class Derived {
     if (known !== undefined) this.#earlier.set(key, known);
     for (const [oldest, index] of this.#earlier) {
       if (this.#earlier.size < EARLIER || oldest === key) break;
+      // One that is in use, or waited for, stays.
+      if (this.#turns.has(oldest)) continue;
       this.#earlier.delete(oldest);
       void index.then((one) => one.close()).catch(() => {});
     }

@@ -49,6 +49,8 @@ export type Checked = Omit<Draft, "scope"> & { readonly scope: Scope };
 export function checkDraft(draft: Draft, scope: Scope, use: string): Checked {
   requireOptions(draft, refusing(use), EXAMPLE, KNOWN);
   const { because: _, ...rest } = draft;
+  if (draft.merges !== undefined && !Array.isArray(draft.merges))
+    throw refusing(use)(`its \`merges\` are ${shown(draft.merges)}`, "merges: [the ids of memories]");
   return {
     ...rest,
     because: draft.because,

@@ -1,5 +1,5 @@
 import { labelsView, originsOf } from "../policy/labels.js";
-import { type Fact, type FactId, readFact, type Session } from "../session/index.js";
+import { type Fact, type FactId, RathError, readFact, type Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { MemoryRefusedError } from "./error.js";
 import { GROUNDS, isGround, type Source } from "./source.js";
@@ -72,19 +72,48 @@ export function requireGround(source: Source, evidence: Evidence, use: string): 
  */
 export async function originsIn(store: Store, evidence: Evidence): Promise<ReadonlySet<string>> {
   const origins = new Set<string>();
-  for (const [id, fact] of evidence) {
-    if (fact.type === "memory-write" || fact.type === "memory-revise") {
-      for (const origin of fact.origins ?? ["memory"]) origins.add(origin);
-      continue;
-    }
-    const own = ownOrigins(fact);
-    if (own !== undefined) for (const origin of own) origins.add(origin);
-    else {
-      const session = await store.load(id, { horizon: AROUND });
-      for (const origin of heardBy(session)) origins.add(origin);
-    }
-  }
+  for (const [id, fact] of evidence)
+    for (const origin of await originsBehind(store, id, fact)) origins.add(origin);
   return origins;
+}
+
+async function originsBehind(store: Store, id: FactId, fact: Fact): Promise<readonly string[]> {
+  const memory = memoryIn(id, fact);
+  if (memory !== undefined) {
+    const line = await store.line(memory);
+    const written = line === undefined ? undefined : readFact(line, undefined);
+    const told =
+      written?.type === "memory-write" || written?.type === "memory-revise" ? written.origins : undefined;
+    return told ?? ["memory"];
+  }
+  const own = ownOrigins(fact);
+  if (own !== undefined) return own;
+  // What a tool leaves stands before its result: that it said something is not yet in what was heard.
+  const said = /^(tool|service)(:|$)/.test(fact.by) ? ["tool"] : [];
+  try {
+    return [...said, ...heardBy(await store.load(id, { horizon: AROUND }))];
+  } catch (error) {
+    if (!(error instanceof RathError)) throw error;
+    // Where that cannot be told any more, it is nothing to be trusted.
+    return [...said, "agent"];
+  }
+}
+
+/** The memory that a fact is about, in the version that it speaks of. */
+function memoryIn(id: FactId, fact: Fact): FactId | undefined {
+  switch (fact.type) {
+    case "memory-write":
+    case "memory-revise":
+      return id;
+    case "memory-promote":
+    case "memory-revoke":
+      return fact.version ?? fact.of;
+    case "memory-expire":
+    case "memory-link":
+      return fact.of;
+    default:
+      return undefined;
+  }
 }
 
 /** The origins of all that a session has heard. */

@@ -9,6 +9,7 @@ import type { Draft } from "./draft.js";
 import { type Embedding, embedderOf } from "./embedding/embedder.js";
 import { MemoryRefusedError } from "./error.js";
 import { mirrored } from "./mirror.js";
+import { requireSpaceName } from "./name.js";
 import { type RecallOptions, type Recollection, recallFrom } from "./recall.js";
 import { type Admission, rulesOf } from "./rules.js";
 import { type Scope, type ScopeGiven, scopeOf } from "./scope.js";
@@ -74,7 +75,6 @@ const KNOWN: Known<MemoryOptions> = {
 const EXAMPLE = 'memory({ name: "notes", scope: "project:rath" })';
 /** Times that a review asks, when it is answered by those who may not. */
 const ASKED = 10;
-const NAME = /^[^\s/@~][^/\p{Cc}]{0,199}$/u;
 
 /**
  * A memory space: itself a session in the same store.
@@ -89,8 +89,7 @@ export function memory(options: MemoryOptions): MemorySpace {
   requireOptions(options, refuse, EXAMPLE, KNOWN);
   const { name, backend } = options;
   requireName(name, "memory", EXAMPLE);
-  if (!NAME.test(name))
-    throw refuse(`its name is ${shown(name)}`, `at most 200 characters, and no slash in it: ${EXAMPLE}`);
+  requireSpaceName(name, refuse);
   const use = `make the memory "${name}"`;
   const { contradicts } = options;
   if (contradicts !== undefined && contradicts !== false && typeof contradicts !== "function")
@@ -126,7 +125,8 @@ export function memory(options: MemoryOptions): MemorySpace {
     const made = step(
       `${verb} ${name}`,
       async (input: Json, context: StepContext) =>
-        act(space(await context.store()), input as unknown as Input, context),
+        // What the record of the session does not say, the space does not say either.
+        act(space(await context.store()), context.redact(input) as unknown as Input, context),
       { effect: "idempotent" },
     );
     return async (session, input) => {
@@ -239,8 +239,14 @@ export function memory(options: MemoryOptions): MemorySpace {
           continue;
         }
         if (approved && given !== undefined)
-          return promote(told, { memory: shown.memory, promotion: { because: [given.id], by } });
-        return revoke(told, { memory: shown.memory, ending: { why, by, because: [given?.id ?? told.id] } });
+          return promote(told, {
+            memory: shown.memory,
+            promotion: { because: [given.id], by, version: shown.version },
+          });
+        // Where something else of it is told already, only the new words are taken back.
+        const version = shown.version === shown.memory ? {} : { version: shown.version };
+        const because = [given?.id ?? told.id];
+        return revoke(told, { memory: shown.memory, ending: { why, by, because, ...version } });
       }
       throw new MemoryRefusedError(
         "held",

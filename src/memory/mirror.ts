@@ -40,6 +40,7 @@ export async function foundIn(
   query: string,
   options: FindOptions,
   context: BackendContext,
+  redact: (text: string) => string,
 ): Promise<FoundIn & { readonly backend: string }> {
   const own = await space.find(query, options);
   const { limit, threshold, now } = own;
@@ -49,7 +50,9 @@ export async function foundIn(
     for (const one of await backend.find(query, { limit: limit + MORE }, context)) {
       if (!(one.score >= threshold)) continue;
       const memory =
-        one.memory === undefined ? await adopted(space, backend, one) : await space.get(one.memory);
+        one.memory === undefined
+          ? await adopted(space, backend, { ...one, text: redact(one.text) })
+          : await space.get(one.memory);
       if (memory === undefined || memory.status !== "live" || !isMeant(options, memory, now)) continue;
       const before = found.get(memory.id);
       const parts = { words: 0, meaning: 0, ...before?.parts, elsewhere: one.score, address: one.address };

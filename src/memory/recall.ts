@@ -74,7 +74,7 @@ const KNOWN: Known<RecallOptions> = {
 const CHARACTERS = 4_000;
 const MOST = 100;
 /** More of a question than this finds nothing more. */
-const QUESTION = 8_192;
+export const QUESTION = 8_192;
 
 /** What is put on the record of a recall, and what a second one as of then needs to come to the same. */
 type Asked = Required<Pick<RecallOptions, "limit" | "threshold" | "show" | "characters">> &
@@ -107,7 +107,7 @@ export function recallFrom(
         backend: asker,
       } = backend === undefined || asOf !== undefined
         ? { ...(await view.find(query, finding)), backend: undefined }
-        : await foundIn(space, backend, query, finding, context);
+        : await foundIn(space, backend, query, finding, context, context.redact);
       const weakened = {
         ...(mode !== undefined && { mode }),
         ...(without !== undefined && { without }),
@@ -121,7 +121,7 @@ export function recallFrom(
         ...(head !== undefined && { head }),
         query,
         hits: found.map((one) => hitOf(one, told?.memories ?? [])),
-        settings: { ...options, ...weakened, now, embedder: embedder.name } as unknown as Json,
+        settings: { ...options, ...weakened, show, now, embedder: embedder.name } as unknown as Json,
         ...(told !== undefined && { shown: told.text }),
         ...(told !== undefined && before !== undefined && { before }),
       });
@@ -215,6 +215,8 @@ export async function recallAgain(
   const {
     embedder: _,
     without: __,
+    show: ___,
+    tool: ____,
     ...settings
   } = (fact.settings ?? {}) as { readonly [setting: string]: Json };
   const found = await view.find(String(fact.query), settings as object);

@@ -1,9 +1,9 @@
-import type { Fact, FactId, Json } from "../session/index.js";
-import { readFact } from "../session/index.js";
+import { canonical, digestOf, type Fact, type FactId, type Json } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { type Known, requireOptions, shown } from "../workflow/given.js";
 import { refusing } from "./draft.js";
 import { MemoryRefusedError } from "./error.js";
+import type { Scope } from "./scope.js";
 import { SOURCES, type Source } from "./source.js";
 
 /** What must happen before anybody is told a memory. */
@@ -16,6 +16,15 @@ export type Admission = {
   readonly trust?: "untrusted";
   /** Only those with one of these sources. Default: all. */
   readonly sources?: readonly Source[];
+};
+
+/** What is to be told: these words, and perhaps in a wider scope. */
+export type Admitting = {
+  readonly needs: Needs;
+  readonly space: string;
+  readonly memory: FactId;
+  readonly version: FactId;
+  readonly to?: Scope | undefined;
 };
 
 /** The rules of a space. They stand in its record, for everybody who writes to it. */
@@ -69,28 +78,26 @@ export function needsOf(
 }
 
 /**
- * Throws unless the evidence is what a held memory waits for: a validation of it that passed, or the word of a person who was
- * shown it.
+ * Throws unless the evidence is what a memory waits for: a validation of just these words that passed, or the word of a person
+ * who was asked about them, and shown them. A word about something else that only mentions them does not count.
  */
 export async function requireAdmission(
   store: Store,
-  { needs, memory, version }: { readonly needs: Needs; readonly memory: FactId; readonly version: FactId },
+  { needs, space, memory, version, to }: Admitting,
   evidence: ReadonlyMap<FactId, Fact>,
   use: string,
 ): Promise<void> {
   for (const fact of evidence.values()) {
-    if (needs === "validation" && fact.type === "validation-report" && fact.passed)
-      if (fact.of === memory || fact.of === version) return;
+    if (needs === "validation" && to === undefined && fact.type === "validation-report" && fact.passed)
+      if (fact.of === version) return;
     if (fact.type === "approval-give" && fact.decision === "approve" && /^user(:|$)/.test(fact.by)) {
-      const line = await store.line(fact.of);
-      const ask = line === undefined ? undefined : readFact(line, undefined);
-      // The digest in both binds the word to what was shown; what was shown must be this.
-      if (
-        ask?.type === "approval-ask" &&
-        ask.digest === fact.digest &&
-        JSON.stringify(ask.what).includes(version)
-      )
-        return;
+      if (fact.edit !== undefined || !(await store.has(fact.of))) continue;
+      const { fact: ask } = await store.load(fact.of, { horizon: 1 });
+      if (ask.type !== "approval-ask" || ask.digest !== fact.digest) continue;
+      const what = ask.what as { readonly [field: string]: Json };
+      if (typeof what !== "object" || what === null || digestOf(canonical(what)) !== ask.digest) continue;
+      const same = what.space === space && what.memory === memory && what.version === version;
+      if (same && canonical(what.to ?? null) === canonical((to as Json | undefined) ?? null)) return;
     }
   }
   throw new MemoryRefusedError(
@@ -100,8 +107,8 @@ export async function requireAdmission(
       ? "it waits for a validation of it that passed, and none is named"
       : "it waits for a person who was shown it and agreed, and no such word is named",
     needs === "validation"
-      ? `because: [the id of { type: "validation-report", passed: true, of: "${memory.slice(0, 12)}…" }]`
-      : "ask with review(session, memory), or name the approval-give whose question shows the memory's id",
+      ? `because: [the id of { type: "validation-report", passed: true, of: "${version.slice(0, 12)}…" }]`
+      : "ask with notes.review(session, memory), or name an approval of { space, memory, version }, and `to` for a wider scope",
     { memory, needs },
   );
 }

@@ -24,15 +24,23 @@ export function shownOf(space: string, found: readonly Found[], characters: numb
       room -= piece.length + 1;
       continue;
     }
-    // The first is told in part when it is too long; further ones wait for another question.
-    if (memories.length > 0) break;
-    const cut = room - title.length - CUT.length - 2;
-    if (cut < 100) break;
-    pieces.push(`${title}\n${quoted(one.memory.text.slice(0, cut / 2).toWellFormed())}\n${CUT}`);
+    // The first is told in part when it is too long; of the others, those that fit.
+    if (memories.length > 0) continue;
+    const cut = shortened(one.memory.text, room - title.length - CUT.length - 3);
+    if (cut === undefined) continue;
+    const part = `${title}\n${cut}\n${CUT}`;
+    pieces.push(part);
     memories.push(one.memory.id);
-    break;
+    room -= part.length + 1;
   }
   return pieces.length === 0 ? undefined : { text: [head, ...pieces].join("\n"), memories };
+}
+
+/** As much of a text as has room when it is quoted. */
+function shortened(text: string, room: number): string | undefined {
+  if (room < 100) return undefined;
+  const whole = quoted(text.slice(0, room));
+  return whole.slice(0, room).toWellFormed();
 }
 
 const CUT = "[The rest of this note is left out.]";
@@ -41,10 +49,10 @@ function titleOf({ memory, score }: Found): string {
   const { id, source, by, at, revised, scope, trust, contradicts } = memory;
   const said = [
     `memory ${id.slice(0, 12)}`,
-    `learnt from: ${source}`,
-    `by ${by}`,
+    `learnt from: ${plain(source)}`,
+    `by ${plain(by)}`,
     (revised ?? at).slice(0, 10),
-    `for ${scopeText(scope).slice(0, -1)}`,
+    `for ${plain(scopeText(scope).slice(0, -1))}`,
     trust,
     `score ${score.toFixed(2)}`,
     ...(contradicts.length > 0
@@ -57,6 +65,14 @@ function titleOf({ memory, score }: Found): string {
       : []),
   ];
   return `[${said.join("; ").replace(/[\r\n\u2028\u2029]+/g, " ")}]`;
+}
+
+/** A word of somebody else within a title: short, and without what titles are made of. */
+function plain(word: string): string {
+  return word
+    .slice(0, 80)
+    .replace(/[^\p{L}\p{N} _:/.@+-]/gu, "?")
+    .toWellFormed();
 }
 
 /** Every line of it marked, whatever ends a line. */

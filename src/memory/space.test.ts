@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type FactId, Session } from "../session/index.js";
+import { canonical, digestOf, type FactId, type Json, Session } from "../session/index.js";
 import { openStore } from "../store/index.js";
 import { type Draft, type Memory, MemoryRefusedError, memory, type Space } from "./index.js";
 import { type World, world } from "./testing/world.js";
@@ -280,15 +280,15 @@ describe("quarantine", () => {
   const by = "user:ada";
 
   /** The word of a person about something that was shown. */
-  async function agreed(here: World, what: object, who: "user:ada" | "agent:x" = by): Promise<FactId> {
-    const ask = here.session.append({ type: "approval-ask", what: what as never, digest: "d".repeat(64) });
-    const give = ask.append({
-      type: "approval-give",
-      of: ask.id,
-      decision: "approve",
-      digest: "d".repeat(64),
-      by: who,
-    });
+  async function agreed(
+    here: World,
+    what: { readonly [field: string]: Json },
+    who: "user:ada" | "agent:x" = by,
+  ): Promise<FactId> {
+    const shown = { space: "notes", ...what };
+    const digest = digestOf(canonical(shown));
+    const ask = here.session.append({ type: "approval-ask", what: shown, digest });
+    const give = ask.append({ type: "approval-give", of: ask.id, decision: "approve", digest, by: who });
     await here.store.save(give);
     return give.id;
   }
@@ -321,13 +321,16 @@ describe("quarantine", () => {
       here.said,
       here.passed,
       report.id,
-      await agreed(here, { memory: other }),
-      await agreed(here, { memory: id }, "agent:x"),
+      await agreed(here, { memory: other, version: other }),
+      await agreed(here, { memory: id }),
+      await agreed(here, { memory: id, version: id, space: "other" }),
+      await agreed(here, { tool: "memory_revise", input: { memory: id, version: id } }),
+      await agreed(here, { memory: id, version: id }, "agent:x"),
     ])
       await expect(space.promote(id, { because: [because], by })).rejects.toMatchObject({
         code: "memory-held",
       });
-    const word = await agreed(here, { memory: id });
+    const word = await agreed(here, { memory: id, version: id });
     expect(await space.promote(id, { because: [word], by })).toMatchObject({ status: "live" });
     expect((await space.find("port of the server")).found.map(({ memory: one }) => one.id)).toEqual([id]);
 
@@ -354,7 +357,7 @@ describe("quarantine", () => {
     const here = await world({ admit: { needs: "approval" } });
     const { space } = here;
     const { memory: id } = await space.write(port(here));
-    await space.promote(id, { because: [await agreed(here, { memory: id })], by });
+    await space.promote(id, { because: [await agreed(here, { memory: id, version: id })], by });
     const revised = await space.revise(id, {
       text: "It is 6666.",
       because: [here.result],
@@ -363,11 +366,11 @@ describe("quarantine", () => {
     expect(await got(space, id)).toMatchObject({ status: "live", text: "The server listens on port 8080." });
     // What was agreed to before was not this.
     await expect(
-      space.promote(id, { because: [await agreed(here, { memory: id })], by }),
+      space.promote(id, { because: [await agreed(here, { memory: id, version: id })], by }),
     ).rejects.toMatchObject({
       code: "memory-held",
     });
-    await space.promote(id, { because: [await agreed(here, { version: revised.version })], by });
+    await space.promote(id, { because: [await agreed(here, { memory: id, version: revised.version })], by });
     expect(await got(space, id)).toMatchObject({ status: "live", text: "It is 6666." });
   });
 
@@ -473,7 +476,7 @@ describe("going back", () => {
     await space.revise(first.memory, { text: "Port 1.", because: [here.result], by: "agent:coder" });
     const before = (await space.head()) as FactId;
     const undone = await space.rollback({ to: first.head, why: "it was poisoned", by });
-    expect(undone.memories).toEqual([second.memory]);
+    expect(undone.memories).toEqual([second.memory, first.memory]);
     expect(undone.facts).toHaveLength(2);
     expect(await texts(space)).toEqual(["The server listens on port 8080."]);
     expect(await space.get(second.memory)).toBeUndefined();

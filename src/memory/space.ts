@@ -28,11 +28,12 @@ import {
 import type { Embedder } from "./embedding/embedder.js";
 import { MemoryRefusedError, UnknownMemoryError } from "./error.js";
 import { type Evidence, evidenceIn, heardBy, originsIn, requireGround } from "./evidence.js";
+import { requireSpaceName } from "./name.js";
 import { type Needs, needsOf, type Rules, requireAdmission, rulesIn } from "./rules.js";
 import { holdsIn, type Scope, type ScopeGiven, scopeOf } from "./scope.js";
 import type { SpaceIndex } from "./search/space-index.js";
-import type { Source } from "./source.js";
-import type { Memory, Status } from "./state.js";
+import { isGround, type Source } from "./source.js";
+import { type Memory, memoriesOf, type Status } from "./state.js";
 import { SpaceView, storeNameOf } from "./view.js";
 
 /** What a space is opened with. */
@@ -84,7 +85,13 @@ export type Revision = {
   /** The version that it was made from: if there is a newer one by now, it is refused. Default: whatever there is. */
   readonly was?: FactId;
 };
-export type Ending = { readonly why: string; readonly by: Principal; readonly because?: readonly FactId[] };
+export type Ending = {
+  readonly why: string;
+  readonly by: Principal;
+  readonly because?: readonly FactId[];
+  /** Takes back only this version, that waits for somebody's word; what is told stays. For revocations. */
+  readonly version?: FactId;
+};
 export type Promotion = {
   readonly because: Because;
   readonly by: Principal;
@@ -110,7 +117,7 @@ export type Undone = {
 
 const TRIES = 50;
 /** After so many facts the beginning of the chain need not be held in memory any more. */
-const HELD = 5_000;
+const HELD = 1_000;
 /** Memories that a new one is held against. */
 const NEAR = 8;
 /** Contradictions that are linked to one memory. */
@@ -129,7 +136,7 @@ const REVISION: Known<Revision> = {
   why: true,
   was: true,
 };
-const ENDING: Known<Ending> = { why: true, by: true, because: true };
+const ENDING: Known<Ending> = { why: true, by: true, because: true, version: true };
 const PROMOTION: Known<Promotion> = { because: true, by: true, version: true, to: true, why: true };
 const LINKING: Known<Linking> = { to: true, relation: true, by: true, why: true };
 const ROLLBACK: Known<RollbackTo> = { to: true, why: true, by: true };
@@ -144,12 +151,20 @@ const UNDOABLE: ReadonlySet<string> = new Set([
   "memory-rollback",
 ]);
 
+type Since = {
+  readonly facts: readonly FactId[];
+  readonly written: readonly FactId[];
+  readonly touched: readonly FactId[];
+};
+
 /** The end of each chain that this process has written to last. */
 const ends = new WeakMap<Store, Map<string, { readonly session: Session; readonly since: number }>>();
 
 /** A memory space in a store: read, and written to with evidence. */
 export class Space extends SpaceView {
   readonly #settings: SpaceSettings;
+  /** What was found to be done already, the last time: much may have become of it since. */
+  #replayed: Session | undefined;
 
   constructor(store: Store, settings: SpaceSettings) {
     if (typeof store?.line !== "function")
@@ -233,6 +248,7 @@ export class Space extends SpaceView {
     const expires = revision.expires === undefined ? undefined : timeOf(revision.expires, use);
     const evidence = await this.#evidence(revision.because, deed, use);
     if (source !== undefined) requireGround(source, evidence, use);
+    const grounded = (one: Source): boolean => [...evidence.values()].some((fact) => isGround(one, fact));
     const origins = await this.#origins(evidence, by, deed);
     return this.#append(use, by, deed, async (index) => {
       const known = this.#require(index, memory, use, ["live", "held"]);
@@ -247,7 +263,11 @@ export class Space extends SpaceView {
             version: known.version,
           },
         );
-      const needs = this.#needs(index, source ?? known.source, origins);
+      // What was learnt from a person is not, in other words, learnt from them again.
+      const learnt = source ?? (grounded(known.source) ? known.source : "reflection");
+      // Who is no person has only put other words to what was there.
+      if (!/^user(:|$)/.test(by)) for (const origin of known.origins) origins.add(origin);
+      const needs = this.#needs(index, learnt, origins);
       return {
         type: "memory-revise",
         of: known.id,
@@ -255,7 +275,7 @@ export class Space extends SpaceView {
         because: [...evidence.keys()] as unknown as Because,
         origins: [...origins].sort(),
         by,
-        ...(source !== undefined && { source }),
+        source: learnt,
         ...(importance !== undefined && { importance }),
         ...(expires !== undefined && { expires }),
         ...(needs !== undefined && { needs }),
@@ -285,6 +305,7 @@ export class Space extends SpaceView {
     requireOptions(ending, refusing(use), '{ why: "it is not so", by: "user:ada" }', ENDING);
     const why = whyOf(ending.why, use);
     const by = principalOf(ending.by, use);
+    const { version } = ending;
     const evidence =
       ending.because === undefined ? undefined : await this.#evidence(ending.because, deed, use);
     return this.#append(use, by, deed, async (index) => {
@@ -294,11 +315,19 @@ export class Space extends SpaceView {
         use,
         type === "memory-revoke" ? ["live", "held", "expired", "merged"] : ["live", "held"],
       );
+      if (version !== undefined && !(await this.#isVersion(known.id, version)))
+        throw new UnknownMemoryError(
+          use,
+          this.name,
+          version,
+          "a version of the memory: its id, or that of a revision",
+        );
       return {
         type,
         of: known.id,
         why,
         by,
+        ...(version !== undefined && type === "memory-revoke" && { version }),
         ...(evidence !== undefined && { because: [...evidence.keys()] }),
       };
     });
@@ -313,7 +342,14 @@ export class Space extends SpaceView {
     const evidence = await this.#evidence(promotion.because, deed, use);
     return this.#append(use, by, deed, async (index) => {
       const known = this.#require(index, memory, use, ["live", "held"]);
-      const version = promotion.version ?? (await this.#heldVersion(known));
+      const version = promotion.version ?? known.waiting;
+      if (version !== undefined && !(await this.#isVersion(known.id, version)))
+        throw new UnknownMemoryError(
+          use,
+          this.name,
+          version,
+          "a version of the memory: its id, or that of a revision",
+        );
       if (to === undefined) {
         if (version === undefined)
           throw new MemoryRefusedError(
@@ -325,27 +361,21 @@ export class Space extends SpaceView {
               memory,
             },
           );
-        const needs = (await this.#needsOf(version)) ?? known.needs;
+        const needs = await this.#needsOf(version);
         if (needs === "validation" || needs === "approval")
-          await requireAdmission(this.store, { needs, memory: known.id, version }, evidence, use);
-      } else if (
-        needsOf(this.#rules(index), { source: known.source, trusted: known.trust === "trusted" }) !==
-        undefined
-      )
+          await requireAdmission(
+            this.store,
+            { needs, space: this.name, memory: known.id, version },
+            evidence,
+            use,
+          );
+      } else {
         // In a wider circle it harms more: what a space wants before it tells something, it wants here too.
-        await requireAdmission(
-          this.store,
-          {
-            needs: needsOf(this.#rules(index), {
-              source: known.source,
-              trusted: known.trust === "trusted",
-            }) as Needs,
-            memory: known.id,
-            version: known.version,
-          },
-          evidence,
-          use,
-        );
+        const trusted = known.trust === "trusted";
+        const needs = needsOf(this.#rules(index), { source: known.source, trusted });
+        const told = { space: this.name, memory: known.id, version: known.version, to };
+        if (needs !== undefined) await requireAdmission(this.store, { needs, ...told }, evidence, use);
+      }
       return {
         type: "memory-promote",
         of: known.id,
@@ -406,14 +436,19 @@ export class Space extends SpaceView {
     const { fact, id } = session;
     const facts = fact.type === "memory-rollback" ? fact.undoes : [];
     const undone = new Set(facts);
-    const { memories } = await this.#since(id, to);
-    return { head: id, facts, memories: memories.filter((memory) => undone.has(memory)) };
+    const { touched } = await this.#since(id, to, undone);
+    return { head: id, facts, memories: touched };
   }
 
   /** A branch of the space under a name of its own: what is written there is not told here. */
   async fork(name: string, options: { readonly by: Principal; readonly why?: string }): Promise<Space> {
     const use = `fork the memory "${this.name}"`;
+    requireOptions(options, refusing(use), '{ by: "user:ada", why: "an experiment" }', {
+      by: true,
+      why: true,
+    });
     const by = principalOf(options.by, use);
+    requireSpaceName(name, refusing(use));
     const end = await this.#tip(by);
     const forked = end.fork(name, { by, ...(options.why !== undefined && { why: options.why }) });
     await this.store.save(forked, { name: storeNameOf(name), expect: null });
@@ -425,30 +460,32 @@ export class Space extends SpaceView {
     const use = `merge "${from}" into the memory "${this.name}"`;
     const by = principalOf(options.by, use);
     const other = await this.store.load(storeNameOf(from));
+    // Another space has other rules, and its memories never met ours.
+    await this.#requireKin(other.id, use);
     let brought: readonly FactId[] = [];
     const head = await this.#save(use, by, {}, async (_, end) => {
       const ours = await this.store.load(end.id);
-      brought = (await this.#since(other.id, ours.id)).memories;
+      brought = (await this.#since(other.id, ours.id)).written;
       return ours.merge(other, { by, ...(options.why !== undefined && { why: options.why }) });
     });
     await this.#linkContradictions(brought.slice(0, COMPARED), by);
     return (await this.head()) ?? head.id;
   }
 
-  /** Facts of the space that are not in the past of an id, and the memories among them. */
-  async #since(
-    head: FactId,
-    to: FactId,
-  ): Promise<{ readonly facts: readonly FactId[]; readonly memories: readonly FactId[] }> {
+  /**
+   * Facts of the space that are not in the past of an id, the memories that were written among them, and those that the facts
+   * (or some of them) are about.
+   */
+  async #since(head: FactId, to: FactId, only?: ReadonlySet<FactId>): Promise<Since> {
     const facts: FactId[] = [];
-    const memories: FactId[] = [];
-    for await (const lines of this.store.lines(head, { without: [to] }))
-      for (const { id, line } of lines) {
-        const { type } = readFact(line, undefined);
-        if (UNDOABLE.has(type)) facts.push(id);
-        if (type === "memory-write") memories.push(id);
-      }
-    return { facts, memories };
+    const written: FactId[] = [];
+    const touched = new Set<FactId>();
+    for await (const { id, fact } of this.store.history(head, { without: [to] })) {
+      if (UNDOABLE.has(fact.type)) facts.push(id);
+      if (fact.type === "memory-write") written.push(id);
+      if (only === undefined || only.has(id)) for (const one of memoriesOf(id, fact)) touched.add(one);
+    }
+    return { facts, written, touched: [...touched] };
   }
 
   async #linkContradictions(brought: readonly FactId[], by: Principal): Promise<void> {
@@ -478,7 +515,10 @@ export class Space extends SpaceView {
   /** Who is no person writes from all that they have heard, whatever they name as evidence. */
   async #origins(evidence: Evidence, by: Principal, { from }: Deed): Promise<Set<string>> {
     const origins = new Set(await originsIn(this.store, evidence));
-    if (from !== undefined && !/^user(:|$)/.test(by)) for (const origin of heardBy(from)) origins.add(origin);
+    if (/^user(:|$)/.test(by)) return origins;
+    if (from !== undefined) for (const origin of heardBy(from)) origins.add(origin);
+    // The program itself says what it was written to say; of an agent nobody knows what it has heard.
+    else if (!/^runtime(:|$)/.test(by)) origins.add("agent");
     return origins;
   }
 
@@ -513,10 +553,12 @@ export class Space extends SpaceView {
         status === "live" && (holdsIn(scope, draft.scope) || holdsIn(draft.scope, scope)),
     );
     const found = await contradictedBy(draft, meets, contradicts);
-    // What it takes the place of is not in its way; and of thousands that all differ, a few that say so are enough.
-    return found.filter(
-      ({ id, contradicts: others }) => !draft.merges?.includes(id) && others.length < CONTRADICTED,
-    );
+    // What it takes the place of is not in its way; and of thousands that all differ, a few that say so are enough: those
+    // that say it of the fewest.
+    return found
+      .filter(({ id }) => !draft.merges?.includes(id))
+      .sort((one, other) => one.contradicts.length - other.contradicts.length || (one.id < other.id ? -1 : 1))
+      .slice(0, CONTRADICTED);
   }
 
   #require(index: SpaceIndex, id: FactId, use: string, statuses?: readonly Status[]): Memory {
@@ -538,24 +580,20 @@ export class Space extends SpaceView {
   }
 
   /** What of a memory waits for somebody's word, if anything does. */
-  async waiting(memory: Memory): Promise<{ readonly id: FactId; readonly text: string } | undefined> {
-    const id = await this.#heldVersion(memory);
+  async waiting({
+    waiting: id,
+  }: Memory): Promise<{ readonly id: FactId; readonly text: string } | undefined> {
     if (id === undefined) return undefined;
     const { fact } = await this.store.load(id, { horizon: 1 });
     const text = fact.type === "memory-write" || fact.type === "memory-revise" ? fact.text : "";
     return { id, text: typeof text === "string" ? text : "" };
   }
 
-  /** The newest version of a memory that waits for somebody's word. */
-  async #heldVersion(memory: Memory): Promise<FactId | undefined> {
-    if (memory.status === "held") return memory.id;
-    let held: FactId | undefined;
-    for await (const { id, fact } of this.store.history((await this.head()) ?? memory.id, {
-      without: [memory.id],
-    }))
-      if (fact.type === "memory-revise" && fact.of === memory.id && fact.needs !== undefined) held = id;
-      else if (fact.type === "memory-promote" && fact.version === held) held = undefined;
-    return held;
+  async #isVersion(memory: FactId, version: FactId): Promise<boolean> {
+    if (version === memory) return true;
+    const line = await this.store.line(version);
+    const fact = line === undefined ? undefined : readFact(line, undefined);
+    return fact?.type === "memory-revise" && fact.of === memory;
   }
 
   async #needsOf(version: FactId): Promise<string | undefined> {
@@ -611,7 +649,7 @@ export class Space extends SpaceView {
     );
     const { fact, id } = session;
     // What was just written is known without asking; whoever writes much need not wait for the index each time.
-    if (fact.type === "memory-write")
+    if (fact.type === "memory-write" && session !== this.#replayed)
       return {
         memory: id,
         version: id,
@@ -620,7 +658,7 @@ export class Space extends SpaceView {
         ...(fact.needs !== undefined && { needs: fact.needs as Needs }),
         contradicts: fact.contradicts ?? [],
       };
-    const memory = "of" in fact ? (fact.of as FactId) : id;
+    const memory = fact.type !== "memory-write" && "of" in fact ? (fact.of as FactId) : id;
     const known = await this.get(memory);
     return {
       memory,
@@ -649,7 +687,7 @@ export class Space extends SpaceView {
           // What cannot be done any more may be what was done already, by a process that died of it.
           const done = await this.#done(end, key);
           if (done === undefined) throw error;
-          return done;
+          return this.#again(done);
         }
         try {
           const { id, replayed } = await this.store.save(next, {
@@ -657,7 +695,7 @@ export class Space extends SpaceView {
             expect: end.id,
             ...(key !== undefined && { key }),
           });
-          if (replayed) return await this.store.load(id, { horizon: 1 });
+          if (replayed) return this.#again(await this.store.load(id, { horizon: 1 }));
           this.#remember(name, next);
           return next;
         } catch (error) {
@@ -667,6 +705,11 @@ export class Space extends SpaceView {
       }
       throw new MemoryRefusedError("busy", use, `others wrote to it ${TRIES} times meanwhile`, "try again");
     });
+  }
+
+  #again(session: Session): Session {
+    this.#replayed = session;
+    return session;
   }
 
   /** What was recorded under a key, if anything was: asked for without writing anything. */

@@ -29,6 +29,8 @@ export type Memory = {
   readonly importance?: number;
   readonly expires?: string;
   readonly needs?: string;
+  /** The newest version that waits for somebody's word; the others are told meanwhile. */
+  readonly waiting?: FactId;
   /** Both sides of a contradiction stay, and each says so. */
   readonly contradicts: readonly FactId[];
   readonly merges: readonly FactId[];
@@ -76,6 +78,7 @@ export function foldMemory(id: FactId, facts: readonly SpaceFact[]): Memory | un
   if (written?.fact.type !== "memory-write") return undefined;
   const write = written.fact;
   const promoted = new Set<FactId>();
+  const refused = new Set<FactId>();
   let scope = scopeIn(write.scope);
   let over: { readonly status: Status; readonly why: string } | undefined;
   const contradicts = new Set<FactId>(write.contradicts ?? []);
@@ -99,7 +102,8 @@ export function foldMemory(id: FactId, facts: readonly SpaceFact[]): Memory | un
         else scope = scopeIn(fact.to);
         break;
       case "memory-revoke":
-        over = { status: "revoked", why: textOf(fact.why) };
+        if (fact.version !== undefined && fact.version !== id) refused.add(fact.version);
+        else over = { status: "revoked", why: textOf(fact.why) };
         break;
       case "memory-expire":
         if (over?.status !== "revoked") over = { status: "expired", why: textOf(fact.why) };
@@ -112,23 +116,28 @@ export function foldMemory(id: FactId, facts: readonly SpaceFact[]): Memory | un
       }
     }
   }
-  const admitted = versions.filter((one) => one.fact.needs === undefined || promoted.has(one.id));
+  const standing = versions.filter((one) => !refused.has(one.id));
+  const admitted = standing.filter((one) => one.fact.needs === undefined || promoted.has(one.id));
+  const waiting = over === undefined ? standing.findLast((one) => !admitted.includes(one)) : undefined;
   // One that nobody has agreed to yet is as it was first written.
   const current = (admitted.at(-1) ?? versions[0]) as Version;
   const { fact } = current;
   const status = over?.status ?? (admitted.length === 0 ? "held" : "live");
   const origins = fact.origins ?? write.origins ?? [];
   const because = [...new Set([...write.because, ...versions.flatMap((one) => one.fact.because)])];
-  const importance = fact.importance ?? write.importance;
-  const expires = fact.expires ?? write.expires;
-  const meta = fact.meta ?? write.meta;
+  // What a revision does not speak of stays as the one before left it.
+  const told = admitted.length === 0 ? versions.slice(0, 1) : admitted;
+  const importance = lastOf(told, "importance");
+  const expires = lastOf(told, "expires");
+  const meta = lastOf(told, "meta");
+  const source = lastOf(told, "source");
   return {
     id,
     space: write.space,
     text: textOf(fact.text),
     version: current.id,
     scope,
-    source: (fact.source ?? write.source) as Source,
+    source: (source ?? write.source) as Source,
     because,
     by: fact.by,
     at: write.at,
@@ -139,7 +148,7 @@ export function foldMemory(id: FactId, facts: readonly SpaceFact[]): Memory | un
     trust: origins.length > 0 && origins.every((one) => TRUSTED.has(one)) ? "trusted" : "untrusted",
     ...(importance !== undefined && { importance }),
     ...(expires !== undefined && { expires }),
-    ...(status === "held" && write.needs !== undefined && { needs: write.needs }),
+    ...(waiting?.fact.needs !== undefined && { needs: waiting.fact.needs, waiting: waiting.id }),
     contradicts: [...contradicts],
     merges: write.merges ?? [],
     ...(mergedInto !== undefined && { mergedInto }),
@@ -147,6 +156,13 @@ export function foldMemory(id: FactId, facts: readonly SpaceFact[]): Memory | un
     ...(meta !== undefined && { meta }),
     ...(over !== undefined && { why: over.why }),
   };
+}
+
+function lastOf<Field extends "importance" | "expires" | "meta" | "source">(
+  versions: readonly Version[],
+  field: Field,
+): Version["fact"][Field] | undefined {
+  return versions.findLast(({ fact }) => fact[field] !== undefined)?.fact[field];
 }
 
 /** A memory as it stands beside the one that took its place: only while that one is live is it not told itself. */

@@ -1,12 +1,13 @@
 import { hostServices } from "../runtime/index.js";
 import type { FactId, Json } from "../session/index.js";
 import { type Tool, type ToolContext, tool } from "../tool/index.js";
-import { type Known, refusing, requireCount, requireOptions } from "../workflow/given.js";
+import { type Known, refusing, requireCount, requireOptions, shown } from "../workflow/given.js";
 import { isKeptElsewhere } from "./care/structure.js";
 import { MemoryRefusedError, UnknownMemoryError } from "./error.js";
 import { agentOf, groundsOf } from "./grounds.js";
 import type { MemorySpace } from "./memory.js";
-import { hitOf } from "./recall.js";
+import { mirrored } from "./mirror.js";
+import { hitOf, QUESTION } from "./recall.js";
 import { holdsIn } from "./scope.js";
 import type { Deed } from "./space.js";
 import { LIMIT, THRESHOLD } from "./view.js";
@@ -31,6 +32,8 @@ export function memoryTools(space: MemorySpace, options: MemoryToolsOptions = {}
   requireOptions(options, refuse, 'memoryTools(notes, { prefix: "notes" })', KNOWN);
   const { prefix = "memory", readOnly = false, limit = LIMIT, threshold = THRESHOLD } = options;
   requireCount(limit, "limit", refuse);
+  if (!(threshold >= 0 && threshold <= 1))
+    throw refuse(`its \`threshold\` is ${shown(threshold)}`, "from 0 to 1");
   if (typeof space?.recall !== "function")
     throw refuse(
       "it does not say which memory",
@@ -47,9 +50,10 @@ export function memoryTools(space: MemorySpace, options: MemoryToolsOptions = {}
     } as const,
     effect: "read",
     origin: "memory",
-    run: async ({ query }, context) => {
+    run: async ({ query: given }, context) => {
       const { session, signal } = context;
-      const found = await space.open(await context.store()).find(String(query), {
+      const query = String(given).slice(0, QUESTION);
+      const found = await space.open(await context.store()).find(query, {
         scope: space.scope,
         limit,
         threshold,
@@ -60,7 +64,7 @@ export function memoryTools(space: MemorySpace, options: MemoryToolsOptions = {}
         type: "memory-read",
         space: space.name,
         ...(found.head !== undefined && { head: found.head }),
-        query: String(query),
+        query,
         hits: found.found.map((one) =>
           hitOf(
             one,
@@ -114,6 +118,7 @@ export function memoryTools(space: MemorySpace, options: MemoryToolsOptions = {}
         },
         deedOf(context),
       );
+      await mirrorOf(space, written.memory, context);
       return {
         memory: written.memory.slice(0, SHORT),
         status: written.status,
@@ -146,6 +151,7 @@ export function memoryTools(space: MemorySpace, options: MemoryToolsOptions = {}
         typeof text === "string"
           ? await opened.revise(id, { text, because, by, source: "reflection", why: String(why) }, deed)
           : await opened.revoke(id, { why: String(why), by, because }, deed);
+      await mirrorOf(space, id, context);
       return { memory: id.slice(0, SHORT), status };
     },
   });
@@ -154,6 +160,11 @@ export function memoryTools(space: MemorySpace, options: MemoryToolsOptions = {}
 
 /** Digits of an id that a model is shown: enough to tell memories apart, few enough to be copied. */
 const SHORT = 16;
+
+async function mirrorOf(space: MemorySpace, memory: FactId, context: ToolContext): Promise<void> {
+  if (space.backend !== undefined)
+    await mirrored(space.open(await context.store()), space.backend, [memory], context);
+}
 
 function deedOf({ session, key }: ToolContext): Required<Deed> {
   return { from: session, key, at: hostServices(session).time() };

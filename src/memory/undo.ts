@@ -35,9 +35,10 @@ export async function rollback(
 ): Promise<{ readonly undone: Undone; readonly reached: readonly Reached[]; readonly more: boolean }> {
   const { why, by } = checked(options, `roll "${space.name}" back`);
   const undone = await space.rollback({ to, why, by });
-  const reached: Reached[] = [];
-  for (const memory of undone.memories.slice(0, MOST)) reached.push(await reachOf(space, memory, options));
-  return { undone, reached, more: undone.memories.length > MOST };
+  const found: Influence[] = [];
+  for (const memory of undone.memories.slice(0, MOST)) found.push(await influenceOf(space, memory, options));
+  const more = undone.memories.length > MOST;
+  return { undone, reached: await forked(space, found, options), more };
 }
 
 /** Takes one memory back, and says what it had reached. */
@@ -48,17 +49,40 @@ export async function revoke(
 ): Promise<{ readonly written: Written } & Reached> {
   const { why, by } = checked(options, `revoke a memory of "${space.name}"`);
   const written = await space.revoke(memory, { why, by });
-  return { written, ...(await reachOf(space, memory, options)) };
+  const found = await influenceOf(space, written.memory, options);
+  const [reached = { influence: found }] = await forked(space, [found], options);
+  return { written, ...reached };
 }
 
-async function reachOf(
+function influenceOf({ store }: Space, memory: FactId, { progress }: UndoOptions): Promise<Influence> {
+  return influence(store, memory, progress === undefined ? {} : { progress });
+}
+
+/** Forks each session once, to before the first of all that reached it: what is made here is not looked at again. */
+async function forked(
   { store }: Space,
-  memory: FactId,
-  { why, by, fork, progress }: UndoOptions,
-): Promise<Reached> {
-  const found = await influence(store, memory, progress === undefined ? {} : { progress });
-  if (fork !== true) return { influence: found };
-  return { influence: found, forks: await forkBefore(store, found, { by, why }) };
+  all: readonly Influence[],
+  { fork, why, by }: UndoOptions,
+): Promise<readonly Reached[]> {
+  if (fork !== true) return all.map((one) => ({ influence: one }));
+  const first = new Map<string, { readonly of: Influence; readonly depth: number }>();
+  for (const one of all)
+    for (const { name, before } of one.sessions) {
+      if (before === undefined) continue;
+      const { depth } = await store.load(before, { horizon: 1 });
+      const known = first.get(name);
+      if (known === undefined || depth < known.depth) first.set(name, { of: one, depth });
+    }
+  const reached: Reached[] = [];
+  for (const one of all) {
+    const names = one.sessions
+      .filter(
+        ({ name, kept, before }) => kept !== true && (before === undefined || first.get(name)?.of === one),
+      )
+      .map(({ name }) => name);
+    reached.push({ influence: one, forks: await forkBefore(store, one, { by, why, names }) });
+  }
+  return reached;
 }
 
 function checked(options: UndoOptions, use: string): UndoOptions {

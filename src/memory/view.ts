@@ -88,9 +88,14 @@ export class SpaceView {
       ...filter
     } = checkedFilter(options, this.name);
     // What has expired by itself has no fact that says so.
-    const asked = statuses.includes("expired") ? [...new Set([...statuses, "live" as const])] : statuses;
+    const more = statuses.includes("expired") || statuses.includes("held");
+    const asked = more ? [...new Set([...statuses, "live" as const])] : statuses;
     const listed = await this.use(async (index) => index.list({ ...filter, statuses: asked }));
-    return [...listed].map((one) => asOfNow(one, now)).filter(({ status }) => statuses.includes(status));
+    // One that is told, and of which a revision waits for somebody's word, is for those who look for what waits too.
+    const held = statuses.includes("held");
+    return [...listed]
+      .map((one) => asOfNow(one, now))
+      .filter(({ status, waiting }) => statuses.includes(status) || (held && waiting !== undefined));
   }
 
   /**

@@ -9,6 +9,7 @@ import {
   type View,
   Withheld,
 } from "../session/index.js";
+import { pastOf } from "./past.js";
 import { transcriptFor } from "./transcript.js";
 
 /** What stands in the prompt of one reading of a memory. */
@@ -29,10 +30,13 @@ const recalledView: View<readonly Recalled[]> = {
   start: Object.freeze([]),
   step(state, fact, session) {
     if (isNewTurn(fact)) return state.length === 0 ? state : Object.freeze([]);
-    if (fact.type !== "memory-read" || fact.shown === undefined) return state;
+    if (fact.type !== "memory-read") return state;
     const { space, shown, settings } = fact;
-    const { part = "" } = (settings ?? {}) as { readonly part?: string };
+    const { part = "", show } = (settings ?? {}) as { readonly part?: string; readonly show?: boolean };
+    // One that only looks changes nothing; one that was to be shown and found nothing takes away what was found before.
+    if (shown === undefined && show !== true) return state;
     const others = state.filter((one) => one.space !== space || one.part !== part);
+    if (shown === undefined) return others.length === state.length ? state : Object.freeze(others);
     return Object.freeze([...others, frozen({ space, part, read: session.id, message: messageOf(shown) })]);
   },
   merge(sides, merge) {
@@ -55,7 +59,12 @@ const recalledView: View<readonly Recalled[]> = {
  */
 export function messagesFor(config: { readonly since?: FactId }, session: Session): readonly Message[] {
   const messages = transcriptFor(config, session);
-  const recalled = session.view(recalledView);
+  const all = session.view(recalledView);
+  // Whoever begins in the middle, an agent as a tool, was told nothing of what was recalled before.
+  const before =
+    config.since === undefined || all.length === 0 ? [] : pastOf(session, config.since).view(recalledView);
+  const known = new Set(before.map(({ read }) => read));
+  const recalled = all.filter(({ read }) => !known.has(read));
   if (recalled.length === 0) return messages;
   const place = placeIn(messages);
   return Object.freeze([

@@ -274,7 +274,7 @@ function readFailure(error: unknown): Failure {
 }
 
 const MENDABLE =
-  /^(sandbox|place|path|file|files|secret|patch|git|conflicts?|memory)-|^(not-placed|run-refused|export-conflicted)$/;
+  /^(sandbox|place|path|file|files|secret|patch|git|conflicts?|memory(?!-file))-|^(not-placed|run-refused|export-conflicted)$/;
 
 /** Data that somebody else gave their error, as far as JSON has words for it: an error must not keep a run from ending. */
 function recordable(data: unknown): Json | undefined {

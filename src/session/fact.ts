@@ -156,7 +156,13 @@ export interface FactBodies {
     meta?: Json;
     why?: string;
   };
-  "memory-revoke": { of: FactId; because?: readonly FactId[]; why: string };
+  "memory-revoke": {
+    of: FactId;
+    because?: readonly FactId[];
+    why: string;
+    /** Only this version, which nobody has agreed to. */
+    version?: FactId;
+  };
   "memory-promote": { of: FactId; because: Because; version?: FactId; to?: Json; why?: string };
   "memory-expire": { of: FactId; because?: readonly FactId[]; why: string };
   "memory-link": { of: FactId; to: FactId; relation: string; why?: string };

@@ -206,7 +206,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       why: "content text?",
     },
   ],
-  "memory-revoke": ["must say", { of: "id", because: "ids?", why: "content text" }],
+  "memory-revoke": ["must say", { of: "id", because: "ids?", why: "content text", version: "id?" }],
   "memory-promote": [
     "must say",
     { of: "id", because: "evidence", version: "id?", to: "json?", why: "content text?" },

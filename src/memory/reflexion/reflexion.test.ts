@@ -449,7 +449,7 @@ describe("reflexion on a memory", () => {
       ["Look right.", "a", [first.trials[2]?.report]],
     ]);
     expect(memories.map(({ origins, trust }) => [origins, trust])[0]).toEqual([
-      ["import", "user"],
+      ["import", "tool", "user"],
       "untrusted",
     ]);
     const again = await importTrials(space, trials, options);

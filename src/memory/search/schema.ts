@@ -3,7 +3,7 @@ import { TOKENS } from "./tokens.js";
 /** "rath" and its index: an application id of SQLite, so that a file of somebody else is told from ours. */
 export const APPLICATION = 0x72617869;
 /** The version of the tables and of the words in them. A file with another one is made anew. */
-export const FORMAT = 1_000 + TOKENS;
+export const FORMAT = 2_000 + TOKENS;
 
 /**
  * Everything is derived from the facts of a space. `fact` holds them (of those that are no memory's, only how deep they
@@ -16,7 +16,8 @@ export const TABLES = `
     stamp INTEGER NOT NULL, erasures TEXT NOT NULL);
   CREATE TABLE fact (row INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, depth INTEGER NOT NULL, type TEXT,
     body TEXT, text TEXT);
-  CREATE INDEX fact_type ON fact (type) WHERE type IN ('memory-space', 'memory-rollback');
+  CREATE INDEX fact_space ON fact (depth, id) WHERE type = 'memory-space';
+  CREATE INDEX fact_rollback ON fact (id) WHERE type = 'memory-rollback';
   CREATE TABLE about (memory BLOB NOT NULL, fact INTEGER NOT NULL, PRIMARY KEY (memory, fact)) WITHOUT ROWID;
   CREATE TABLE undone (id BLOB PRIMARY KEY) WITHOUT ROWID;
   CREATE TABLE blob (fact BLOB NOT NULL, digest TEXT NOT NULL, absence INTEGER NOT NULL,

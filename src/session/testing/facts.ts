@@ -167,7 +167,14 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
       why: text,
       by: "user:ada",
     },
-    "memory-revoke": { type: "memory-revoke", of: id, because: [id], why: text, by: "user:ada" },
+    "memory-revoke": {
+      type: "memory-revoke",
+      of: id,
+      because: [id],
+      why: text,
+      version: id,
+      by: "user:ada",
+    },
     "memory-promote": {
       type: "memory-promote",
       of: id,

@@ -1,0 +1,12 @@
+import { type Refuse, shown } from "../workflow/given.js";
+
+const NAME = /^[^\s/@~][^/\p{Cc}]{0,199}$/u;
+
+/** The name of a space is a part of the name that it has in the store. */
+export function requireSpaceName(name: unknown, refuse: Refuse): void {
+  if (typeof name !== "string" || !NAME.test(name))
+    throw refuse(
+      `its name is ${shown(name)}`,
+      'at most 200 characters, no slash in it, and not beginning with "@" or "~": memory({ name: "notes", … })',
+    );
+}
