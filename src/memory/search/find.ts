@@ -35,7 +35,7 @@ export type Hit = {
 };
 
 /** Different memories that are compared for each way of looking. */
-const CANDIDATES = 64;
+const CANDIDATES = 40;
 /** The nearest vectors that are looked at, as many as are compared exactly of very many. */
 const FIRST_LOOK = 2_000;
 const DEEP_LOOK = 16_000;
