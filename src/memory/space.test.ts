@@ -465,6 +465,31 @@ describe("contradictions", () => {
   });
 });
 
+describe("branches", () => {
+  it("[C4] a memory that both have revised keeps both texts, and says so; a judge of one's own may ask the space", async () => {
+    const here = await world();
+    const by = "user:ada";
+    const { memory: id } = await here.space.write(port(here));
+    const trial = await here.space.fork("trial", { by });
+    await here.space.revise(id, { text: "The port is secret.", because: [here.said], by });
+    await trial.revise(id, { text: "Nobody needs a port any more.", because: [here.said], by: "agent:x" });
+    await here.space.merge("trial", { by });
+    const told = await here.space.list();
+    expect(told.map(({ text }) => text).sort()).toEqual([
+      "Nobody needs a port any more.",
+      "The port is secret.",
+    ]);
+    for (const one of told) expect(one.contradicts).toHaveLength(1);
+    const nosy: World = await world({
+      contradicts: async () => (await nosy.space.list()).length > 0,
+    });
+    await nosy.space.write(port(nosy));
+    expect(
+      (await nosy.space.write(port(nosy, { text: "The server listens on port 1." }))).contradicts,
+    ).toHaveLength(1);
+  });
+});
+
 describe("going back", () => {
   const by = "user:ada";
 

@@ -155,6 +155,17 @@ type Since = {
   readonly facts: readonly FactId[];
   readonly written: readonly FactId[];
   readonly touched: readonly FactId[];
+  /** The last revision of each memory. */
+  readonly revised: ReadonlyMap<FactId, FactId>;
+};
+
+/** What is looked at when two memories may be in each other's way. */
+type Meeting = {
+  readonly text: string;
+  readonly subject?: string;
+  readonly scope: Scope;
+  readonly source: Source;
+  readonly merges?: readonly FactId[];
 };
 
 /** The end of each chain that this process has written to last. */
@@ -192,12 +203,17 @@ export class Space extends SpaceView {
     const evidence = await this.#evidence(checked.because, deed, use);
     requireGround(checked.source, evidence, use);
     const origins = await this.#origins(evidence, checked.by, deed);
+    // A judge of one's own may take its time, and may ask this space: nobody waits for it in line.
+    const judged =
+      typeof this.#settings.contradicts === "function"
+        ? await this.#judged(checked, await this.use(async (index) => this.#meets(index, checked)))
+        : undefined;
     return this.#append(use, checked.by, deed, async (index) => {
       // What takes the place of others is as good as the worst of them.
       for (const id of checked.merges ?? [])
         for (const origin of this.#require(index, id, use, ["live"]).origins) origins.add(origin);
       const needs = this.#needs(index, checked.source, origins);
-      const contradicts = await this.#contradicted(index, checked);
+      const contradicts = judged ?? (await this.#judged(checked, this.#meets(index, checked)));
       const { because, merges, scope, text, source, by, ...more } = checked;
       return {
         type: "memory-write",
@@ -462,13 +478,15 @@ export class Space extends SpaceView {
     const other = await this.store.load(storeNameOf(from));
     // Another space has other rules, and its memories never met ours.
     await this.#requireKin(other.id, use);
-    let brought: readonly FactId[] = [];
+    const sides: Since[] = [];
     const head = await this.#save(use, by, {}, async (_, end) => {
       const ours = await this.store.load(end.id);
-      brought = (await this.#since(other.id, ours.id)).written;
+      sides.splice(0, 2, await this.#since(other.id, ours.id), await this.#since(ours.id, other.id));
       return ours.merge(other, { by, ...(options.why !== undefined && { why: options.why }) });
     });
-    await this.#linkContradictions(brought.slice(0, COMPARED), by);
+    const [theirs, mine] = sides as [Since, Since];
+    await this.#linkContradictions(theirs.written.slice(0, COMPARED), by);
+    await this.#keepBoth(mine.revised, theirs.revised, by);
     return (await this.head()) ?? head.id;
   }
 
@@ -480,28 +498,56 @@ export class Space extends SpaceView {
     const facts: FactId[] = [];
     const written: FactId[] = [];
     const touched = new Set<FactId>();
+    const revised = new Map<FactId, FactId>();
     for await (const { id, fact } of this.store.history(head, { without: [to] })) {
       if (UNDOABLE.has(fact.type)) facts.push(id);
       if (fact.type === "memory-write") written.push(id);
+      if (fact.type === "memory-revise") revised.set(fact.of, id);
       if (only === undefined || only.has(id)) for (const one of memoriesOf(id, fact)) touched.add(one);
     }
-    return { facts, written, touched: [...touched] };
+    return { facts, written, touched: [...touched], revised };
   }
 
   async #linkContradictions(brought: readonly FactId[], by: Principal): Promise<void> {
+    const why = "found when branches were merged";
     for (const id of brought) {
-      const found = await this.use(async (index) => {
-        const memory = index.get(id);
-        if (memory === undefined || memory.status !== "live") return [];
-        const others = await this.#contradicted(index, memory);
-        return others.filter((other) => other.id !== id && !memory.contradicts.includes(other.id));
+      const [memory, meets] = await this.use(async (index) => {
+        const found = index.get(id);
+        return [found, found?.status === "live" ? this.#meets(index, found) : []] as const;
       });
-      for (const other of found)
-        await this.link(id, {
-          to: other.id,
+      if (memory === undefined) continue;
+      for (const other of await this.#judged(memory, meets))
+        if (other.id !== id && !memory.contradicts.includes(other.id))
+          await this.link(id, { to: other.id, relation: "contradicts", by, why });
+    }
+  }
+
+  /**
+   * Of a memory that both branches have put other words to, one is told. The words of the other are kept as a memory of their
+   * own that contradicts it: nothing is overwritten in silence.
+   */
+  async #keepBoth(ours: Since["revised"], theirs: Since["revised"], by: Principal): Promise<void> {
+    for (const [id, mine] of ours) {
+      const other = theirs.get(id);
+      const memory = other === undefined ? undefined : await this.get(id);
+      if (other === undefined || memory?.status !== "live") continue;
+      const lost = memory.version === mine ? other : mine;
+      const { fact } = await this.store.load(lost, { horizon: 1 });
+      if (fact.type !== "memory-revise" || typeof fact.text !== "string" || fact.text === memory.text)
+        continue;
+      const written = await this.write({
+        text: fact.text,
+        because: [lost],
+        source: "reflection",
+        by: fact.by,
+        scope: memory.scope,
+      });
+      if (!written.contradicts.includes(id))
+        await this.link(written.memory, {
+          to: id,
           relation: "contradicts",
           by,
-          why: "found when branches were merged",
+          why: "both branches have revised it",
         });
     }
   }
@@ -532,27 +578,19 @@ export class Space extends SpaceView {
     return needsOf(this.#rules(index), { source, trusted });
   }
 
-  async #contradicted(
-    index: SpaceIndex,
-    draft: {
-      readonly text: string;
-      readonly subject?: string;
-      readonly scope: Scope;
-      readonly source: Source;
-      readonly merges?: readonly FactId[];
-    },
-  ): Promise<readonly Memory[]> {
-    const contradicts = this.#settings.contradicts ?? differInOneThing;
-    if (contradicts === false) return [];
+  /** The live memories that something new could be in the way of. */
+  #meets(index: SpaceIndex, { text, subject, scope: place }: Meeting): readonly Memory[] {
+    if (this.#settings.contradicts === false) return [];
     const near = new Map<FactId, Memory>();
-    for (const one of draft.subject === undefined ? [] : index.bySubject(draft.subject))
-      near.set(one.id, one);
-    for (const one of index.near(draft.text, NEAR)) near.set(one.id, one);
-    const meets = [...near.values()].filter(
-      ({ status, scope }) =>
-        status === "live" && (holdsIn(scope, draft.scope) || holdsIn(draft.scope, scope)),
+    for (const one of subject === undefined ? [] : index.bySubject(subject)) near.set(one.id, one);
+    for (const one of index.near(text, NEAR)) near.set(one.id, one);
+    return [...near.values()].filter(
+      ({ status, scope }) => status === "live" && (holdsIn(scope, place) || holdsIn(place, scope)),
     );
-    const found = await contradictedBy(draft, meets, contradicts);
+  }
+
+  async #judged(draft: Meeting, meets: readonly Memory[]): Promise<readonly Memory[]> {
+    const found = await contradictedBy(draft, meets, this.#settings.contradicts || differInOneThing);
     // What it takes the place of is not in its way; and of thousands that all differ, a few that say so are enough: those
     // that say it of the fewest.
     return found
