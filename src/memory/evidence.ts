@@ -1,5 +1,5 @@
 import { labelsView, originsOf } from "../policy/labels.js";
-import { type Fact, type FactId, RathError, readFact, type Session } from "../session/index.js";
+import { type Fact, type FactId, isPerson, RathError, readFact, type Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { MemoryRefusedError } from "./error.js";
 import { GROUNDS, isGround, type Source } from "./source.js";
@@ -130,7 +130,7 @@ const DECIDED: ReadonlySet<string> = new Set([
 
 /** Undefined for what was concluded from other things. */
 function ownOrigins(fact: Fact): readonly string[] | undefined {
-  if (DECIDED.has(fact.type)) return [/^user(:|$)/.test(fact.by) ? "user" : "agent"];
+  if (DECIDED.has(fact.type)) return [isPerson(fact.by) ? "user" : "agent"];
   if (fact.type === "message-say" && fact.role === "assistant") return undefined;
   const own = originsOf(fact);
   return own.length > 0 ? own : undefined;

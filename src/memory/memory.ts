@@ -1,5 +1,5 @@
 import { hostServices } from "../runtime/index.js";
-import type { FactId, Json, Session, Terms } from "../session/index.js";
+import { type FactId, isPerson, type Json, type Session, type Terms } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { type Known, refusing, requireName, requireOptions, shown } from "../workflow/given.js";
 import { approve, type StepContext, step, type Told } from "../workflow/index.js";
@@ -234,7 +234,7 @@ export function memory(options: MemoryOptions): MemorySpace {
         const given = wordIn(told, asking);
         const by = given?.fact.by ?? "runtime";
         // Only a person's word counts, for it or against it; whoever else answered was not asked.
-        if (given !== undefined && !/^user(:|$)/.test(by)) {
+        if (given !== undefined && !isPerson(by)) {
           asking = told;
           continue;
         }

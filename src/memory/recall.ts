@@ -5,15 +5,14 @@ import type { Store } from "../store/index.js";
 import { type Known, refusing, requireCount, requireOptions, shown } from "../workflow/given.js";
 import { type StepContext, step, type Told } from "../workflow/index.js";
 import type { Backend } from "./backend.js";
-import { timeOf } from "./draft.js";
 import { MemoryRefusedError } from "./error.js";
 import { foundIn } from "./mirror.js";
-import { type Scope, type ScopeGiven, scopeOf } from "./scope.js";
+import type { Scope, ScopeGiven } from "./scope.js";
 import type { Filter, Found } from "./search/space-index.js";
 import { shownOf } from "./shown.js";
-import { SOURCES, type Source } from "./source.js";
+import type { Source } from "./source.js";
 import type { Space, SpaceSettings } from "./space.js";
-import { type FindOptions, type FoundIn, LIMIT, THRESHOLD } from "./view.js";
+import { checkedFilter, type FindOptions, type FoundIn, LIMIT, THRESHOLD } from "./view.js";
 
 export type RecallOptions = {
   /** How many at most. Default 5. */
@@ -55,7 +54,7 @@ export type Recollection = {
   };
 };
 
-const KNOWN: Known<RecallOptions> = {
+export const RECALL_OPTIONS: Known<RecallOptions> = {
   limit: true,
   threshold: true,
   show: true,
@@ -239,40 +238,25 @@ function checked(query: unknown, options: RecallOptions, home: Scope, name: stri
   const refuse = refusing(`recall from "${name}"`);
   if (typeof query !== "string")
     throw refuse(`what is asked for is ${shown(query)}`, 'notes.recall(session, "how are releases made?")');
-  requireOptions(options, refuse, "{ limit: 5, threshold: 0.3 }", KNOWN);
+  requireOptions(options, refuse, "{ limit: 5, threshold: 0.3 }", RECALL_OPTIONS);
+  const { show = true, characters = CHARACTERS, asOf, ...rest } = options;
   const {
     limit = LIMIT,
     threshold = THRESHOLD,
-    show = true,
-    characters = CHARACTERS,
-    scope,
-    ...rest
-  } = options;
-  requireCount(limit, "limit", refuse);
+    scope = home,
+    ...filter
+  } = checkedFilter(rest as FindOptions, name);
   if (limit > MOST) throw refuse(`its \`limit\` is more than ${MOST}`, `limit: ${MOST}`);
-  if (!(threshold >= 0 && threshold <= 1))
-    throw refuse(`its \`threshold\` is ${shown(threshold)}`, "from 0 to 1");
   requireCount(characters, "characters", refuse, 200);
   if (typeof show !== "boolean") throw refuse(`its \`show\` is ${shown(show)}`, "show: false");
-  const use = `recall from "${name}"`;
-  if (
-    rest.sources !== undefined &&
-    !(Array.isArray(rest.sources) && rest.sources.every((one) => SOURCES.includes(one)))
-  )
-    throw refuse(`its \`sources\` are ${shown(rest.sources)}`, `a list of ${SOURCES.join(", ")}`);
-  if (rest.mode !== undefined && !["fused", "words", "meaning"].includes(rest.mode))
-    throw refuse(`its \`mode\` is ${shown(rest.mode)}`, '"fused", "words" or "meaning"');
-  if (rest.trust !== undefined && rest.trust !== "trusted")
-    throw refuse(`its \`trust\` is ${shown(rest.trust)}`, 'trust: "trusted"');
   return {
     limit,
     threshold,
     show,
     characters,
-    scope: scope === undefined ? home : scopeOf(scope, use),
-    ...rest,
-    ...(rest.since !== undefined && { since: timeOf(rest.since, use) }),
-    ...(rest.until !== undefined && { until: timeOf(rest.until, use) }),
+    scope,
+    ...filter,
+    ...(asOf !== undefined && { asOf }),
   } as Asked;
 }
 

@@ -12,7 +12,7 @@ import {
 import { enter, requireModule } from "../workflow/part.js";
 import { type Rebuilds, rebuild } from "../workflow/state.js";
 import type { MemorySpace } from "./memory.js";
-import type { RecallOptions } from "./recall.js";
+import { RECALL_OPTIONS, type RecallOptions } from "./recall.js";
 
 export type RememberingOptions = RecallOptions & {
   readonly from: MemorySpace;
@@ -20,24 +20,7 @@ export type RememberingOptions = RecallOptions & {
   readonly query?: (session: Session) => string;
 };
 
-const KNOWN: Known<RememberingOptions> = {
-  from: true,
-  query: true,
-  limit: true,
-  threshold: true,
-  show: true,
-  characters: true,
-  asOf: true,
-  scope: true,
-  within: true,
-  sources: true,
-  trust: true,
-  since: true,
-  until: true,
-  by: true,
-  subject: true,
-  mode: true,
-};
+const KNOWN: Known<RememberingOptions> = { ...RECALL_OPTIONS, from: true, query: true };
 
 /**
  * A module before which a memory is asked about what was said last: an agent inside it reads what was found as notes.

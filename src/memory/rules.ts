@@ -1,4 +1,4 @@
-import { canonical, digestOf, type Fact, type FactId, type Json } from "../session/index.js";
+import { canonical, digestOf, type Fact, type FactId, isPerson, type Json } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { type Known, requireOptions, shown } from "../workflow/given.js";
 import { refusing } from "./draft.js";
@@ -90,7 +90,7 @@ export async function requireAdmission(
   for (const fact of evidence.values()) {
     if (needs === "validation" && to === undefined && fact.type === "validation-report" && fact.passed)
       if (fact.of === version) return;
-    if (fact.type === "approval-give" && fact.decision === "approve" && /^user(:|$)/.test(fact.by)) {
+    if (fact.type === "approval-give" && fact.decision === "approve" && isPerson(fact.by)) {
       if (fact.edit !== undefined || !(await store.has(fact.of))) continue;
       const { fact: ask } = await store.load(fact.of, { horizon: 1 });
       if (ask.type !== "approval-ask" || ask.digest !== fact.digest) continue;

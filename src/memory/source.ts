@@ -1,4 +1,4 @@
-import type { Fact } from "../session/index.js";
+import { type Fact, isPerson } from "../session/index.js";
 
 /** What a memory was learnt from. */
 export type Source =
@@ -63,7 +63,7 @@ export function isGround(source: Source, fact: Fact): boolean {
     case "tool-result":
       return RESULTS.has(fact.type) || fact.type === "tool-failure";
     case "human-correction":
-      return PERSONAL.has(fact.type) && /^user(:|$)/.test(fact.by);
+      return PERSONAL.has(fact.type) && isPerson(fact.by);
     case "failed-attempt":
       if (fact.type === "validation-report") return !fact.passed;
       if (fact.type === "run-end" || fact.type === "module-exit") return fact.error !== undefined;

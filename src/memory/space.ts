@@ -4,6 +4,7 @@ import {
   digestOf,
   type FactId,
   type FactInput,
+  isPerson,
   type Json,
   type Principal,
   readFact,
@@ -33,7 +34,7 @@ import { type Needs, needsOf, type Rules, requireAdmission, rulesIn } from "./ru
 import { holdsIn, type Scope, type ScopeGiven, scopeOf } from "./scope.js";
 import type { SpaceIndex } from "./search/space-index.js";
 import { isGround, type Source } from "./source.js";
-import { type Memory, memoriesOf, type Status } from "./state.js";
+import { type Memory, memoriesOf, type Status, trustOf } from "./state.js";
 import { SpaceView, storeNameOf } from "./view.js";
 
 /** What a space is opened with. */
@@ -282,7 +283,7 @@ export class Space extends SpaceView {
       // What was learnt from a person is not, in other words, learnt from them again.
       const learnt = source ?? (grounded(known.source) ? known.source : "reflection");
       // Who is no person has only put other words to what was there.
-      if (!/^user(:|$)/.test(by)) for (const origin of known.origins) origins.add(origin);
+      if (!isPerson(by)) for (const origin of known.origins) origins.add(origin);
       const needs = this.#needs(index, learnt, origins);
       return {
         type: "memory-revise",
@@ -561,7 +562,7 @@ export class Space extends SpaceView {
   /** Who is no person writes from all that they have heard, whatever they name as evidence. */
   async #origins(evidence: Evidence, by: Principal, { from }: Deed): Promise<Set<string>> {
     const origins = new Set(await originsIn(this.store, evidence));
-    if (/^user(:|$)/.test(by)) return origins;
+    if (isPerson(by)) return origins;
     if (from !== undefined) for (const origin of heardBy(from)) origins.add(origin);
     // The program itself says what it was written to say; of an agent nobody knows what it has heard.
     else if (!/^runtime(:|$)/.test(by)) origins.add("agent");
@@ -573,8 +574,7 @@ export class Space extends SpaceView {
   }
 
   #needs(index: SpaceIndex, source: Source, origins: ReadonlySet<string>): Needs | undefined {
-    const trusted =
-      origins.size > 0 && [...origins].every((one) => ["user", "system", "trusted"].includes(one));
+    const trusted = trustOf([...origins]) === "trusted";
     return needsOf(this.#rules(index), { source, trusted });
   }
 

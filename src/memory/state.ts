@@ -1,3 +1,4 @@
+import { isTrusted } from "../policy/index.js";
 import type { Fact, FactId, FactOf, Json, Principal } from "../session/index.js";
 import { type Scope, scopeIn } from "./scope.js";
 import type { Source } from "./source.js";
@@ -145,7 +146,7 @@ export function foldMemory(id: FactId, facts: readonly SpaceFact[]): Memory | un
     status,
     ...(typeof write.subject === "string" && { subject: write.subject }),
     origins,
-    trust: origins.length > 0 && origins.every((one) => TRUSTED.has(one)) ? "trusted" : "untrusted",
+    trust: trustOf(origins),
     ...(importance !== undefined && { importance }),
     ...(expires !== undefined && { expires }),
     ...(waiting?.fact.needs !== undefined && { needs: waiting.fact.needs, waiting: waiting.id }),
@@ -172,7 +173,10 @@ export function settled(memory: Memory, into: Memory | undefined): Memory {
     : memory;
 }
 
-const TRUSTED: ReadonlySet<string> = new Set(["user", "system", "trusted"]);
+/** What comes from several is trusted if each of them is; what comes from nowhere is not. */
+export function trustOf(origins: readonly string[]): Memory["trust"] {
+  return origins.length > 0 && origins.every(isTrusted) ? "trusted" : "untrusted";
+}
 
 /** Content that was erased is none: a memory whose words are gone says nothing. */
 function textOf(content: unknown): string {

@@ -195,7 +195,10 @@ const FINDING: Known<FindOptions> = {
 };
 
 /** For callers the compiler did not check: a filter that is misspelt would be none. */
-function checkedFilter<Options extends ListOptions & FindOptions>(options: Options, name: string): Options {
+export function checkedFilter<Options extends ListOptions & FindOptions>(
+  options: Options,
+  name: string,
+): Options {
   const use = `search "${name}"`;
   const refuse = refusing(use);
   const known = { ...FINDING, statuses: true } as Known<ListOptions & FindOptions>;

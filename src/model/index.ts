@@ -16,7 +16,7 @@ export type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js
 export { plainJson } from "./plain.js";
 export { costOf, defaultPrices, type Price, type Prices, priceOf } from "./prices.js";
 export type { Prompt, PromptMessage } from "./prompt.js";
-export { askedLast, messagesFor } from "./recalled.js";
+export { askedLast, beginsTurn, messagesFor } from "./recalled.js";
 export { recorded } from "./recorded.js";
 export { renderPrompt } from "./render.js";
 export { renderedPrompt } from "./rendered.js";

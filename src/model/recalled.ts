@@ -3,6 +3,7 @@ import {
   type Fact,
   type FactId,
   frozen,
+  isPerson,
   type Json,
   type Message,
   type Session,
@@ -29,7 +30,7 @@ const recalledView: View<readonly Recalled[]> = {
   name: "recalled",
   start: Object.freeze([]),
   step(state, fact, session) {
-    if (isNewTurn(fact)) return state.length === 0 ? state : Object.freeze([]);
+    if (beginsTurn(fact)) return state.length === 0 ? state : Object.freeze([]);
     if (fact.type !== "memory-read") return state;
     const { space, shown, settings } = fact;
     const { part = "", show } = (settings ?? {}) as { readonly part?: string; readonly show?: boolean };
@@ -77,7 +78,7 @@ export function messagesFor(config: { readonly since?: FactId }, session: Sessio
 /** The id of the message that something recalled now stands before: what a person said last. */
 export function askedLast(session: Session): string | undefined {
   for (let node: Session | undefined = session; node !== undefined; node = node.parents[0])
-    if (isNewTurn(node.fact)) return node.id;
+    if (beginsTurn(node.fact)) return node.id;
   return undefined;
 }
 
@@ -88,11 +89,12 @@ function placeIn(messages: readonly Message[]): number {
   );
 }
 
-function isNewTurn(fact: Fact): boolean {
+/** A fact with which a turn begins: what was recalled before is not shown any more. */
+export function beginsTurn(fact: Fact): boolean {
   if (fact.type === "session-start") return fact.text !== undefined;
   if (fact.type === "session-detach") return true;
   // What the runtime or another agent puts in belongs to the turn that is under way.
-  return fact.type === "message-say" && fact.role === "user" && /^user(:|$)/.test(fact.by);
+  return fact.type === "message-say" && fact.role === "user" && isPerson(fact.by);
 }
 
 function messageOf(shown: string | Withheld): Message {

@@ -56,7 +56,7 @@ export { List } from "./list.js";
 export { nearestOf } from "./nearest.js";
 export { dueOf, type Pending, pendingView, type Requests } from "./pending.js";
 export { placementView } from "./placement.js";
-export { isPrincipal } from "./principal.js";
+export { isPerson, isPrincipal } from "./principal.js";
 export { type SandboxState, sandboxView } from "./sandbox.js";
 export {
   type Draft,

@@ -6,3 +6,8 @@ const PRINCIPAL = /^(user|agent|tool|runtime|service)(:.+)?$/s;
 export function isPrincipal(value: unknown): value is Principal {
   return typeof value === "string" && PRINCIPAL.test(value);
 }
+
+/** Whether this is a person, by name or not. */
+export function isPerson(by: string): boolean {
+  return by === "user" || by.startsWith("user:");
+}

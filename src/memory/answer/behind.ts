@@ -1,6 +1,7 @@
-import { type Fact, type FactId, parentsOf } from "../../session/index.js";
+import { beginsTurn } from "../../model/index.js";
+import { type Fact, type FactId, isPerson, parentsOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { beginsTurn, factOf, idsIn, isId, isPerson } from "./fact-line.js";
+import { factOf, idsIn, isId } from "./fact-line.js";
 import type { Ground } from "./why.js";
 
 /** How one fact rests on another. */

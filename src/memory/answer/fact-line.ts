@@ -35,17 +35,6 @@ export function isId(value: unknown): value is FactId {
   return typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 }
 
-/** A fact with which a turn begins: what was shown to a model before is not shown any more (see model/recalled.ts). */
-export function beginsTurn(fact: Fact): boolean {
-  if (fact.type === "session-start") return fact.text !== undefined;
-  if (fact.type === "session-detach") return true;
-  return fact.type === "message-say" && fact.role === "user" && isPerson(fact.by);
-}
-
-export function isPerson(by: string): boolean {
-  return /^user(:|$)/.test(by);
-}
-
 /** Some words of something, on one line and without what a terminal would obey. */
 export function brief(value: unknown, most = 120): string {
   const text =

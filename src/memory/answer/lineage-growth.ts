@@ -1,3 +1,4 @@
+import { beginsTurn } from "../../model/index.js";
 import {
   type Fact,
   type FactId,
@@ -10,7 +11,7 @@ import {
 import type { Line, Store } from "../../store/index.js";
 import { MEMORY_FACTS, memoriesOf } from "../state.js";
 import { Breather } from "./breather.js";
-import { beginsTurn, factOf, idsIn, isId, typeOf } from "./fact-line.js";
+import { factOf, idsIn, isId, typeOf } from "./fact-line.js";
 import { bytesOf, keyOf, type LineageFile } from "./lineage-file.js";
 
 /** What is looked for among what a memory reached: where somebody, or something, decided. */

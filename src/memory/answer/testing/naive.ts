@@ -1,5 +1,6 @@
+import { beginsTurn } from "../../../model/index.js";
 import type { FactId } from "../../../session/index.js";
-import { beginsTurn, isId } from "../fact-line.js";
+import { isId } from "../fact-line.js";
 import type { Influence } from "../influence.js";
 import type { Recorded } from "./record.js";
 
