@@ -19,7 +19,6 @@ const table = {
   },
   agent: { imports: ["session", "model", "policy", "runtime", "workflow", "tool"] },
   selector: { imports: ["session", "store", "model", "runtime", "workflow", "tool", "agent"] },
-  evidence: { imports: ["session", "store"] },
   cluster: { imports: ["session", "store", "workflow", "runtime"] },
   compress: { imports: ["session", "model", "runtime", "workflow", "tool", "agent"] },
   skill: { imports: ["session", "sandbox", "model", "runtime", "workflow", "tool", "agent"] },
@@ -44,10 +43,12 @@ const table = {
   },
   front: { imports: ["session", "store", "model", "runtime", "workflow", "tool", "agent"] },
   pattern: { imports: ["session", "model", "runtime", "workflow", "tool", "agent", "selector"] },
+  // What it says comes from the record alone, but prompts, patches and reasons are told by the folders that know them.
+  evidence: { imports: ["session", "store", "sandbox", "model", "runtime", "memory"], packages: ["diff"] },
   // These three sit on top of everything written above them.
-  interop: { imports: any },
+  interop: { imports: any, packages: ["@langchain/langgraph-checkpoint", "pg", "yaml"] },
   server: { imports: any },
-  cli: { imports: any },
+  cli: { imports: any, packages: ["@bomb.sh/tab", "commander"] },
 };
 
 /** Folders outside src that use the package the way its users do: by name, never by path. */

@@ -7,6 +7,8 @@ export default {
   entry: [
     ...Object.values(sourcesByName()),
     "src/cli/rath.ts",
+    // Started as processes of their own, by the name of a function.
+    "src/interop/langgraph/testing/killed.ts",
     "src/**/*.test-d.ts",
     "{bench,examples,scripts,test}/**/*.{mjs,ts}",
   ],
@@ -25,5 +27,8 @@ export default {
     /^@ag-ui\//,
     "@a2a-js/sdk",
     "@openai/agents",
+    "otlp-receiver",
+    // Imported by a name that is put together: it has no types.
+    "pg",
   ],
 };

@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openRath, step, workflow } from "openrath";
+import { leaveDossier } from "./fixtures/leave-dossier.mjs";
 
 const STEPS = ["reserve stock", "charge card", "print label", "book courier", "send mail"];
 
@@ -80,6 +81,7 @@ async function watch() {
     }
     const rath = openRath({ store: `sqlite:${join(place, "rath.db")}` });
     const session = await rath.replay("order-7", orderFlow(ledger), { mode: "verify" });
+    await leaveDossier(await rath.store(), "order-7", "durable");
     await rath.close();
     console.log(`\nledger: ${readFileSync(ledger, "utf8").trim().split("\n").join(", ")}`);
     console.log(`replayed without doing anything: session ${session.id.slice(0, 12)}, the same id`);

@@ -5,6 +5,7 @@
 // program runs live: RATH_URL=http://127.0.0.1:11434/v1 RATH_MODEL=llama3.2 npm run example -- hello
 import assert from "node:assert/strict";
 import { agent, compatible, openRath, scripted, tool } from "openrath";
+import { leaveDossier } from "./fixtures/leave-dossier.mjs";
 
 const stock = { pencil: 12, eraser: 0 };
 
@@ -61,4 +62,5 @@ console.log("replayed without model or tool: same id");
 
 if (!live) assert.equal(session.recent(1)[0]?.role, "assistant");
 if (!live) assert.match(JSON.stringify(session.recent(1)), /12 pencils/);
+await leaveDossier(await rath.store(), "hello", "hello");
 await rath.close();

@@ -13,6 +13,7 @@ import {
   why,
   whyText,
 } from "openrath/memory";
+import { leaveDossier } from "./fixtures/leave-dossier.mjs";
 
 /** The world: where the service really listens. Nobody but the check looks at it. */
 let listening = 9090;
@@ -113,4 +114,5 @@ for (const [name, module] of Object.entries(modules)) {
   assert.equal((await rath.replay(name, module, { mode: "verify" })).id, session.id);
 }
 console.log("all four days replayed without models, service or memory: same id");
+await leaveDossier(store, "wednesday", "memory");
 await rath.close();

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { agent, openRath, scripted, workflow } from "openrath";
 import { sandboxTools } from "openrath/tool";
+import { leaveDossier } from "./fixtures/leave-dossier.mjs";
 
 const repository = fileURLToPath(new URL("./fixtures/duration", import.meta.url));
 const ISSUE = `Issue 7: parse("90ms") is ninety minutes, and something that is no duration counts as 0. Repair it; all tests must pass.`;
@@ -148,6 +149,7 @@ async function check(session) {
   console.log(
     `verified: the record replays to the same id (${session.id.slice(0, 12)}), with no sandbox and no model.`,
   );
+  await leaveDossier(await rath.store(), "issue-7", "repair");
 }
 
 function indented(/** @type {string} */ text) {

@@ -25,6 +25,12 @@ const tools = {
     package: "git",
     without: "import from and export to git is skipped",
   },
+  chromium: {
+    command: "chromium",
+    test: ["--version"],
+    package: "chromium",
+    without: "the tests of dossiers in a browser are skipped",
+  },
 };
 
 /**

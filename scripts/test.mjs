@@ -21,7 +21,7 @@ conclude();
 
 /** All steps run even when an earlier one failed, so that one run shows everything; only what cannot work is skipped. */
 function runAll() {
-  ensureSystem(["python3", "bubblewrap", "git"]);
+  ensureSystem(["python3", "bubblewrap", "git", "chromium"]);
   const installed = step("install", ensureInstalled);
   step("lint", installed && (() => tool("biome", "check", "--error-on-warnings")));
   step("typecheck", installed && (() => tool("tsc", "--project", "tsconfig.json")));

@@ -12,6 +12,10 @@ const pages = [
   "docs/control.md",
   "docs/patterns.md",
   "docs/memory.md",
+  "docs/dossier.md",
+  "docs/audit.md",
+  "docs/verification.md",
+  "docs/langgraph.md",
 ].map((name) => ({
   name,
   programs: [

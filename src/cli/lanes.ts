@@ -1,27 +1,45 @@
-import type { Session } from "../session/index.js";
+import type { FactId } from "../session/index.js";
 
-/**
- * The history as text, newest first, one row per session and a lane per branch, as `git log --graph` draws it.
- */
-export function lanes(head: Session, describe: (session: Session) => string): string {
-  const rows: string[] = [];
-  // Each lane waits for the session that comes next on it.
-  let waiting: string[] = [head.id];
-  for (const session of [...head.history()].reverse()) {
-    const lane = waiting.indexOf(session.id);
-    const doubles = waiting.reduce((count, id) => count + (id === session.id ? 1 : 0), 0) - 1;
-    if (doubles > 0)
-      rows.push(waiting.map((id, index) => (id === session.id && index !== lane ? "/" : "|")).join(" "));
-    waiting = waiting.filter((id, index) => id !== session.id || index === lane);
-    rows.push(`${waiting.map((_, index) => (index === lane ? "*" : "|")).join(" ")}  ${describe(session)}`);
-    const [first, ...others] = session.parentIds;
-    if (others.length > 0) rows.push(`${waiting.map(() => "|").join(" ")}${" \\".repeat(others.length)}`);
-    waiting = [
-      ...waiting.slice(0, lane),
+/** A row of a history that is drawn newest first. */
+export type Row = { readonly id: FactId; readonly parents: readonly FactId[] };
+
+/** Draws a history as `git log --graph` does, row by row: a lane for each line of facts that is still to come. */
+export class Lanes {
+  /** Each lane waits for the fact that comes next on it. */
+  #waiting: FactId[];
+
+  constructor(heads: readonly FactId[]) {
+    this.#waiting = [...heads];
+  }
+
+  /** What stands before a row, what stands on lines of their own before and after it. */
+  draw({ id, parents }: Row): {
+    readonly before: readonly string[];
+    readonly mark: string;
+    readonly after: readonly string[];
+  } {
+    let lane = this.#waiting.indexOf(id);
+    if (lane === -1) {
+      lane = this.#waiting.length;
+      this.#waiting.push(id);
+    }
+    const before: string[] = [];
+    const doubled = this.#waiting.some((other, index) => other === id && index !== lane);
+    if (doubled)
+      before.push(
+        this.#waiting.map((other, index) => (other === id && index !== lane ? "╯" : "│")).join(" "),
+      );
+    this.#waiting = this.#waiting.filter((other, index) => other !== id || index === lane);
+    const mark = this.#waiting.map((_, index) => (index === lane ? "●" : "│")).join(" ");
+    const [first, ...others] = parents;
+    const after =
+      others.length > 0 ? [`${this.#waiting.map(() => "│").join(" ")}${" ╮".repeat(others.length)}`] : [];
+    this.#waiting = [
+      ...this.#waiting.slice(0, lane),
       ...(first === undefined ? [] : [first]),
-      ...waiting.slice(lane + 1),
+      ...this.#waiting.slice(lane + 1),
       ...others,
     ];
+    return { before, mark, after };
   }
-  return rows.join("\n");
 }

@@ -11,11 +11,12 @@ import {
   readFact,
   Session,
   type Settlement,
+  typeOf,
 } from "../session/index.js";
-import { ConflictError, type Store } from "../store/index.js";
+import { ConflictError, identityOf, isDead, type Store, thisProcess } from "../store/index.js";
 import { AnswerError } from "./error.js";
 import { answerName } from "./keeper.js";
-import { type Recorded, recordedRun } from "./recorded.js";
+import { nameOf, type Recorded, recordedRun } from "./recorded.js";
 
 /** A person's word on something that was shown. */
 export type Decision = {
@@ -89,6 +90,7 @@ export async function giveAnswer(
         : `say which: ${(await labels(store, waiting)).join(", ")}`,
       { kind, waiting: waiting.map(({ id, type, what }) => ({ id, type, what })) },
     );
+  if (kind === "doubt") await requireNobodyAtIt(store, recorded, found.id);
   const line = (await store.line(found.id)) as string;
   const asked = await store.load(found.id);
   const fact = readFact(line, Session.realmOf(asked).blobs);
@@ -267,6 +269,30 @@ async function isTooLate(store: Store, run: Recorded, request: FactId, answer: F
   if (!now.over && !(await isTaken(store, run, request, answer))) return false;
   if ((await joinedTo(store, run, answer)).length > 0) return false;
   return now.over || !(await awaited(store, now)).has(request);
+}
+
+/**
+ * What somebody is doing right now is in no doubt: whoever settles it would have it done twice. That it is in doubt stands on
+ * the record, or follows from nobody being at it any more.
+ */
+async function requireNobodyAtIt(store: Store, recorded: Recorded, request: FactId): Promise<void> {
+  const name = nameOf(recorded);
+  const { owner } = (await store.names({ under: name })).find((one) => one.name === name) ?? {};
+  const [holder, here] = [owner === undefined ? undefined : identityOf(owner), thisProcess()];
+  const isHere =
+    holder !== undefined &&
+    holder.host === here?.host &&
+    holder.boot === here?.boot &&
+    holder.space === here?.space;
+  if (owner === undefined || !isHere || isDead(owner)) return;
+  for await (const lines of store.lines(recorded.leaves, { without: [request] }))
+    for (const { line } of lines)
+      if (typeOf(line) === "effect-doubt" && line.includes(`"of":"${request}"`)) return;
+  throw new AnswerError(
+    `process ${holder.pid} is at work on ${JSON.stringify(name)}, and nothing is in doubt`,
+    "wait for its end; or end that process first, then settle",
+    { request, process: holder.pid },
+  );
 }
 
 /** Whether the run has taken in another answer to a request. A doubt can come up again, and is answered anew then. */

@@ -231,6 +231,26 @@ describe("a write in doubt", () => {
     expect(world.count("pay")).toBe(count);
   });
 
+  it("[T6] what somebody is doing right now is in no doubt, and cannot be settled", async () => {
+    const url = urlOf("sqlite");
+    const world = new World();
+    const hold = gate();
+    const module = moduleOf("m", (session) =>
+      perform(session, world.step("pay", { effect: "write", give: () => hold.passed })),
+    );
+    const rath = rathOf({ store: url });
+    const running = rath.run(module, rath.start("go"), { name: "n" });
+    await until(() => world.count("pay") === 1);
+    const other = rathOf({ store: url });
+    await expect(other.settle("n", { by: "user:ada", decision: "again" })).rejects.toMatchObject({
+      code: "answer-refused",
+      message: expect.stringContaining("at work"),
+    });
+    hold.open();
+    expect((await running).fact.type).toBe("run-end");
+    expect(world.count("pay")).toBe(1);
+  });
+
   it("[T6] it can be settled before anybody resumes, and a second crash is a second doubt", async () => {
     const world = new World();
     const url = urlOf("sqlite");
@@ -879,8 +899,13 @@ describe("attempts", () => {
         ]),
       );
       const first = rathOf({ store: url });
+      let named = false;
+      first.observe((event) => {
+        named ||= event.kind === "fact" && event.session.fact.type === "step-result";
+      });
       const running = first.run(module, first.start("go"), { name: "n" }).catch(() => {});
-      await until(() => world.count("s") >= 2);
+      // Whoever is killed before the other one is recorded has that one in doubt too.
+      await until(() => world.count("s") >= 2 && named);
       await first.close();
       await running;
       crashing = false;

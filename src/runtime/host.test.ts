@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { RathError, Session } from "../session/index.js";
+import { BeyondHorizonError, RathError, Session } from "../session/index.js";
 import { openStore } from "../store/index.js";
 import {
   DescentError,
@@ -539,6 +539,52 @@ describe("what makes no sense", () => {
       data: { status: "open" },
     });
     expect(statusOf(rath.start("go"))).toBe("open");
+  });
+
+  it("[H4] what is said about the record afterwards does not change how a run came out", async () => {
+    const rath = rathOf();
+    const done = await rath.run(
+      moduleOf("m", async (session) => session),
+      rath.start("go"),
+      { name: "n" },
+    );
+    const stored = await (await rath.store()).load("n");
+    const signed = stored.append({
+      type: "head-sign",
+      of: done.id,
+      key: "ada+0a1b2c3d",
+      signature: "AA==",
+      by: "user:ada",
+    });
+    expect([statusOf(done), statusOf(signed), statusOf(signed.say("more"))]).toEqual([
+      "finished",
+      "finished",
+      "open",
+    ]);
+  });
+
+  it("[H13] a long session that was opened at its horizon runs, resumes and replays as one that was not", async () => {
+    const store = await openStore("memory:");
+    let long = Session.start("go", { by: "user:ada" });
+    for (let index = 0; index < 3000; index++) long = long.append({ type: "note", kind: "tick", index });
+    await store.save(long, { name: "long" });
+    // The first one prepares the place that the second one opens at.
+    await store.load("long", { horizon: 10 });
+    const opened = await store.load("long", { horizon: 10 });
+    expect(() => [...opened.history()]).toThrow(BeyondHorizonError);
+    const rath = openRath({ store });
+    const world = new World();
+    const module = moduleOf("count", (session) => perform(session, world.step("count")));
+    const session = await rath.run(module, opened.say("and now"), { name: "r" });
+    expect(statusOf(session)).toBe("finished");
+    expect((await rath.replay("r", module, { mode: "verify" })).id).toBe(session.id);
+    expect(world.calls).toEqual(["count"]);
+    // So does one that only a merged side of goes back that far.
+    const merged = Session.start("short").merge(opened, { adopt: "ours" });
+    expect(statusOf(await rath.run(module, merged, { name: "m" }))).toBe("finished");
+    // Where there is no store to ask, it is refused; nothing waits for ever.
+    await expect(module.forward(opened)).rejects.toBeInstanceOf(BeyondHorizonError);
+    await rath.close();
   });
 
   it("[H7] names that the runtime keeps for itself are refused", async () => {

@@ -38,5 +38,5 @@ export {
 export type { Attempt, Budget, Outcome, OutcomeType, Request, Retry, Spend } from "./request.js";
 export type { Lane, Mode, Observation } from "./run.js";
 export type { ServiceOptions, Services } from "./services.js";
-export { type Status, statusOf } from "./status.js";
+export { isAboutTheRecord, type Status, statusOf } from "./status.js";
 export { LONGEST_TIMER } from "./timeout.js";

@@ -265,14 +265,15 @@ export class Rath {
       );
     if (session.fact.type === "run-suspend" && this.#given !== undefined)
       return this.resume(session.id, module, settings);
-    const { pending } = session;
+    const base = this.#given === undefined ? session : await this.#whole(await this.store(), session);
+    const { pending } = base;
     if (pending.length > 0) throw new PendingWorkError(pending);
     const nonce = randomBytes(9).toString("base64url");
     const { name = `unnamed/${nonce}`, signal } = settings;
     try {
       return await this.#begin({
         module,
-        base: session,
+        base,
         nonce,
         name,
         signal,
@@ -397,7 +398,7 @@ export class Rath {
     for (const { id, line } of lines) tape.add(id, line);
     if (origin?.again === true) tape.redo(origin.run);
     const entries = tape.entries.filter(({ id }) => starts.some((start) => start.id === id));
-    const base = this.#hosted(await store.load(baseId));
+    const base = await this.#whole(store, this.#hosted(await store.load(baseId)));
     const { digests } = readFact(first.line, undefined) as FactOf<"run-start">;
     const budget = (digests as { readonly budget?: Budget } | undefined)?.budget;
     const session = await this.#begin({
@@ -634,6 +635,16 @@ export class Rath {
     }
   }
 
+  /**
+   * The session with all of its past: policies and prompts ask for what lies before the horizon of a long one too, and a run
+   * that finds out in the middle of its work cannot go on.
+   */
+  async #whole(store: Store, session: Session): Promise<Session> {
+    if (isWhole(session)) return session;
+    if (!(await store.has(session.id))) await store.save(session);
+    return this.#hosted(await store.load(session.id, { horizon: Number.POSITIVE_INFINITY }));
+  }
+
   async #answer(
     nameOrId: string,
     ask: FactId | { readonly signal: string } | undefined,
@@ -687,6 +698,23 @@ export function openRath(options: RathOptions = {}): Rath {
 }
 
 /** The policies, if that is what they are: what is none would let everything pass. */
+/** Whether all of a session's past is in memory. */
+function isWhole(session: Session): boolean {
+  const seen = new Set<Session>();
+  const open = [session];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    // Along one line of facts nothing need be remembered.
+    for (let next: Session | undefined = node; next !== undefined; next = next.soleParent) {
+      if (next.atHorizon) return false;
+      node = next;
+    }
+    if (node.parents.length < 2 || seen.has(node)) continue;
+    seen.add(node);
+    open.push(...node.parents);
+  }
+  return true;
+}
+
 function policiesOf(given: Policy | readonly Policy[] | undefined): readonly Policy[] {
   const policies: readonly Policy[] = given === undefined ? [] : [given].flat();
   for (const one of policies)

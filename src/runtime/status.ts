@@ -7,7 +7,16 @@ import type { Fact, Session } from "../session/index.js";
 export type Status = "finished" | "failed" | "cancelled" | "waiting" | "open";
 
 export function statusOf(session: Session): Status {
-  return statusIn(session.fact);
+  let newest = session;
+  // What is said about the record does not change how the run came out.
+  while (isAboutTheRecord(newest.fact) && newest.parents[0] !== undefined)
+    [newest] = newest.parents as [Session];
+  return statusIn(newest.fact);
+}
+
+/** Whether a fact is about the record and not about the work: somebody signed it, or erased content of it. */
+export function isAboutTheRecord({ type }: Fact): boolean {
+  return type === "head-sign" || type === "content-erase";
 }
 
 /** The same, of the newest fact alone. */

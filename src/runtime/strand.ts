@@ -244,6 +244,15 @@ export class Strand {
 
   /** Begins every request that nothing stands in the way of. */
   #kick(): void {
+    try {
+      this.#kickAll();
+    } catch (error) {
+      // A question about the session that cannot be answered: the request would be pending for ever.
+      this.#run.fail(error);
+    }
+  }
+
+  #kickAll(): void {
     for (const item of this.#items) {
       if (item.done || item.running || item.child !== undefined || this.#blocked(item)) continue;
       const { request } = item;

@@ -311,6 +311,8 @@ export interface FactBodies {
   "budget-stop": { limit: string; allowed: number; spent: number; asked: number };
   // the record itself
   "content-erase": { digests: readonly Digest[]; why: string };
+  /** Somebody vouches for everything up to `of`: an Ed25519 signature, in base64, by the key of that id. */
+  "head-sign": { of: FactId; key: string; signature: string };
   "record-import": { format: string; source: string; digest: Digest; detail?: Json };
   // yours
   note: { kind?: string; readonly [field: string]: Json | undefined };
@@ -346,6 +348,7 @@ type Decision =
   | "approval-give"
   | "content-erase"
   | "effect-settle"
+  | "head-sign"
   | "signal-give"
   | "workspace-resolve"
   | "memory-space"

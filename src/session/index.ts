@@ -49,6 +49,7 @@ export {
   parentsOf,
   readFact,
   refsOf,
+  typeOf,
   writeLine,
 } from "./line.js";
 export { branchView, type LineageStep, lineageView } from "./lineage.js";

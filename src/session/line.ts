@@ -84,6 +84,20 @@ export function parentsOf(line: string): readonly FactId[] {
   return list === "" ? [] : list.slice(1, -1).split('","');
 }
 
+const BEGINNING = '"fact":{"type":"';
+
+/** The type of a line's fact, read off its beginning where it stands there: a million lines are not parsed for it. */
+export function typeOf(line: string): string {
+  // Parents are hex, so the first bracket that closes ends their list.
+  const at = line.indexOf("]") + 2;
+  if (line.startsWith(BEGINNING, at)) {
+    const from = at + BEGINNING.length;
+    const type = line.slice(from, line.indexOf('"', from));
+    if (!type.includes("\\")) return type;
+  }
+  return (JSON.parse(line) as { readonly fact: { readonly type: string } }).fact.type;
+}
+
 /** The blobs that a line refers to, by field. */
 export function refsOf(line: string): Refs {
   // Parents are hex, so the first bracket that closes ends their list and what follows is known by its place.

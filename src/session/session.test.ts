@@ -317,6 +317,7 @@ describe("the value", () => {
     const decisions = [
       "approval-give",
       "content-erase",
+      "head-sign",
       "effect-settle",
       "signal-give",
       "workspace-resolve",

@@ -378,6 +378,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
   "budget-set": ["user", { limits: "limits" }],
   "budget-stop": ["runtime", { limit: "text", allowed: "number", spent: "number", asked: "number" }],
   "content-erase": ["must say", { digests: "digests", why: "text" }],
+  "head-sign": ["must say", { of: "id", key: "text", signature: "text" }],
   "record-import": [
     "runtime",
     { format: "text", source: "content text", digest: "digest", detail: "content json?" },

@@ -1,4 +1,12 @@
-import { type Digest, digestsOf, parentsOf, RathError, readFact, type Session } from "../session/index.js";
+import {
+  type Digest,
+  digestsOf,
+  parentsOf,
+  RathError,
+  readFact,
+  type Session,
+  typeOf,
+} from "../session/index.js";
 import { breath, TURN } from "./breath.js";
 import { misuse, NotErasableError } from "./error.js";
 import { refuse } from "./move.js";
@@ -32,7 +40,8 @@ export async function erase(
   const keys = new Set<string>();
   for await (const lines of shelf.history([session.id])) {
     for (const line of lines) {
-      for (const digest of digestsOf(line)) mine.add(digest);
+      // What was erased must stay known: without its list a fact says nothing, and its erasures are mere claims.
+      if (typeOf(line) !== "content-erase") for (const digest of digestsOf(line)) mine.add(digest);
       for (const tree of treesIn(line)) trees.add(tree);
       // A merged session has several roots, and any of their keys may have made the salt.
       const { key } = parentsOf(line).length === 0 ? (readFact(line, undefined) as { key?: unknown }) : {};

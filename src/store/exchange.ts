@@ -27,17 +27,18 @@ export async function* exportLines(
 ): AsyncIterable<string> {
   const told = new Set<Digest>();
   const walk = new TreeWalk();
+  const agrees = agreement((digest) => soundBlob(shelf, digest));
   let asked = without.length === 0;
   for await (const lines of verified(shelf, heads, without)) {
     for (const { id, line } of lines) {
       if (withBlobs) {
         for (const digest of digestsOf(line))
-          if (isNew(told, digest)) yield await contentLine(shelf, digest, `${id} refers to it`);
+          if (isNew(told, digest)) yield await contentLine(shelf, agrees, digest, `${id} refers to it`);
         const trees = treesIn(line);
         // Most exports name no trees, and need not know what the other side has of them.
         if (trees.length > 0 && !asked) await passOver(shelf, without, walk, told);
         asked ||= trees.length > 0;
-        for (const tree of trees) if (walk.add(tree)) yield* treeLines(shelf, walk, tree, id, told);
+        for (const tree of trees) if (walk.add(tree)) yield* treeLines(shelf, agrees, walk, tree, id, told);
       }
       yield line;
     }
@@ -47,6 +48,7 @@ export async function* exportLines(
 /** The blobs of a tree that were not told yet. */
 async function* treeLines(
   shelf: Shelf,
+  agrees: Agrees,
   walk: TreeWalk,
   tree: Digest,
   id: FactId,
@@ -56,7 +58,7 @@ async function* treeLines(
     // The empty tree is known to everybody, so a store need not have it.
     if (!isNew(told, digest) || (digest === EMPTY_TREE && shelf.blob(digest) === undefined)) return undefined;
     const place = path === "" ? "" : `${JSON.stringify(path)} in `;
-    return contentLine(shelf, digest, `it is ${place}the tree ${tree} of the fact ${id}`);
+    return contentLine(shelf, agrees, digest, `it is ${place}the tree ${tree} of the fact ${id}`);
   };
   let count = 0;
   const root = await needed({ digest: tree, path: "" });
@@ -93,7 +95,7 @@ function isNew(told: Set<Digest>, digest: Digest): boolean {
 }
 
 /** The line of a blob, or of its erasure. */
-async function contentLine(shelf: Shelf, digest: Digest, why: string): Promise<string> {
+async function contentLine(shelf: Shelf, agrees: Agrees, digest: Digest, why: string): Promise<string> {
   const bytes = soundBlob(shelf, digest);
   if (bytes !== undefined) return `{"blob":"${digest}","data":"${Buffer.from(bytes).toString("base64")}"}`;
   const erasure = shelf.erased(digest);
@@ -151,21 +153,25 @@ export function soundBlob(shelf: Shelf, digest: Digest): Uint8Array | undefined 
   return bytes;
 }
 
-/** Whether an erasure is what its fact says. The fact may be elsewhere; then the erasure is all there is to know. */
-export function agrees(erasure: Erasure, line: string | undefined): boolean {
-  if (line === undefined) return isId(erasure.fact);
-  const fact = readFact(line, undefined) as {
-    readonly type: string;
-    readonly digests?: readonly Digest[];
-    readonly why?: string;
-    readonly by: string;
-    readonly at: string;
+type Agrees = (erasure: Erasure, line: string | undefined) => boolean;
+
+/**
+ * Whether an erasure is what its fact says. The fact may be elsewhere; then the erasure is all there is to know. A long list
+ * stands outside of its line: without it the fact says nothing. It is read once, since each of its digests is asked about.
+ */
+export function agreement(blob: (digest: Digest) => Uint8Array | undefined): Agrees {
+  const lists = new Map<FactId, ReadonlySet<unknown>>();
+  return (erasure, line) => {
+    if (line === undefined) return isId(erasure.fact);
+    const fact = readFact(line, undefined) as { readonly [field: string]: unknown };
+    if (fact.type !== "content-erase") return false;
+    if ((["by", "at", "why"] as const).some((field) => fact[field] !== erasure[field])) return false;
+    let list = lists.get(erasure.fact);
+    if (list === undefined) {
+      const { digests } = readFact(line, { read: blob }) as unknown as { readonly digests: unknown };
+      list = new Set(Array.isArray(digests) ? digests : []);
+      lists.set(erasure.fact, list);
+    }
+    return list.has(erasure.digest);
   };
-  return (
-    fact.type === "content-erase" &&
-    fact.by === erasure.by &&
-    fact.at === erasure.at &&
-    fact.why === erasure.why &&
-    fact.digests?.includes(erasure.digest) === true
-  );
 }

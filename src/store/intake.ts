@@ -12,7 +12,7 @@ import {
   refsOf,
 } from "../session/index.js";
 import { misuse } from "./error.js";
-import { agrees, soundBlob } from "./exchange.js";
+import { agreement, soundBlob } from "./exchange.js";
 import { isId, shown } from "./move.js";
 import { namedBy } from "./removal.js";
 import type { Erasure, Shelf } from "./shelf.js";
@@ -179,6 +179,7 @@ class Intake {
     const erasures = this.#erasures.splice(0);
     if (erasures.length === 0) return;
     const lines = await this.#shelf.lines(erasures.map(({ erasure }) => erasure.fact));
+    const agrees = agreement((digest) => soundBlob(this.#shelf, digest));
     for (const [index, { erasure, number }] of erasures.entries()) {
       if (!agrees(erasure, lines[index]))
         throw located(

@@ -1,5 +1,5 @@
 import { digestOf, type FactId, parentsOf } from "../session/index.js";
-import { agrees } from "./exchange.js";
+import { agreement } from "./exchange.js";
 import type { Erasure, Finding } from "./shelf.js";
 import { isSealed } from "./snapshot.js";
 import { chainOf, type Place, placeIn } from "./sqlite-chain.js";
@@ -52,6 +52,13 @@ export function* examineTables(database: SqliteDatabase, lines: Lines): Generato
     if (!isSealed(idAt(p as Place) ?? "", String(row?.snapshot)))
       yield { place: `snapshot ${String(p)}`, problem: "it is not what was written; it is passed over" };
   }
+  const agrees = agreement((digest) => {
+    const [row] = database
+      .prepare("SELECT bytes FROM blobs WHERE digest = ?")
+      .all(Buffer.from(digest, "hex"));
+    const bytes = row?.bytes;
+    return bytes instanceof Uint8Array && digestOf(bytes) === digest ? bytes : undefined;
+  });
   for (const row of ask("SELECT * FROM erasures")) {
     const [line] = lines
       .like(row.fact as FactId)

@@ -55,7 +55,11 @@ describe.each(versions)("tools of the AI SDK %i", (version, ai) => {
   });
 
   it("[A1] schemas of every kind", async () => {
-    const json = { type: "object", properties: { city: { type: "string" } }, required: ["city"] } as const;
+    const json = {
+      type: "object" as const,
+      properties: { city: { type: "string" as const } },
+      required: ["city"],
+    };
     const validated = ai.jsonSchema(json, {
       validate: (value) =>
         (value as { city?: unknown }).city === "Rome"

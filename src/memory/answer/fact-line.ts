@@ -1,20 +1,6 @@
 import { type Digest, type Fact, type FactId, readFact, refsOf, Withheld } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 
-const BEGINNING = '"fact":{"type":"';
-
-/** The type of a line's fact, read off its beginning where it stands there: a million lines are not parsed for it. */
-export function typeOf(line: string): string {
-  // Parents are hex, so the first bracket that closes ends their list.
-  const at = line.indexOf("]") + 2;
-  if (line.startsWith(BEGINNING, at)) {
-    const from = at + BEGINNING.length;
-    const type = line.slice(from, line.indexOf('"', from));
-    if (!type.includes("\\")) return type;
-  }
-  return (JSON.parse(line) as { readonly fact: { readonly type: string } }).fact.type;
-}
-
 /** The fact of a line with the content of its blobs, or of these fields alone; what is not there is `Withheld`. */
 export async function factOf(store: Store, line: string, fields?: readonly string[]): Promise<Fact> {
   const blobs = new Map<Digest, Uint8Array>();

@@ -6,12 +6,13 @@ import {
   parentsOf,
   readFact,
   refsOf,
+  typeOf,
   Withheld,
 } from "../../session/index.js";
 import type { Line, Store } from "../../store/index.js";
 import { MEMORY_FACTS, memoriesOf } from "../state.js";
 import { Breather } from "./breather.js";
-import { factOf, idsIn, isId, typeOf } from "./fact-line.js";
+import { factOf, idsIn, isId } from "./fact-line.js";
 import { bytesOf, keyOf, type LineageFile } from "./lineage-file.js";
 
 /** What is looked for among what a memory reached: where somebody, or something, decided. */

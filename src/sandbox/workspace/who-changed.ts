@@ -75,6 +75,8 @@ function pathsOf({ fact }: Session, path: string): PathChange["change"] | undefi
     fact.type !== "workspace-resolve"
   )
     return undefined;
+  // A list that was erased, or that did not come along, names no path.
+  if (!Array.isArray(fact.paths)) return undefined;
   const exact = fact.paths.find((one) => one.path === path);
   if (exact !== undefined) return exact.change;
   return path === "" || fact.paths.some((one) => one.path.startsWith(`${path}/`)) ? "modify" : undefined;

@@ -350,6 +350,13 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
     },
     "budget-set": { type: "budget-set", limits: { tokens: 10 } },
     "budget-stop": { type: "budget-stop", limit: "tokens", allowed: 10, spent: 9, asked: 2 },
+    "head-sign": {
+      type: "head-sign",
+      by: "user:ada",
+      of: id,
+      key: "ada+0a1b2c3d",
+      signature: "c2lnbmF0dXJl",
+    },
     "content-erase": { type: "content-erase", by: "user:ada", digests: [id], why: "asked by the user" },
     "record-import": {
       type: "record-import",

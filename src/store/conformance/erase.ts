@@ -42,6 +42,25 @@ export const eraseCases: readonly ConformanceCase[] = [
   ),
 
   promise(
+    "[S96] so much may be erased at once that the list of it is kept outside of its line",
+    async ({ store, fresh }) => {
+      let session = Session.start("hi", { inline: 0 });
+      for (let index = 0; index < 80; index++) session = session.say(`${SECRET} ${index}`);
+      await store.save(session, { name: "main" });
+      const digests = [...session.history()].slice(1).flatMap(contentOf);
+      const erased = await store.erase("main", { digests, why: "Ada asked", by: "user:ada" });
+      equal(contentOf(erased).length, 1);
+      // The list itself stays: who erased it would make claims of all that it says.
+      await refused("not-erasable", store.erase("main", { digests: contentOf(erased), why: "tidy" }));
+      const copy = await fresh();
+      await copy.import(await collected(store.export("main")), { name: "main" });
+      equal((await copy.erasures()).length, 80);
+      deepStrictEqual((await copy.check()).findings, []);
+      ok(!tells(await copy.load("main"), SECRET), "the erased text is told elsewhere");
+    },
+  ),
+
+  promise(
     "[S71] erased content does not come back with old lines, only when someone records it anew",
     async ({ store, fresh }) => {
       const session = Session.start("hi").say(SECRET.repeat(200)).say("x");

@@ -1,0 +1,94 @@
+import type { Awaited } from "../runtime/index.js";
+import type { Shell } from "./shell.js";
+import { brief, oneLine, plain, quoted } from "./text.js";
+
+/** Something that a run waits for, with the command lines that answer it. */
+export type Waiting = {
+  readonly session: string;
+  readonly kind: "approval" | "question" | "signal" | "doubt" | "timer";
+  readonly commands: readonly string[];
+} & Awaited;
+
+/** What one run waits for, as it can be told and answered. */
+export function waitingOf(session: string, awaited: readonly Awaited[]): readonly Waiting[] {
+  return awaited.map((one) => {
+    const kind = kindOf(one);
+    return { session, kind, commands: commandsFor(quoted(plain(session)), kind, one), ...one };
+  });
+}
+
+function kindOf(one: Awaited): Waiting["kind"] {
+  if (one.doubt === true) return "doubt";
+  if (one.type === "timer-set") return "timer";
+  if (one.type === "signal-await") return "signal";
+  return one.answer === undefined ? "approval" : "question";
+}
+
+function commandsFor(name: string, kind: Waiting["kind"], one: Awaited): readonly string[] {
+  const id = `--id ${one.id.slice(0, 12)}`;
+  if (one.answered) return [`rath resume ${name}`];
+  switch (kind) {
+    case "approval":
+      return [
+        // With the digest it is agreed to exactly what was shown, whatever happens meanwhile.
+        `rath approve ${name} ${id} --digest ${plain(one.digest ?? "").slice(0, 12)}`,
+        `rath reject ${name} ${id} --why "…"`,
+      ];
+    case "question": {
+      const { enum: choices } = Object(one.answer) as { readonly enum?: readonly unknown[] };
+      return choices === undefined
+        ? [`rath answer ${name} ${id} --text "…"`]
+        : choices.map((choice) => `rath answer ${name} ${id} --value ${quoted(escaped(choice))}`);
+    }
+    case "signal":
+      return [`rath answer ${name} ${id} --value JSON`];
+    case "doubt":
+      return [
+        `rath answer ${name} ${id} --settle done --value JSON   # it happened, and this came of it`,
+        `rath answer ${name} ${id} --settle failed              # it did not, and shall not`,
+        `rath answer ${name} ${id} --settle again               # do it again`,
+      ];
+    case "timer":
+      return [`rath resume ${name}   # from ${oneLine(one.what)} on`];
+  }
+}
+
+/** A value as JSON that a terminal shows as it is typed: the same value, with nothing in it that would act. */
+function escaped(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[\p{Cc}\p{Bidi_Control}]/gu,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+const TITLES: { readonly [kind in Waiting["kind"]]: string } = {
+  approval: "agreement to",
+  question: "an answer to",
+  signal: "the signal",
+  doubt: "a word on what became of",
+  timer: "the time",
+};
+
+/** The same for people: what, shown as what, by whom, until when, and what to type. */
+export function waitingText(shell: Shell, one: Waiting): string {
+  const { kind, what, shown, to, expires, rule, why, problem, edited, id, digest, answered } = one;
+  const room = Math.max(40, shell.columns - 4);
+  const rows = [
+    `${shell.yellow("waits")} for ${TITLES[kind]} ${shell.bold(oneLine(what, 60))}${answered ? shell.green("  answered") : ""}`,
+    ...(shown === undefined ? [] : [`  shown    ${brief(shown, room)}`]),
+    ...(edited === undefined
+      ? []
+      : [`  edited   by ${oneLine(edited.by)}, in place of ${brief(edited.was, room)}`]),
+    ...(problem === undefined ? [] : [`  again    ${oneLine(problem, room)}`]),
+    ...(rule === undefined && why === undefined
+      ? []
+      : [`  because  ${oneLine([rule, why].filter((text) => text !== undefined).join(": "), room)}`]),
+    ...(kind === "timer"
+      ? []
+      : [`  of whom  ${to === undefined ? "anybody" : to.map((one) => oneLine(one)).join(" or ")}`]),
+    ...(expires === undefined ? [] : [`  until    ${oneLine(expires)}`]),
+    `  id       ${shell.id(id)}${digest === undefined ? "" : `  digest ${plain(digest).slice(0, 12)}`}`,
+    ...one.commands.map((command, place) => `${place === 0 ? "  type     " : "           "}${command}`),
+  ];
+  return rows.join("\n");
+}

@@ -1,0 +1,68 @@
+import { writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import {
+  CheckpointLog,
+  CheckpointMemory,
+  KeyRing,
+  releaseUnnamed,
+  takeCheckpoint,
+} from "../../evidence/proof/index.js";
+import { type Input, textOption } from "../entry.js";
+import type { Shell } from "../shell.js";
+import { count } from "../text.js";
+import { whoIn } from "./sign.js";
+
+/** `rath checkpoint`: adds what is new to the log of the store, and signs it. */
+export async function run(shell: Shell, input: Input): Promise<number> {
+  const key = new KeyRing(shell.config).signer(textOption(input, "sign"));
+  const log = logOf(shell);
+  const memory = new CheckpointMemory(shell.config);
+  const home = homeOf(shell);
+  const store = await shell.store();
+  const why = textOption(input, "release");
+  const released =
+    why === undefined ? 0 : await releaseUnnamed(store, log, key, { by: whoIn(shell, input), why });
+  const origin = log.read().newest?.origin;
+  const seen = memory.of(home, origin).flatMap((one) => ("checkpoint" in one ? [one.checkpoint] : []));
+  const { checkpoint, added, mended } = await takeCheckpoint(store, log, key, {
+    seen,
+    progress: (facts) => shell.progress(`${facts.toLocaleString("en")} facts …`),
+  });
+  shell.clear();
+  memory.keep(home, checkpoint);
+  const output = textOption(input, "output");
+  if (output !== undefined) writeFileSync(output, checkpoint.text);
+  const { size, root } = checkpoint;
+  shell.tell({
+    origin: checkpoint.origin,
+    size,
+    root: root.toString("hex"),
+    added,
+    released,
+    mended,
+    key: key.label,
+    note: checkpoint.text,
+    ...(output !== undefined && { file: output }),
+  });
+  for (const one of mended) shell.say(`put right: ${one}`);
+  if (released > 0) shell.say(`${count(released, "fact")} given up: ${why}`);
+  shell.say(
+    added === 0
+      ? `Nothing new: the checkpoint of ${count(size, "fact")} still stands.`
+      : `${count(size, "fact")} are signed with ${shell.bold(key.label)}, ${added.toLocaleString("en")} of them new.`,
+  );
+  shell.hint("rath verify", "rath checkpoint -o FILE  # and keep the file elsewhere");
+  return 0;
+}
+
+/** The log lies beside the store of the home; that of another store, beside that. */
+export function logOf(shell: Shell): CheckpointLog {
+  return new CheckpointLog(join(homeOf(shell), "log"));
+}
+
+/** The folder that a store and its log are in. */
+export function homeOf(shell: Shell): string {
+  const path = /^(?:sqlite|file):(?:\/\/)?(.+)$/s.exec(shell.url)?.[1];
+  if (path === undefined || resolve(path) === resolve(shell.home, "rath.db")) return shell.home;
+  return `${resolve(path)}-evidence`;
+}

@@ -1,0 +1,120 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { promisify } from "node:util";
+import { RathError } from "../../session/index.js";
+import type { Input } from "../entry.js";
+import type { Shell } from "../shell.js";
+import { count } from "../text.js";
+
+type Check = {
+  readonly what: string;
+  readonly state: "ok" | "missing" | "bad";
+  readonly detail: string;
+  readonly next?: string;
+};
+
+/** `rath doctor`: what is here, what is not, and what to type where something is not. */
+export async function run(shell: Shell, input: Input): Promise<number> {
+  const checks: Check[] = [nodeCheck(), homeCheck(shell.home)];
+  for (const tool of TOOLS) checks.push(await toolCheck(tool));
+  checks.push(...(await storeChecks(shell, input.options.deep === true)));
+  shell.clear();
+  const sound = checks.every(({ state }) => state !== "bad");
+  shell.tell({ sound, home: shell.home, config: shell.config, store: shell.url, checks });
+  for (const { what, state, detail, next } of checks) {
+    const mark = state === "ok" ? shell.green("✓") : state === "bad" ? shell.red("✗") : shell.yellow("–");
+    shell.say(`${mark} ${what}: ${detail}${next === undefined ? "" : `\n    ${shell.dim("try:")} ${next}`}`);
+  }
+  return sound ? 0 : 1;
+}
+
+const TOOLS = [
+  { command: "bwrap", package: "bubblewrap", for: "local sandboxes" },
+  { command: "git", package: "git", for: "import from and export to git" },
+  { command: "python3", package: "python3", for: "verifying with tools/verify.py" },
+] as const;
+
+function nodeCheck(): Check {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  const fits = major > 20 || (major === 20 && minor >= 19);
+  return {
+    what: "Node.js",
+    state: fits ? "ok" : "bad",
+    detail: `${process.version}${fits ? "" : ", and 20.19 or newer is needed"}`,
+    ...(!fits && { next: "install a newer Node.js" }),
+  };
+}
+
+function homeCheck(home: string): Check {
+  try {
+    const place = existsSync(home) ? home : nearestFolder(home);
+    accessSync(place, constants.W_OK);
+    return {
+      what: "home",
+      state: "ok",
+      detail: existsSync(home) ? home : `${home} (is made when it is needed)`,
+    };
+  } catch {
+    return {
+      what: "home",
+      state: "bad",
+      detail: `${home} cannot be written`,
+      next: "RATH_HOME=~/.rath rath doctor",
+    };
+  }
+}
+
+function nearestFolder(path: string): string {
+  return existsSync(path) && statSync(path).isDirectory() ? path : nearestFolder(dirname(path));
+}
+
+async function toolCheck(tool: (typeof TOOLS)[number]): Promise<Check> {
+  try {
+    const { stdout } = await promisify(execFile)(tool.command, ["--version"], { timeout: 10_000 });
+    return { what: tool.command, state: "ok", detail: `${stdout.trim().split("\n")[0]}, for ${tool.for}` };
+  } catch {
+    return {
+      what: tool.command,
+      state: "missing",
+      detail: `is not here; without it there is no ${tool.for}`,
+      next: `apt-get install ${tool.package}`,
+    };
+  }
+}
+
+async function storeChecks(shell: Shell, deep: boolean): Promise<readonly Check[]> {
+  const what = "store";
+  // Looking is no reason to make one.
+  const file = /^(?:sqlite|file):(.*)$/s.exec(shell.url)?.[1];
+  if (file !== undefined && !existsSync(file))
+    return [{ what, state: "missing", detail: `there is none yet at ${file}`, next: "rath demo" }];
+  try {
+    const store = await shell.store();
+    const names = await store.names();
+    const checks: Check[] = [{ what, state: "ok", detail: `${shell.url}, ${count(names.length, "name")}` }];
+    const unfinished = await (await shell.rath()).unfinished();
+    for (const { name, waiting } of unfinished)
+      checks.push({
+        what: "run",
+        state: "missing",
+        detail: waiting ? `${name} waits for an answer` : `${name} is under way, or was cut off`,
+        next: waiting ? `rath pending ${name}` : `rath resume ${name}`,
+      });
+    if (deep) {
+      const { facts, blobs, findings } = await store.check({
+        progress: (seen) => shell.progress(`${seen.toLocaleString("en")} facts …`),
+      });
+      checks.push({
+        what: "record",
+        state: findings.length === 0 ? "ok" : "bad",
+        detail: `${count(facts, "fact")}, ${count(blobs, "blob")}${findings.map(({ place, problem }) => `\n    ${place}: ${problem}`).join("")}`,
+        ...(findings.length > 0 && { next: "save what is intact: recover(url, target) of openrath/store" }),
+      });
+    }
+    return checks;
+  } catch (error) {
+    if (!(error instanceof RathError)) throw error;
+    return [{ what, state: "bad", detail: error.message }];
+  }
+}

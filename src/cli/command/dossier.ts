@@ -1,0 +1,88 @@
+import { type WrittenDossier, writeDossier } from "../../evidence/dossier/index.js";
+import { KeyRing } from "../../evidence/proof/index.js";
+import { type Input, textOption } from "../entry.js";
+import { UsageError } from "../error.js";
+import type { Shell } from "../shell.js";
+import { count, plain } from "../text.js";
+
+/** `rath dossier`: a page for people and the bundle that proves it. */
+export async function run(shell: Shell, input: Input): Promise<number> {
+  const [reference] = input.args;
+  if (reference === undefined || input.args.length > 1)
+    throw new UsageError("A dossier is of one session.", "rath dossier SESSION -o FILE");
+  const { htmlOnly, bundleOnly } = input.options;
+  if (htmlOnly === true && bundleOnly === true)
+    throw new UsageError("--html-only and --bundle-only leave nothing to write.", "leave one of them out");
+  const found = await shell.find(reference);
+  const base = textOption(input, "output") ?? fileNameOf(reference);
+  if (base === "") throw new UsageError("The name of the file is empty.", "rath dossier SESSION -o FILE");
+  const signer = textOption(input, "sign");
+  const ring = new KeyRing(shell.config);
+  const [most, characters] = [numberOf(input, "most", 2), numberOf(input, "characters", 100)];
+  const files = await writeDossier(await shell.store(), found.id, base, {
+    name: found.name ?? reference,
+    ...(most !== undefined && { most }),
+    ...(characters !== undefined && { characters }),
+    ...(htmlOnly === true && { only: "html" as const }),
+    ...(bundleOnly === true && { only: "bundle" as const }),
+    memory: input.options.memory === true,
+    // Who gets the bundle can then check the signatures in it; whose keys they are, they must know from elsewhere.
+    keys: ring.list().map(({ key }) => key),
+    ...(signer !== undefined && { sign: [ring.signer(signer)] }),
+    progress: (facts) => shell.progress(`reading: ${count(facts, "fact")}`),
+  });
+  shell.clear();
+  tell(shell, files);
+  return 0;
+}
+
+function tell(shell: Shell, { dossier, html, bundle }: WrittenDossier): void {
+  const { counts, session, outcome, branches, models, tools } = dossier;
+  shell.tell({
+    session: { id: session.id, ...(session.name !== undefined && { name: session.name }) },
+    status: outcome.status,
+    ...(html !== undefined && { html }),
+    ...(bundle !== undefined && { bundle }),
+    facts: counts.facts,
+    elsewhere: counts.elsewhere,
+    branches: branches.total,
+    rejected: counts.rejected,
+    models: models.total,
+    tools: tools.total,
+    notes: dossier.notes,
+  });
+  shell.say(
+    `${shell.bold(plain(session.name ?? session.id.slice(0, 12)))} ${outcome.status}: ${count(counts.facts, "fact")}, ${count(branches.total, "branch", "branches")}, ${count(models.total, "model call")}, ${count(tools.total, "tool call")}`,
+  );
+  if (html !== undefined) shell.say(`page    ${plain(html.file)} ${shell.dim(`(${size(html.bytes)})`)}`);
+  if (bundle !== undefined)
+    shell.say(`bundle  ${plain(bundle.file)} ${shell.dim(`(${size(bundle.bytes)})`)}`);
+  for (const note of dossier.notes) shell.say(shell.dim(`note: ${note}`));
+  if (bundle !== undefined)
+    shell.hint(`rath verify ${bundle.file}`, `rath import ${bundle.file} --name theirs`);
+  else if (html !== undefined) shell.hint(`open ${html.file} in a browser`);
+}
+
+function numberOf(input: Input, name: string, least: number): number | undefined {
+  const text = textOption(input, name);
+  if (text === undefined) return undefined;
+  if (!/^\d{1,7}$/.test(text) || Number(text) < least)
+    throw new UsageError(
+      `--${name} must be a whole number, at least ${least}.`,
+      `--${name} ${Math.max(least, 500)}`,
+    );
+  return Number(text);
+}
+
+/** A session's name as the name of a file in this folder. */
+function fileNameOf(reference: string): string {
+  return `dossier-${reference.replaceAll(/[^\w.-]+/g, "-").slice(0, 80)}`;
+}
+
+function size(bytes: number): string {
+  return bytes < 10_000
+    ? count(bytes, "byte")
+    : bytes < 1e6
+      ? `${Math.round(bytes / 1e3)} kB`
+      : `${(bytes / 1e6).toFixed(1)} MB`;
+}

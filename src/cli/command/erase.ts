@@ -1,0 +1,58 @@
+import { eraseContent, erasedText, findContent, floorOf, foundText } from "../../evidence/audit/index.js";
+import type { Principal } from "../../session/index.js";
+import { type Input, textOption, textsOption } from "../entry.js";
+import { UsageError } from "../error.js";
+import type { Shell } from "../shell.js";
+import { plain } from "../text.js";
+
+/** `rath erase`: shows what there is of or about somebody, and with --yes erases it. */
+export async function run(shell: Shell, input: Input): Promise<number> {
+  const store = await shell.store();
+  const [about, by] = [textOption(input, "about"), textOption(input, "by")];
+  const digests = textsOption(input, "digest");
+  const why = textOption(input, "why");
+  const sure = input.options.yes === true;
+  if (about === undefined && by === undefined && digests.length === 0)
+    throw new UsageError(
+      "What shall be erased?",
+      'say what: rath erase --about "Ada Lovelace", --by user:ada, or --digest …; without --yes it is only shown',
+    );
+  if (sure && why === undefined)
+    throw new UsageError(
+      "Why is it erased? The record says so for ever.",
+      'say why, and name no person: --why "request of 3 May, reference 41"',
+    );
+  const names: string[] = [];
+  for (const ref of input.args) {
+    const { id, name } = await shell.find(ref);
+    names.push(name ?? id);
+  }
+  const found = await findContent(store, {
+    ...(names.length > 0 && { names }),
+    ...(about !== undefined && { about }),
+    ...(by !== undefined && { by }),
+    ...(digests.length > 0 && { digests }),
+    progress: (facts) => shell.progress(`read ${facts.toLocaleString("en")} facts`),
+  });
+  shell.clear();
+  const floor = await floorOf(store, found.erasable);
+  if (!sure) {
+    shell.tell({ erased: false, found, ...(floor !== undefined && { floor }) });
+    if (shell.json) return 0;
+    await shell.write(plain(foundText(found, floor)));
+    if (found.erasable.length > 0) shell.hint("the same with --yes --why … erases it; there is no way back");
+    return 0;
+  }
+  const basis = textOption(input, "basis");
+  const report = await eraseContent(store, found, {
+    why: why as string,
+    by: (textOption(input, "as") ?? shell.person) as Principal,
+    ...(basis !== undefined && { basis }),
+    ...(about !== undefined && { about }),
+  });
+  const sound = report.check.findings.length === 0;
+  shell.tell({ ...report, erased: true, pieces: report.erased });
+  if (!shell.json) await shell.write(plain(erasedText(report)));
+  if (sound && report.erased.length > 0) shell.hint("rath verify", "rath report");
+  return !sound ? 3 : report.refusals.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,58 @@
+import type { Principal } from "../../session/index.js";
+import { isPrincipal } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import { describe } from "../describe.js";
+import { type Input, textOption } from "../entry.js";
+import { UsageError } from "../error.js";
+import type { Shell } from "../shell.js";
+import { placeAt } from "../step.js";
+import { quoted } from "../text.js";
+import { isKeptByRuntime, keptByRuntime } from "./list.js";
+
+/** `rath fork SESSION`: a branch from any point, under a name of its own. */
+export async function run(shell: Shell, input: Input): Promise<number> {
+  const store = await shell.store();
+  const reference = input.args[0] as string;
+  const found = await shell.find(reference);
+  const at = await placeAt(store, found.id, textOption(input, "at"));
+  const name = textOption(input, "name") ?? (await freeName(store, found.name ?? reference));
+  if (isKeptByRuntime(name)) throw keptByRuntime(name);
+  if (name === "" || name.startsWith("-") || textOption(input, "branch") === "")
+    throw new UsageError(
+      "A name has at least one letter, and begins with no dash.",
+      "rath fork SESSION --name second-try",
+    );
+  const why = textOption(input, "why");
+  const point = await store.load(at);
+  const session = point.fork(textOption(input, "branch") ?? name, {
+    by: byOption(shell, input),
+    ...(why !== undefined && { why }),
+  });
+  await store.save(session, { name, expect: null });
+  shell.tell({ name, id: session.id, branch: session.branch, at, from: found.name ?? found.id });
+  shell.say(
+    `${shell.bold(name)} ${shell.id(session.id)} goes on from ${shell.id(at)}: ${describe(point.fact, 80)}`,
+  );
+  if (shell.json || shell.quiet) return 0;
+  const { nextOf } = await import("../next.js");
+  shell.hint(
+    ...(await nextOf(store, point, name)),
+    `rath diff ${quoted(found.name ?? reference)} ${quoted(name)}`,
+  );
+  return 0;
+}
+
+/** Who does it: as `--by` says, else the user of this machine. */
+export function byOption(shell: Shell, input: Input): Principal {
+  const by = textOption(input, "by");
+  if (by === undefined) return shell.person;
+  if (!isPrincipal(by))
+    throw new UsageError(`Nobody can be called ${JSON.stringify(by)}.`, "a kind and a name: --by user:ada");
+  return by;
+}
+
+async function freeName(store: Store, base: string): Promise<string> {
+  const stem = base.replaceAll(/[~@].*$/gs, "");
+  for (let number = 1; ; number += 1)
+    if ((await store.head(`${stem}-fork-${number}`)) === undefined) return `${stem}-fork-${number}`;
+}

@@ -1,0 +1,184 @@
+import { open, readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import type { Imported, Source } from "../../interop/exchange.js";
+import { formatOf, importFormat, importFormats } from "../../interop/formats.js";
+import { digestOf, type FactId, RathError, RecordError } from "../../session/index.js";
+import { readLines, type Store } from "../../store/index.js";
+import { type Input, textOption } from "../entry.js";
+import { UsageError } from "../error.js";
+import type { Shell } from "../shell.js";
+import { count, plain, table } from "../text.js";
+import { isKeptByRuntime, keptByRuntime } from "./list.js";
+
+type Taken = {
+  readonly name: string;
+  readonly id: FactId;
+  readonly known: boolean;
+  readonly notes: readonly string[];
+};
+
+/** `rath import FILE`: a record, a bundle, or the trace of another system becomes sessions of this store. */
+export async function run(shell: Shell, input: Input): Promise<number> {
+  if (input.options.list === true) return list(shell);
+  if (input.args.length === 0)
+    throw new UsageError("Which file?", "rath import FILE; rath import --list has the formats");
+  const told: { readonly file: string; readonly format: string; readonly sessions: readonly Taken[] }[] = [];
+  for (const file of input.args) told.push({ file, ...(await take(shell, file, input)) });
+  shell.tell(told);
+  for (const { file, format, sessions } of told) {
+    shell.say(`${plain(file)}: ${format}, ${count(sessions.length, "session")}`);
+    const notes = new Map<string, number>();
+    for (const { name, id, known, notes: own } of sessions.slice(0, MOST)) {
+      shell.say(
+        `  ${shell.id(id)} ${shell.bold(plain(name))}${known ? shell.dim(" (was here already)") : ""}`,
+      );
+      for (const note of own) notes.set(note, (notes.get(note) ?? 0) + 1);
+    }
+    if (sessions.length > MOST) shell.say(shell.dim(`  … ${sessions.length - MOST} more: rath list`));
+    for (const [note, times] of notes)
+      shell.say(shell.yellow(`  kept in a note${times > 1 ? ` (${times} times)` : ""}: ${plain(note)}`));
+  }
+  const first = told[0]?.sessions[0];
+  if (first !== undefined)
+    shell.hint(
+      `rath show ${first.name}`,
+      `rath dossier ${first.name} -o ${first.name.replaceAll(/[^\w.-]+/g, "-")}.html`,
+    );
+  return 0;
+}
+
+const MOST = 20;
+
+async function list(shell: Shell): Promise<number> {
+  const rows = [
+    { name: "lines", title: "the record itself (docs/format.md)" },
+    { name: "bundle", title: "the JSON bundle of a dossier" },
+    ...(await importFormats()),
+  ].map(({ name, title }) => ({ name, title }));
+  shell.tell(rows);
+  shell.say(table(rows.map(({ name, title }) => [shell.bold(name), title])));
+  return 0;
+}
+
+async function take(
+  shell: Shell,
+  file: string,
+  input: Input,
+): Promise<{ readonly format: string; readonly sessions: readonly Taken[] }> {
+  const store = await shell.store();
+  const name = textOption(input, "name");
+  if (name !== undefined && isKeptByRuntime(name)) throw keptByRuntime(name);
+  if (/^postgres(ql)?:\/\//.test(file)) {
+    const { importLangGraphPostgres } = await import("../../interop/format/langgraph/index.js");
+    return {
+      format: "langgraph",
+      sessions: await keep(shell, store, await importLangGraphPostgres(file), name),
+    };
+  }
+  const format = textOption(input, "format") ?? (await ownFormatOf(file));
+  if (format === "lines" || format === "bundle") {
+    const head = textOption(input, "head");
+    if (format === "lines") await requireSignatures(shell, file);
+    const lines =
+      format === "lines" ? readLines(file) : (await import("../../evidence/index.js")).bundleLines(file);
+    const { heads, written } = await store.import(lines, {
+      ...(head !== undefined && { head }),
+      progress: (facts) => shell.progress(`${facts.toLocaleString("en")} facts …`),
+    });
+    shell.clear();
+    const stem = name ?? basename(file).replace(/\.[a-z]+$/i, "");
+    const sessions: Taken[] = [];
+    for (const [place, id] of heads.entries())
+      sessions.push({
+        ...(await named(store, id, heads.length === 1 ? stem : `${stem}/${place + 1}`)),
+        known: written === 0,
+        notes: [],
+      });
+    return { format, sessions };
+  }
+  const bytes = await readFile(file).catch((cause: NodeJS.ErrnoException) => {
+    throw new RathError("file-unreadable", `Cannot read ${file}: ${cause.code ?? cause.message}.`, {
+      hint: "check the path",
+      data: { file },
+      cause,
+    });
+  });
+  const source: Source = { name: basename(file), bytes, digest: digestOf(bytes) };
+  const reader = format === undefined ? await formatOf(source) : await importFormat(format);
+  return { format: reader.name, sessions: await keep(shell, store, await reader.read(source), name) };
+}
+
+/** The lines are held against their ids as they are taken in; what somebody signed, against the signature before that. */
+async function requireSignatures(shell: Shell, file: string): Promise<void> {
+  const { KeyRing, keysOf, verifyFile } = await import("../../evidence/index.js");
+  const { findings } = await verifyFile(file, {
+    keys: keysOf(new KeyRing(shell.config).list()),
+    progress: (lines) => shell.progress(`${lines.toLocaleString("en")} lines …`),
+  });
+  shell.clear();
+  const bad = findings.find(({ type }) => type === "head-sign");
+  if (bad !== undefined)
+    throw new RecordError(
+      `${bad.place}: ${bad.problem}`,
+      { file, place: bad.place, problem: bad.problem },
+      `see all of it: rath verify ${file}`,
+    );
+}
+
+/** Our own formats are told by how they begin, without reading the whole of what may be very long. */
+async function ownFormatOf(file: string): Promise<"lines" | "bundle" | undefined> {
+  let handle: Awaited<ReturnType<typeof open>>;
+  try {
+    handle = await open(file);
+  } catch (cause) {
+    throw new RathError("file-unreadable", `Cannot read ${file}: ${(cause as NodeJS.ErrnoException).code}.`, {
+      hint: "check the path",
+      data: { file },
+      cause,
+    });
+  }
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(64), 0, 64, 0);
+    const start = buffer.toString("latin1", 0, bytesRead);
+    if (/^\{"(rath|blob|erased)":/.test(start)) return "lines";
+    return start.startsWith('{"bundle":') ? "bundle" : undefined;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function keep(
+  shell: Shell,
+  store: Store,
+  imported: readonly Imported[],
+  name: string | undefined,
+): Promise<readonly Taken[]> {
+  const sessions: Taken[] = [];
+  for (const one of imported) {
+    const known = await store.has(one.session.id);
+    const wanted = name === undefined ? one.name : imported.length === 1 ? name : `${name}/${one.name}`;
+    await store.save(one.session);
+    sessions.push({ ...(await named(store, one.session.id, wanted)), known, notes: one.notes });
+    if (sessions.length % 10 === 0) shell.progress(`${sessions.length} of ${imported.length} sessions …`);
+  }
+  shell.clear();
+  return sessions;
+}
+
+/** Gives a session a name that is free, or the one that it has. */
+async function named(
+  store: Store,
+  id: FactId,
+  wanted: string,
+): Promise<{ readonly name: string; readonly id: FactId }> {
+  // Names of others may look like those that the runtime keeps for itself, and are not theirs to choose.
+  const stem = isKeptByRuntime(wanted) ? `imported/${wanted}` : wanted;
+  for (let number = 1; ; number += 1) {
+    const name = number === 1 ? stem : `${stem}+${number}`;
+    const head = await store.head(name);
+    if (head === id) return { name, id };
+    if (head !== undefined) continue;
+    await store.point(name, id, { expect: null });
+    return { name, id };
+  }
+}

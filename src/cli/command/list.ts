@@ -1,0 +1,111 @@
+import { existsSync } from "node:fs";
+import { isAboutTheRecord, type Status, statusIn } from "../../runtime/status.js";
+import { type Fact, type FactId, parentsOf, readFact } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import { describe } from "../describe.js";
+import { type Input, textOption } from "../entry.js";
+import { UsageError } from "../error.js";
+import type { Shell } from "../shell.js";
+import { ago, count, quoted, table } from "../text.js";
+
+/** `rath list`: every name, how its session came out, and what happened last. */
+export async function run(shell: Shell, input: Input): Promise<number> {
+  const store = await shell.store();
+  const under = textOption(input, "under");
+  const wanted = textOption(input, "status");
+  const names = (await store.names(under === undefined ? {} : { under })).filter(
+    ({ name }) => input.options.all === true || under !== undefined || !isKeptByRuntime(name),
+  );
+  // A run that was cut off leaves its name where it stood: that looks like any open session.
+  const unfinished = new Set(
+    (await (await shell.rath()).unfinished()).filter(({ waiting }) => !waiting).map(({ name }) => name),
+  );
+  const rows: {
+    name: string;
+    id: FactId;
+    status: Status;
+    at: string;
+    last: string;
+    owner?: string;
+    unfinished?: true;
+  }[] = [];
+  for (const { name, id, owner } of names) {
+    const { fact, status } = await newestOf(store, id);
+    if (wanted === undefined || wanted === status)
+      rows.push({
+        name,
+        id,
+        status,
+        at: fact.at,
+        last: describe(fact, 60),
+        ...(owner !== undefined && { owner }),
+        ...(unfinished.has(name) && { unfinished: true as const }),
+      });
+  }
+  rows.sort((one, other) =>
+    one.at < other.at ? 1 : one.at > other.at ? -1 : one.name < other.name ? -1 : 1,
+  );
+  shell.tell(rows);
+  if (rows.length === 0) {
+    shell.say(
+      names.length === 0 && under === undefined
+        ? "There is no session here yet."
+        : "There is no such session.",
+    );
+    // A runtime that was not told where keeps its sessions in the folder that it is started in.
+    const beside = names.length === 0 && existsSync("rath.db") ? ["rath list --store sqlite:./rath.db"] : [];
+    shell.hint(...beside, names.length === 0 ? "rath demo" : "rath list");
+    return 0;
+  }
+  const now = Date.now();
+  if (!shell.json)
+    await shell.write(
+      `${table(rows.map((row) => [row.unfinished ? shell.yellow("unended".padEnd(9)) : paintedStatus(shell, row.status), shell.id(row.id), shell.bold(row.name), shell.dim(ago(row.at, now)), row.last]))}\n`,
+    );
+  const waiting = rows.filter(({ status }) => status === "waiting").length;
+  const first = rows.find(({ name }) => !name.startsWith("memory/")) ?? rows[0];
+  const [cut] = unfinished;
+  shell.hint(
+    ...(cut === undefined ? [] : [`rath resume ${quoted(cut)}   # it has not ended: under way, or cut off`]),
+    ...(waiting > 0 ? [`rath pending   # ${count(waiting, "session")} waiting for somebody`] : []),
+    `rath log ${quoted(first?.name ?? "")}`,
+  );
+  return 0;
+}
+
+/** Names that a run has for its own use while it is under way. */
+export function isKeptByRuntime(name: string): boolean {
+  return /^(run|answer)s?\//.test(name) || name.startsWith(".");
+}
+
+export function keptByRuntime(name: string): UsageError {
+  return new UsageError(
+    `Cannot call a session ${name}.`,
+    "names that begin with run/, answer/ or a dot are the runtime's own",
+  );
+}
+
+/** The newest fact of a session that is about its work, and how the run came out that it ends. */
+export async function newestOf(
+  store: Store,
+  id: FactId,
+): Promise<{ readonly fact: Fact; readonly status: Status }> {
+  for (let place = id; ; ) {
+    const line = (await store.line(place)) as string;
+    const fact = readFact(line, undefined);
+    const before = parentsOf(line)[0];
+    if (!isAboutTheRecord(fact) || before === undefined) return { fact, status: statusIn(fact) };
+    place = before;
+  }
+}
+
+function paintedStatus(shell: Shell, status: Status): string {
+  const paint = {
+    finished: "green",
+    failed: "red",
+    cancelled: "red",
+    waiting: "yellow",
+    open: "dim",
+  } as const;
+  return shell[paint[status]](status.padEnd(9));
+}

@@ -1,0 +1,72 @@
+import type { Rath } from "../../runtime/index.js";
+import { UnmergedFilesError } from "../../sandbox/index.js";
+import { graph, RathError, type Session } from "../../session/index.js";
+import { mergeFiles } from "../../workflow/index.js";
+import { type Input, textOption } from "../entry.js";
+import { UsageError } from "../error.js";
+import type { Shell } from "../shell.js";
+import { count, plain } from "../text.js";
+import { byOption } from "./fork.js";
+import { isKeptByRuntime, keptByRuntime } from "./list.js";
+
+/** Files that do not come together are said before anything is recorded: the name stays where it is. */
+async function requireMergeable(rath: Rath, merged: Session, sides: readonly string[]): Promise<void> {
+  try {
+    await (await rath.filesAt(merged)).tree();
+  } catch (error) {
+    if (!(error instanceof UnmergedFilesError)) throw error;
+    throw new RathError(
+      "files-conflict",
+      `Cannot merge ${sides.join(" and ")}: both changed the same files.`,
+      {
+        hint: `say whose count: the same with --resolve ours (or theirs); or look: rath diff ${sides.join(" ")} --files`,
+        data: error.data,
+        cause: error,
+      },
+    );
+  }
+}
+
+/** `rath merge A B`: conversation and evidence come together, and then the files. */
+export async function run(shell: Shell, input: Input): Promise<number> {
+  const [ours, theirs] = await Promise.all(input.args.map((reference) => shell.find(reference)));
+  if (ours === undefined || theirs === undefined) throw new TypeError("merge takes two sessions");
+  const rath = await shell.rath();
+  const store = await shell.store();
+  const why = textOption(input, "why");
+  const resolve = textOption(input, "resolve") as "ours" | "theirs" | undefined;
+  const by = byOption(shell, input);
+  const adopt = (textOption(input, "adopt") ?? "both") as "ours" | "theirs" | "both";
+  if (adopt !== "both" && resolve !== undefined)
+    throw new UsageError(
+      `With --adopt ${adopt} the files of that side go on as they are, and there is nothing to resolve.`,
+      "leave --adopt out to bring both together, or --resolve to take one side",
+    );
+  const whole = { horizon: Number.POSITIVE_INFINITY };
+  const sides = [await store.load(ours.id, whole), await store.load(theirs.id, whole)] as const;
+  const merged = sides[0].merge(sides[1], {
+    adopt,
+    by,
+    ...(why !== undefined && { why }),
+  });
+  const name = textOption(input, "name") ?? ours.name ?? `merge-${merged.id.slice(0, 8)}`;
+  if (isKeptByRuntime(name)) throw keptByRuntime(name);
+  // Branches without files have nothing to bring together, and need no run.
+  const hasFiles = sides.some((side) => side.files.tree !== null);
+  if (hasFiles && resolve === undefined) await requireMergeable(rath, merged, input.args);
+  const session = hasFiles
+    ? await rath.run(mergeFiles(resolve === undefined ? {} : { resolve }), merged, { name, by })
+    : merged;
+  if (!hasFiles) await store.save(session, { name });
+  const branches = graph(session).nodes.filter(({ kind }) => kind === "fork").length;
+  shell.tell({ name, id: session.id, ours: ours.id, theirs: theirs.id });
+  const went =
+    adopt === "both"
+      ? "goes on with the conversation and the files of both"
+      : `goes on with the conversation and the files of ${plain(input.args[adopt === "ours" ? 0 : 1] as string)}; the other side stays as evidence`;
+  shell.say(
+    `${shell.bold(name)} ${shell.id(session.id)} ${went} (${count(branches, "fork")} in its history).`,
+  );
+  shell.hint(`rath log ${name}`, `rath verify ${name}`);
+  return 0;
+}

@@ -1,0 +1,42 @@
+import { writeFileSync } from "node:fs";
+import { ProofError, writeProof, writeStandardProof } from "../../evidence/proof/index.js";
+import { type Input, textOption } from "../entry.js";
+import type { Shell } from "../shell.js";
+import { logOf } from "./checkpoint.js";
+
+/** `rath prove SESSION`: that its newest fact is in the newest checkpoint, and with it its whole history. */
+export async function run(shell: Shell, input: Input): Promise<number> {
+  const [reference = ""] = input.args;
+  const { id } = await shell.find(reference);
+  const proved = logOf(shell).prove(id);
+  if (proved === undefined)
+    throw new ProofError(
+      "proof-refused",
+      `Cannot prove ${id.slice(0, 12)}: it is in no checkpoint.`,
+      "make one first: rath checkpoint",
+      {
+        data: { id },
+      },
+    );
+  const { proof, checkpoint } = proved;
+  const text =
+    input.options.standard === true ? writeStandardProof(proof, checkpoint.root) : writeProof(proof);
+  const output = textOption(input, "output");
+  if (output !== undefined) writeFileSync(output, text);
+  shell.tell({
+    id,
+    index: proof.index,
+    size: proof.size,
+    bytes: Buffer.byteLength(text),
+    proof: text,
+    ...(output && { file: output }),
+  });
+  if (output === undefined) shell.say(text.trimEnd());
+  else {
+    shell.say(
+      `The fact ${shell.id(id)} is number ${proof.index} of ${proof.size}: ${Buffer.byteLength(text)} bytes in ${output}.`,
+    );
+    shell.hint(`rath verify --proof ${output} ${id}`);
+  }
+  return 0;
+}

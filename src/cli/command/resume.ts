@@ -1,0 +1,77 @@
+import { CancelledError, statusOf } from "../../runtime/index.js";
+import { type Json, RathError, type Session } from "../../session/index.js";
+import { type Input, textOption } from "../entry.js";
+import { erasedBehind, failing, tellOutcome } from "../outcome.js";
+import { type Program, programOf } from "../program.js";
+import { noteBeside } from "../program-note.js";
+import { watching } from "../running.js";
+import type { Shell } from "../shell.js";
+import { plain, quoted } from "../text.js";
+
+/** `rath resume SESSION`: goes on with a run, by the program that its record names. */
+export async function run(shell: Shell, input: Input): Promise<number> {
+  const [reference = ""] = input.args;
+  const found = await shell.find(reference);
+  const other = textOption(input, "with");
+  const program = await requireProgram(shell, found.id, reference, other);
+  const rath = await shell.rath(program.options);
+  const session = await rath.load(found.id);
+  const status = statusOf(session);
+  const name = found.name ?? reference;
+  // One that was stopped is over; going on with it is what its owner asks for.
+  const again = input.options.retry === true || status === "cancelled";
+  const goal = again ? (textOption(input, "name") ?? (await freeName(shell, name))) : name;
+  const events = input.options.events === true;
+  if (again && !events)
+    shell.say(shell.dim(`a run of its own, ${plain(goal)}: what was finished is taken over`));
+  let ended: Session;
+  let pressed: AbortSignal | undefined;
+  try {
+    ended = await watching(shell, rath, { events }, (signal) => {
+      pressed = signal;
+      return again
+        ? rath.retry(found.id, program.module, { name: goal, signal })
+        : rath.resume(found.name ?? found.id, program.module, { signal });
+    });
+  } catch (error) {
+    // It was stopped, and ended before it came to rest: now it has, and can be gone on with.
+    if (!again && error instanceof CancelledError && pressed?.aborted !== true) return run(shell, input);
+    throw (await erasedBehind(await shell.store(), found.id, name, error)) ?? failing(error, goal);
+  }
+  // What was over already, or waits as before, was made by the program that it was made by.
+  if (other !== undefined && ended.id !== session.id)
+    await noteBeside(await shell.store(), ended, program.note);
+  return tellOutcome(shell, rath, ended, { name: goal, next: program.next(goal), events });
+}
+
+/** The program of a session, or what to do where there is none. Of another one it is said, and the run itself holds it against the record. */
+export async function requireProgram(
+  shell: Shell,
+  id: string,
+  reference: string,
+  override: string | undefined,
+): Promise<Program & { readonly changed: boolean }> {
+  const program = await programOf(await shell.store(), id, override);
+  if (program === undefined)
+    throw new RathError(
+      "program-unknown",
+      `The record of ${reference} does not name the program that made it.`,
+      {
+        hint: `say which: --with FILE; what \`rath run\` begins is noted (see the record: rath log ${quoted(reference)} --all)`,
+        data: { session: reference } satisfies { [key: string]: Json },
+      },
+    );
+  if (program.changed && !shell.json)
+    process.stderr.write(
+      `rath: ${plain(program.note.file)} is another program than the one that was recorded (${plain(program.recorded?.digest.slice(0, 12) ?? "")}, now ${program.note.digest.slice(0, 12)})\n`,
+    );
+  return program;
+}
+
+async function freeName(shell: Shell, name: string): Promise<string> {
+  const store = await shell.store();
+  for (let number = 1; ; number++) {
+    const free = number === 1 ? `${name}-again` : `${name}-again-${number}`;
+    if ((await store.head(free)) === undefined) return free;
+  }
+}

@@ -1,0 +1,313 @@
+import { readFileSync, statSync } from "node:fs";
+import {
+  type Checkpoint,
+  CheckpointMemory,
+  checkInclusion,
+  KeyRing,
+  type PublicKey,
+  readCheckpoint,
+  readProof,
+  readPublicKey,
+} from "../../evidence/proof/index.js";
+import {
+  type CheckpointReport,
+  type Keys,
+  keysOf,
+  type Signature,
+  type Verified,
+  type VerifiedFile,
+  verifyFile,
+  verifySession,
+  verifyStore,
+} from "../../evidence/verify/index.js";
+import { digestOf, type FactId, type FactType, RathError, type Session } from "../../session/index.js";
+import { type Input, textOption, textsOption } from "../entry.js";
+import { UsageError } from "../error.js";
+import type { Shell } from "../shell.js";
+import { count, oneLine, plain } from "../text.js";
+import { homeOf, logOf } from "./checkpoint.js";
+
+/** `rath verify`: exit code 0 when everything is as it was written, 3 when not. */
+export async function run(shell: Shell, input: Input): Promise<number> {
+  const [what] = input.args;
+  if (input.args.length > 1)
+    throw new UsageError("One thing at a time.", "rath verify SESSION, or rath verify FILE");
+  const given = textsOption(input, "key").map((file) => readPublicKey(readText(file, "key")));
+  const keys: Keys = { ...keysOf(new KeyRing(shell.config).list()), given };
+  const proof = textOption(input, "proof");
+  if (proof !== undefined) return verifyProof(shell, proof, what, keys);
+  const isFile = what !== undefined && statSync(what, { throwIfNoEntry: false })?.isFile() === true;
+  if (isFile) refuse(input, ["checkpoint", "with"], "a file");
+  else refuse(input, ["head"], "a session or a store");
+  try {
+    const report = isFile
+      ? await file(shell, input, what, keys, given)
+      : what === undefined
+        ? await store(shell, input, keys)
+        : await session(shell, input, what, keys);
+    shell.clear();
+    return tell(shell, report, what);
+  } catch (error) {
+    shell.clear();
+    // A store that is so damaged that it does not open is as little intact as one that does.
+    if (!(error instanceof RathError) || error.code !== "store-damaged") throw error;
+    const finding = { place: String(error.data.place), problem: String(error.data.problem) };
+    return tell(shell, { ...NOTHING, findings: [finding] }, what);
+  }
+}
+
+const NOTHING: Verified = {
+  kind: "store",
+  intact: false,
+  facts: 0,
+  blobs: 0,
+  erased: 0,
+  findings: [],
+  more: 0,
+  heads: [],
+  erasures: [],
+  signatures: [],
+  notices: [],
+};
+
+function file(
+  shell: Shell,
+  input: Input,
+  path: string,
+  keys: Keys,
+  given: readonly PublicKey[],
+): Promise<VerifiedFile> {
+  return verifyFile(path, {
+    keys,
+    signedBy: given,
+    heads: textsOption(input, "head"),
+    progress: (lines) => shell.progress(`${lines.toLocaleString("en")} lines …`),
+  });
+}
+
+async function store(shell: Shell, input: Input, keys: Keys): Promise<Verified> {
+  refuse(input, ["with"], "a whole store");
+  const log = logOf(shell);
+  const report = await verifyStore(await shell.store(), {
+    keys,
+    log,
+    checkpoints: checkpointsOf(shell, input),
+    progress: progressOf(shell),
+  });
+  const { newest } = log.read();
+  // What was found to hold once, an earlier copy must not pass for later.
+  if (report.intact && newest !== undefined) new CheckpointMemory(shell.config).keep(homeOf(shell), newest);
+  return report;
+}
+
+async function session(shell: Shell, input: Input, reference: string, keys: Keys): Promise<Verified> {
+  const { id } = await shell.find(reference);
+  const program = textOption(input, "with");
+  let erased: RathError | undefined;
+  const report = await verifySession(await shell.store(), id, {
+    keys,
+    log: logOf(shell),
+    checkpoints: checkpointsOf(shell, input),
+    progress: progressOf(shell),
+    ...(program !== undefined && {
+      replay: async () => {
+        const again = await replay(shell, id, reference, program);
+        if (typeof again === "string") return again;
+        erased = again;
+        return id;
+      },
+    }),
+  });
+  if (erased === undefined) return report;
+  // Nothing was replayed, and the record is none the worse for it: whoever erased it was free to.
+  const { replayed: _, ...rest } = report;
+  return { ...rest, notices: [...report.notices, firstOf(erased)] };
+}
+
+function firstOf({ message }: RathError): string {
+  return message.split("\n", 1)[0] as string;
+}
+
+/** Runs the program on its tape: the id that it ends in, or what was erased. What was said about the record afterwards is no part of the run. */
+async function replay(
+  shell: Shell,
+  id: FactId,
+  reference: string,
+  file: string,
+): Promise<FactId | RathError> {
+  const { requireProgram } = await import("./resume.js");
+  let ended = await (await shell.store()).load(id);
+  while (ABOUT_THE_RECORD.includes(ended.fact.type) && ended.parents[0] !== undefined)
+    [ended] = ended.parents as [Session];
+  const program = await requireProgram(shell, ended.id, reference, file);
+  const rath = await shell.rath(program.options);
+  try {
+    const again = await rath.replay(ended.id, program.module, { mode: "verify" });
+    return again.id === ended.id ? id : again.id;
+  } catch (error) {
+    const { erasedBehind } = await import("../outcome.js");
+    const erased = await erasedBehind(await shell.store(), id, reference, error);
+    if (erased === undefined) throw error;
+    return erased;
+  }
+}
+
+const ABOUT_THE_RECORD: readonly FactType[] = ["head-sign", "content-erase"];
+
+function checkpointsOf(
+  shell: Shell,
+  input: Input,
+): { given: readonly Checkpoint[]; remembered: ReturnType<CheckpointMemory["of"]> } {
+  const given = textsOption(input, "checkpoint").map((path) => readCheckpoint(readText(path, "checkpoint")));
+  const remembered = new CheckpointMemory(shell.config).of(homeOf(shell), logOf(shell).read().newest?.origin);
+  return { given, remembered };
+}
+
+function verifyProof(shell: Shell, path: string, what: string | undefined, keys: Keys): number {
+  if (what === undefined)
+    throw new UsageError(
+      "A proof of what?",
+      "give the id of the fact, or a file with its line: rath verify --proof FILE ID",
+    );
+  const proof = readProof(readText(path, "proof"));
+  const id = /^[0-9a-f]{64}$/.test(what) ? what : digestOf(readText(what, "line").replace(/\n$/, ""));
+  const { included, problem, signers } = checkInclusion(proof, id, [
+    ...(keys.own ?? []),
+    ...(keys.trusted ?? []),
+    ...(keys.given ?? []),
+  ]);
+  const { origin, index, size } = proof;
+  shell.tell({
+    intact: included,
+    id,
+    origin,
+    index,
+    size,
+    signers,
+    findings: included ? [] : [{ place: path, problem }],
+  });
+  if (included)
+    shell.say(
+      `${shell.green("proved")}: ${shell.id(id)} is fact ${index} of ${size} in ${plain(origin)}, signed by ${signersText(signers)}`,
+    );
+  else shell.say(`${shell.red("NOT proved")}: ${plain(problem ?? "")}`);
+  return included ? 0 : 3;
+}
+
+function tell(
+  shell: Shell,
+  report: Verified & {
+    readonly checkpoints?: readonly CheckpointReport[];
+    readonly covered?: number;
+    readonly replayed?: FactId;
+  },
+  what: string | undefined,
+): number {
+  shell.tell({ ...report, ...("signers" in report && { signers: report.signers }) });
+  const { intact, facts, blobs, erased, findings, more } = report;
+  const verdict = intact ? shell.green("intact") : shell.red("NOT intact");
+  shell.say(
+    `${verdict}: ${count(facts, "fact")}, ${count(blobs, "blob")}, ${erased.toLocaleString("en")} erased`,
+  );
+  for (const { place, problem, offset, line, section, type } of findings) {
+    const where = [
+      section,
+      line !== undefined && offset !== undefined ? `byte ${offset}` : undefined,
+      type,
+    ].filter(Boolean);
+    shell.say(
+      `${shell.red("broken")}: ${line === undefined || what === undefined ? "" : `${plain(what)} `}${plain(place)}${where.length > 0 ? ` (${oneLine(where.join(", "))})` : ""}: ${plain(problem)}`,
+    );
+  }
+  if (more > 0) shell.say(`… and ${count(more, "finding")} more`);
+  for (const { digest, by, at, why } of report.erasures)
+    shell.say(`erased ${digest.slice(0, 12)} by ${oneLine(by)} at ${oneLine(at)}: ${oneLine(why)}`);
+  for (const one of report.signatures) shell.say(signatureText(shell, one, intact));
+  if ("signers" in report) {
+    const { signers } = report as VerifiedFile;
+    for (const { name, id, verdict: how, standing } of signers)
+      shell.say(
+        `${how !== "good" ? "the bundle claims to be signed" : intact ? "the bundle is signed" : "the seal of the bundle is signed (what is in it is not what was sealed)"} by ${plain(name)}+${id} (${standingText(standing)})`,
+      );
+  }
+  for (const { size, from, holds, signers } of newestOf(report.checkpoints ?? []))
+    if (holds)
+      shell.say(
+        `checkpoint of ${count(size, "fact")} (${FROM[from]}) holds, signed by ${signersText(signers)}`,
+      );
+  if (report.replayed !== undefined && intact) shell.say("replayed: the program ends in the same id");
+  for (const head of report.heads.slice(0, HEADS)) shell.say(`head ${head}`);
+  if (report.heads.length > HEADS) shell.say(`… and ${count(report.heads.length - HEADS, "head")} more`);
+  for (const notice of report.notices) shell.say(shell.dim(plain(notice)));
+  if (intact && report.kind === "session" && what !== undefined && report.signatures.length === 0)
+    shell.hint(`rath sign ${what}`);
+  return intact ? 0 : 3;
+}
+
+const HEADS = 20;
+const FROM = { log: "of the store", given: "given", remembered: "seen before" } as const;
+
+/** Of each place the newest. */
+function newestOf(checkpoints: readonly CheckpointReport[]): readonly CheckpointReport[] {
+  const newest = new Map(checkpoints.map((one) => [one.from, one]));
+  return [...newest.values()];
+}
+
+function signatureText(
+  shell: Shell,
+  { of, key, by, at, verdict, standing }: Signature,
+  intact: boolean,
+): string {
+  const who = `${oneLine(by, 60)} with ${oneLine(key, 60)} (${standingText(standing)}) at ${oneLine(at, 40)}`;
+  // What was signed is an id: where what it covers does not fit together any more, that is no comfort.
+  if (verdict === "good" && !intact)
+    return `${shell.id(of)}: this id was signed by ${who}; what is here is not all that it covers`;
+  if (verdict === "good") return `${shell.id(of)} and all before it: ${shell.green("signed")} by ${who}`;
+  return verdict === "bad"
+    ? `${shell.id(of)}: ${shell.red("a bad signature")} of ${who}`
+    : `${shell.id(of)}: signed by ${who}, which cannot be checked here`;
+}
+
+function standingText(standing: string): string {
+  return standing === "own"
+    ? "your own key"
+    : standing === "unknown"
+      ? "an unknown key"
+      : `a ${standing} key`;
+}
+
+function signersText(
+  signers: readonly { readonly name: string; readonly id: string; readonly verdict: string }[],
+): string {
+  return signers
+    .filter(({ verdict }) => verdict === "good")
+    .map(({ name, id }) => `${plain(name)}+${id}`)
+    .join(", ");
+}
+
+function progressOf(shell: Shell): (facts: number) => void {
+  return (facts) => shell.progress(`${facts.toLocaleString("en")} facts …`);
+}
+
+/** An option that would be left aside is refused: whoever gives it expects something of it. */
+function refuse(input: Input, options: readonly string[], what: string): void {
+  const [first] = options.filter((option) => input.options[option] !== undefined);
+  if (first !== undefined)
+    throw new UsageError(`--${first} means nothing for ${what}.`, "see rath verify --help");
+}
+
+function readText(path: string, what: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    throw new RathError(
+      "file-unreadable",
+      `Cannot read the ${what} ${plain(path)}: ${(cause as NodeJS.ErrnoException).code}.`,
+      {
+        hint: "check the path",
+        data: { file: path },
+        cause,
+      },
+    );
+  }
+}

@@ -1,0 +1,141 @@
+import {
+  type Answer,
+  answerText,
+  ifFalse,
+  whatDid,
+  whatHappened,
+  whatModelSaw,
+  whatStep,
+  whichBranch,
+  whichCall,
+  whichMemory,
+  whoApproved,
+} from "../../evidence/audit/index.js";
+import type { Store } from "../../store/index.js";
+import { type Input, textOption } from "../entry.js";
+import { UsageError } from "../error.js";
+import type { Shell } from "../shell.js";
+import { plain } from "../text.js";
+
+/** `rath why`: asks the record, and shows what proves the answer. */
+export async function run(shell: Shell, input: Input): Promise<number> {
+  const question = questionOf(input);
+  limitOf(input);
+  const store = await shell.store();
+  const ref = input.args[0];
+  if (ref === undefined && question !== "by" && question !== "ifFalse")
+    throw new UsageError(
+      "Whose record shall be asked? No session is named.",
+      "name one: rath why demo-1; see what there is: rath list",
+    );
+  const session = ref === undefined ? undefined : await shell.find(ref);
+  const at = session?.name ?? session?.id ?? "";
+  const asked = await ASK[question](store, at, input, (place) => placeOf(shell, at, place));
+  // What was typed reads better than the id that it stands for.
+  const answer =
+    ref === undefined || at === ref ? asked : { ...asked, question: asked.question.replace(at, () => ref) };
+  shell.tell(answer);
+  if (shell.json) return 0;
+  await shell.write(plain(answerText(answer, { columns: shell.columns })));
+  shell.hint(...nextOf(answer, ref, question).map(plain));
+  return 0;
+}
+
+type Question = "branch" | "step" | "memory" | "saw" | "file" | "approvals" | "between" | "by" | "ifFalse";
+
+/** Which question was meant. Of two at once, neither. */
+function questionOf({ options }: Input): Question {
+  const given: Question[] = [];
+  if (options.message !== undefined) given.push("branch");
+  if (options.step !== undefined) given.push(options.memory ? "memory" : options.saw ? "saw" : "step");
+  if (options.file !== undefined) given.push("file");
+  if (options.approvals === true) given.push("approvals");
+  if (options.from !== undefined || options.to !== undefined) given.push("between");
+  if (options.by !== undefined) given.push("by");
+  if (options.ifFalse !== undefined) given.push("ifFalse");
+  if ((options.memory || options.saw) && options.step === undefined)
+    throw new UsageError(
+      `--${options.memory ? "memory" : "saw"} needs to know at which step.`,
+      `say which: rath why SESSION --step 7 --${options.memory ? "memory" : "saw"}`,
+    );
+  if (options.memory && options.saw)
+    throw new UsageError("--memory and --saw are two questions.", "ask one after the other");
+  if (given.length > 1)
+    throw new UsageError(
+      `These are ${given.length} questions at once.`,
+      "ask one after the other; rath why --help has examples",
+    );
+  return given[0] ?? "branch";
+}
+
+type Ask = (
+  store: Store,
+  at: string,
+  input: Input,
+  place: (given: string) => Promise<string>,
+) => Promise<Answer>;
+
+const ASK: { readonly [question in Question]: Ask } = {
+  branch: (store, at, input) => {
+    const message = textOption(input, "message");
+    return whichBranch(store, at, { ...(message !== undefined && { message }) });
+  },
+  step: async (store, at, input, place) => whatStep(store, at, await place(textOption(input, "step") ?? "")),
+  memory: async (store, at, input, place) =>
+    whichMemory(store, at, await place(textOption(input, "step") ?? "")),
+  saw: async (store, at, input, place) =>
+    whatModelSaw(store, at, await place(textOption(input, "step") ?? "")),
+  file: (store, at, input) => {
+    const [, path, line] = /^(.*?)(?::(\d{1,9}))?$/s.exec(textOption(input, "file") ?? "") ?? [];
+    return whichCall(store, at, path ?? "", {
+      ...limitOf(input),
+      ...(line !== undefined && { line: Number(line) }),
+    });
+  },
+  approvals: (store, at, input) => whoApproved(store, at, limitOf(input)),
+  between: (store, at, input) => {
+    const [from, to] = [textOption(input, "from"), textOption(input, "to")];
+    return whatHappened(store, at, {
+      ...limitOf(input),
+      ...(from !== undefined && { from }),
+      ...(to !== undefined && { to }),
+      ...(input.options.all === true && { all: true }),
+    });
+  },
+  by: (store, at, input) =>
+    whatDid(store, textOption(input, "by") ?? "", { ...limitOf(input), ...(at !== "" && { names: [at] }) }),
+  ifFalse: (store, _at, input) => ifFalse(store, textOption(input, "ifFalse") ?? "", limitOf(input)),
+};
+
+function limitOf(input: Input): { readonly limit?: number } {
+  const given = textOption(input, "limit");
+  if (given === undefined) return {};
+  if (!/^[1-9]\d{0,5}$/.test(given))
+    throw new UsageError(
+      `${JSON.stringify(given.slice(0, 40))} is no number of things to tell.`,
+      "give a whole number: --limit 50",
+    );
+  return { limit: Number(given) };
+}
+
+/** A step as it was typed: a number and an id stay as they are, ~3 is three facts before the end, NAME~3 and NAME@branch are looked up. */
+async function placeOf(shell: Shell, session: string, given: string): Promise<string> {
+  if (/^~\d*$/.test(given)) return (await shell.find(`${session}${given}`)).id;
+  return /[~@]/.test(given) ? (await shell.find(given)).id : given;
+}
+
+/** What can be asked next. */
+function nextOf({ facts }: Answer, ref: string | undefined, question: Question): readonly string[] {
+  const shown = facts.slice(0, 2).map(({ id }) => `rath show ${id.slice(0, 12)}`);
+  if (ref === undefined) return shown;
+  const memory = facts.find(({ type }) => type === "memory-write");
+  const more: { readonly [question in Question]?: string | undefined } = {
+    branch: `rath why ${ref} --approvals`,
+    step: `rath why ${ref} --step ${facts[0]?.id.slice(0, 12)} --saw`,
+    memory: memory && `rath memory why ${memory.id.slice(0, 12)}`,
+    file: `rath files ${ref} --patch`,
+    between: `rath log ${ref}`,
+  };
+  const next = more[question];
+  return next === undefined ? shown : [...shown, next];
+}

@@ -1,0 +1,207 @@
+import { readFileSync } from "node:fs";
+import { type Argument, Command, CommanderError, Option as Flag } from "commander";
+import { RathError } from "../session/index.js";
+import { groups } from "./commands.js";
+import type { Entry, Input } from "./entry.js";
+import { UsageError } from "./error.js";
+import { commandOf, Shell } from "./shell.js";
+import { plain } from "./text.js";
+
+/** Runs a command line and answers with its exit code: 0 ok, 1 error, 2 usage, 3 not verified, 4 waits for a person. */
+export async function main(argv: readonly string[]): Promise<number> {
+  // Also where the command line cannot be understood, whoever asked for JSON gets it.
+  const json = argv.includes("--json");
+  let code = 0;
+  const program = programOf(async (entry, input, given) => {
+    code = await run(entry, input, given);
+  });
+  try {
+    if (argv[0] === "complete" && argv[1] === "--") {
+      await (await import("./complete.js")).complete(programOf(), argv.slice(2));
+      return 0;
+    }
+    if (argv.length === 0) program.outputHelp();
+    else await program.parseAsync(["node", "rath", ...argv]);
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return 0;
+      return fail(usageOf(error), json);
+    }
+    return fail(error, json);
+  }
+}
+
+type Given = { readonly json?: boolean; readonly quiet?: boolean; readonly store?: string };
+
+async function run(entry: Entry, input: Input, given: Given): Promise<number> {
+  const shell = new Shell(given);
+  try {
+    return await (await entry.load()).run(shell, input);
+  } finally {
+    await shell.close();
+  }
+}
+
+/** The commands as commander knows them. */
+export function programOf(
+  call: (entry: Entry, input: Input, given: Given) => Promise<void> = async () => {},
+): Command {
+  const program = new Command("rath")
+    .description("sessions that can be forked, merged, kept, replayed and proved")
+    .version(version(), "-V, --version", "the version of openrath")
+    .helpOption("-h, --help", "this text; rath COMMAND --help for one command")
+    .helpCommand("help [command]", "help for a command")
+    .showSuggestionAfterError(true)
+    .configureOutput({ writeErr: () => {} })
+    .configureHelp({
+      subcommandTerm: (command) =>
+        [command.name(), ...command.registeredArguments.map(argumentTerm)].join(" "),
+    })
+    .exitOverride()
+    .addHelpText("after", AFTER);
+  for (const { title, entries } of groups)
+    for (const entry of entries) {
+      const command = program
+        .command(entry.name, { hidden: entry.hidden ?? false })
+        .summary(entry.summary)
+        .description(`${entry.summary[0]?.toUpperCase()}${entry.summary.slice(1)}.`)
+        .helpGroup(`${title}:`)
+        .configureOutput({ writeErr: () => {} })
+        .exitOverride();
+      for (const { name, text, optional, many } of entry.arguments ?? []) {
+        const label = `${name}${many ? "..." : ""}`;
+        command.argument(optional ? `[${label}]` : `<${label}>`, text);
+      }
+      for (const { flags, text, choices, many } of entry.options ?? []) {
+        const flag = new Flag(flags, text);
+        if (choices !== undefined) flag.choices([...choices]);
+        if (many)
+          flag.argParser((value: string, before: readonly string[] | undefined) => [
+            ...(before ?? []),
+            value,
+          ]);
+        command.addOption(flag);
+      }
+      for (const flag of common()) command.addOption(flag);
+      command.addHelpText("after", `\nExamples:\n${entry.examples.map((line) => `  ${line}`).join("\n")}\n`);
+      command.action(async () => {
+        const { json, quiet, store, ...options } = command.opts<Given & Input["options"]>();
+        const args = command.args;
+        await call(
+          entry,
+          { args, options },
+          { json: json ?? false, quiet: quiet ?? false, ...(store && { store }) },
+        );
+      });
+    }
+  return program;
+}
+
+function argumentTerm(argument: Argument): string {
+  const name = `${argument.name()}${argument.variadic ? "…" : ""}`;
+  return argument.required ? name : `[${name}]`;
+}
+
+function common(): readonly Flag[] {
+  return [
+    new Flag("--json", "one JSON document on stdout instead of text"),
+    new Flag("-q, --quiet", "no progress and no hints"),
+    new Flag("--store <url>", "another store than that of the home: sqlite:FILE, file:FOLDER").env(
+      "RATH_STORE",
+    ),
+  ];
+}
+
+const AFTER = `
+Sessions are called by name, by id or its beginning, NAME~3 (three facts back) or NAME@branch.
+They are kept in RATH_HOME; left out, in .rath beside the nearest package or git root, else in the home folder.
+Exit codes: 0 ok, 1 error, 2 usage, 3 verification or validation failed, 4 waiting for a person.
+
+Examples:
+  rath demo
+  rath log demo-1
+  rath verify demo-1
+`;
+
+function usageOf(error: CommanderError): UsageError {
+  // `rath help nothing`: commander wants to show help, and knows of nothing to show.
+  if (error.message === "(outputHelp)")
+    return new UsageError(
+      "Cannot read the command line: there is no such command.",
+      "see what there is: rath help",
+    );
+  const [text = "", ...more] = error.message
+    .replace(/^error: /, "")
+    .trim()
+    .split("\n");
+  const near = /\((Did you mean .*)\)/.exec(more.join(" "))?.[1];
+  return new UsageError(
+    `Cannot read the command line: ${text.replace(/\.+$/, "")}.`,
+    `${near === undefined ? "" : `${near[0]?.toLowerCase()}${near.slice(1)} `}see what there is: rath help`,
+    { reason: error.code },
+  );
+}
+
+/** What the system refuses is no mistake of this program: a folder that is not there, a file that may not be written. */
+function toldOf(error: unknown): unknown {
+  const { code, path, syscall } = error as NodeJS.ErrnoException;
+  if (
+    error instanceof RathError ||
+    !(error instanceof Error) ||
+    typeof code !== "string" ||
+    syscall === undefined
+  )
+    return error;
+  const reasons: { readonly [code: string]: string } = {
+    ENOENT: "there is no such file or folder",
+    ENOTDIR: "a part of the path is no folder",
+    EISDIR: "it is a folder",
+    EEXIST: "it is there already, and is no folder",
+    EACCES: "it may not be used by you",
+    EPERM: "it may not be used by you",
+    EROFS: "it cannot be written to",
+    ENOSPC: "the disk is full",
+  };
+  const reason = reasons[code];
+  if (reason === undefined) return error;
+  return new RathError(
+    "file-unusable",
+    `Cannot ${syscall} ${path === undefined ? "a file" : JSON.stringify(path)}: ${reason}.`,
+    {
+      hint: "check the path; rath doctor looks at the folder of the store",
+      data: { code, ...(path !== undefined && { path }) },
+      cause: error,
+    },
+  );
+}
+
+function fail(given: unknown, json: boolean): number {
+  const error = toldOf(given);
+  if (json) {
+    const told =
+      error instanceof RathError
+        ? error.toJSON()
+        : {
+            name: "Error",
+            code: "unexpected",
+            message: error instanceof Error ? error.message : String(error),
+          };
+    process.stdout.write(`${JSON.stringify({ error: told })}\n`);
+  } else {
+    const text =
+      error instanceof RathError ? error.message : error instanceof Error ? error.stack : String(error);
+    // Failures carry words of tools and models; and hints name the program as it can be typed here.
+    const typed = plain(text ?? "").replaceAll(
+      /(hint: |; |: |\? )rath (?=[a-z]+)/g,
+      `$1${commandOf(process.env)} `,
+    );
+    process.stderr.write(`rath: ${typed}\n`);
+  }
+  return error instanceof UsageError ? 2 : 1;
+}
+
+function version(): string {
+  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}

@@ -1,0 +1,67 @@
+import { recordedRun } from "../runtime/recorded.js";
+import { type Digest, type FactId, parentsOf, readFact, type Session } from "../session/index.js";
+import type { Store } from "../store/index.js";
+
+/** What stands in the record of what was run. The digest is that of the file alone. */
+export type ProgramNote = {
+  readonly file: string;
+  readonly export: string;
+  readonly digest: Digest;
+  /** Another program, for whoever branches a run of this one. */
+  readonly again?: string;
+};
+
+/** The note of the program that a session was made by: of its run, else the newest in its past. */
+export async function programNote(store: Store, id: FactId): Promise<ProgramNote | undefined> {
+  const recorded = await recordedRun(store, id);
+  if (recorded === undefined) return noteBefore(store, id);
+  const own = await store.head(ownName(recorded.nonce));
+  // A run names its beginning: what came before is near, however long the run is.
+  return noteBefore(store, own ?? recorded.start);
+}
+
+/** Along first parents; as far back as anybody would wait for. */
+async function noteBefore(store: Store, id: FactId): Promise<ProgramNote | undefined> {
+  let at: FactId | undefined = id;
+  for (let steps = 0; at !== undefined && steps < FARTHEST; steps++) {
+    const line: string | undefined = await store.line(at);
+    if (line === undefined) return undefined;
+    // Few lines are notes: the others need not be read.
+    const note = line.includes('"type":"note"') ? noteIn(line) : undefined;
+    if (note !== undefined) return note;
+    at = parentsOf(line)[0];
+  }
+  return undefined;
+}
+
+const FARTHEST = 100_000;
+
+function noteIn(line: string): ProgramNote | undefined {
+  const {
+    kind,
+    file,
+    export: name,
+    digest,
+    again,
+  } = readFact(line, undefined) as { readonly [field: string]: unknown };
+  const isNote = typeof file === "string" && typeof name === "string" && typeof digest === "string";
+  if (kind !== "program" || !isNote) return undefined;
+  return { file, export: name, digest, ...(typeof again === "string" && { again }) };
+}
+
+/**
+ * Notes the program of a run that goes another way than the one that it comes from: it begins where that began, so that
+ * the note cannot stand before it and is kept beside it.
+ */
+export async function noteBeside(store: Store, { fact }: Session, note: ProgramNote): Promise<void> {
+  if ((fact.type !== "run-end" && fact.type !== "run-suspend") || fact.run === undefined) return;
+  const start = await store.load(fact.of);
+  await store.save(start.append({ type: "note", kind: "program", ...note, by: "runtime" }), {
+    name: ownName(fact.run),
+    force: true,
+  });
+}
+
+function ownName(nonce: string): string {
+  return `.program/${nonce}`;
+}

@@ -1,0 +1,104 @@
+import { type FactId, nearestOf, parentsOf, readFact, typeOf } from "../session/index.js";
+import { NotFoundError, type Store } from "../store/index.js";
+import { UsageError } from "./error.js";
+
+/** Where a session was found, and under which name if it was called by one. */
+export type Found = { readonly id: FactId; readonly name?: string };
+
+/**
+ * Finds a session by what people type: a name, an id or the beginning of one, and from there `~3` (three facts back)
+ * or `@branch` (the newest session of that branch in its history), also one after the other: `demo-1@bold~2`.
+ */
+export async function find(store: Store, reference: string): Promise<Found> {
+  if (reference === "") throw new UsageError("A session has no empty name.", "see what there is: rath list");
+  const id = await store.head(reference);
+  if (id !== undefined) return { id, name: reference };
+  const back = /^(.+)~(\d*)$/s.exec(reference);
+  if (back !== null) {
+    const base = await find(store, back[1] as string);
+    return { id: await goBack(store, base.id, back[2] === "" ? 1 : Number(back[2]), reference) };
+  }
+  const branch = /^(.+)@([^@]+)$/s.exec(reference);
+  if (branch !== null) {
+    const base = await find(store, branch[1] as string);
+    return { id: await onBranch(store, base.id, branch[2] as string) };
+  }
+  try {
+    return { id: await store.resolve(reference) };
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    const names = (await store.names()).map(({ name }) => name);
+    const near = nearestOf(reference, names);
+    throw new NotFoundError(
+      `a session ${JSON.stringify(reference)}`,
+      near === undefined
+        ? names.length === 0
+          ? "the store is empty: rath demo"
+          : "see what there is: rath list"
+        : `did you mean ${near}? see what there is: rath list`,
+    );
+  }
+}
+
+/** So many facts back; at a merge along the side that was adopted. */
+async function goBack(store: Store, from: FactId, steps: number, reference: string): Promise<FactId> {
+  let id = from;
+  for (let done = 0; done < steps; done++) {
+    const line = await store.line(id);
+    const before = line === undefined ? undefined : parentsOf(line)[adoptedIn(line)];
+    if (before === undefined)
+      throw new NotFoundError(
+        `${reference}: it begins ${done} facts before`,
+        `the first one is ${id.slice(0, 12)}`,
+      );
+    id = before;
+  }
+  return id;
+}
+
+/** The newest session of a branch in the history of another. */
+async function onBranch(store: Store, head: FactId, wanted: string): Promise<FactId> {
+  const newest = await branchesOf(store, head);
+  const id = newest.get(wanted);
+  if (id !== undefined) return id;
+  const known = [...newest.keys()];
+  const near = nearestOf(wanted, known);
+  throw new NotFoundError(
+    `a branch ${JSON.stringify(wanted)}`,
+    near === undefined ? `the branches are ${known.join(", ")}` : `did you mean ${near}?`,
+  );
+}
+
+/**
+ * Every branch in the history of a session, and the newest session on it: of a branch that was merged, the last one before
+ * that, because whoever asks for one side does not mean both.
+ */
+export async function branchesOf(store: Store, head: FactId): Promise<ReadonlyMap<string, FactId>> {
+  const branchAt = new Map<FactId, string>();
+  const after = new Set<FactId>();
+  const newest = new Map<string, FactId>();
+  for await (const lines of store.lines(head))
+    for (const { id, line } of lines) {
+      const parents = parentsOf(line);
+      const before = parents[parents.length > 1 ? adoptedIn(line) : 0] ?? "";
+      // Few lines are forks: the others need not be read.
+      const fork = typeOf(line) === "branch-fork" ? readFact(line, undefined) : undefined;
+      const branch = fork?.type === "branch-fork" ? fork.name : (branchAt.get(before) ?? MAIN);
+      branchAt.set(id, branch);
+      const isMerged =
+        fork === undefined && branch !== MAIN && (typeOf(line) === "branch-merge" || after.has(before));
+      if (isMerged) after.add(id);
+      else newest.set(branch, id);
+    }
+  return newest;
+}
+
+const MAIN = "main";
+
+/** The place of the parent that a line goes on from. */
+export function adoptedIn(line: string): number {
+  if (parentsOf(line).length < 2) return 0;
+  const fact = readFact(line, undefined);
+  if (fact.type !== "branch-merge") return 0;
+  return typeof fact.adopt === "number" ? fact.adopt : fact.adopt === "theirs" ? 1 : 0;
+}

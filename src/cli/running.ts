@@ -1,0 +1,99 @@
+import type { Observation, Rath } from "../runtime/index.js";
+import type { Session } from "../session/index.js";
+import { describe } from "./describe.js";
+import type { Shell } from "./shell.js";
+import { count, jsonOf, oneLine } from "./text.js";
+
+/**
+ * Does work that goes on for a while: shows where it stands, tells every fact as a line of JSON where that is asked for,
+ * and stops it when somebody presses Ctrl-C. The second time the program ends as it is.
+ */
+export async function watching<Result>(
+  shell: Shell,
+  rath: Rath,
+  settings: { readonly events: boolean },
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const seen = new Progress(shell);
+  const stop = rath.observe((observation) => {
+    if (settings.events && observation.kind === "fact") writeEvent(observation.session);
+    seen.see(observation);
+  });
+  const cancelling = new AbortController();
+  const interrupt = (name: NodeJS.Signals): void => {
+    if (cancelling.signal.aborted) {
+      shell.clear();
+      process.exit(130);
+    }
+    shell.progress("stopping; once more ends it at once …");
+    cancelling.abort(
+      new Error(name === "SIGINT" ? "somebody pressed Ctrl-C" : "the process was asked to end"),
+    );
+  };
+  process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
+  try {
+    return await work(cancelling.signal);
+  } finally {
+    process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+    stop();
+    shell.clear();
+    endWithCommand();
+  }
+}
+
+/** What a program leaves open (a timer, a connection, a server) does not keep the command once that has its exit code. */
+function endWithCommand(): void {
+  setInterval(() => {
+    if (process.exitCode !== undefined) process.exit();
+  }, LEFT_OPEN).unref();
+}
+
+/** Milliseconds in which a program may close what it has by itself. */
+const LEFT_OPEN = 500;
+
+/** One fact as programs read it, once it is durable. */
+function writeEvent(session: Session): void {
+  const { id, parentIds: parents, branch, fact } = session;
+  process.stdout.write(`${JSON.stringify({ id, parents, branch, fact: jsonOf(fact) })}\n`);
+}
+
+/** Where a run stands, in one line: how much was asked so far, and what happened last. */
+class Progress {
+  readonly #shell: Shell;
+  #models = 0;
+  #tools = 0;
+  readonly #branches = new Set<string>();
+
+  constructor(shell: Shell) {
+    this.#shell = shell;
+  }
+
+  see(observation: Observation): void {
+    if (observation.kind !== "fact") return;
+    const { fact } = observation.session;
+    if (fact.type === "model-call") this.#models += 1;
+    else if (fact.type === "tool-call" || fact.type === "step-call") this.#tools += 1;
+    else if (fact.type === "branch-fork") this.#branches.add(fact.name);
+    if (!TOLD.has(fact.type)) return;
+    const parts = [
+      count(this.#models, "model call"),
+      count(this.#tools, "call"),
+      ...(this.#branches.size > 0 ? [count(this.#branches.size, "branch", "branches")] : []),
+    ];
+    this.#shell.progress(`${parts.join(", ")} · ${oneLine(describe(fact, 60), 100)}`);
+  }
+}
+
+const TOLD: ReadonlySet<string> = new Set([
+  "model-call",
+  "model-reply",
+  "tool-call",
+  "tool-failure",
+  "step-call",
+  "command-run",
+  "branch-fork",
+  "branch-merge",
+  "validation-report",
+  "memory-read",
+  "memory-write",
+]);

@@ -1,0 +1,192 @@
+import { once } from "node:events";
+import { existsSync, mkdirSync } from "node:fs";
+import { userInfo } from "node:os";
+import { delimiter, resolve } from "node:path";
+import type { Rath, RathOptions } from "../runtime/index.js";
+import type { FactId, Principal, Session } from "../session/index.js";
+import type { Store } from "../store/index.js";
+import { configOf, homeOf } from "./home.js";
+import type { Found } from "./reference.js";
+import { plain, quoted } from "./text.js";
+
+/** What a command has around it: where things are kept, and where words go. */
+export class Shell {
+  /** One JSON document on stdout instead of text. */
+  readonly json: boolean;
+  readonly quiet: boolean;
+  /** The folder of the embedded store, and that of what belongs to the person. */
+  readonly home: string;
+  readonly config: string;
+  readonly #url: string | undefined;
+  readonly #named: string | undefined;
+  #store: Promise<Store> | undefined;
+  readonly #raths: Rath[] = [];
+  #shown = false;
+  #command: string | undefined;
+
+  constructor(options: { readonly json?: boolean; readonly quiet?: boolean; readonly store?: string }) {
+    this.json = options.json ?? false;
+    this.quiet = options.quiet ?? false;
+    this.home = homeOf(process.env, process.cwd());
+    this.config = configOf(process.env);
+    this.#named = options.store === process.env.RATH_STORE ? undefined : options.store;
+    this.#url = options.store ?? process.env.RATH_STORE;
+  }
+
+  /** The URL of the store that commands work on. */
+  get url(): string {
+    return this.#url ?? `sqlite:${resolve(this.home, "rath.db")}`;
+  }
+
+  /** The store, opened when it is first needed; it is closed when the command is over. */
+  store(): Promise<Store> {
+    this.#store ??= (async () => {
+      if (this.#url === undefined) mkdirSync(this.home, { recursive: true });
+      return (await import("../store/index.js")).openStore(this.url);
+    })();
+    return this.#store;
+  }
+
+  /** A runtime over the store. */
+  async rath(options: Omit<RathOptions, "store"> = {}): Promise<Rath> {
+    const { openRath } = await import("../runtime/index.js");
+    const rath = openRath({ ...options, store: await this.store() });
+    this.#raths.push(rath);
+    return rath;
+  }
+
+  /** Where a session is that was called NAME, by an id or its beginning, NAME~3 or NAME@branch. */
+  async find(reference: string): Promise<Found> {
+    const { find } = await import("./reference.js");
+    return find(await this.store(), reference);
+  }
+
+  async session(reference: string): Promise<Session> {
+    return (await this.store()).load((await this.find(reference)).id);
+  }
+
+  /** Who works here, where nobody said: the user of this machine. */
+  get person(): Principal {
+    let login = "";
+    try {
+      login = userInfo().username;
+    } catch {
+      // There are containers whose user has no name.
+    }
+    const name = login.replaceAll(/[^\w.-]/g, "");
+    return name === "" ? "user" : `user:${name}`;
+  }
+
+  /** A line (or several) for the person; nothing with --json. */
+  say(text = ""): void {
+    if (!this.json) process.stdout.write(`${text}\n`);
+  }
+
+  /** Text that may be long: waits until whoever reads has taken it in. */
+  async write(text: string): Promise<void> {
+    if (!process.stdout.write(text) && !process.stdout.closed) await once(process.stdout, "drain");
+  }
+
+  /** The one document of --json; nothing without. */
+  tell(value: unknown): void {
+    if (this.json) process.stdout.write(`${JSON.stringify(value)}\n`);
+  }
+
+  /** Where a long piece of work stands: overwritten by the next one, and seen on a terminal only. */
+  progress(text: string): void {
+    if (!this.#isFollowed) return;
+    const line = text.slice(0, Math.max(10, (process.stderr.columns || 80) - 1));
+    process.stderr.write(`\r\u001b[2K${line}`);
+    this.#shown = true;
+  }
+
+  /** Takes the last progress away. */
+  clear(): void {
+    if (this.#shown) process.stderr.write("\r\u001b[2K");
+    this.#shown = false;
+  }
+
+  /** What can be typed next. */
+  hint(...commands: readonly string[]): void {
+    if (this.json || this.quiet || commands.length === 0) return;
+    // Whoever named another store means that one next time too.
+    const store = this.#named === undefined ? "" : ` --store ${quoted(this.#named)}`;
+    const typed = commands.map((command) =>
+      plain(command)
+        .replace(/^rath(?= )/, this.command)
+        .replace(/(?=\s+# |$)/, command.startsWith("rath ") ? store : ""),
+    );
+    process.stdout.write(`\n${this.dim("next:")} ${typed.join(`\n${this.dim("   or:")} `)}\n`);
+  }
+
+  /** What this program is called where it was called from. */
+  get command(): string {
+    this.#command ??= commandOf(process.env);
+    return this.#command;
+  }
+
+  bold(text: string): string {
+    return this.#paint(1, 22, text);
+  }
+  dim(text: string): string {
+    return this.#paint(2, 22, text);
+  }
+  red(text: string): string {
+    return this.#paint(31, 39, text);
+  }
+  green(text: string): string {
+    return this.#paint(32, 39, text);
+  }
+  yellow(text: string): string {
+    return this.#paint(33, 39, text);
+  }
+  cyan(text: string): string {
+    return this.#paint(36, 39, text);
+  }
+  /** An id as far as people need it. */
+  id(id: FactId): string {
+    return this.yellow(id.slice(0, 12));
+  }
+
+  /** Whether a person looks at what is written, and not a program. */
+  get isWatched(): boolean {
+    return process.stdout.isTTY === true || this.#isColoured;
+  }
+
+  get columns(): number {
+    return process.stdout.columns || 100;
+  }
+
+  async close(): Promise<void> {
+    this.clear();
+    for (const rath of this.#raths) await rath.close();
+    await (await this.#store?.catch(() => undefined))?.close();
+  }
+
+  get #isFollowed(): boolean {
+    return !this.json && !this.quiet && process.stderr.isTTY === true && !process.env.CI;
+  }
+
+  #paint(on: number, off: number, text: string): string {
+    return this.#isColoured ? `\u001b[${on}m${text}\u001b[${off}m` : text;
+  }
+
+  get #isColoured(): boolean {
+    if (process.env.NO_COLOR) return false;
+    if (process.env.FORCE_COLOR && process.env.FORCE_COLOR !== "0") return true;
+    return process.stdout.isTTY === true && process.env.TERM !== "dumb";
+  }
+}
+
+/** Through npm the folder of its programs is on the path of this process only: whoever types has to go through it again. */
+export function commandOf({
+  npm_execpath: npm,
+  PATH = "",
+}: {
+  readonly [name: string]: string | undefined;
+}): string {
+  const isThere = PATH.split(delimiter).some(
+    (folder) => folder !== "" && existsSync(resolve(folder, "rath")),
+  );
+  return npm === undefined && isThere ? "rath" : "npx rath";
+}

@@ -1,0 +1,92 @@
+import { type Json, Withheld } from "../session/index.js";
+
+/**
+ * Other people's words made fit for a terminal: they may hold sequences that move the cursor, change the title of the
+ * window or hide what stands beside them.
+ */
+export function plain(text: string): string {
+  return text.replace(/(?![\t\n])[\p{Cc}\p{Bidi_Control}]/gu, "\ufffd");
+}
+
+/** The same on one line, cut to a length. */
+export function oneLine(text: string, most = 100): string {
+  const start = text.slice(0, most * 4);
+  const line = plain(start.replaceAll(/\s+/g, " ").trim()).toWellFormed();
+  return line.length > most || start.length < text.length ? `${line.slice(0, most).toWellFormed()}…` : line;
+}
+
+/** Any value of a fact as short text. */
+export function brief(value: unknown, most = 100): string {
+  if (value === undefined) return "";
+  if (typeof value === "string") return oneLine(value, most);
+  if (value instanceof Withheld) return `[${value.reason}]`;
+  if (Array.isArray(value) && value.every((part) => isPart(part)))
+    return oneLine(
+      value
+        .map((part: { type: string; text?: unknown; name?: unknown }) =>
+          typeof part.text === "string"
+            ? part.text
+            : `[${part.type}${part.name === undefined ? "" : ` ${part.name}`}]`,
+        )
+        .join(" "),
+      most,
+    );
+  return oneLine(JSON.stringify(value) ?? "", most);
+}
+
+function isPart(value: unknown): boolean {
+  return (
+    typeof value === "object" && value !== null && typeof (value as { type?: unknown }).type === "string"
+  );
+}
+
+/** A number of things, in words: `count(1, "fact")`, `count(2, "branch", "branches")`. */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+}
+
+/** Rows as columns of equal width. The last column is not padded. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows)
+    row.forEach((cell, index) => {
+      widths[index] = Math.max(widths[index] ?? 0, cell.length);
+    });
+  return rows
+    .map((row) =>
+      row
+        .map((cell, index) => (index === row.length - 1 ? cell : cell.padEnd(widths[index] as number)))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
+
+/** How long ago, roughly, as people say it. */
+export function ago(at: string, now: number): string {
+  const seconds = Math.round((now - Date.parse(at)) / 1000);
+  if (!Number.isFinite(seconds)) return at;
+  if (seconds < 0 || seconds > 366 * 86_400) return at.slice(0, 10);
+  for (const [unit, length] of [
+    ["day", 86_400],
+    ["hour", 3600],
+    ["minute", 60],
+  ] as const)
+    if (seconds >= length) return `${count(Math.floor(seconds / length), unit)} ago`;
+  return "just now";
+}
+
+/** A dollar amount with as many digits as it needs to be seen. */
+export function money(dollars: number): string {
+  return `$${dollars >= 1 || dollars === 0 ? dollars.toFixed(2) : dollars.toPrecision(2)}`;
+}
+
+/** What can go through JSON of something that may hold content that is not here. */
+export function jsonOf(value: unknown): Json {
+  return JSON.parse(JSON.stringify(value ?? null)) as Json;
+}
+
+/** A word of a command line, so that a shell takes it as one. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./~#-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

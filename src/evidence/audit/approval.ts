@@ -1,0 +1,121 @@
+import { answerName } from "../../runtime/keeper.js";
+import { type Recorded as Run, recordedRun } from "../../runtime/recorded.js";
+import type { FactId } from "../../session/index.js";
+import { typeOf } from "../../session/index.js";
+import type { Recorded, Store } from "../../store/index.js";
+import type { Answer } from "./answer.js";
+import { type Said, tellAsk } from "./call.js";
+import { type Known, requireOptions } from "./given.js";
+import type { Reader } from "./reader.js";
+import { Telling } from "./telling.js";
+import { many, plainWords, short } from "./words.js";
+
+export type ApprovalsOptions = {
+  /** How many questions are told, oldest first. Default 100. */
+  readonly limit?: number;
+};
+
+/** One question, and what became of it. */
+type Asked = {
+  readonly ask: Said<"approval-ask">;
+  readonly gives: Said<"approval-give">[];
+  cancel?: Said<"wait-cancel">;
+};
+
+const KNOWN: Known<ApprovalsOptions> = { limit: true };
+
+/**
+ * Who approved what, and what exactly they were shown: every question with its digest held against what was shown, every
+ * agreement, change, rejection and take-over, and what nobody answered.
+ */
+export async function whoApproved(
+  store: Store,
+  ref: string,
+  options: ApprovalsOptions = {},
+): Promise<Answer> {
+  requireOptions(options, KNOWN, "ask who approved what");
+  const { limit = 100 } = options;
+  const telling = new Telling(store, `Who approved what in ${ref}, and what were they shown?`);
+  const { reader } = telling;
+  const head = await store.resolve(ref);
+  const asked = new Map<FactId, Asked>();
+  let more = 0;
+  for await (const found of approvalFacts(reader, head)) {
+    const { id, fact } = found;
+    if (fact.type === "approval-ask") {
+      if (asked.size < limit) asked.set(id, { ask: { id, fact }, gives: [] });
+      else more += 1;
+    } else if (fact.type === "approval-give") asked.get(fact.of)?.gives.push({ id, fact });
+    else if (fact.type === "wait-cancel") {
+      const one = asked.get(fact.of);
+      if (one !== undefined) one.cancel = { id, fact };
+    }
+  }
+  const run = await recordedRun(store, head);
+  if (asked.size === 0) telling.claim(`Nobody was asked to approve anything up to ${short(head)}.`, head);
+  for (const one of asked.values()) await tellAsked(telling, one, run);
+  if (more > 0)
+    telling.gap(`${many(more, "more question")} ${more === 1 ? "was" : "were"} asked and not told here.`);
+  return telling.done({ questions: asked.size + more });
+}
+
+async function tellAsked(
+  telling: Telling,
+  { ask, gives, cancel }: Asked,
+  run: Run | undefined,
+): Promise<void> {
+  const erasures = await telling.reader.erasures();
+  const { of, expires } = ask.fact;
+  const call = of === undefined ? undefined : await telling.reader.fact(of);
+  if (call !== undefined)
+    telling.claim(
+      `${call.fact.by} wanted to call ${plainWords((call.fact as { name?: string }).name ?? call.fact.type, erasures)} (${short(call.id)}).`,
+      call.id,
+      ask.id,
+    );
+  const waiting =
+    gives.length > 0 || cancel !== undefined ? undefined : await answerTo(telling.reader, ask, run);
+  tellAsk(telling, ask, waiting === undefined ? gives : [waiting], erasures);
+  if (waiting !== undefined)
+    telling.claim(
+      "The run has not taken that answer in yet: it does when it is resumed.",
+      waiting.id,
+      ask.id,
+    );
+  if (gives.length > 0 || waiting !== undefined) return;
+  if (cancel === undefined) {
+    telling.claim(
+      `Nobody has answered it${expires === undefined ? "" : `; it can be answered until ${plainWords(expires, erasures)}`}.`,
+      ask.id,
+    );
+  } else
+    telling.claim(
+      cancel.fact.late === true
+        ? `Nobody answered in time: it expired at ${cancel.fact.at}.`
+        : `It was withdrawn at ${cancel.fact.at}${cancel.fact.why === undefined ? "" : `, because: ${plainWords(cancel.fact.why, erasures)}`}.`,
+      cancel.id,
+      ask.id,
+    );
+}
+
+/** An answer lies beside the record until the run takes it in. Runs and what-ifs that wait for the same have each their own. */
+async function answerTo(
+  reader: Reader,
+  ask: Said<"approval-ask">,
+  run: Run | undefined,
+): Promise<Said<"approval-give"> | undefined> {
+  const nonce = run?.fact.from === undefined ? ask.fact.run : run.nonce;
+  const lies = nonce === undefined ? undefined : await reader.store.head(answerName(nonce, ask.id));
+  const found = lies === undefined ? undefined : await reader.fact(lies);
+  // Whoever closes a question puts something else there, so that no answer can come any more.
+  return found?.fact.type === "approval-give" && found.fact.of === ask.id
+    ? { id: found.id, fact: found.fact }
+    : undefined;
+}
+
+const TYPES: ReadonlySet<string> = new Set(["approval-ask", "approval-give", "wait-cancel"]);
+
+async function* approvalFacts(reader: Reader, head: FactId): AsyncGenerator<Recorded> {
+  for await (const lines of reader.store.lines(head))
+    for (const { id, line } of lines) if (TYPES.has(typeOf(line))) yield reader.read(id, line);
+}

@@ -1,0 +1,222 @@
+import {
+  type Adopt,
+  BeyondHorizonError,
+  diff,
+  type FactId,
+  type FactOf,
+  type Session,
+} from "../../session/index.js";
+import { NotFoundError, type Store } from "../../store/index.js";
+import type { Answer, Named } from "./answer.js";
+import { AuditError } from "./error.js";
+import { type Known, requireOptions } from "./given.js";
+import { adoptedSide } from "./reader.js";
+import { Telling } from "./telling.js";
+import { forkOf, lastWords, mergesBefore, type Passed, reachable, wayTo } from "./way.js";
+import { deedOf, type Erasures, many, plainWords, quoted, row, short } from "./words.js";
+
+export type WhichBranchOptions = {
+  /** The id of a message, or the beginning of one. Default: the last words of the conversation. */
+  readonly message?: string;
+  /** How many facts are loaded at most. Default: as many as `store.load` does. */
+  readonly horizon?: number;
+};
+
+const KNOWN: Known<WhichBranchOptions> = { message: true, horizon: true };
+
+/**
+ * Which branch produced an answer: the model call, the fork that its branch began with, the merges that adopted it, and what
+ * was rejected beside it, and why.
+ */
+export async function whichBranch(
+  store: Store,
+  ref: string,
+  options: WhichBranchOptions = {},
+): Promise<Answer> {
+  requireOptions(options, KNOWN, "ask which branch produced an answer");
+  const { message, horizon } = options;
+  const head = await store.load(ref, { ...(horizon !== undefined && { horizon }) });
+  const telling = new Telling(
+    store,
+    message === undefined
+      ? `Which branch produced the answer of ${ref}?`
+      : `Which branch produced the message ${message.slice(0, 64)} of ${ref}?`,
+  );
+  let said: Session | undefined;
+  try {
+    said = message === undefined ? lastWords(head) : await messageAt(store, head, message);
+    if (said !== undefined) await tellBranch(telling, head, said);
+    else telling.claim(`Nobody has answered anything in ${short(head.id)}: no model replied there.`, head.id);
+  } catch (error) {
+    if (!(error instanceof BeyondHorizonError)) throw error;
+    telling.gap(
+      `The past before ${short(String(error.data.horizon))} was not loaded, so what lies before it was not looked at.`,
+    );
+  }
+  return telling.done(said && { message: said.id, branch: said.branch });
+}
+
+async function tellBranch(telling: Telling, head: Session, said: Session): Promise<void> {
+  const { reader } = telling;
+  const erasures = await reader.erasures();
+  const words = quoted(contentOf(said), erasures, 160);
+  const { branch, fact } = said;
+  const of = fact.type === "model-reply" ? fact.of : undefined;
+  const call = of === undefined ? undefined : await reader.fact(of);
+  if (call?.fact.type === "model-call")
+    telling.claim(
+      `The answer ${words} was given on the branch ${branch} by the model ${call.fact.model}, asked by ${call.fact.by} at ${call.fact.at}.`,
+      said.id,
+      call.id,
+    );
+  else
+    telling.claim(
+      `The words ${words} were said on the branch ${branch} by ${fact.by} at ${fact.at}.`,
+      said.id,
+    );
+  const taken = fact.type === "model-reply" ? fact.from : undefined;
+  if (taken !== undefined)
+    telling.claim(`The reply was taken over from another run, where it is ${short(taken)}.`, said.id, taken);
+  const forked = forkOf(said);
+  const fork = forked === undefined ? undefined : await reader.fact(forked);
+  if (fork?.fact.type !== "branch-fork")
+    telling.claim("No fork lies before it: it is on the main line.", said.id);
+  else {
+    const { by, why, at } = fork.fact;
+    const [from] = fork.parents;
+    telling.claim(
+      `The branch ${branch} was begun by ${by} at ${at}${from === undefined ? "" : ` from ${short(from)}`}${why === undefined ? "" : `, because: ${plainWords(why, erasures)}`}.`,
+      fork.id,
+    );
+  }
+  const earlier = mergesBefore(said, ({ id }) =>
+    telling.gap(`Merges before ${short(id)} were not looked at: the past before it was not loaded.`),
+  );
+  for (const merge of earlier.slice(0, MERGES))
+    await tellMerge(telling, merge, adoptedSide(merge.fact, merge.parents.length), "Before it, the");
+  if (earlier.length > MERGES)
+    telling.gap(
+      `${many(earlier.length - MERGES, "older merge")} before it ${earlier.length - MERGES === 1 ? "is" : "are"} not told here.`,
+    );
+  const way = wayTo(head, said);
+  if (way === undefined) {
+    telling.claim(
+      `It is not in the past of ${short(head.id)}: it is on a line that this session does not go on from.`,
+      said.id,
+      head.id,
+    );
+    return;
+  }
+  const merges = way.filter(({ node }) => node.fact.type === "branch-merge");
+  for (const { node, side } of merges.toReversed()) await tellMerge(telling, node, side, "After it, the");
+  if (merges.length === 0)
+    telling.claim("No merge lies between it and the end: it went on as it was said.", said.id, head.id);
+  await tellLeft(telling, head, way);
+}
+
+/** What a merge did with the side that the answer came by. */
+async function tellMerge(telling: Telling, merge: Session, side: number, begin: string): Promise<void> {
+  const erasures = await telling.reader.erasures();
+  const { adopt, by, at, why } = merge.fact as FactOf<"branch-merge">;
+  const mine = merge.parents[side] as Session;
+  const reason =
+    why === undefined ? ", and the record does not say why" : `, because: ${plainWords(why, erasures)}`;
+  const goesOn = isAdopted(adopt, side, merge.parents.length);
+  const winner = goesOn ? mine : (merge.parents[adoptedSide(merge.fact, merge.parents.length)] as Session);
+  const deed =
+    adopt === "both"
+      ? `went on with all sides, the branch ${mine.branch} among them`
+      : goesOn
+        ? `adopted the branch ${mine.branch}`
+        : `adopted the branch ${winner.branch} instead, and the words of ${mine.branch} did not go on`;
+  telling.claim(
+    `${begin} merge ${short(merge.id)} by ${by} at ${at} ${deed}${reason}.`,
+    merge.id,
+    mine.id,
+    winner.id,
+  );
+  if (adopt === "both") return;
+  for (const other of merge.parents)
+    if (other !== winner && other !== mine) await tellRejected(telling, other, merge, winner);
+  if (!goesOn) tellFound(telling, mine, winner, erasures);
+}
+
+/** What stood beside the side that was adopted: its last words, and what was found about it. */
+async function tellRejected(telling: Telling, other: Session, merge: Session, ours: Session): Promise<void> {
+  const erasures = await telling.reader.erasures();
+  const words = lastWords(other);
+  const own = words !== undefined && !ours.descendsFrom(words) ? words : undefined;
+  telling.claim(
+    `The branch ${other.branch} was rejected there${own === undefined ? "; it said nothing of its own" : `; its last words were ${quoted(contentOf(own), erasures)}`}.`,
+    ...([merge.id, ...(own === undefined ? [other.id] : [own.id])] as unknown as Named),
+  );
+  tellFound(telling, other, ours, erasures);
+}
+
+/** What was found about a side that lost. */
+function tellFound(telling: Telling, lost: Session, won: Session, erasures: Erasures): void {
+  for (const { id, fact } of diff(lost, won).ours)
+    if (fact.type === "validation-report") telling.claim(`On it, ${fact.by} ${deedOf(fact, erasures)}.`, id);
+}
+
+/** Branches of the same run that were never merged: its end names them. */
+async function tellLeft(telling: Telling, head: Session, way: readonly Passed[]): Promise<void> {
+  const ends = way.filter(({ node }) => node.fact.type === "run-end" && node.parents.length > 1);
+  const erasures = await telling.reader.erasures();
+  for (const { node, side } of ends) {
+    const others = node.parents.filter((_, place) => place !== side);
+    const named = others.map((other) => `${other.branch} (${deedOf(lastOf(other).fact, erasures, 60)})`);
+    telling.claim(
+      `${many(others.length, "other line")} of that run ${others.length === 1 ? "was" : "were"} left where ${others.length === 1 ? "it" : "they"} stood: ${row(named)}.`,
+      ...([node.id, ...others.map(({ id }) => id)] as unknown as Named),
+    );
+  }
+  if (head.fact.type === "run-end" && head.fact.error !== undefined)
+    telling.claim("The run ended with an error after that.", head.id);
+}
+
+function lastOf(session: Session): Session {
+  return lastWords(session) ?? session;
+}
+
+/** So many merges before an answer are told. */
+const MERGES = 10;
+
+function isAdopted(adopt: Adopt, side: number, sides: number): boolean {
+  return (
+    adopt === "both" || side === (adopt === "theirs" ? 1 : adopt === "ours" ? 0 : Math.min(adopt, sides - 1))
+  );
+}
+
+function contentOf({ fact }: Session): unknown {
+  if (fact.type === "model-reply" || fact.type === "message-say") return fact.content;
+  return fact.type === "session-start" ? fact.text : undefined;
+}
+
+async function messageAt(store: Store, head: Session, message: string): Promise<Session> {
+  const text = message.trim();
+  const unknown = (reason: string): AuditError =>
+    new AuditError(
+      "message-unknown",
+      `${JSON.stringify(text.slice(0, 80))} is no message of this session: ${reason}.`,
+      "give the id of a model-reply or of what somebody said; `rath log` shows them",
+      { message: text.slice(0, 80) },
+    );
+  if (!/^[0-9a-f]{6,64}$/.test(text)) throw unknown("it is no id");
+  let id: FactId;
+  try {
+    id = await store.resolve(text);
+  } catch (error) {
+    if (error instanceof NotFoundError) throw unknown("nothing here has that id");
+    throw error;
+  }
+  // The same object as in the loaded past, where it is in it: then ways are found.
+  for (const node of reachable(head)) if (node.id === id) return requireWords(node, unknown);
+  return requireWords(await store.load(id), unknown);
+}
+
+function requireWords(node: Session, unknown: (reason: string) => AuditError): Session {
+  const { type } = node.fact;
+  if (type === "model-reply" || type === "message-say" || type === "session-start") return node;
+  throw unknown(`it is a ${type}`);
+}

@@ -1,0 +1,175 @@
+import {
+  canonical,
+  digestOf,
+  type Fact,
+  type FactId,
+  type FactOf,
+  parentsOf,
+  typeOf,
+  Withheld,
+} from "../../session/index.js";
+import type { Recorded } from "../../store/index.js";
+import type { Named } from "./answer.js";
+import { goesOnFrom, type Reader } from "./reader.js";
+import type { Telling } from "./telling.js";
+import { plainWords, quoted, row, short } from "./words.js";
+
+/** What was decided about a call, and by whom. */
+type Decided = {
+  readonly decisions: readonly Said<"policy-decide">[];
+  readonly asks: readonly Said<"approval-ask">[];
+  readonly gives: readonly Said<"approval-give">[];
+};
+
+export type Said<Type extends Fact["type"]> = { readonly id: FactId; readonly fact: FactOf<Type> };
+
+/** How many facts behind a call are looked at for what was decided about it. */
+const ABOUT = 1_000;
+
+/** Everything that was decided about a call between it and the fact that came of it. */
+async function decidedAbout(reader: Reader, call: FactId, outcome: FactId): Promise<Decided> {
+  const decisions: Said<"policy-decide">[] = [];
+  const asks: Said<"approval-ask">[] = [];
+  const gives: Said<"approval-give">[] = [];
+  const met = new Set([outcome]);
+  for (const id of met) {
+    if (met.size > ABOUT) break;
+    if (id === call) continue;
+    const line = await reader.store.line(id);
+    if (line === undefined) continue;
+    if (/^(?:policy-decide|approval-)/.test(typeOf(line))) {
+      const { fact } = await reader.read(id, line);
+      if (fact.type === "policy-decide" && fact.of === call) decisions.push({ id, fact });
+      else if (fact.type === "approval-ask" && fact.of === call) asks.push({ id, fact });
+      else if (fact.type === "approval-give") gives.push({ id, fact });
+    }
+    for (const parent of parentsOf(line)) met.add(parent);
+  }
+  const asked = new Set(asks.map(({ id }) => id));
+  return {
+    decisions: decisions.reverse(),
+    asks: asks.reverse(),
+    gives: gives.reverse().filter(({ fact }) => asked.has(fact.of)),
+  };
+}
+
+/** Says which call a fact came of, who wanted it, and on whose word it was done. `outcome` is that fact's id. */
+export async function tellCall(telling: Telling, fact: Fact, outcome: FactId): Promise<void> {
+  const { reader } = telling;
+  const of = (fact as { readonly of?: unknown }).of;
+  const call = typeof of === "string" ? await reader.fact(of) : undefined;
+  if (call === undefined) {
+    if (typeof of === "string") telling.gap(`The call ${short(of)} that did it is not in this store.`);
+    return;
+  }
+  const erasures = await reader.erasures();
+  const { name, input } = call.fact as { readonly name?: string; readonly input?: unknown };
+  telling.claim(
+    `The call ${short(call.id)} did it: ${call.fact.by} called ${plainWords(name ?? call.fact.type, erasures)}${input === undefined ? "" : ` with ${plainWords(input, erasures, 200)}`}.`,
+    call.id,
+  );
+  await tellWanted(telling, call);
+  const { decisions, asks, gives } = await decidedAbout(reader, call.id, outcome);
+  for (const { id, fact: decided } of decisions)
+    telling.claim(
+      `${policiesOf(decided)} decided: ${decided.verdict}${rulesOf(decided)}${Array.isArray(decided.for) ? `, on behalf of ${row(decided.for)}` : ""}${decided.why === undefined ? "" : `, because: ${plainWords(decided.why, erasures)}`}.`,
+      id,
+      call.id,
+    );
+  for (const ask of asks)
+    tellAsk(
+      telling,
+      ask,
+      gives.filter(({ fact: give }) => give.of === ask.id),
+      erasures,
+    );
+  if (decisions.length === 0 && asks.length === 0)
+    telling.gap(`The record has no decision of a policy and no approval about the call ${short(call.id)}.`);
+}
+
+/** Says what was asked and what was answered, and whether what was shown is what was agreed to. */
+export function tellAsk(
+  telling: Telling,
+  { id, fact }: Said<"approval-ask">,
+  gives: readonly Said<"approval-give">[],
+  erasures: Parameters<typeof plainWords>[1],
+): void {
+  const { what, digest, to, rule, edited } = fact;
+  const whom = to === undefined || !Array.isArray(to) || to.length === 0 ? "Anybody" : row(to);
+  telling.claim(
+    `${whom} ${Array.isArray(to) && to.length > 1 ? "were" : "was"} asked at ${fact.at}${rule === undefined ? "" : ` by the rule ${plainWords(rule, erasures)}`} and shown ${quoted(what, erasures, 400)}.`,
+    id,
+  );
+  if (edited !== undefined && !((edited as unknown) instanceof Withheld))
+    telling.claim(
+      `What was shown had been put in place of ${quoted(edited.was, erasures)} by ${edited.by}.`,
+      id,
+    );
+  if ((what as unknown) instanceof Withheld)
+    telling.gap(`What ${short(id)} showed is not here, so its digest ${short(digest)} cannot be checked.`);
+  else if (digestOf(canonical(what)) === digest)
+    telling.claim(`What was shown has the digest ${short(digest)} that the question names.`, id);
+  else
+    telling.gap(
+      `What ${short(id)} says was shown does not have the digest that it names: it proves nothing.`,
+    );
+  for (const give of gives) tellGive(telling, id, digest, give, erasures);
+}
+
+function tellGive(
+  telling: Telling,
+  ask: FactId,
+  digest: string,
+  { id, fact }: Said<"approval-give">,
+  erasures: Parameters<typeof plainWords>[1],
+): void {
+  const why = fact.why === undefined ? "" : `, because: ${plainWords(fact.why, erasures)}`;
+  const same = fact.digest === digest ? ", naming the digest of what was shown" : "";
+  const verb =
+    fact.decision === "reject"
+      ? "rejected it"
+      : fact.decision === "take-over"
+        ? `took it over and gave ${quoted(fact.value, erasures)} in place of the outcome`
+        : fact.edit === undefined
+          ? "agreed to exactly that"
+          : `agreed to ${quoted(fact.edit, erasures, 300)} in place of it`;
+  telling.claim(`${fact.by} ${verb} at ${fact.at}${same}${why}.`, id, ask);
+  if (same === "")
+    telling.gap(`The answer ${short(id)} names another digest than what was shown: it counts for nothing.`);
+}
+
+/** The reply of a model that asked for a call. */
+async function tellWanted(telling: Telling, call: Recorded): Promise<void> {
+  const { call: wanted } = call.fact as { readonly call?: unknown };
+  if (typeof wanted !== "string") return;
+  let id = goesOnFrom(call);
+  // A reply may ask for several calls: they stand one after the other behind it.
+  for (let steps = 0; id !== undefined && steps < 100; steps++) {
+    const before = await telling.reader.fact(id);
+    if (before?.fact.type === "model-reply") {
+      const { content, agent, of } = before.fact;
+      const asked =
+        Array.isArray(content) && content.some((part) => part.type === "tool-call" && part.call === wanted);
+      if (asked)
+        telling.claim(
+          `The model wanted it: its reply ${short(before.id)} to ${plainWords(agent ?? "whoever asked", new Map())} asked for that call.`,
+          ...([before.id, of] as unknown as Named),
+        );
+      return;
+    }
+    id = before && goesOnFrom(before);
+  }
+}
+
+function policiesOf({ policies }: FactOf<"policy-decide">): string {
+  if (!Array.isArray(policies)) return "A policy";
+  const names = policies.map((one) => {
+    const { name, version } = one as { readonly name?: string; readonly version?: string };
+    return `${name ?? "?"}${version === undefined ? "" : ` (version ${version.slice(0, 12)})`}`;
+  });
+  return names.length === 1 ? `The policy ${names[0]}` : `The policies ${row(names)}`;
+}
+
+function rulesOf({ rules }: FactOf<"policy-decide">): string {
+  return Array.isArray(rules) && rules.length > 0 ? ` by ${row(rules)}` : "";
+}

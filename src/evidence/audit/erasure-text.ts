@@ -1,0 +1,128 @@
+import { brief } from "../../memory/answer/fact-line.js";
+import { type Erased, UNREACHABLE } from "./erasure.js";
+import type { Found } from "./find.js";
+import type { Retention } from "./retention.js";
+import { many, row, short } from "./words.js";
+
+/** So many places of each kind are told one by one. */
+const TOLD = 20;
+
+/** What was found, for people: what can be erased, what cannot and why, and until when a floor holds it. */
+export function foundText(
+  found: Found,
+  floor?: { readonly until: string; readonly held: number; readonly retention: Retention },
+): string {
+  const { erasable, read, gone } = found;
+  const bytes = erasable.reduce((sum, { size }) => sum + size, 0);
+  const lines = [
+    `Looked through ${many(read.facts, "fact")} of ${many(read.sessions, "session")} and ${many(read.blobs, "piece")} of content in blobs.`,
+    erasable.length === 0
+      ? "Nothing was found that can be erased."
+      : `${many(erasable.length, "piece")} of content can be erased, ${many(bytes, "byte")}:`,
+  ];
+  for (const { digest, size, where, types, sessions, newest, salted } of erasable.slice(0, TOLD))
+    lines.push(
+      `  ${short(digest)}  ${many(size, "byte")}  ${brief(where)} of ${row(types.map((type) => brief(type)))} in ${sessions.length === 0 ? "no session that has a name" : brief(row(sessions), 300)}, last at ${brief(newest)}${salted ? "" : ", not salted"}`,
+    );
+  if (erasable.length > TOLD) lines.push(`  … and ${erasable.length - TOLD} more`);
+  if (gone > 0) lines.push(`${many(gone, "piece")} of it ${gone === 1 ? "was" : "were"} erased before.`);
+  if (erasable.some(({ salted }) => !salted))
+    lines.push(
+      "What is not salted disappears from every session that has the same bytes, and whoever guesses it can confirm the guess by its digest.",
+    );
+  lines.push(...runLines(found.runs, "may not be resumed any more"), ...leftLines(found));
+  if (floor !== undefined)
+    lines.push(
+      `A retention floor of ${many(floor.retention.days, "day")} (${brief(floor.retention.basis)}) holds ${floor.held} of it, the last until ${floor.until}: it is refused without --basis.`,
+    );
+  return `${lines.join("\n")}\n`;
+}
+
+/** What was erased and what was not, for people. */
+export function erasedText({ erased, overridden, left, refusals, indexes, runs, check }: Erased): string {
+  const facts = [...new Set(erased.map(({ fact }) => fact))];
+  const bytes = erased.reduce((sum, { size }) => sum + size, 0);
+  const lines = [
+    erased.length === 0
+      ? "Nothing was erased."
+      : `Erased ${many(erased.length, "piece")} of content, ${many(bytes, "byte")}; the record says so in ${row(facts.slice(0, TOLD).map(short))}${facts.length > TOLD ? ` and ${facts.length - TOLD} more` : ""}.`,
+  ];
+  if (erased.length > 0)
+    lines.push(
+      `Sessions that lost it: ${brief(row([...new Set(erased.flatMap(({ sessions }) => sessions))]), 400)}.`,
+      ...runLines(runs, "may not be resumed now"),
+    );
+  for (const { session, why } of refusals)
+    lines.push(`From ${brief(session)} nothing could be erased now: ${brief(why, 300)} Try again later.`);
+  if (overridden !== undefined)
+    lines.push(
+      `A retention floor held some of it until ${overridden.until}; the basis is on the record: ${brief(overridden.basis)}.`,
+    );
+  if (indexes !== undefined)
+    lines.push(
+      `The search indexes of memories in ${brief(indexes, 400)} were removed; they are made again when they are needed.`,
+    );
+  lines.push(...leftLines(left));
+  lines.push(
+    check.findings.length === 0
+      ? `The store verifies: ${many(check.facts, "fact")}, ${many(check.blobs, "blob")}, ${many(check.erased, "erasure")}, nothing is broken.`
+      : `The store does NOT verify: ${row(check.findings.slice(0, 5).map(({ place, problem }) => `${brief(place)}: ${brief(problem)}`))}.`,
+    "Out of reach of this store, and to be seen to by hand:",
+    ...UNREACHABLE.map((one) => `  ${one}`),
+  );
+  return `${lines.join("\n")}\n`;
+}
+
+/** What cannot be erased, and why. */
+function leftLines({ fixed, more, names, files, unsearched }: Erased["left"]): readonly string[] {
+  const content = fixed.filter(({ kind }) => kind === "content");
+  const structure = fixed.filter(({ kind }) => kind === "structure");
+  const lines: string[] = [];
+  if (content.length > 0) {
+    lines.push(
+      `${many(content.length, "place")} cannot be erased: the content is short and stands in the line itself, whose hash covers it.`,
+      ...content.slice(0, TOLD).map(placeText),
+      ...(content.length > TOLD ? [`  … and ${content.length - TOLD} more`] : []),
+      "  To keep all content erasable, start sessions with inline 0: rath.start(text, { inline: 0 }).",
+      "  To get rid of it, forget the sessions and collect them: rath gc. Their whole record goes then.",
+    );
+  }
+  if (structure.length > 0)
+    lines.push(
+      `${many(structure.length, "place")} cannot be erased: names of people, branches, agents and tools are part of the chain.`,
+      ...structure.slice(0, TOLD).map(placeText),
+      ...(structure.length > TOLD ? [`  … and ${structure.length - TOLD} more`] : []),
+      "  Use names there that only you can tell whose they are: user:u-41.",
+    );
+  if (more > 0)
+    lines.push(
+      `${many(more, "more place")} of these kinds ${more === 1 ? "is" : "are"} counted and not listed.`,
+    );
+  if (names.length > 0) lines.push(`Names of sessions that say it: ${brief(row(names), 400)}.`);
+  if (files.length > 0) lines.push(`Names of files that say it, and stay: ${brief(row(files), 400)}.`);
+  if (unsearched.facts + unsearched.blobs > 0)
+    lines.push(
+      `${many(unsearched.facts, "fact")} and ${many(unsearched.blobs, "blob")} that no name leads to were not searched: rath gc removes them, blobs a day after they came.`,
+    );
+  return lines;
+}
+
+/** Runs that need it: whoever erases it shall know what it costs. */
+function runLines({ open, ended }: Found["runs"], fate: string): readonly string[] {
+  return [
+    ...(open.length === 0
+      ? []
+      : [
+          `${many(open.length, "run")} that ${open.length === 1 ? "has" : "have"} not ended ${open.length === 1 ? "builds" : "build"} on it and ${fate}: ${brief(row(open), 400)}.`,
+        ]),
+    ...(ended === 0
+      ? []
+      : [
+          `${many(ended, "run")} that ended ${ended === 1 ? "builds" : "build"} on it: a replay that needs it stops.`,
+        ]),
+  ];
+}
+
+function placeText({ fact, type, field, session, at }: Found["fixed"][number]): string {
+  return `  ${short(fact)}  ${brief(field)} of ${brief(type)} in ${brief(session)} at ${brief(at)}`;
+}

@@ -1,0 +1,193 @@
+import { namesOf } from "../../sandbox/path.js";
+import { Trees } from "../../sandbox/trees.js";
+import { whoChanged } from "../../sandbox/workspace/who-changed.js";
+import {
+  BeyondHorizonError,
+  type Fact,
+  type FactId,
+  type Json,
+  nearestOf,
+  RathError,
+  type Session,
+  Withheld,
+} from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import type { Answer } from "./answer.js";
+import { type Blame, blame } from "./blame.js";
+import { tellCall } from "./call.js";
+import { AuditError } from "./error.js";
+import { type Known, requireOptions } from "./given.js";
+import { Telling } from "./telling.js";
+import { reachable } from "./way.js";
+import { many, quoted, row, short } from "./words.js";
+
+export type WhichCallOptions = {
+  /** A line of the file as it is in the end, counted from 1. */
+  readonly line?: number;
+  /** How many changes are told, newest first. Default 20. */
+  readonly limit?: number;
+};
+
+const KNOWN: Known<WhichCallOptions> = { line: true, limit: true };
+
+/** Which call changed a file, or a line of it, with the decision and the approval that it was done on. */
+export async function whichCall(
+  store: Store,
+  ref: string,
+  path: string,
+  options: WhichCallOptions = {},
+): Promise<Answer> {
+  requireOptions(options, KNOWN, "ask which call changed a file");
+  const { line, limit = 20 } = options;
+  const session = await store.load(ref);
+  // A path that leads out of the workspace is refused before anything is looked for.
+  namesOf(path);
+  const trees = new Trees(store);
+  const telling = new Telling(
+    store,
+    line === undefined
+      ? `Which call changed ${path} in ${ref}?`
+      : `Which call wrote line ${line} of ${path} in ${ref}?`,
+  );
+  return line === undefined
+    ? tellFile(telling, session, trees, path, limit)
+    : tellLine(telling, session, trees, path, line);
+}
+
+async function tellFile(
+  telling: Telling,
+  session: Session,
+  trees: Trees,
+  path: string,
+  limit: number,
+): Promise<Answer> {
+  const changes = await attempt(telling, () => whoChanged(session, path, { trees, limit: limit + 1 }));
+  const whole = tellLists(telling, session);
+  if (changes?.length === 0) {
+    if (whole) refuseUnknown(session, path);
+    telling.claim(`No fact that says which files it changed changed ${path}.`, session.id);
+  }
+  for (const { id, change } of changes?.slice(0, limit) ?? []) {
+    const { fact } = (await telling.reader.fact(id)) as { readonly fact: Fact };
+    telling.claim(
+      `${path} was ${CHANGED[change]} by ${fact.by} at ${fact.at} (${fact.type} ${short(id)}).`,
+      id,
+    );
+    await tellCall(telling, fact, id);
+  }
+  if ((changes?.length ?? 0) > limit)
+    telling.gap(`There are older changes of ${path} than the ${limit} told here.`);
+  const blamed =
+    session.files.tree === null ? undefined : await attempt(telling, () => blame(session, trees, path));
+  return telling.done({ path, lines: linesJson(blamed) });
+}
+
+async function tellLine(
+  telling: Telling,
+  session: Session,
+  trees: Trees,
+  path: string,
+  line: number,
+): Promise<Answer> {
+  const blamed = await attempt(telling, () => blame(session, trees, path));
+  if (blamed === undefined) {
+    if (tellLists(telling, session)) refuseUnknown(session, path);
+    telling.claim(`There is no ${path} among the files of ${short(session.id)}.`, session.id);
+    return telling.done();
+  }
+  const found = blamed.lines[line - 1];
+  if (found === undefined || !Number.isSafeInteger(line))
+    throw new AuditError(
+      "file-unknown",
+      `${path} has no line ${line}: it has ${many(blamed.lines.length, "line")}.`,
+      blamed.lines.length === 0 ? "leave the line out" : `name one from 1 to ${blamed.lines.length}`,
+      { path, lines: blamed.lines.length },
+    );
+  const words = quoted(found.text.replace(/\r?\n$/, ""), await telling.reader.erasures());
+  if (found.fact === undefined) {
+    telling.claim(`Line ${line} of ${path} reads ${words} in ${short(session.id)}.`, session.id);
+    for (const { at, why } of blamed.lost)
+      telling.gap(`Who wrote it cannot be followed behind ${short(at)}: ${why}.`);
+  } else {
+    const { fact } = (await telling.reader.fact(found.fact)) as { readonly fact: Fact };
+    telling.claim(
+      `Line ${line} of ${path}, ${words}, was written by ${fact.by} at ${fact.at} (${fact.type} ${short(found.fact)}).`,
+      found.fact,
+      session.id,
+    );
+    await tellCall(telling, fact, found.fact);
+  }
+  return telling.done({ path, line: { ...found } as Json });
+}
+
+const CHANGED = { add: "added", modify: "changed", delete: "deleted" } as const;
+
+/** What the record has of it: content that is gone, or a past that is not loaded, is a gap and no error. */
+async function attempt<Value>(telling: Telling, act: () => Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof RathError) || error instanceof AuditError) throw error;
+    const why = error.message.split("\n", 1)[0] as string;
+    telling.gap(
+      error instanceof BeyondHorizonError
+        ? `Older changes were not looked at: ${why}`
+        : `The files cannot all be read: ${why}`,
+    );
+    return undefined;
+  }
+}
+
+/** Says where lists of changed paths are gone: what they named cannot be told. Whether all of them are here. */
+function tellLists(telling: Telling, session: Session): boolean {
+  const gone: FactId[] = [];
+  for (const { id, fact } of reachable(session))
+    if ("paths" in fact && (fact.paths as unknown) instanceof Withheld) gone.push(id);
+  const named = gone.slice(0, 5).map(short);
+  const more = gone.length > named.length ? [`${gone.length - named.length} more`] : [];
+  if (gone.length > 0)
+    telling.gap(
+      `The files cannot all be read: which of them ${row([...named, ...more])} changed is not here.`,
+    );
+  return gone.length === 0;
+}
+
+/** A slip of the pen must not look like a file that nobody changed. */
+function refuseUnknown(session: Session, path: string): void {
+  const known = new Set<string>();
+  for (const { fact } of reachable(session)) {
+    if (known.size >= 10_000) break;
+    if ("paths" in fact && Array.isArray(fact.paths))
+      for (const one of fact.paths as readonly { readonly path: string }[]) known.add(one.path);
+  }
+  const all = [...known];
+  const meant = all.find((one) => one.endsWith(`/${path}`)) ?? nearPath(path, all);
+  throw new AuditError(
+    "file-unknown",
+    `Nothing in the past of ${short(session.id)} changed ${JSON.stringify(path.slice(0, 200))}.`,
+    meant !== undefined
+      ? `did you mean ${meant}?`
+      : all.length === 0
+        ? "no file was changed in this session"
+        : `files that were changed: ${all.slice(0, 8).join(", ")}${all.length > 8 ? ", …" : ""}`,
+    { path: path.slice(0, 200) },
+  );
+}
+
+/** The path whose last name is nearest. */
+function nearPath(path: string, all: readonly string[]): string | undefined {
+  // A dot begins no other name here: what stands before it counts as well.
+  const last = (one: string): string => (one.split("/").at(-1) ?? one).replaceAll(".", "_");
+  const stem = (one: string): string => (one.split("/").at(-1) ?? one).replace(/\.[^.]*$/, "");
+  const same = all.find((one) => stem(one) === stem(path));
+  const near = same === undefined ? nearestOf(last(path), all.map(last)) : last(same);
+  return near === undefined ? undefined : all.find((one) => last(one) === near);
+}
+
+function linesJson(blamed: Blame | undefined): Json {
+  return (blamed?.lines ?? []).slice(0, 10_000).map(({ number, fact, text }) => ({
+    number,
+    text: text.slice(0, 400).toWellFormed(),
+    ...(fact !== undefined && { fact }),
+  }));
+}

@@ -1,0 +1,77 @@
+import { influence } from "../../memory/answer/index.js";
+import type { FactId, Json } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import type { Answer, Named } from "./answer.js";
+import { type Known, requireOptions } from "./given.js";
+import { Telling } from "./telling.js";
+import { deedOf, many, quoted, short } from "./words.js";
+
+export type IfFalseOptions = {
+  /** How many of each kind are told one by one. Default 20. The counts are exact whatever it is. */
+  readonly limit?: number;
+};
+
+const KNOWN: Known<IfFalseOptions> = { limit: true };
+
+/** What would be lost if a memory were false: everything that it reached. */
+export async function ifFalse(store: Store, memory: FactId, options: IfFalseOptions = {}): Promise<Answer> {
+  requireOptions(options, KNOWN, "ask what would be lost");
+  const { limit = 20 } = options;
+  const telling = new Telling(
+    store,
+    `What would be lost if the memory ${String(memory).slice(0, 64)} were false?`,
+  );
+  const reached = await influence(store, memory, { most: Math.max(limit, 1) });
+  const { memory: id, totals, reads, sessions, decisions, memories } = reached;
+  const here = await store.has(id);
+  const [first] = reads;
+  const root = here ? id : (first?.id ?? memories[0]?.fact);
+  if (root === undefined) return telling.done();
+  const erasures = await telling.reader.erasures();
+  if (!here) telling.gap(`The memory ${short(id)} itself is not in this store any more.`);
+  telling.claim(
+    totals.facts === 0
+      ? `Nothing: nobody has ever read the memory ${short(id)}.`
+      : `${many(totals.facts, "fact")} come of the memory ${short(id)} or were made after it was read: ${many(totals.reads, "reading")}, ${many(totals.decisions, "decision")} (${totals.direct} of them in the turn of a reading that showed it), ${many(sessions.length, "session")} and ${many(totals.memories, "later memory", "later memories")}.`,
+    ...([root, ...reads.slice(0, limit).map((read) => read.id)] as unknown as Named),
+  );
+  for (const read of reads.slice(0, limit))
+    telling.claim(
+      `${read.by} read it at ${read.at}${read.branch === undefined ? "" : ` on the branch ${read.branch}`}${read.shown ? " and was told it" : ", and others were shown in its place"}.`,
+      read.id,
+    );
+  for (const session of sessions.slice(0, limit))
+    telling.claim(
+      `The session ${session.name} rests on it from ${short(session.first)} on${session.before === undefined ? "" : `; just before, it stood at ${short(session.before)}`}.`,
+      session.first,
+      session.id,
+    );
+  for (const { id: decision, direct } of decisions.slice(0, limit)) {
+    const found = await telling.reader.fact(decision);
+    if (found === undefined) continue;
+    const { at, by } = found.fact;
+    telling.claim(
+      `${direct ? "In that turn" : "Later"}, at ${at}, ${by} ${deedOf(found.fact, erasures)}.`,
+      decision,
+    );
+  }
+  for (const later of memories.slice(0, limit))
+    telling.claim(
+      `The memory ${short(later.id)}${later.text === undefined ? "" : `, ${quoted(later.text, erasures)},`} was made because of ${short(later.because)}, which comes of it.`,
+      later.fact,
+      later.because,
+    );
+  const left = [totals.reads, totals.decisions, totals.memories, sessions.length].map((all) =>
+    Math.max(0, all - limit),
+  );
+  const more = left.reduce((sum, one) => sum + one, 0);
+  if (more > 0)
+    telling.gap(
+      `${many(more, "more reading, decision, session or memory", "more readings, decisions, sessions and memories")} are counted and not told one by one.`,
+    );
+  if (reached.unresolved > 0)
+    telling.gap(
+      `Of ${many(reached.unresolved, "fact")} the content is not here: nobody knows what came of them.`,
+    );
+  return telling.done({ totals, counts: reached.counts, spaces: reached.spaces } as unknown as Json);
+}

@@ -1,0 +1,223 @@
+import { type Why, type WhyNode, why } from "../../memory/answer/index.js";
+import { type FactId, type MemoryHit, RathError } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import type { Answer, Named } from "./answer.js";
+import type { Reader } from "./reader.js";
+import { type Read, readingsOf, turnReadings } from "./reading.js";
+import { type Step, stepOf, stepWords } from "./step.js";
+import { Telling } from "./telling.js";
+import { many, plainWords, quoted, short } from "./words.js";
+
+/** So many memories of a reading are told one by one. */
+const HITS = 20;
+/** So many facts behind a memory are told. */
+const GROUNDS = 10;
+
+/**
+ * Which memory was read at a step, what was shown of it, and why it existed. Of a model's call these are the readings of its
+ * turn; of any other call those that it did.
+ */
+export async function whichMemory(store: Store, ref: string, step: string | number): Promise<Answer> {
+  const telling = new Telling(store, `Which memory was read at step ${step} of ${ref}?`);
+  const { reader } = telling;
+  const head = await store.resolve(ref);
+  const found = await stepOf(reader, head, step);
+  const isModel = found.fact.type === "model-call";
+  const before = found.parents[0];
+  const readings = isModel
+    ? before === undefined
+      ? []
+      : await turnReadings(reader, before)
+    : await readingsOf(reader, head, found.id);
+  if (readings.length === 0)
+    telling.claim(
+      isModel
+        ? `No memory was read in the turn of ${stepWords(found)}: nothing that was remembered stood in its prompt.`
+        : `No memory was read by ${stepWords(found)}.`,
+      found.id,
+    );
+  const shown = isModel ? await shownTo(telling.reader, found, readings) : new Set<FactId>();
+  const told: { reading: FactId; memory: FactId; shown: boolean }[] = [];
+  for (const reading of readings) {
+    const isShown = isModel ? shown.has(reading.id) : reading.fact.shown !== undefined;
+    told.push(...(await tellReading(telling, found, reading, isShown, isModel)));
+  }
+  return telling.done({ step: found.id, memories: told });
+}
+
+/** The readings whose notes stood in the prompt of a call. */
+async function shownTo(
+  reader: Reader,
+  { fact }: Step,
+  readings: readonly Read[],
+): Promise<ReadonlySet<FactId>> {
+  const shown = inForce(readings);
+  const config =
+    fact.type === "model-call" && fact.config !== undefined ? await reader.fact(fact.config) : undefined;
+  const since = config?.fact.type === "agent-configure" ? config.fact.since : undefined;
+  if (since === undefined) return shown;
+  // Whoever begins in the middle, an agent as a tool, was told nothing of what was recalled before.
+  const before = inForce(await turnReadings(reader, since));
+  return new Set([...shown].filter((id) => !before.has(id)));
+}
+
+/** Of each part of each space, the reading that was to be shown last is the one that stands in the prompt. */
+function inForce(readings: readonly Read[]): ReadonlySet<FactId> {
+  const last = new Map<string, Read>();
+  for (const reading of readings) {
+    const { space, shown, settings } = reading.fact;
+    const { part = "", show } = (settings ?? {}) as { readonly part?: string; readonly show?: boolean };
+    if (shown !== undefined || show === true) last.set(JSON.stringify([space, part]), reading);
+  }
+  return new Set([...last.values()].filter(({ fact }) => fact.shown !== undefined).map(({ id }) => id));
+}
+
+async function tellReading(
+  telling: Telling,
+  step: Step,
+  { id, fact }: Read,
+  isShown: boolean,
+  isModel: boolean,
+): Promise<{ reading: FactId; memory: FactId; shown: boolean }[]> {
+  const erasures = await telling.reader.erasures();
+  const { space, query, hits, head, shown, by, at } = fact;
+  const where = isModel ? `in the turn of ${stepWords(step)}` : `at ${stepWords(step)}`;
+  const stood = head === undefined ? "" : `, which stood at ${short(head)}`;
+  telling.claim(
+    `${by} looked in the memory ${plainWords(space, erasures)}${stood}, for ${quoted(query, erasures)}, ${where} at ${at}.`,
+    ...([id, step.id, ...(head === undefined ? [] : [head])] as unknown as Named),
+  );
+  if (!Array.isArray(hits)) {
+    telling.gap(`What reading ${short(id)} found is not here: ${plainWords(hits, erasures)}.`);
+    return [];
+  }
+  if (hits.length === 0) telling.claim(`It found nothing.`, id);
+  if (shown !== undefined)
+    telling.claim(
+      isShown
+        ? `Of it, the model was shown: ${quoted(shown, erasures, 600)}.`
+        : `What it put together to be shown stood in no prompt of this step: a later reading took its place.`,
+      id,
+    );
+  const tool = shown === undefined && hits.length > 0 ? await toolOf(telling.reader, fact.of) : undefined;
+  if (tool !== undefined)
+    telling.claim(
+      `What it found was given back as the outcome of the tool ${plainWords(tool.name, erasures)}, which stands in the conversation.`,
+      id,
+      tool.id,
+    );
+  else if (shown === undefined && hits.length > 0)
+    telling.claim("The model was shown nothing of it as notes; the program that asked was given it.", id);
+  const told = isShown
+    ? "shown"
+    : tool === undefined
+      ? "found and not shown"
+      : "found and given back by the tool";
+  for (const hit of hits.slice(0, HITS))
+    await tellHit(telling, id, hit, isTold(hit) ? told : "found and left out");
+  if (hits.length > HITS)
+    telling.gap(
+      `${many(hits.length - HITS, "more memory", "more memories")} of that reading are not told here.`,
+    );
+  return hits.map((hit) => ({ reading: id, memory: hit.memory, shown: isShown && isTold(hit) }));
+}
+
+function isTold({ parts }: MemoryHit): boolean {
+  return (parts as { readonly told?: unknown } | undefined)?.told !== false;
+}
+
+/** The tool that a reading was made by, if it was one. */
+async function toolOf(
+  reader: Reader,
+  of: FactId | undefined,
+): Promise<{ readonly id: FactId; readonly name: string } | undefined> {
+  const call = of === undefined ? undefined : await reader.fact(of);
+  return call?.fact.type === "tool-call" ? { id: call.id, name: call.fact.name } : undefined;
+}
+
+async function tellHit(telling: Telling, reading: FactId, hit: MemoryHit, told: string): Promise<void> {
+  const erasures = await telling.reader.erasures();
+  const { memory, version, score, text } = hit;
+  const here = await telling.reader.store.has(memory);
+  const said = text === undefined ? "" : `: ${quoted(text, erasures, 200)}`;
+  telling.claim(
+    `Memory ${short(memory)} was ${told}, with the score ${Number(score).toFixed(2)}${said}.`,
+    ...([
+      reading,
+      ...(here ? [memory] : []),
+      ...(version !== undefined && version !== memory ? [version] : []),
+    ] as unknown as Named),
+  );
+  if (!here) {
+    telling.gap(
+      `The memory ${short(memory)} itself is not in this store, so nobody can say here why it was there.`,
+    );
+    return;
+  }
+  try {
+    await tellWhy(telling, await why(telling.reader.store, memory));
+  } catch (error) {
+    if (!(error instanceof RathError)) throw error;
+    telling.gap(
+      `Why the memory ${short(memory)} was there cannot be told: ${error.message.split("\n", 1)[0]}`,
+    );
+  }
+}
+
+/** Why a memory was there: who wrote it, and what it rests on in the end. */
+async function tellWhy(telling: Telling, { memory, versions, leaves, more }: Why): Promise<void> {
+  const erasures = await telling.reader.erasures();
+  for (const { id, type, by, at, text, source, because } of versions) {
+    const verb = VERBS[type] ?? type;
+    const from = source === undefined ? "" : `, learnt from: ${source}`;
+    const rests =
+      because.length === 0
+        ? ""
+        : `, because of ${because.slice(0, 5).map(short).join(", ")}${because.length > 5 ? ` and ${because.length - 5} more` : ""}`;
+    telling.claim(
+      `It was ${verb} by ${by} at ${at}${from}${rests}${text === "" ? "" : `: ${quoted(text, erasures, 200)}`}.`,
+      ...([id, ...(await present(telling, because.slice(0, 5)))] as unknown as Named),
+    );
+  }
+  for (const leaf of leaves.slice(0, GROUNDS)) tellGround(telling, memory, leaf);
+  if (leaves.length > GROUNDS || more)
+    telling.gap(
+      `More lies behind the memory ${short(memory)} than is told here: rath memory why ${short(memory)}.`,
+    );
+}
+
+function tellGround(telling: Telling, memory: FactId, { id, type, by, at, text, ground }: WhyNode): void {
+  if (ground === "missing" && by === undefined) {
+    telling.gap(`It rests on ${short(id)}, which is not in this store.`);
+    return;
+  }
+  telling.claim(
+    `In the end it rests on ${GROUND[ground ?? "tool"]}: ${type} ${short(id)} by ${by} at ${at}${text === "" ? "" : `: "${text}"`}.`,
+    id,
+    memory,
+  );
+}
+
+async function present(telling: Telling, ids: readonly FactId[]): Promise<readonly FactId[]> {
+  const here: FactId[] = [];
+  for (const id of ids) if (await telling.reader.store.has(id)) here.push(id);
+  return here;
+}
+
+const VERBS: { readonly [type: string]: string } = {
+  "memory-write": "written",
+  "memory-revise": "revised",
+  "memory-revoke": "revoked",
+  "memory-promote": "promoted",
+  "memory-expire": "ended",
+  "memory-link": "linked",
+};
+
+const GROUND = {
+  person: "the word of a person",
+  tool: "what the world said",
+  validation: "a validation",
+  import: "an import",
+  model: "what a model said, with nothing behind it",
+  missing: "something that cannot be looked at any more",
+} as const;

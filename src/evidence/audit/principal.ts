@@ -1,0 +1,212 @@
+import {
+  type Fact,
+  type FactId,
+  isPrincipal,
+  type Json,
+  nearestOf,
+  type Principal,
+  readFact,
+  typeOf,
+} from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import type { Answer } from "./answer.js";
+import { AuditError } from "./error.js";
+import { type Known, requireOptions } from "./given.js";
+import { Telling } from "./telling.js";
+import { Earliest } from "./time.js";
+import { deedOf, many, row } from "./words.js";
+
+export type WhatDidOptions = {
+  /** How many deeds are told, earliest first. Default 100. */
+  readonly limit?: number;
+  /** Only in these sessions. Default: all of the store. */
+  readonly names?: readonly string[];
+};
+
+type Deed = {
+  readonly time: number;
+  readonly id: FactId;
+  readonly line: string;
+  readonly how: How;
+  readonly session: string;
+};
+type How = "by" | "as" | "for" | "asked";
+
+const KNOWN: Known<WhatDidOptions> = { limit: true, names: true };
+
+/** What a principal did, what was done in their name or on their behalf, and what they were asked, across all sessions of a store. */
+export async function whatDid(
+  store: Store,
+  principal: string,
+  options: WhatDidOptions = {},
+): Promise<Answer> {
+  requireOptions(options, KNOWN, "ask what somebody did");
+  const { limit = 100, names } = options;
+  if (!isPrincipal(principal)) throw notAPrincipal(principal);
+  const telling = new Telling(store, `What did ${principal} do?`);
+  // Most lines do not have the name in them at all, and need not be read.
+  const word = JSON.stringify(agentIn(principal) ?? principal);
+  const deeds = new Earliest<Deed>(limit);
+  const counts = new Map<How, Map<string, number>>();
+  const first = new Map<How, FactId>();
+  const sessions = new Map<string, number>();
+  const others = new Set<string>();
+  const heads: FactId[] = [];
+  let facts = 0;
+  for (const session of await namesIn(store, names)) {
+    for await (const lines of store.lines(session.id, { without: heads }))
+      for (const { id, line } of lines) {
+        facts += 1;
+        const by = byOf(line);
+        others.add(by);
+        const how = by === principal ? "by" : line.includes(word) ? howOf(principal, line) : undefined;
+        if (how === undefined) continue;
+        const type = typeOf(line);
+        const types = counts.get(how) ?? counts.set(how, new Map()).get(how);
+        types?.set(type, (types.get(type) ?? 0) + 1);
+        if (!first.has(how)) first.set(how, id);
+        sessions.set(session.name, (sessions.get(session.name) ?? 0) + 1);
+        deeds.add({ time: Date.parse(timeIn(line)) || 0, id, line, how, session: session.name });
+      }
+    heads.push(session.id);
+  }
+  const [head] = heads;
+  if (head === undefined) {
+    telling.gap("This store has no sessions, so nobody did anything in it.");
+    return telling.done();
+  }
+  if (deeds.count === 0) throw unknownPrincipal(principal, others, facts);
+  tellCounts(telling, principal, counts, first, sessions);
+  const erasures = await telling.reader.erasures();
+  for (const { id, line, how, session } of deeds.values) {
+    const { fact } = await telling.reader.read(id, line);
+    telling.claim(`${SENTENCES[how](principal, fact)} ${deedOf(fact, erasures)}, in ${session}.`, id);
+  }
+  if (deeds.more > 0)
+    telling.gap(
+      `${many(deeds.more, "more deed")} ${deeds.more === 1 ? "is" : "are"} counted and not told here.`,
+    );
+  telling.gap(
+    `\`by\` is a claim of whoever wrote the line: the record proves that it was not changed since, not who sat there.`,
+  );
+  return telling.done({
+    sessions: Object.fromEntries(sessions),
+    counts: Object.fromEntries([...counts].map(([how, types]) => [how, Object.fromEntries(types)])),
+  } as Json);
+}
+
+const SENTENCES: { readonly [how in How]: (principal: string, fact: Fact) => string } = {
+  by: (principal, { at }) => `At ${at}, ${principal}`,
+  as: (principal, { at, by }) => `At ${at}, for ${principal}, ${by}`,
+  for: (principal, { at, by }) => `At ${at}, about something on behalf of ${principal}, ${by}`,
+  asked: (principal, { at, by }) => `At ${at}, ${principal} being among those who were asked, ${by}`,
+};
+
+function tellCounts(
+  telling: Telling,
+  principal: string,
+  counts: ReadonlyMap<How, ReadonlyMap<string, number>>,
+  first: ReadonlyMap<How, FactId>,
+  sessions: ReadonlyMap<string, number>,
+): void {
+  const words: { readonly [how in How]: string } = {
+    by: `${principal} is on the record`,
+    as: `Models and tools acted for ${principal}`,
+    for: `Policies decided on behalf of ${principal}`,
+    asked: `${principal} was asked`,
+  };
+  for (const [how, types] of counts) {
+    const total = [...types.values()].reduce((sum, one) => sum + one, 0);
+    const listed = [...types]
+      .sort(([, one], [, other]) => other - one)
+      .map(([type, count]) => `${type} ${count}`);
+    telling.claim(`${words[how]} ${many(total, "time")}: ${row(listed)}.`, first.get(how) as FactId);
+  }
+  const named = [...sessions].map(([name, count]) => `${name} (${count})`);
+  telling.claim(
+    `They stand in ${many(sessions.size, "session")}: ${row(named.slice(0, 20))}${named.length > 20 ? ` and ${named.length - 20} more` : ""}.`,
+    [...first.values()][0] as FactId,
+  );
+}
+
+/** In which way a fact by somebody else has to do with a principal. */
+function howOf(principal: Principal, line: string): How | undefined {
+  const agent = agentIn(principal);
+  const fact = readFact(line, undefined) as unknown as {
+    readonly agent?: unknown;
+    readonly for?: unknown;
+    readonly to?: unknown;
+    readonly edited?: { readonly by?: unknown };
+    readonly type: string;
+  };
+  if (agent !== undefined && fact.agent === agent) return "as";
+  if (isAmong(fact.for, principal)) return "for";
+  if (fact.type === "approval-ask" && isAmong(fact.to, principal)) return "asked";
+  return fact.edited?.by === principal ? "as" : undefined;
+}
+
+function agentIn(principal: Principal): string | undefined {
+  return principal.startsWith("agent:") ? principal.slice("agent:".length) : undefined;
+}
+
+function isAmong(list: unknown, principal: Principal): boolean {
+  return Array.isArray(list) && list.includes(principal);
+}
+
+const BY = /"fact":\{"type":"[^"\\]*","at":"([^"\\]*)"(?:,"run":"[^"\\]*")?(?:,"seq":\d+)?,"by":"([^"\\]*)"/;
+
+function byOf(line: string): string {
+  return BY.exec(line)?.[2] ?? readFact(line, undefined).by;
+}
+
+function timeIn(line: string): string {
+  return BY.exec(line)?.[1] ?? readFact(line, undefined).at;
+}
+
+/** Whether a name is one that a run keeps for itself. */
+export function isKeptByRuntime(name: string): boolean {
+  return /^(?:run|answer)\//.test(name);
+}
+
+/** The names to look in, those that people gave first: a fact is told under the first name that leads to it. */
+export async function namesIn(
+  store: Store,
+  names: readonly string[] | undefined,
+): Promise<readonly { readonly name: string; readonly id: FactId }[]> {
+  if (names !== undefined) {
+    const found: { name: string; id: FactId }[] = [];
+    for (const name of names) found.push({ name, id: await store.resolve(name) });
+    return found;
+  }
+  const all = await store.names();
+  return [...all].sort(
+    (one, other) => Number(isKeptByRuntime(one.name)) - Number(isKeptByRuntime(other.name)),
+  );
+}
+
+function notAPrincipal(given: string): AuditError {
+  const text = String(given).slice(0, 80);
+  const kind = nearestOf(text.split(":")[0] ?? "", ["user", "agent", "tool", "runtime", "service"]);
+  return new AuditError(
+    "question-refused",
+    `${JSON.stringify(text)} names nobody who could have acted.`,
+    kind === undefined || !text.includes(":")
+      ? `say what kind: user:${text.replace(/[^\w.-]/g, "") || "ada"}, agent:coder, tool:write, runtime or service`
+      : `did you mean ${kind}:${text.slice(text.indexOf(":") + 1)}?`,
+    { principal: text },
+  );
+}
+
+function unknownPrincipal(principal: string, others: ReadonlySet<string>, facts: number): AuditError {
+  const known = [...others].sort();
+  const near =
+    known.find((one) => one.toLowerCase() === principal.toLowerCase()) ?? nearestOf(principal, known);
+  return new AuditError(
+    "question-refused",
+    `${principal} did nothing in the ${many(facts, "fact")} of these sessions.`,
+    near === undefined
+      ? `those who did are ${known.slice(0, 12).join(", ")}${known.length > 12 ? ", …" : ""}`
+      : `did you mean ${near}?`,
+    { principal },
+  );
+}

@@ -1,0 +1,89 @@
+import {
+  type BlobSource,
+  type Digest,
+  type Fact,
+  type FactId,
+  parentsOf,
+  readFact,
+  refsOf,
+} from "../../session/index.js";
+import type { Erasure, Recorded, Store } from "../../store/index.js";
+
+/** How far back the fork that a fact's branch began with is looked for. */
+const BACK = 5_000;
+
+/** Reads single facts of a store: their content, their branch, and what became of content that is gone. */
+export class Reader {
+  readonly store: Store;
+  /** The branches that facts are on; undefined where the fork is too far back. */
+  readonly #branches = new Map<FactId, string | undefined>();
+  #erasures: Map<Digest, Erasure> | undefined;
+
+  constructor(store: Store) {
+    this.store = store;
+  }
+
+  /** A fact with its content; undefined when it is not here. */
+  async fact(id: FactId): Promise<Recorded | undefined> {
+    const line = await this.store.line(id);
+    return line === undefined ? undefined : this.read(id, line);
+  }
+
+  /** The fact of a line, its content brought back from the blobs; what is gone reads as `Withheld`. */
+  async read(id: FactId, line: string): Promise<Recorded> {
+    const blobs = new Map<Digest, Uint8Array | "erased">();
+    for (const { digest } of Object.values(refsOf(line))) {
+      // Damage is for `verify` to tell; here the content is as good as gone.
+      const bytes = await this.store.blob(digest).catch(() => undefined);
+      if (bytes !== undefined) blobs.set(digest, bytes);
+      else if ((await this.erasure(digest)) !== undefined) blobs.set(digest, "erased");
+    }
+    const source: BlobSource = { read: (digest) => blobs.get(digest) };
+    return { id, parents: parentsOf(line), line, fact: readFact(line, source) };
+  }
+
+  /** Who erased some content, when and why. */
+  async erasure(digest: Digest): Promise<Erasure | undefined> {
+    return (await this.erasures()).get(digest);
+  }
+
+  async erasures(): Promise<ReadonlyMap<Digest, Erasure>> {
+    this.#erasures ??= new Map((await this.store.erasures()).map((one) => [one.digest, one]));
+    return this.#erasures;
+  }
+
+  /** The branch that a fact stands on; undefined where its fork is too far back to be looked for. */
+  async branch(id: FactId): Promise<string | undefined> {
+    const way: FactId[] = [];
+    let found: string | undefined;
+    for (let at: FactId | undefined = id; at !== undefined && way.length < BACK; ) {
+      if (this.#branches.has(at)) {
+        found = this.#branches.get(at);
+        break;
+      }
+      const line: string | undefined = await this.store.line(at);
+      if (line === undefined) break;
+      way.push(at);
+      const parents = parentsOf(line);
+      const fork = line.includes('"type":"branch-fork"') ? readFact(line, undefined) : undefined;
+      if (fork?.type === "branch-fork") found = fork.name;
+      else if (parents.length === 0) found = "main";
+      if (found !== undefined) break;
+      at = parents[parents.length > 1 ? adoptedSide(readFact(line, undefined), parents.length) : 0];
+    }
+    for (const one of way) this.#branches.set(one, found);
+    return found;
+  }
+}
+
+/** The place of the parent whose conversation a fact goes on with: of a merge that adopted all, ours. */
+export function adoptedSide(fact: Fact, parents: number): number {
+  if (fact.type !== "branch-merge") return 0;
+  const side = fact.adopt === "theirs" ? 1 : typeof fact.adopt === "number" ? fact.adopt : 0;
+  return side < parents ? side : 0;
+}
+
+/** The fact that the conversation of another goes on from. */
+export function goesOnFrom({ fact, parents }: Pick<Recorded, "fact" | "parents">): FactId | undefined {
+  return parents[adoptedSide(fact, parents.length)];
+}

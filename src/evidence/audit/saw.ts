@@ -1,0 +1,155 @@
+import { configOf, messagesFor, renderedPrompt } from "../../model/index.js";
+import {
+  type FactId,
+  type FactOf,
+  type Json,
+  type Message,
+  RathError,
+  type Session,
+  transcriptView,
+  Withheld,
+} from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import type { Answer, Named } from "./answer.js";
+import { goesOnFrom } from "./reader.js";
+import { turnReadings } from "./reading.js";
+import { type Step, stepOf, stepWords } from "./step.js";
+import { Telling } from "./telling.js";
+import { many, plainWords, quoted, row } from "./words.js";
+
+/** So many messages of a prompt are told one by one; the others are counted, and all of them are in `detail`. */
+const MESSAGES = 40;
+
+/** What the model saw at a step: the prompt as it was rendered, made again from the record and held against its digest. */
+export async function whatModelSaw(store: Store, ref: string, step: string | number): Promise<Answer> {
+  const telling = new Telling(store, `What did the model see at step ${step} of ${ref}?`);
+  const { reader } = telling;
+  const found = await stepOf(reader, await store.resolve(ref), step);
+  const call = found.fact.type === "model-call" ? found : await askedBefore(telling, found);
+  if (call === undefined) return telling.done();
+  const fact = call.fact as FactOf<"model-call">;
+  telling.claim(`At ${stepWords(call)} ${fact.by} asked the model ${fact.model} at ${fact.at}.`, call.id);
+  const session = await store.load(call.id);
+  try {
+    const { text, digest, messages } = renderedPrompt(session);
+    telling.claim(
+      `Its prompt, made again from the record, has the SHA-256 ${digest}, which the call recorded: what follows is what was sent.`,
+      ...([call.id, ...(fact.config === undefined ? [] : [fact.config])] as unknown as Named),
+    );
+    await tellConfig(telling, fact.config);
+    await tellMessages(telling, session);
+    return telling.done({ call: call.id, digest, messages: plainJson(messages), text });
+  } catch (error) {
+    if (!(error instanceof RathError)) throw error;
+    // Erased or missing content, a rendering of another version, a past that is not loaded: said, not guessed around.
+    telling.gap(`The prompt cannot be rendered again: ${firstLine(error)}`);
+    await tellGone(telling, error);
+    return telling.done({ call: call.id, ...(fact.prompt !== undefined && { digest: fact.prompt }) });
+  }
+}
+
+/** A tool has no prompt: the call of the model that asked for it has. */
+async function askedBefore(telling: Telling, step: Step): Promise<Step | undefined> {
+  let id = goesOnFrom(step);
+  for (let steps = 0; id !== undefined && steps < 10_000; steps++) {
+    const before = await telling.reader.fact(id);
+    if (before?.fact.type === "model-call") {
+      telling.claim(
+        `${capital(stepWords(step))} is no call of a model; the model that was asked last before it is told here.`,
+        step.id,
+        before.id,
+      );
+      return before;
+    }
+    id = before && goesOnFrom(before);
+  }
+  telling.claim(`${capital(stepWords(step))} is no call of a model, and none was called before it.`, step.id);
+  return undefined;
+}
+
+async function tellConfig(telling: Telling, config: FactId | undefined): Promise<void> {
+  const found = config === undefined ? undefined : await telling.reader.fact(config);
+  if (found?.fact.type !== "agent-configure") return;
+  const { agent, instructions, tools = [] } = configOf(found.fact);
+  const erasures = await telling.reader.erasures();
+  telling.claim(
+    `The agent ${plainWords(agent, erasures)} had ${instructions === undefined ? "no instructions" : `the instructions ${quoted(instructions, erasures, 400)}`} and ${tools.length === 0 ? "no tools" : `${many(tools.length, "tool")}: ${row(tools.map(({ name }) => name))}`}.`,
+    found.id,
+  );
+}
+
+/** Each message, and the fact that it comes from. */
+async function tellMessages(telling: Telling, call: Session): Promise<void> {
+  const erasures = await telling.reader.erasures();
+  const before = call.parents[0] as Session;
+  const { config } = call.fact as FactOf<"model-call">;
+  const configured = config === undefined ? undefined : (await telling.reader.fact(config))?.fact;
+  const since = configured?.type === "agent-configure" ? configured.since : undefined;
+  const messages = messagesFor(since === undefined ? {} : { since }, before);
+  const sources = new Map<Message, readonly FactId[]>();
+  const { settled, open } = before.view(transcriptView);
+  for (const { id, message, outcome } of [...settled, ...open])
+    sources.set(message, [id.slice(0, 64), ...(outcome === undefined ? [] : [outcome])]);
+  const readings = await turnReadings(telling.reader, before.id);
+  for (const [place, message] of messages.slice(0, MESSAGES).entries()) {
+    const known =
+      sources.get(message) ?? readings.filter((one) => isShown(one.fact.shown, message)).map(({ id }) => id);
+    const [first] = known;
+    if (first === undefined) {
+      telling.gap(`Message ${place + 1} of the prompt comes from no fact that was found.`);
+      continue;
+    }
+    telling.claim(
+      `Message ${place + 1}, ${whoseOf(message, sources.has(message))}: ${quoted(bodyOf(message), erasures, 300)}.`,
+      ...(known as unknown as Named),
+    );
+  }
+  if (messages.length > MESSAGES)
+    telling.gap(
+      `${many(messages.length - MESSAGES, "more message")} of the prompt ${messages.length - MESSAGES === 1 ? "is" : "are"} not told here; they are in the detail of this answer.`,
+    );
+}
+
+function isShown(shown: unknown, message: Message): boolean {
+  if (message.role === "tool" || typeof message.content === "string") return false;
+  const [part] = message.content;
+  if (part?.type === "withheld") return shown instanceof Withheld && shown.digest === part.digest;
+  return part?.type === "text" && part.text === shown;
+}
+
+function whoseOf(message: Message, isSaid: boolean): string {
+  if (!isSaid) return "recalled from a memory";
+  if (message.role === "tool") return `the outcome of ${message.name === "" ? "a tool" : message.name}`;
+  return message.author === undefined ? message.role : `${message.role} (${message.author})`;
+}
+
+function bodyOf(message: Message): unknown {
+  if (message.role !== "tool") return message.content;
+  return message.error === undefined ? (message.output ?? "no answer yet") : message.error.message;
+}
+
+/** Says what was erased, by whom and why, where that is what stands in the way. */
+async function tellGone(telling: Telling, error: RathError): Promise<void> {
+  const content = error.data.content;
+  if (!Array.isArray(content)) return;
+  for (const { digest } of content as readonly { readonly digest?: string }[]) {
+    const erasure = digest === undefined ? undefined : await telling.reader.erasure(digest);
+    if (erasure !== undefined)
+      telling.claim(
+        `Content of it was erased by ${erasure.by} at ${erasure.at}, because: ${plainWords(erasure.why, new Map())}.`,
+        erasure.fact,
+      );
+  }
+}
+
+function firstLine(error: Error): string {
+  return error.message.split("\n", 1)[0] as string;
+}
+
+function capital(text: string): string {
+  return `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}`;
+}
+
+function plainJson(value: unknown): Json {
+  return JSON.parse(JSON.stringify(value)) as Json;
+}

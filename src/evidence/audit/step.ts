@@ -1,0 +1,118 @@
+import { type Fact, type FactId, parentsOf, readFact, typeOf } from "../../session/index.js";
+import { NotFoundError, type Recorded } from "../../store/index.js";
+import { AuditError } from "./error.js";
+import { adoptedSide, type Reader } from "./reader.js";
+
+/** Something was asked of a model, a tool, or the world. Steps are counted in the order of the history, from 1. */
+export type Step = Recorded & {
+  /** Which it is of the session's steps; undefined when the session does not have it. */
+  readonly number?: number;
+};
+
+const CALLS: ReadonlySet<string> = new Set(["model-call", "tool-call", "step-call"] satisfies Fact["type"][]);
+
+function isCall(type: string): boolean {
+  return CALLS.has(type);
+}
+
+/**
+ * The step of a session by its number, by its id or the beginning of it, or by the id of anything that came of it: a fact
+ * that is no call stands for the call that it is about, else for the last one before it.
+ */
+export async function stepOf(reader: Reader, head: FactId, given: string | number): Promise<Step> {
+  // As the log shows it: #7.
+  const text = String(given)
+    .trim()
+    .replace(/^#(?=\d+$)/, "");
+  if (/^\d{1,9}$/.test(text)) {
+    const found = await numbered(reader, head, Number(text));
+    if (found.step !== undefined) return found.step;
+    // Six digits may also be the beginning of an id.
+    if (text.length < 6 || !(await isKnown(reader, text)))
+      throw new AuditError(
+        "step-unknown",
+        `There is no step ${text}: this session has ${found.count === 1 ? "one step" : `${found.count} steps`}.`,
+        found.count === 0
+          ? "no model, tool or step was called in it"
+          : `name one from 1 to ${found.count}; \`rath log\` shows them`,
+        { step: text.slice(0, 80), steps: found.count },
+      );
+  }
+  if (!/^[0-9a-f]{6,64}$/.test(text))
+    throw new AuditError(
+      "step-unknown",
+      `${JSON.stringify(text.slice(0, 80))} is no step.`,
+      "give the number of a step (7), or an id, or the beginning of one; `rath log` shows both",
+      { step: text.slice(0, 80) },
+    );
+  const called = await callAt(reader, await reader.store.resolve(text));
+  const number = await numberOf(reader, head, called.id);
+  return { ...called, ...(number !== undefined && { number }) };
+}
+
+/** A step in words: "step 7 (model-call 1a2b3c4d5e6f)". */
+export function stepWords({ number, id, fact }: Step): string {
+  const name = `${fact.type} ${id.slice(0, 12)}`;
+  return number === undefined ? name : `step ${number} (${name})`;
+}
+
+async function isKnown({ store }: Reader, prefix: string): Promise<boolean> {
+  try {
+    await store.resolve(prefix);
+    return true;
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
+}
+
+async function numbered(
+  reader: Reader,
+  head: FactId,
+  wanted: number,
+): Promise<{ readonly step?: Step; readonly count: number }> {
+  let count = 0;
+  for await (const lines of reader.store.lines(head))
+    for (const { id, line } of lines) {
+      if (!isCall(typeOf(line))) continue;
+      count += 1;
+      if (count === wanted) return { step: { ...(await reader.read(id, line)), number: count }, count };
+    }
+  return { count };
+}
+
+async function numberOf({ store }: Reader, head: FactId, wanted: FactId): Promise<number | undefined> {
+  let count = 0;
+  for await (const lines of store.lines(head))
+    for (const { id, line } of lines) {
+      if (!isCall(typeOf(line))) continue;
+      count += 1;
+      if (id === wanted) return count;
+    }
+  return undefined;
+}
+
+/** How far back a call is looked for from something that names none. */
+const BACK = 10_000;
+
+async function callAt(reader: Reader, from: FactId): Promise<Recorded> {
+  let id: FactId | undefined = from;
+  for (let steps = 0; id !== undefined && steps < BACK; steps++) {
+    const line: string | undefined = await reader.store.line(id);
+    if (line === undefined) break;
+    if (isCall(typeOf(line))) return reader.read(id, line);
+    const fact = readFact(line, undefined) as { readonly type: string; readonly of?: unknown };
+    const parents = parentsOf(line);
+    // What says which call it is about is believed; a question about an approval leads to the call through it.
+    id =
+      typeof fact.of === "string" && /^[0-9a-f]{64}$/.test(fact.of)
+        ? fact.of
+        : parents[adoptedSide(fact as Fact, parents.length)];
+  }
+  throw new AuditError(
+    "step-unknown",
+    `There is no step at ${from.slice(0, 12)}: nothing was called on the way to it.`,
+    "name a model call, a tool call, or something that came of one",
+    { fact: from },
+  );
+}

@@ -1,0 +1,75 @@
+import type { Digest, FactId } from "../../session/index.js";
+
+/** The version of the format of bundles, the first thing in every bundle. */
+export const BUNDLE_FORMAT = 1;
+
+/**
+ * A bundle is one JSON document in lines: everything that can be foreseen stands exactly so, each section has a line, and so
+ * has each line of the record. The digest is that of the seal, and the seal has those of the sections: no byte is left that
+ * nothing covers.
+ */
+export const FRAME = {
+  first: `{"bundle":${BUNDLE_FORMAT},`,
+  about: '"about":',
+  lines: '"lines":[',
+  end: "],",
+  view: '"view":',
+  keys: '"keys":',
+  seal: '"seal":',
+  digest: '"digest":',
+  signatures: '"signatures":',
+} as const;
+
+/** The sections behind the record, in order. */
+export const BEHIND = ["view", "keys", "seal", "digest", "signatures"] as const;
+export type Behind = (typeof BEHIND)[number];
+
+/** What a bundle says of itself. */
+export type Seal = {
+  readonly facts: number;
+  readonly blobs: number;
+  readonly erased: number;
+  /** The root of the Merkle tree (RFC 6962) over the ids of the facts, in their order. */
+  readonly root: Digest;
+  /** The sessions that the bundle is of. */
+  readonly heads: readonly FactId[];
+  /** SHA-256 of each section's text; of `lines` that of the record as a file of lines. */
+  readonly sections: { readonly [section in "about" | "lines" | "view" | "keys"]: Digest };
+  /** The first 8 hex digits of the SHA-256 of each line of the record, one after the other: they tell which line was altered. */
+  readonly sums: string;
+};
+
+export const SUM = 8;
+
+/** What is signed: the digest of the seal, and so everything. */
+export function signedText(digest: Digest): string {
+  return `openrath bundle\n${digest}\n`;
+}
+
+/** Reads the text of a seal in its one normal form; undefined when it is none. */
+export function readSeal(text: string): Seal | undefined {
+  let value: Seal;
+  try {
+    value = JSON.parse(text) as Seal;
+    const { facts, blobs, erased, root, heads, sections, sums } = value;
+    const { about, lines, view, keys } = sections;
+    const known: Seal = { facts, blobs, erased, root, heads, sections: { about, lines, view, keys }, sums };
+    if (JSON.stringify(known) !== text) return undefined;
+  } catch {
+    return undefined;
+  }
+  const { facts, blobs, erased, root, heads, sections, sums } = value;
+  const isFit =
+    [facts, blobs, erased].every((count) => Number.isSafeInteger(count) && count >= 0) &&
+    [root, ...Object.values(sections)].every(isHex) &&
+    Array.isArray(heads) &&
+    heads.length > 0 &&
+    heads.every(isHex) &&
+    typeof sums === "string" &&
+    sums.length % SUM === 0;
+  return isFit ? value : undefined;
+}
+
+function isHex(value: unknown): boolean {
+  return typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
+}

@@ -1,0 +1,4 @@
+export { BundleError } from "./error.js";
+export { BUNDLE_FORMAT, type Seal } from "./form.js";
+export { type Bundle, bundleLines, readBundle } from "./read.js";
+export { type BundleOptions, writeBundle } from "./write.js";

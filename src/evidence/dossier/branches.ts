@@ -1,0 +1,224 @@
+import type { Adopt, FactId, FactOf, Usage } from "../../session/index.js";
+import type { Recorded } from "../../store/index.js";
+import type { Branch, Fate, Listed } from "./dossier.js";
+import { Sample } from "./sample.js";
+import { type Seen, timeOf } from "./seen.js";
+import type { Words } from "./words.js";
+
+type Check = Branch["checks"][number];
+
+/** A branch while the record is read. */
+export type BranchDraft = {
+  name: string;
+  readonly index: number;
+  readonly parent: BranchDraft | undefined;
+  readonly begin: Pick<Recorded, "id" | "fact">;
+  readonly elsewhere: boolean;
+  tip: FactId;
+  until: string;
+  length: number;
+  models: number;
+  tools: number;
+  cost: number;
+  usage: { input: number; output: number };
+  checks: Check[];
+  answer: unknown;
+  fate: Fate | undefined;
+  decided: { readonly id: FactId; readonly fact: Recorded["fact"]; readonly into: BranchDraft } | undefined;
+};
+
+/** Facts that are said about a session, or to it, and begin no branch where they hang. */
+const ASIDE: ReadonlySet<string> = new Set([
+  "approval-give",
+  "signal-give",
+  "effect-settle",
+  "run-cancel",
+  "run-suspend",
+  "answer-take",
+  "content-erase",
+  "head-sign",
+]);
+const CHECKS = 5;
+
+/** Which branch each fact is on, and what became of every branch. */
+export class Branches {
+  readonly all: BranchDraft[] = [];
+  readonly #place = new Map<FactId, BranchDraft>();
+
+  has(id: FactId): boolean {
+    return this.#place.has(id);
+  }
+
+  /** Every fact that was placed. */
+  ids(): IterableIterator<FactId> {
+    return this.#place.keys();
+  }
+
+  of(id: FactId): BranchDraft | undefined {
+    return this.#place.get(id);
+  }
+
+  /** Puts a fact on its branch. Parents come before their children. */
+  place(recorded: Recorded, elsewhere: boolean): BranchDraft {
+    const { id, parents, fact } = recorded;
+    const sides = parents.flatMap((parent) => this.#place.get(parent) ?? []);
+    const adopted = fact.type === "branch-merge" ? placeOf(fact.adopt, sides.length) : 0;
+    const first = sides[adopted] ?? sides[0];
+    const goesOn =
+      first !== undefined && fact.type !== "branch-fork" && !this.#leaves(recorded, first, elsewhere);
+    const branch = goesOn ? first : this.#begin(recorded, first, elsewhere);
+    this.#place.set(id, branch);
+    if (sides.length > 1) this.#decide(recorded, sides, branch, elsewhere);
+    branch.length += 1;
+    if (!ASIDE.has(fact.type)) branch.tip = id;
+    if (fact.at > branch.until) branch.until = fact.at;
+    return branch;
+  }
+
+  /** Counts what a fact says about its branch. */
+  see({ id, fact, branch }: Seen): void {
+    const draft = this.all[branch.index];
+    if (draft === undefined) return;
+    if (fact.type === "model-call") draft.models += 1;
+    else if (fact.type === "tool-call" || fact.type === "step-call") draft.tools += 1;
+    else if (fact.type === "model-reply") {
+      draft.usage.input += fact.usage.input;
+      draft.usage.output += fact.usage.output;
+      draft.cost += fact.cost ?? 0;
+      draft.answer = fact.content;
+    } else if (fact.type === "message-say" && fact.role === "assistant") draft.answer = fact.content;
+    else if (fact.type === "validation-report") {
+      draft.checks.push({
+        fact: id,
+        name: fact.name,
+        passed: fact.passed,
+        ...(fact.score !== undefined && { score: fact.score }),
+      });
+      if (draft.checks.length > CHECKS) draft.checks.shift();
+    }
+  }
+
+  /** Says where the result stands, when all is read. */
+  end(head: FactId): BranchDraft | undefined {
+    const last = this.#place.get(head);
+    if (last !== undefined) last.fate ??= "result";
+    for (const branch of this.all) branch.fate ??= "open";
+    return last;
+  }
+
+  listed(most: number, words: Words): Listed<Branch> {
+    const sample = new Sample<BranchDraft>(most);
+    for (const branch of this.all) sample.add(branch);
+    return sample.listed((draft) => shown(draft, words));
+  }
+
+  get rejected(): number {
+    return this.all.filter(({ fate }) => fate === "rejected").length;
+  }
+
+  /** Whether a fact that is not in the session's past goes a way of its own. */
+  #leaves({ fact }: Recorded, first: BranchDraft, elsewhere: boolean): boolean {
+    return elsewhere && !first.elsewhere && !ASIDE.has(fact.type);
+  }
+
+  #begin({ id, fact }: Recorded, parent: BranchDraft | undefined, elsewhere: boolean): BranchDraft {
+    const name =
+      fact.type === "branch-fork" ? fact.name : parent === undefined ? "main" : `${parent.name}, continued`;
+    const draft: BranchDraft = {
+      name,
+      index: this.all.length,
+      parent,
+      begin: { id, fact },
+      elsewhere,
+      tip: id,
+      until: fact.at,
+      length: 0,
+      models: 0,
+      tools: 0,
+      cost: 0,
+      usage: { input: 0, output: 0 },
+      checks: [],
+      answer: undefined,
+      fate: parent === undefined ? "trunk" : undefined,
+      decided: undefined,
+    };
+    this.all.push(draft);
+    return draft;
+  }
+
+  #decide(
+    { id, fact }: Recorded,
+    sides: readonly BranchDraft[],
+    into: BranchDraft,
+    elsewhere: boolean,
+  ): void {
+    for (const side of new Set(sides)) {
+      // What happened elsewhere does not change what was decided here.
+      if (elsewhere && !side.elsewhere && side.fate !== undefined) continue;
+      const fate = fateOf(fact, side === into);
+      if (fate === undefined || (side.fate === "trunk" && side === into)) continue;
+      if (fact.type !== "branch-merge" && side.fate !== undefined) continue;
+      side.fate = fate;
+      side.decided = { id, fact, into };
+    }
+  }
+}
+
+function fateOf(fact: Recorded["fact"], isKept: boolean): Fate | undefined {
+  if (fact.type === "branch-merge")
+    return fact.adopt === "both" ? (isKept ? undefined : "merged") : isKept ? "accepted" : "rejected";
+  if (isKept || ASIDE.has(fact.type)) return undefined;
+  return fact.type === "run-end" ? "left" : "returned";
+}
+
+function placeOf(adopt: Adopt, sides: number): number {
+  const place = adopt === "theirs" ? 1 : typeof adopt === "number" ? adopt : 0;
+  return place < sides ? place : 0;
+}
+
+function shown(draft: BranchDraft, words: Words): Branch {
+  const { begin, decided, parent } = draft;
+  const at = timeOf(begin.fact.at);
+  const until = timeOf(draft.until);
+  const why = words.maybe((begin.fact as FactOf<"branch-fork">).why);
+  const answer = words.content(draft.answer);
+  return {
+    facts: [begin.id],
+    ...(at !== undefined && { at }),
+    by: begin.fact.by,
+    branch: draft.name,
+    name: draft.name,
+    index: draft.index,
+    ...(begin.fact.type === "branch-fork" && why !== undefined && { why }),
+    ...(parent !== undefined && { parent: parent.name, parentIndex: parent.index }),
+    fate: draft.fate ?? "open",
+    ...(draft.elsewhere && { elsewhere: true as const }),
+    ...(decided !== undefined && { decided: decision(decided, words) }),
+    head: draft.tip,
+    length: draft.length,
+    ...(until !== undefined && { until }),
+    models: draft.models,
+    tools: draft.tools,
+    usage: { ...draft.usage } satisfies Usage,
+    cost: draft.cost,
+    checks: draft.checks,
+    ...(answer !== undefined && { answer }),
+  };
+}
+
+function decision(
+  { id, fact, into }: NonNullable<BranchDraft["decided"]>,
+  words: Words,
+): NonNullable<Branch["decided"]> {
+  const at = timeOf(fact.at);
+  const merge = fact.type === "branch-merge" ? fact : undefined;
+  const why = words.maybe(merge?.why);
+  return {
+    fact: id,
+    by: fact.by,
+    ...(at !== undefined && { at }),
+    ...(why !== undefined && { why }),
+    ...(merge !== undefined && { adopt: merge.adopt }),
+    into: into.name,
+  };
+}

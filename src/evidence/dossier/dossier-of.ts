@@ -1,0 +1,175 @@
+import { readFileSync } from "node:fs";
+import { Trees } from "../../sandbox/index.js";
+import type { Digest, FactId, Session } from "../../session/index.js";
+import { RathError } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import { Collection } from "./collect.js";
+import { Diffs } from "./diffs.js";
+import {
+  type Change,
+  DOSSIER,
+  type Dossier,
+  type Listed,
+  type Made,
+  type Patch,
+  type Proof,
+} from "./dossier.js";
+import { fitted } from "./fit.js";
+import { type DossierOptions, settingsOf } from "./options.js";
+import { outcomeOf } from "./outcome.js";
+import { Prompts } from "./prompts.js";
+import { namesById, straysOf } from "./strays.js";
+import { Words } from "./words.js";
+
+/** Branches of their own whose prompts are rendered. */
+const BRANCHES = 20;
+
+/**
+ * Everything that a record says about a session, from the record alone: what was asked, what came of it, what was tried,
+ * rejected, run, changed, approved, remembered and spent, each with the facts that prove it.
+ *
+ * ```ts
+ * const dossier = await dossierOf(store, "issue-7");
+ * writeFileSync("issue-7.html", dossierHtml(dossier));
+ * ```
+ */
+export async function dossierOf(
+  store: Store,
+  nameOrId: string,
+  options: DossierOptions = {},
+): Promise<Dossier> {
+  const settings = settingsOf(options);
+  const id = await store.resolve(nameOrId);
+  const name =
+    settings.name ?? ((await store.head(nameOrId).catch(() => undefined)) === id ? nameOrId : undefined);
+  const erasures = await store.erasures();
+  const erased = new Set(erasures.map(({ digest }) => digest));
+  const words = new Words(settings.characters, erasures);
+  const all = new Collection(settings, words);
+  await all.read(store, [id], []);
+  const strays = await straysOf(
+    store,
+    id,
+    (one) => all.branches.has(one),
+    [...all.branches.ids()],
+    all.record.facts,
+    undefined,
+    (all.record.types["run-start"] ?? 0) > 0,
+  );
+  await all.read(store, strays.heads, [id]);
+  const branch = all.branches.end(id);
+
+  const head = await store.load(id);
+  const prompts = new Prompts(store, words);
+  await prompts.render(head, all.models.kept);
+  const elsewhere = all.models.kept.filter((call) => call.elsewhere);
+  for (const stray of strays.heads.slice(0, BRANCHES))
+    if (elsewhere.some((call) => !prompts.found.has(call.id))) await prompts.renderAt(stray, elsewhere);
+
+  const diffs = new Diffs(new Trees(store), words);
+  const changes = await changesOf(all, diffs);
+  const patch = await patchOf(all, head, diffs);
+  const deeds = await all.memories.deeds(store, erased);
+  const { record, checks } = all;
+  const dossier: Dossier = {
+    dossier: DOSSIER,
+    session: { id, ...(name !== undefined && { name }), branch: branch?.name ?? "main" },
+    made: madeAt(settings.at),
+    task: all.task.task,
+    outcome: outcomeOf(head, words, {
+      ...(record.began !== undefined && { began: record.began }),
+      ...(record.ended !== undefined && { ended: record.ended }),
+    }),
+    counts: {
+      facts: record.facts,
+      elsewhere: record.elsewhere,
+      types: record.types,
+      branches: all.branches.all.length,
+      rejected: all.branches.rejected,
+      filesChanged: all.changes.files,
+      testsPassed: checks.passed,
+      testsFailed: checks.failed,
+      withheld: record.erased + record.missing,
+    },
+    graph: all.picture.end(),
+    branches: all.branches.listed(settings.most, words),
+    routes: record.routes,
+    timeline: record.timeline,
+    words: record.words,
+    models: all.models.listed(prompts.found),
+    tools: all.tools.listed(),
+    commands: all.commands.listed(),
+    changes,
+    patch,
+    validations: checks.listed(),
+    approvals: all.approvals.asked(),
+    policies: all.approvals.policies(),
+    memory: { reads: all.memories.reads, deeds, reasons: await all.memories.reasons(store, deeds.items) },
+    budgets: record.budgets,
+    spending: all.spendings.told(settings.most, all.branches.all),
+    environment: all.surroundings.told(),
+    imports: record.imports,
+    erasures: record.erasures,
+    proof: await proofOf(store, all, head, strays.heads, words),
+    notes: notesOf(strays.note, strays.heads.length),
+  };
+  return fitted(dossier, settings.size);
+}
+
+async function changesOf(all: Collection, diffs: Diffs): Promise<Listed<Change>> {
+  const { items, ...rest } = all.changes.listed();
+  const changes: Change[] = [];
+  for (const draft of items) changes.push(await diffs.change(draft));
+  return { ...rest, items: changes };
+}
+
+/** From the files as they came to the files as the result has them. */
+async function patchOf(all: Collection, head: Session, diffs: Diffs): Promise<Patch | null> {
+  const { first } = all.changes;
+  const last = treeOf(head);
+  if (first === undefined || last === null) return null;
+  return diffs.patch(first.tree, last, [first.fact, head.id]);
+}
+
+function treeOf(head: Session): Digest | null {
+  try {
+    return head.files.tree;
+  } catch (error) {
+    if (error instanceof RathError) return null;
+    throw error;
+  }
+}
+
+async function proofOf(
+  store: Store,
+  { record }: Collection,
+  head: Session,
+  strays: readonly FactId[],
+  words: Words,
+): Promise<Proof> {
+  const names = await namesById(store);
+  return {
+    head: head.id,
+    line: words.tell(head.line),
+    heads: [head.id, ...strays].map((id) => ({ id, names: names.get(id) ?? [] })),
+    facts: record.facts + record.elsewhere,
+    roots: record.roots,
+    blobs: { count: record.blobs, bytes: record.bytes, erased: record.erased, missing: record.missing },
+    signatures: record.signatures,
+  };
+}
+
+function notesOf(note: string | undefined, strays: number): readonly string[] {
+  const more =
+    strays > BRANCHES
+      ? [`prompts were rendered for ${BRANCHES} of ${strays} branches that nothing took in`]
+      : [];
+  return [...(note === undefined ? [] : [note]), ...more];
+}
+
+function madeAt(at: string): Made {
+  const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as {
+    readonly version: string;
+  };
+  return { at, openrath: version, node: process.version, platform: `${process.platform} ${process.arch}` };
+}

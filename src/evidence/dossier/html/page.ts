@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import type { Dossier } from "../dossier.js";
+import { approvalsSection } from "./approvals.js";
+import { branchesSection } from "./branches.js";
+import { changesSection } from "./changes.js";
+import { checksSection } from "./checks.js";
+import { commandsSection } from "./commands.js";
+import { patchSection } from "./diff.js";
+import { environmentSection } from "./environment.js";
+import { graphSection } from "./graph.js";
+import { Html, html } from "./html.js";
+import { memorySection } from "./memory.js";
+import { modelsSection } from "./models.js";
+import { type BundleFile, proofSection } from "./proof.js";
+import { saidSection } from "./said.js";
+import { spendingSection } from "./spending.js";
+import { STYLE } from "./style.js";
+import { summarySection } from "./summary.js";
+import { timelineIds, timelineSection } from "./timeline.js";
+import { toolsSection } from "./tools.js";
+import { Anchors, inline, told, when } from "./words.js";
+
+export type PageOptions = {
+  /** The bundle that lies beside the page, so that it can name it. */
+  readonly bundle?: BundleFile;
+};
+
+// Nothing may be loaded, run or sent: the page is its own style sheet and text.
+const POLICY = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'; base-uri 'none'; form-action 'none'`;
+
+/** A dossier as one HTML file: no script, no network, for screens and for paper. */
+export function dossierHtml(dossier: Dossier, { bundle }: PageOptions = {}): string {
+  const anchors = new Anchors(timelineIds(dossier));
+  const { session, task, made } = dossier;
+  const title = inline(task.text, 200);
+  const sections: readonly (readonly [id: string, title: string, total: number | undefined, body: Html])[] = [
+    ["summary", "Outcome", undefined, summarySection(dossier, anchors)],
+    ["graph", "The graph", undefined, graphSection(dossier, anchors)],
+    ["branches", "Branches", dossier.branches.total, branchesSection(dossier, anchors)],
+    ["patch", "Accepted patch", dossier.patch?.files.total, patchSection(dossier, anchors)],
+    ["checks", "Tests", dossier.validations.total, checksSection(dossier, anchors)],
+    ["words", "Messages and notes", dossier.words.total, saidSection(dossier, anchors)],
+    ["models", "Model calls", dossier.models.total, modelsSection(dossier, anchors)],
+    ["tools", "Tool calls", dossier.tools.total, toolsSection(dossier, anchors)],
+    ["commands", "Commands", dossier.commands.total, commandsSection(dossier, anchors)],
+    ["changes", "Changes of files", dossier.changes.total, changesSection(dossier, anchors)],
+    ["approvals", "Approvals", dossier.approvals.total, approvalsSection(dossier, anchors)],
+    [
+      "memory",
+      "Memory",
+      dossier.memory.reads.total + dossier.memory.deeds.total,
+      memorySection(dossier, anchors),
+    ],
+    ["spending", "Usage and cost", undefined, spendingSection(dossier, anchors)],
+    ["timeline", "Timeline", dossier.timeline.total, timelineSection(dossier)],
+    ["environment", "Environment", undefined, environmentSection(dossier, anchors)],
+    ["proof", "Proof", undefined, proofSection(dossier, anchors, bundle)],
+  ];
+  const here = sections.filter(([, , , body]) => body.text !== "");
+  const page = html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${new Html(POLICY)}"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark"><meta name="generator" content="openrath"><title>Dossier: ${session.name ?? session.id.slice(0, 12)}</title><style>${new Html(STYLE)}</style></head>
+<body><a class="skip" href="#main">To the content</a><div class="frame"><header class="top"><p class="eyebrow">Dossier</p><h1 dir="auto">${title}</h1>${
+    "text" in task.text && task.text.characters > 200 ? told(task.text, "The whole task", "plain") : ""
+  }<p class="meta">${session.name !== undefined && html`<span>${session.name}</span>`}<span class="id">${session.id.slice(0, 12)}</span>${
+    task.by !== undefined && html`<span>asked by ${task.by}</span>`
+  }${task.at !== undefined && html`<span>${when(task.at)}</span>`}</p></header>
+<div class="columns"><nav class="contents" aria-label="Contents"><details open><summary>Contents</summary><ol>${here.map(
+    ([id, name, total]) =>
+      html`<li><a href="#${id}"><span>${name}</span>${total !== undefined && html`<span class="n">${total.toLocaleString("en")}</span>`}</a></li>`,
+  )}</ol></details></nav><main id="main">${here.map(([, , , body]) => body)}</main></div>
+<footer><p>Made on ${when(made.at)} from the record alone, with openrath ${made.openrath}. This page loads nothing and runs nothing.</p></footer></div></body></html>
+`;
+  return page.text;
+}

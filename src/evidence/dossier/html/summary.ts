@@ -1,0 +1,148 @@
+import type { Branch, Dossier, Told } from "../dossier.js";
+import { rounded } from "../saying.js";
+import { fateWord } from "./graph.js";
+import { type Html, html, type Piece } from "./html.js";
+import { type Anchors, count, gone, inline, lasting, money, told, when } from "./words.js";
+
+const STATUS: { readonly [status in Dossier["outcome"]["status"]]: readonly [words: string, tone: string] } =
+  {
+    finished: ["Finished", "good"],
+    failed: ["Failed", "bad"],
+    cancelled: ["Cancelled", "warn"],
+    waiting: ["Waiting", "warn"],
+    open: ["Open", "soft"],
+  };
+
+/** What somebody wants to know first: what was asked, what came of it, what was turned down, what it cost, how it is proved. */
+export function summarySection(dossier: Dossier, anchors: Anchors): Html {
+  const { outcome, proof } = dossier;
+  const [words, tone] = STATUS[outcome.status];
+  return html`<section id="summary" aria-labelledby="summary-h"><h2 id="summary-h">Outcome</h2>
+<p><span class="status ${tone}">${words}</span> <span class="soft">${outcomeLine(dossier)}</span></p>
+${answer(outcome.answer)}${outcome.error !== undefined && told(outcome.error, "It ended with")}${pending(dossier, anchors)}
+${figures(dossier)}${rejected(dossier, anchors)}
+<p class="label">Proof</p><p class="small">The head <a class="hash" href="#proof">${proof.head}</a> covers every fact above it; each was held against its id when this was made.${
+    proof.signatures.total > 0 &&
+    ` ${count(proof.signatures.total, "signature")} of heads ${proof.signatures.total === 1 ? "is" : "are"} in the record; rath verify checks them.`
+  }</p>
+${dossier.notes.map((note) => html`<p class="small warn">Note: ${note}.</p>`)}</section>`;
+}
+
+function outcomeLine({ outcome, branches }: Dossier): Piece {
+  const accepted = branches.items.find(({ name, fate }) => name === outcome.branch && fate === "accepted");
+  const at = outcome.ended === undefined ? undefined : when(outcome.ended);
+  const on =
+    outcome.branch === "main"
+      ? ""
+      : accepted === undefined
+        ? ` on ${outcome.branch}`
+        : `, ${outcome.branch} accepted`;
+  return html`${at ?? "no times are told"}${on}`;
+}
+
+function answer(text: Told | undefined): Html {
+  if (text === undefined) return html``;
+  if ("withheld" in text) return gone(text);
+  // An answer of a few screens is one; a longer one is folded.
+  if (text.text.length <= 1_500) return html`<div class="answer" dir="auto">${text.text}</div>`;
+  return html`<div class="answer" dir="auto">${text.text.slice(0, 900)}…</div>${told(text, "The whole answer", "plain")}`;
+}
+
+function pending({ outcome }: Dossier, anchors: Anchors): Html {
+  const { items, total } = outcome.pending;
+  if (total === 0) return html``;
+  return html`<p class="label">Waits for</p><ul>${items.map(
+    ({ id, type, what, doubt }) =>
+      html`<li>${what} <span class="soft">(${type}${doubt === true && ", in doubt"})</span> ${anchors.id(id)}</li>`,
+  )}</ul>${total > items.length && html`<p class="more">${total - items.length} more in the bundle.</p>`}`;
+}
+
+function figures(dossier: Dossier): Html {
+  const { counts, models, tools, patch, spending, outcome, commands, approvals } = dossier;
+  const { total } = spending;
+  const time =
+    outcome.began === undefined || outcome.ended === undefined
+      ? undefined
+      : lasting(Date.parse(outcome.ended) - Date.parse(outcome.began));
+  const rows: readonly (readonly [string, string | undefined, (string | undefined)?])[] = [
+    [
+      "Facts",
+      counts.facts.toLocaleString("en"),
+      counts.elsewhere > 0 ? `and ${counts.elsewhere.toLocaleString("en")} elsewhere` : undefined,
+    ],
+    [
+      "Branches",
+      counts.branches.toLocaleString("en"),
+      counts.rejected > 0 ? `${counts.rejected.toLocaleString("en")} rejected` : undefined,
+    ],
+    [
+      "Model calls",
+      models.total === 0
+        ? undefined
+        : (counts.elsewhere > 0 ? total.calls : models.total).toLocaleString("en"),
+      tokens(total.usage),
+    ],
+    [
+      "Tool calls and steps",
+      tools.total === 0 ? undefined : tools.total.toLocaleString("en"),
+      commands.total > 0 ? count(commands.total, "command") : undefined,
+    ],
+    [
+      "Files in the patch",
+      patch === null ? undefined : patch.files.total.toLocaleString("en"),
+      patch === null ? undefined : `+${patch.added} −${patch.removed} lines`,
+    ],
+    [
+      "Checks",
+      counts.testsPassed + counts.testsFailed === 0
+        ? undefined
+        : (counts.testsPassed + counts.testsFailed).toLocaleString("en"),
+      `${counts.testsPassed} passed, ${counts.testsFailed} did not`,
+    ],
+    ["Approvals", approvals.total === 0 ? undefined : approvals.total.toLocaleString("en")],
+    [
+      "Cost",
+      total.calls === 0 ? undefined : spending.priced || total.cost > 0 ? money(total.cost) : "—",
+      spending.priced ? undefined : "not every reply has a price",
+    ],
+    ["Time", time],
+  ];
+  return html`<dl class="figures">${rows.map(
+    ([name, value, more]) =>
+      value !== undefined &&
+      html`<div><dt>${name}</dt><dd>${value}${more !== undefined && html`<small>${more}</small>`}</dd></div>`,
+  )}</dl>`;
+}
+
+function tokens({ input, output }: { readonly input: number; readonly output: number }): string | undefined {
+  return input + output === 0 ? undefined : `${(input + output).toLocaleString("en")} tokens`;
+}
+
+const SHOWN = 8;
+
+/** What was tried and not taken, and why. */
+function rejected({ branches }: Dossier, anchors: Anchors): Html {
+  const list = branches.items.filter(
+    ({ fate, elsewhere }) =>
+      fate === "rejected" || fate === "left" || (fate === "open" && elsewhere === true),
+  );
+  if (list.length === 0) return html``;
+  return html`<p class="label">Not taken, and why</p><ul class="reasons">${list
+    .slice(0, SHOWN)
+    .map(
+      (branch) =>
+        html`<li><b dir="auto">${branch.name}</b> <span class="soft">${fateWord(branch)}</span>${reason(branch)} ${anchors.id(branch.decided?.fact ?? branch.head)}</li>`,
+    )}</ul>${
+    list.length > SHOWN && html`<p class="more"><a href="#branches">All ${list.length} of them</a></p>`
+  }`;
+}
+
+/** Why a branch came out as it did: what was said at the merge, and what the last check on it found. */
+export function reason({ decided, checks }: Branch): Html {
+  const check = checks.at(-1);
+  const why = inline(decided?.why);
+  return html`${why !== undefined && html` — <span class="why">“${why}”</span>`}${
+    check !== undefined &&
+    html` <span class="tag ${check.passed ? "good" : "bad"}">${check.name} ${check.passed ? "passed" : "did not pass"}${check.score !== undefined && `, ${rounded(check.score)}`}</span>`
+  }`;
+}

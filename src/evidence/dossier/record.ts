@@ -1,0 +1,237 @@
+import { isAboutTheRecord } from "../../runtime/index.js";
+import { type FactId, refsOf, Withheld } from "../../session/index.js";
+import type {
+  BudgetItem,
+  Counts,
+  ErasureItem,
+  Event,
+  ImportItem,
+  Listed,
+  Proof,
+  Route,
+  Said,
+} from "./dossier.js";
+import { Sample } from "./sample.js";
+import { saying } from "./saying.js";
+import { itemOf, type Seen, timeOf } from "./seen.js";
+import { isObject, text, type Words } from "./words.js";
+
+const ROOTS = 100;
+/** A line of so many characters is long. */
+const LONG = 8_000;
+/** Facts that have a list of their own. */
+const SPECIAL: ReadonlySet<string> = new Set([
+  "route-choose",
+  "budget-set",
+  "budget-stop",
+  "record-import",
+  "content-erase",
+  "head-sign",
+]);
+
+/** What the record says about itself: every fact in a line, how many there are, where they are from, who signed. */
+export class RecordItself {
+  readonly #words: Words;
+  readonly #events: Sample<Event | Seen>;
+  readonly #routes: Sample<Route>;
+  readonly #said: Sample<Said>;
+  readonly #budgets: Sample<BudgetItem>;
+  readonly #imports: Sample<ImportItem>;
+  readonly #erasures: Sample<ErasureItem>;
+  readonly #signatures: Sample<Proof["signatures"]["items"][number]>;
+  readonly #types = new Map<string, number>();
+  readonly #blobs = new Set<string>();
+  readonly roots: FactId[] = [];
+  facts = 0;
+  elsewhere = 0;
+  bytes = 0;
+  erased = 0;
+  missing = 0;
+  began: string | undefined;
+  ended: string | undefined;
+  #timeless = false;
+
+  constructor(most: number, words: Words) {
+    this.#words = words;
+    this.#events = new Sample(most);
+    this.#routes = new Sample(most);
+    this.#said = new Sample(most);
+    this.#budgets = new Sample(most);
+    this.#imports = new Sample(most);
+    this.#erasures = new Sample(most);
+    this.#signatures = new Sample(most);
+  }
+
+  see(seen: Seen): void {
+    const { id, fact, parents, elsewhere } = seen;
+    if (elsewhere) this.elsewhere += 1;
+    else this.facts += 1;
+    this.#types.set(fact.type, (this.#types.get(fact.type) ?? 0) + 1);
+    if (parents.length === 0 && this.roots.length < ROOTS) this.roots.push(id);
+    this.#weigh(seen);
+    const at = timeOf(fact.at);
+    if (at === undefined) this.#timeless = true;
+    else if (!elsewhere) {
+      if (this.began === undefined || at < this.began) this.began = at;
+      // Who signed or erased something later worked on the record, and not on the task.
+      if (!isAboutTheRecord(fact) && (this.ended === undefined || at > this.ended)) this.ended = at;
+    }
+    // Most are dropped again, so words are made of those that stay; what is long is not held for that.
+    this.#events.add(seen.line.length > LONG || seen.line.includes('"blobs":') ? eventOf(seen) : seen);
+    this.#special(seen);
+  }
+
+  /** In the order of time, where all of them have one. */
+  get timeline(): Listed<Event> {
+    const listed = this.#events.listed((one) => ("line" in one ? eventOf(one) : one));
+    if (this.#timeless || listed.gap !== undefined) return listed;
+    return {
+      ...listed,
+      items: [...listed.items].sort((one, other) =>
+        (one.at ?? "") < (other.at ?? "") ? -1 : one.at === other.at ? 0 : 1,
+      ),
+    };
+  }
+
+  get routes(): Listed<Route> {
+    return this.#routes.listed();
+  }
+  get words(): Listed<Said> {
+    return this.#said.listed();
+  }
+  get budgets(): Listed<BudgetItem> {
+    return this.#budgets.listed();
+  }
+  get imports(): Listed<ImportItem> {
+    return this.#imports.listed();
+  }
+  get erasures(): Listed<ErasureItem> {
+    return this.#erasures.listed();
+  }
+  get signatures(): Proof["signatures"] {
+    return this.#signatures.listed();
+  }
+  get blobs(): number {
+    return this.#blobs.size;
+  }
+  /** How many facts of each type, most first. */
+  get types(): Counts["types"] {
+    return Object.fromEntries([...this.#types].sort(([, one], [, other]) => other - one).slice(0, 200));
+  }
+
+  /** Content outside of the line, once however often it is named. */
+  #weigh({ line, fact }: Seen): void {
+    for (const [field, { digest, size }] of Object.entries(refsOf(line))) {
+      if (this.#blobs.has(digest)) continue;
+      this.#blobs.add(digest);
+      this.bytes += size;
+      const value = (fact as unknown as { readonly [field: string]: unknown })[field];
+      if (value instanceof Withheld) {
+        if (value.reason === "erased") this.erased += 1;
+        else this.missing += 1;
+      }
+    }
+  }
+
+  #special(seen: Seen): void {
+    const { fact } = seen;
+    const words = this.#words;
+    const said = saidIn(fact);
+    if (said === undefined && !SPECIAL.has(fact.type)) return;
+    const item = itemOf(seen);
+    if (said !== undefined) {
+      const { title, value } = said;
+      this.#said.add({ ...item, type: fact.type, title, text: words.content(value) ?? words.tell(value) });
+    }
+    switch (fact.type) {
+      case "route-choose": {
+        const why = words.maybe(fact.why);
+        this.#routes.add({
+          ...item,
+          selector: fact.selector,
+          chosen: fact.chosen,
+          ...(fact.chooser !== undefined && { chooser: fact.chooser }),
+          ...(why !== undefined && { why }),
+          ...(fact.cost !== undefined && { cost: fact.cost }),
+          candidates: candidatesOf(fact.candidates),
+        });
+        return;
+      }
+      case "budget-set":
+        this.#budgets.add({ ...item, kind: "set", limits: words.tell(fact.limits) });
+        return;
+      case "budget-stop": {
+        const { limit, allowed, spent, asked } = fact;
+        this.#budgets.add({ ...item, kind: "stop", limit, allowed, spent, asked });
+        return;
+      }
+      case "record-import": {
+        const detail = words.maybe(fact.detail);
+        this.#imports.add({
+          ...item,
+          format: fact.format,
+          source: words.tell(fact.source),
+          digest: fact.digest,
+          ...(detail !== undefined && { detail }),
+        });
+        return;
+      }
+      case "content-erase":
+        this.#erasures.add({
+          ...item,
+          digests: (Array.isArray(fact.digests) ? fact.digests : []).slice(0, ROOTS),
+          why: fact.why,
+        });
+        return;
+      case "head-sign":
+        this.#signatures.add({ ...item, of: fact.of, key: fact.key, signature: fact.signature });
+        return;
+      default:
+    }
+  }
+}
+
+function eventOf(seen: Seen): Event {
+  return { ...itemOf(seen), type: seen.fact.type, text: saying(seen.fact) };
+}
+
+/** What a fact says in words of its own, and what they are. */
+function saidIn(fact: Seen["fact"]): { readonly title: string; readonly value: unknown } | undefined {
+  switch (fact.type) {
+    case "message-say":
+      return { title: text(fact.role), value: fact.content };
+    case "session-detach":
+      return { title: "brought along", value: fact.messages };
+    case "context-compress":
+      return { title: "summary", value: fact.summary };
+    case "signal-give":
+      return { title: "signal", value: fact.value };
+    case "skill-activate":
+      return { title: `skill ${fact.name}`, value: fact.instructions };
+    case "note": {
+      const {
+        type: _,
+        at: __,
+        by: ___,
+        run: ____,
+        seq: _____,
+        kind,
+        ...rest
+      } = fact as typeof fact & { readonly run?: string };
+      return { title: kind === undefined ? "note" : `note: ${text(kind)}`, value: rest };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function candidatesOf(candidates: unknown): Route["candidates"] {
+  return (Array.isArray(candidates) ? candidates : [])
+    .slice(0, ROOTS)
+    .filter(isObject)
+    .map(({ name, score, description }) => ({
+      name: text(name),
+      ...(typeof score === "number" && { score }),
+      ...(description !== undefined && { description: text(description).slice(0, 400).toWellFormed() }),
+    }));
+}

@@ -1,0 +1,193 @@
+import type { FactId, FactOf } from "../../session/index.js";
+import { Withheld } from "../../session/index.js";
+import type { Listed, ToolCall } from "./dossier.js";
+import { redactedOf } from "./models.js";
+import { Sample } from "./sample.js";
+import { failing } from "./saying.js";
+import { itemOf, type Seen } from "./seen.js";
+import { isObject, text, type Words } from "./words.js";
+
+type Draft = {
+  call: ToolCall;
+  readonly id: FactId;
+  readonly evidence: { readonly fact: FactId; readonly type: string }[];
+  readonly troubles: ToolCall["troubles"][number][];
+  isOver: boolean;
+};
+
+type OutcomeFact = FactOf<"tool-result" | "tool-failure" | "step-result" | "step-failure">;
+
+/** How much evidence of one call is named. */
+const EVIDENCE = 50;
+const EVIDENT: ReadonlySet<string> = new Set([
+  "command-run",
+  "workspace-import",
+  "workspace-change",
+  "workspace-merge",
+  "validation-report",
+  "approval-ask",
+  "memory-read",
+  "skill-activate",
+]);
+
+/** The calls of tools and the steps, each with its outcome and with what it left on the record. */
+export class Tools {
+  readonly #words: Words;
+  readonly #known = new Map<FactId, Draft>();
+  /** Calls that were counted and left out of the list before their outcome came. */
+  readonly #left = new Set<FactId>();
+  readonly #sample: Sample<Draft>;
+  readonly #placements = new Map<number, string>();
+
+  constructor(most: number, words: Words) {
+    this.#words = words;
+    this.#sample = new Sample(most, ({ id, isOver }) => {
+      this.#known.delete(id);
+      if (!isOver) this.#left.add(id);
+    });
+  }
+
+  see(seen: Seen): void {
+    const { id, fact, branch } = seen;
+    switch (fact.type) {
+      case "placement-change":
+        this.#placements.set(branch.index, fact.sandbox);
+        return;
+      case "tool-call":
+      case "step-call":
+        this.#add(seen, this.#asked(seen, fact));
+        return;
+      case "tool-result":
+      case "tool-failure":
+      case "step-result":
+      case "step-failure":
+        this.#outcome(seen, fact);
+        return;
+      default: {
+        const of = (fact as { readonly of?: unknown }).of;
+        const draft = typeof of === "string" ? this.#known.get(of) : undefined;
+        if (draft !== undefined) this.#more(id, fact, draft);
+      }
+    }
+  }
+
+  /** The name of a call, where it is still known. */
+  nameOf(id: FactId | undefined): string | undefined {
+    return id === undefined ? undefined : this.#known.get(id)?.call.name;
+  }
+
+  listed(): Listed<ToolCall> {
+    return this.#sample.listed(({ call, evidence, troubles }) => ({ ...call, evidence, troubles }));
+  }
+
+  #add({ id }: Seen, call: ToolCall): Draft {
+    const draft = this.#sample.add({ id, call, evidence: [], troubles: [], isOver: false });
+    this.#known.set(id, draft);
+    return draft;
+  }
+
+  #asked(seen: Seen, fact: FactOf<"tool-call" | "step-call">): ToolCall {
+    const placement = this.#placements.get(seen.branch.index) ?? this.#placements.get(0);
+    const source = fact.type === "tool-call" ? this.#words.maybe(fact.source) : undefined;
+    return {
+      ...itemOf(seen),
+      kind: fact.type === "tool-call" ? "tool" : "step",
+      name: fact.name,
+      input: this.#words.tell(fact.input ?? null),
+      ...(fact.effect !== undefined && { effect: fact.effect }),
+      ...(fact.key !== undefined && { key: fact.key }),
+      ...(source !== undefined && { source }),
+      ...(placement !== undefined && { placement }),
+      state: "open",
+      attempts: 0,
+      troubles: [],
+      evidence: [],
+    };
+  }
+
+  #outcome(seen: Seen, fact: OutcomeFact): void {
+    const { id } = seen;
+    if (this.#left.delete(fact.of)) return;
+    const known = this.#known.get(fact.of);
+    const draft =
+      known === undefined || known.isOver ? this.#add(seen, this.#once(seen, fact, known)) : known;
+    draft.isOver = true;
+    const { milliseconds, from } = fact;
+    const isFailure = fact.type === "tool-failure" || fact.type === "step-failure";
+    const edited = editedOf(fact.edited, this.#words);
+    draft.call = {
+      ...draft.call,
+      facts: draft.id === id ? draft.call.facts : [...draft.call.facts, id],
+      state: isFailure ? "failed" : "done",
+      ...(isFailure
+        ? { error: errorOf(fact.error, this.#words) }
+        : { output: this.#words.tell(fact.type === "tool-result" ? fact.output : fact.value) }),
+      ...(fact.type === "tool-result" && fact.origin !== undefined && { origin: fact.origin }),
+      ...(edited !== undefined && { edited }),
+      ...(milliseconds !== undefined && { milliseconds }),
+      ...(from !== undefined && { from }),
+      ...redactedOf(fact.redacted),
+    };
+  }
+
+  /** An outcome that stands for itself: that of a call which is not listed, or has one already. */
+  #once(seen: Seen, { of, by, type }: OutcomeFact, known: Draft | undefined): ToolCall {
+    const item = itemOf(seen);
+    const outset = { state: "open", attempts: 0, troubles: [], evidence: [] } as const;
+    if (known !== undefined) {
+      // A retry or a what-if went on from the same call: what was asked is the same.
+      const { kind, name, input, effect, key, source, placement } = known.call;
+      return {
+        ...item,
+        facts: [of, seen.id],
+        kind,
+        name,
+        input,
+        ...(effect !== undefined && { effect }),
+        ...(key !== undefined && { key }),
+        ...(source !== undefined && { source }),
+        ...(placement !== undefined && { placement }),
+        ...outset,
+      };
+    }
+    return {
+      ...item,
+      kind: type.startsWith("tool") ? "tool" : "step",
+      name: by.replace(/^tool:/, ""),
+      input: this.#words.tell("(its call is not listed here)"),
+      ...outset,
+    };
+  }
+
+  /** What else the record says about a call. */
+  #more(id: FactId, fact: Seen["fact"], draft: Draft): void {
+    const { sandbox } = fact as { readonly sandbox?: unknown };
+    if (typeof sandbox === "string") draft.call = { ...draft.call, sandbox };
+    if (EVIDENT.has(fact.type) && draft.evidence.length < EVIDENCE)
+      draft.evidence.push({ fact: id, type: fact.type });
+    if (fact.type === "effect-start") draft.call = { ...draft.call, attempts: draft.call.attempts + 1 };
+    else if (fact.type === "policy-decide") draft.call = { ...draft.call, verdict: fact.verdict };
+    else if (fact.type === "effect-fail" || fact.type === "effect-doubt") {
+      const what =
+        fact.type === "effect-fail" ? `attempt ${fact.attempt} failed` : "nobody knows how it ended";
+      if (draft.troubles.length < EVIDENCE)
+        draft.troubles.push({ fact: id, what, text: errorOf(fact.error, this.#words) });
+      if (fact.type === "effect-doubt" && !draft.isOver) draft.call = { ...draft.call, state: "in doubt" };
+    } else if (fact.type === "effect-settle") {
+      const why = this.#words.tell(fact.why ?? "");
+      draft.troubles.push({ fact: id, what: `${fact.by} settled it as ${fact.decision}`, text: why });
+      if (!draft.isOver) draft.call = { ...draft.call, state: "open" };
+    }
+  }
+}
+
+/** A failure in words. */
+export function errorOf(error: unknown, words: Words): ReturnType<Words["tell"]> {
+  return error instanceof Withheld || !isObject(error) ? words.tell(error) : words.tell(failing(error));
+}
+
+function editedOf(edited: unknown, words: Words): ToolCall["edited"] {
+  if (edited === undefined) return undefined;
+  if (!isObject(edited) || edited instanceof Withheld) return { by: "?", input: words.tell(edited) };
+  return { by: text(edited.by), input: words.tell(edited.input) };
+}

@@ -1,0 +1,78 @@
+import type { Principal } from "../../session/index.js";
+import type { SigningKey } from "./key.js";
+import type { LogFlaw } from "./log.js";
+import { type Note, notesIn, readNote, signNote } from "./note.js";
+
+/**
+ * Word that facts of a log are given up: a name that led to them was forgotten or moved back on purpose, and they may be
+ * collected. Without it, a fact that is in a checkpoint and no longer found is a finding.
+ */
+export type Release = {
+  readonly note: Note;
+  readonly origin: string;
+  readonly at: string;
+  readonly by: string;
+  readonly why: string;
+  /** Places in the log, from the first to the one before the last. */
+  readonly places: readonly (readonly [from: number, to: number])[];
+  readonly offset: number;
+};
+
+const PURPOSE = "openrath release";
+
+export function signRelease(
+  release: Pick<Release, "origin" | "at" | "why" | "places"> & { readonly by: Principal },
+  key: SigningKey,
+): string {
+  const { origin, at, by, why, places } = release;
+  return signNote(`${PURPOSE}\n${ascii({ origin, at, by, why, places })}\n`, key);
+}
+
+/** The releases of a log. What cannot be read is told as a flaw and counts for nothing. */
+export function readReleases(file: Buffer, origin: string | undefined, flaws: LogFlaw[]): readonly Release[] {
+  const releases: Release[] = [];
+  for (const { from, text } of notesIn(file)) {
+    const release = text === undefined ? undefined : readRelease(text, from);
+    if (release === undefined || release.origin !== origin) {
+      const problem = release === undefined ? "this is no whole release" : "this release is of another log";
+      flaws.push({ file: "releases", offset: from, problem });
+    } else releases.push(release);
+  }
+  return releases;
+}
+
+function readRelease(text: string, offset: number): Release | undefined {
+  try {
+    const note = readNote(text);
+    const [purpose, body = ""] = note.text.split("\n");
+    const { origin, at, by, why, places } = JSON.parse(body) as Release;
+    const isFit =
+      purpose === PURPOSE &&
+      [origin, at, by, why].every((one) => typeof one === "string") &&
+      Array.isArray(places) &&
+      places.every((one) => Array.isArray(one) && one.length === 2 && one.every(Number.isSafeInteger)) &&
+      note.text === `${PURPOSE}\n${ascii({ origin, at, by, why, places })}\n`;
+    return isFit ? { note, origin, at, by, why, places, offset } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Runs of neighbouring places as ranges. */
+export function rangesOf(places: readonly number[]): readonly (readonly [number, number])[] {
+  const ranges: [number, number][] = [];
+  for (const place of places) {
+    const last = ranges.at(-1);
+    if (last?.[1] === place) last[1] = place + 1;
+    else ranges.push([place, place + 1]);
+  }
+  return ranges;
+}
+
+/** JSON that says other characters than those of ASCII by their numbers: a note holds no control characters. */
+function ascii(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

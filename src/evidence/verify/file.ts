@@ -1,0 +1,247 @@
+import { statSync } from "node:fs";
+import { type FactId, RathError } from "../../session/index.js";
+import { type Erasure, StoreError } from "../../store/index.js";
+import { type Known, requireOptions } from "../proof/given.js";
+import type { PublicKey, Signer } from "../proof/index.js";
+import { BundleCheck } from "./bundle.js";
+import { type ByteLine, byteLines } from "./byte-lines.js";
+import { allOf, type Keys, signatureIn, signerIn } from "./keys.js";
+import { RecordCheck } from "./record-check.js";
+import type { RecordLine } from "./record-line.js";
+import { type Findings, type Standing, signedAnyway, type Verified } from "./report.js";
+
+export type VerifyFileOptions = {
+  /** Ids, or beginnings of ids, that must be among the heads: tells a file that was cut off. */
+  readonly heads?: readonly string[];
+  /** The keys that are known, by what they are known from. */
+  readonly keys?: Keys;
+  /** Keys that must have signed the bundle, or a head that everything comes before. */
+  readonly signedBy?: readonly PublicKey[];
+  readonly progress?: (lines: number) => void;
+  /** Reads a line: for campaigns that check nearly the same file many times. */
+  readonly read?: (bytes: Buffer) => RecordLine;
+};
+const OPTIONS: Known<VerifyFileOptions> = {
+  heads: true,
+  keys: true,
+  signedBy: true,
+  progress: true,
+  read: true,
+};
+
+export type VerifiedFile = Verified & {
+  readonly kind: "lines" | "bundle";
+  /** Who signed the bundle. */
+  readonly signers: readonly (Signer & { readonly standing: Standing })[];
+};
+
+/** Verifies a file of exported lines, or a bundle: every byte of it, as far as something covers it. */
+export async function verifyFile(
+  source: string | Uint8Array,
+  options: VerifyFileOptions = {},
+): Promise<VerifiedFile> {
+  requireOptions(options, OPTIONS, "verifyFile");
+  requireFile(source);
+  const { keys = {}, signedBy = [], progress, read } = options;
+  requireBeginnings(options.heads ?? []);
+  const known: Keys = { ...keys, given: [...(keys.given ?? []), ...signedBy] };
+  const reading = { keys: allOf(known), ...(read && { read }) };
+  let check: BundleCheck | RecordCheck | undefined;
+  let lines = 0;
+  let held: readonly ByteLine[] = [];
+  for await (const batch of byteLines(source)) {
+    if (check === undefined) {
+      held = held.concat(batch);
+      // The second line tells a bundle whose first was altered.
+      if (held.length < 2 && batch.at(-1)?.ended === true) continue;
+      refuseOthers(held[0], source);
+      check = isBundle(held) ? new BundleCheck(reading) : new RecordCheck(reading);
+    } else held = batch;
+    for (const line of held) {
+      takeInto(check, line);
+      lines += 1;
+      if (findingsOf(check).isFull) break;
+    }
+    held = [];
+    progress?.(lines);
+    // A file of garbage may be as long as it likes.
+    if (findingsOf(check).isFull) break;
+  }
+  if (check === undefined) {
+    refuseOthers(held[0], source);
+    check = isBundle(held) ? new BundleCheck(reading) : new RecordCheck(reading);
+    for (const line of held) takeInto(check, line);
+  }
+  return check instanceof BundleCheck
+    ? bundleReport(check, options, known, signedBy)
+    : linesReport(check, options, known, signedBy);
+}
+
+function findingsOf(check: BundleCheck | RecordCheck): Findings {
+  return check instanceof BundleCheck ? check.record.findings : check.findings;
+}
+
+function takeInto(check: BundleCheck | RecordCheck, line: ByteLine): void {
+  if (check instanceof BundleCheck) check.take(line);
+  else check.take(line.bytes, line);
+}
+
+function bundleReport(
+  check: BundleCheck,
+  { heads: asked = [] }: VerifyFileOptions,
+  keys: Keys,
+  signedBy: readonly PublicKey[],
+): VerifiedFile {
+  const { heads, erasures, erased, signers, seal } = check.finish();
+  const { record } = check;
+  const ends = seal?.heads ?? heads;
+  requireHeads(record, asked, [...ends, ...heads]);
+  for (const key of signedBy)
+    if (!signers.some(({ publicKey }) => publicKey?.text === key.text))
+      record.findings.add({
+        place: "the bundle",
+        problem: `${key.label} did not sign it`,
+        section: "signatures",
+      });
+  const notices = signers.length === 0 ? ["nobody signed this bundle: who wrote it, it does not prove"] : [];
+  return {
+    ...common(record, keys, erasures, notices),
+    kind: "bundle",
+    intact: record.findings.count === 0 && record.facts > 0,
+    erased,
+    erasures,
+    heads: ends,
+    signers: signers.map(signerIn(keys)),
+  };
+}
+
+function linesReport(
+  record: RecordCheck,
+  { heads: asked = [] }: VerifyFileOptions,
+  keys: Keys,
+  signedBy: readonly PublicKey[],
+): VerifiedFile {
+  const isWhole = (one: string): boolean => one.length === 64;
+  const { heads, erasures, erased } = record.finish(asked.filter(isWhole));
+  requireHeads(
+    record,
+    asked.filter((one) => !isWhole(one)),
+    heads,
+  );
+  const signatures = record.signatures;
+  for (const key of signedBy)
+    for (const head of heads)
+      if (!signatures.some(({ fact, publicKey }) => fact === head && publicKey?.text === key.text))
+        record.findings.add({
+          place: `head ${head}`,
+          problem: `it is not a signature of ${key.label}`,
+          fact: head,
+        });
+  if (record.facts === 0 && record.findings.count === 0)
+    record.tell({ number: 1, offset: 0 }, "there is no fact in this file");
+  // Nothing in a file can tell that its newest line was altered or is missing: only an id known from elsewhere can.
+  const isOpen = asked.length === 0 && signedBy.length === 0;
+  const notices = isOpen
+    ? [
+        "nothing here tells whether newer lines are missing: compare the head with the id you know, or give it: --head ID",
+      ]
+    : [];
+  return {
+    ...common(record, keys, erasures, notices),
+    kind: "lines",
+    intact: record.findings.count === 0 && record.facts > 0,
+    erased,
+    erasures,
+    heads,
+    signers: [],
+  };
+}
+
+function common(
+  record: RecordCheck,
+  keys: Keys,
+  erasures: readonly Erasure[],
+  notices: readonly string[],
+): Pick<Verified, "facts" | "blobs" | "findings" | "more" | "signatures" | "notices"> {
+  const stopped = record.findings.isFull ? ["so much is wrong that the rest of the file was not read"] : [];
+  return {
+    notices: [
+      ...notices,
+      ...claimed(record, erasures),
+      ...signedAnyway(record.findings, record.signatures),
+      ...stopped,
+    ],
+    facts: record.facts,
+    blobs: record.blobs,
+    findings: record.findings.list,
+    more: record.findings.more,
+    signatures: record.signatures.map(signatureIn(keys)),
+  };
+}
+
+/** What was erased by a fact that is elsewhere, somebody only says. */
+function claimed(record: RecordCheck, erasures: readonly Erasure[]): readonly string[] {
+  const counts = new Map<FactId, number>();
+  for (const { fact } of erasures)
+    if (record.spotOf(fact) === undefined) counts.set(fact, (counts.get(fact) ?? 0) + 1);
+  const told = [...counts].slice(0, CLAIMS).map(([fact, count]) => {
+    const what = count === 1 ? "that a blob was erased" : `that ${count} blobs were erased`;
+    return `${what} is a claim: said by ${fact}, which is not in this file`;
+  });
+  return counts.size > CLAIMS ? [...told, `and so by ${counts.size - CLAIMS} more facts`] : told;
+}
+
+/** Of so many facts that are not here, claims are told one by one. */
+const CLAIMS = 20;
+
+function requireHeads(record: RecordCheck, asked: readonly string[], heads: readonly FactId[]): void {
+  for (const one of asked)
+    if (!heads.some((head) => head.startsWith(one)))
+      record.findings.add({
+        place: "the end",
+        problem: `no session ${one.slice(0, 64)} ends these lines: the newest were cut off or altered, or it is another file`,
+      });
+}
+
+/** An id that must be there and is none, or a beginning that too many have, would be a check that was not made. */
+function requireBeginnings(heads: readonly unknown[]): void {
+  for (const one of heads)
+    if (typeof one !== "string" || !/^[0-9a-f]{8,64}$/.test(one)) {
+      const shown = JSON.stringify(String(one).slice(0, 80));
+      throw new RathError(
+        "option-refused",
+        `No head can be called ${shown}: that is no id, nor a beginning of one.`,
+        {
+          hint: "give 8 to 64 of the hex digits of its id: rath log SESSION shows them",
+          data: { head: shown },
+        },
+      );
+    }
+}
+
+/** Whether lines are the beginning of a bundle, also one that was damaged there. */
+function isBundle([first, second]: readonly ByteLine[]): boolean {
+  const begins = (line: ByteLine | undefined, text: string): boolean => line?.bytes.indexOf(text) === 0;
+  return begins(first, '{"bundle"') || begins(second, '"about":');
+}
+
+function refuseOthers(first: ByteLine | undefined, source: string | Uint8Array): void {
+  const start = first?.bytes.toString("latin1", 0, 200).trimStart().toLowerCase() ?? "";
+  if (!start.startsWith("<!doctype html") && !start.startsWith("<html")) return;
+  const name = typeof source === "string" ? source : "this";
+  throw new StoreError(
+    "url",
+    `Cannot verify ${name}: it is a page for people.`,
+    "give the bundle that was written with it (.json), or the exported lines (.jsonl)",
+  );
+}
+
+function requireFile(source: unknown): void {
+  if (source instanceof Uint8Array) return;
+  if (typeof source === "string" && statSync(source, { throwIfNoEntry: false })?.isFile() === true) return;
+  throw new StoreError(
+    "url",
+    `Cannot verify ${typeof source === "string" ? source.slice(0, 500) : "this"}: there is no such file.`,
+    "give a bundle, or a file of exported lines: rath export SESSION -o FILE",
+  );
+}

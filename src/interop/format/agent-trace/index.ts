@@ -1,0 +1,1 @@
+export { agentTraceExport } from "./write.js";

@@ -1,0 +1,1 @@
+export { aiSdkUi } from "./read.js";

@@ -1,0 +1,289 @@
+import type { Json } from "../../../session/index.js";
+import { type Fields, isFields, own } from "../trajectory/foreign.js";
+
+/** Where a document breaks a rule of ATIF, and which. */
+export type Breach = { readonly where: string; readonly reason: string };
+
+export const VERSION = "ATIF-v1.7";
+const VERSIONS: ReadonlySet<string> = new Set([0, 1, 2, 3, 4, 5, 6, 7].map((minor) => `ATIF-v1.${minor}`));
+const IMAGES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
+const AGENT_ONLY = ["model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics"];
+
+type Check = (value: Json, where: string) => readonly Breach[];
+type Shape = { readonly [key: string]: Check | readonly [Check, "required"] };
+
+/** What a document breaks of the rules of ATIF 1.7, or of the version that it says it is of; nothing when it is valid. */
+export function breachesOf(document: Json): readonly Breach[] {
+  if (!isFields(document)) return [{ where: "", reason: "a trajectory is an object" }];
+  return trajectory(document, "", new Set(embeddedIn(document)));
+}
+
+function embeddedIn(document: Fields): readonly string[] {
+  const inside = own(document, "subagent_trajectories");
+  return (Array.isArray(inside) ? (inside as readonly Json[]) : []).flatMap((one) =>
+    isFields(one) ? [String(own(one, "trajectory_id")), ...embeddedIn(one)] : [],
+  );
+}
+
+function trajectory(document: Fields, where: string, known: ReadonlySet<string>): readonly Breach[] {
+  const version = own(document, "schema_version");
+  const recent = version === VERSION;
+  const found = [...shaped(document, where, TRAJECTORY)];
+  if (typeof version === "string" && !VERSIONS.has(version))
+    found.push({
+      where: at(where, "schema_version"),
+      reason: `${JSON.stringify(version)} is no version up to ${VERSION}`,
+    });
+  if (!recent && !isThere(document, "session_id"))
+    found.push({ where: at(where, "session_id"), reason: "it is required before version 1.7" });
+  const steps = own(document, "steps");
+  if (Array.isArray(steps)) {
+    if (steps.length === 0) found.push({ where: at(where, "steps"), reason: "there is no step" });
+    for (const [place, one] of (steps as readonly Json[]).entries())
+      if (isFields(one))
+        found.push(...step(one, `${at(where, "steps")}[${place}]`, place + 1, recent ? known : undefined));
+  }
+  const inside = own(document, "subagent_trajectories");
+  if (Array.isArray(inside)) {
+    const seen = new Set<Json>();
+    for (const [place, one] of (inside as readonly Json[]).entries()) {
+      if (!isFields(one)) continue;
+      const here = `${at(where, "subagent_trajectories")}[${place}]`;
+      const id = own(one, "trajectory_id") ?? null;
+      if (id === null)
+        found.push({ where: at(here, "trajectory_id"), reason: "an embedded trajectory must have one" });
+      else if (seen.has(id))
+        found.push({ where: at(here, "trajectory_id"), reason: "another one beside it has the same" });
+      seen.add(id);
+      found.push(...trajectory(one, here, known));
+    }
+  }
+  return found;
+}
+
+function step(
+  fields: Fields,
+  where: string,
+  expected: number,
+  known: ReadonlySet<string> | undefined,
+): readonly Breach[] {
+  const found: Breach[] = [];
+  const number = own(fields, "step_id");
+  if (typeof number === "number" && number !== expected)
+    found.push({
+      where: at(where, "step_id"),
+      reason: `${expected} was expected: steps are counted from 1 without a gap`,
+    });
+  if (own(fields, "source") !== "agent")
+    for (const key of AGENT_ONLY)
+      if (isThere(fields, key))
+        found.push({ where: at(where, key), reason: "only a step of the agent may have it" });
+  if (own(fields, "llm_call_count") === 0)
+    for (const key of ["metrics", "reasoning_content"])
+      if (isThere(fields, key))
+        found.push({ where: at(where, key), reason: "no model was called in this step" });
+  const calls = new Set<Json>();
+  for (const [place, call] of objectsIn(own(fields, "tool_calls"))) {
+    const id = own(call, "tool_call_id") ?? null;
+    if (calls.has(id))
+      found.push({
+        where: `${where}.tool_calls[${place}].tool_call_id`,
+        reason: "another call of the step has the same",
+      });
+    calls.add(id);
+  }
+  const observation = own(fields, "observation");
+  for (const [place, result] of objectsIn(isFields(observation) ? own(observation, "results") : undefined)) {
+    const here = `${where}.observation.results[${place}]`;
+    const id = own(result, "source_call_id") ?? null;
+    if (id !== null && !calls.has(id))
+      found.push({ where: at(here, "source_call_id"), reason: "no call of the step has this id" });
+    if (known === undefined) continue;
+    for (const [index, ref] of objectsIn(own(result, "subagent_trajectory_ref")))
+      found.push(...reference(ref, `${here}.subagent_trajectory_ref[${index}]`, known));
+  }
+  return found;
+}
+
+function reference(ref: Fields, where: string, known: ReadonlySet<string>): readonly Breach[] {
+  if (isThere(ref, "trajectory_path")) return [];
+  const id = own(ref, "trajectory_id") ?? null;
+  if (id === null) return [{ where, reason: "it needs a trajectory_id or a trajectory_path to be found by" }];
+  return known.has(String(id))
+    ? []
+    : [{ where: at(where, "trajectory_id"), reason: "no embedded trajectory has this id" }];
+}
+
+function objectsIn(value: Json | undefined): readonly (readonly [number, Fields])[] {
+  return [...(Array.isArray(value) ? (value as readonly Json[]) : []).entries()].filter(
+    (entry): entry is [number, Fields] => isFields(entry[1]),
+  );
+}
+
+function isThere(fields: Fields, key: string): boolean {
+  return (own(fields, key) ?? null) !== null;
+}
+
+function at(where: string, key: string): string {
+  return where === "" ? key : `${where}.${key}`;
+}
+
+function shaped(fields: Fields, where: string, shape: Shape): readonly Breach[] {
+  const found: Breach[] = [];
+  for (const [key, value] of Object.entries(fields)) {
+    const rule = Object.hasOwn(shape, key) ? shape[key] : undefined;
+    if (rule === undefined)
+      found.push({
+        where: at(where, key),
+        reason: "there is no such field; what is your own goes into `extra`",
+      });
+    else if (Array.isArray(rule)) found.push(...rule[0](value, at(where, key)));
+    else if (value !== null) found.push(...(rule as Check)(value, at(where, key)));
+  }
+  for (const [key, rule] of Object.entries(shape))
+    if (Array.isArray(rule) && !Object.hasOwn(fields, key))
+      found.push({ where: at(where, key), reason: "it is required" });
+  return found;
+}
+
+function must(is: (value: Json) => boolean, what: string): Check {
+  return (value, where) => (is(value) ? [] : [{ where, reason: `${what} was expected` }]);
+}
+
+function object(shape: Shape): Check {
+  return (value, where) =>
+    isFields(value) ? shaped(value, where, shape) : [{ where, reason: "an object was expected" }];
+}
+
+function list(check: Check): Check {
+  return (value, where) =>
+    Array.isArray(value)
+      ? (value as readonly Json[]).flatMap((one, place) => check(one, `${where}[${place}]`))
+      : [{ where, reason: "a list was expected" }];
+}
+
+const text = must((value) => typeof value === "string", "a text");
+const integer = must((value) => Number.isInteger(value), "a whole number");
+const count = must(
+  (value) => Number.isInteger(value) && (value as number) >= 0,
+  "a whole number, not negative",
+);
+const number = must((value) => typeof value === "number", "a number");
+const flag = must((value) => typeof value === "boolean", "true or false");
+const anything = must(isFields, "an object");
+const time = must((value) => typeof value === "string" && isIso(value), "a time in ISO 8601");
+
+/** As Python's datetime.fromisoformat reads it, give or take. */
+function isIso(value: string): boolean {
+  return (
+    /^\d{4}-\d\d-\d\d([T ]\d\d(:?\d\d(:?\d\d([.,]\d+)?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$/.test(value) &&
+    !Number.isNaN(Date.parse(value.slice(0, 10)))
+  );
+}
+
+const image = object({
+  media_type: [must((value) => IMAGES.has(value as string), "a kind of image"), "required"],
+  path: [text, "required"],
+});
+const partShape = object({
+  type: [must((value) => value === "text" || value === "image", '"text" or "image"'), "required"],
+  text,
+  source: image,
+});
+const part: Check = (value, where) => {
+  const found = partShape(value, where);
+  if (found.length > 0 || !isFields(value)) return found;
+  const [has, lacks] = value.type === "text" ? ["text", "source"] : ["source", "text"];
+  if (!isThere(value, has as string))
+    return [{ where: at(where, has as string), reason: "a part of this type must have it" }];
+  return isThere(value, lacks as string)
+    ? [{ where: at(where, lacks as string), reason: "a part of this type has none" }]
+    : [];
+};
+const words: Check = (value, where) =>
+  typeof value === "string"
+    ? []
+    : Array.isArray(value)
+      ? list(part)(value, where)
+      : [{ where, reason: "a text or a list of parts was expected" }];
+
+const STEP: Shape = {
+  step_id: [integer, "required"],
+  timestamp: time,
+  source: [
+    must(
+      (value) => value === "system" || value === "user" || value === "agent",
+      '"system", "user" or "agent"',
+    ),
+    "required",
+  ],
+  model_name: text,
+  reasoning_effort: must(
+    (value) => typeof value === "string" || typeof value === "number",
+    "a text or a number",
+  ),
+  message: [words, "required"],
+  reasoning_content: text,
+  tool_calls: list(
+    object({
+      tool_call_id: [text, "required"],
+      function_name: [text, "required"],
+      arguments: anything,
+      extra: anything,
+    }),
+  ),
+  observation: object({
+    results: list(
+      object({
+        source_call_id: text,
+        content: words,
+        subagent_trajectory_ref: list(
+          object({ trajectory_id: text, trajectory_path: text, session_id: text, extra: anything }),
+        ),
+        extra: anything,
+      }),
+    ),
+  }),
+  metrics: object({
+    prompt_tokens: integer,
+    completion_tokens: integer,
+    cached_tokens: integer,
+    cost_usd: number,
+    prompt_token_ids: list(integer),
+    completion_token_ids: list(integer),
+    logprobs: list(number),
+    extra: anything,
+  }),
+  is_copied_context: flag,
+  llm_call_count: count,
+  extra: anything,
+};
+
+const TRAJECTORY: Shape = {
+  schema_version: [text, "required"],
+  session_id: text,
+  trajectory_id: text,
+  agent: [
+    object({
+      name: [text, "required"],
+      version: [text, "required"],
+      model_name: text,
+      tool_definitions: list(anything),
+      extra: anything,
+    }),
+    "required",
+  ],
+  steps: [list(object(STEP)), "required"],
+  notes: text,
+  final_metrics: object({
+    total_prompt_tokens: integer,
+    total_completion_tokens: integer,
+    total_cached_tokens: integer,
+    total_cost_usd: number,
+    total_steps: count,
+    extra: anything,
+  }),
+  continued_trajectory_ref: text,
+  extra: anything,
+  subagent_trajectories: list(anything),
+};

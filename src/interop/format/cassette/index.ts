@@ -1,0 +1,1 @@
+export { cassette } from "./read.js";

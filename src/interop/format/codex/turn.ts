@@ -1,0 +1,162 @@
+import type { Json, Part } from "../../../session/index.js";
+import { amount, type Fields, isFields, own } from "../trajectory/foreign.js";
+
+/** A line of a rollout: when, what kind, and what it says. */
+export type Item = {
+  readonly line: number;
+  readonly value: Fields;
+  readonly at: Json | undefined;
+  readonly type: string;
+  readonly payload: Fields;
+};
+
+/** What a line does to the conversation. */
+export type Deed =
+  | { readonly do: "say"; readonly items: readonly Item[] }
+  | { readonly do: "answer"; readonly items: Item[]; usage?: Fields }
+  | { readonly do: "output"; readonly items: readonly Item[] }
+  | { readonly do: "compact"; readonly items: readonly Item[] }
+  | { readonly do: "rollback"; readonly items: readonly Item[]; readonly turns: number }
+  | { readonly do: "fail"; readonly items: readonly Item[] }
+  | { readonly do: "context"; readonly items: readonly Item[] }
+  | { readonly do: "other"; readonly items: readonly Item[] };
+
+/** Older rollouts have the items as they are, newer ones in an envelope. */
+export function itemOf(line: number, value: Fields): Item {
+  const payload = own(value, "payload");
+  const type = own(value, "type");
+  if (isFields(payload))
+    return { line, value, at: own(value, "timestamp"), type: String(type ?? ""), payload };
+  const isMeta = type === undefined && typeof own(value, "id") === "string";
+  return {
+    line,
+    value,
+    at: own(value, "timestamp"),
+    type: isMeta ? "session_meta" : typeof type === "string" ? "response_item" : "",
+    payload: value,
+  };
+}
+
+const OUTPUTS: ReadonlySet<Json> = new Set([
+  "function_call_output",
+  "custom_tool_call_output",
+  "local_shell_call_output",
+]);
+const CALLS: ReadonlySet<Json> = new Set([
+  "function_call",
+  "custom_tool_call",
+  "local_shell_call",
+  "web_search_call",
+]);
+
+/** The lines in groups: thoughts, words and calls that come after each other are one answer of the model. */
+export function deedsOf(items: readonly Item[]): readonly Deed[] {
+  const deeds: Deed[] = [];
+  let answer: (Deed & { do: "answer" }) | undefined;
+  let open = false;
+  for (const item of items) {
+    const kind = own(item.payload, "type") ?? "";
+    if (item.type === "response_item" && isAnswer(item.payload)) {
+      if (answer === undefined || !open) {
+        answer = { do: "answer", items: [] };
+        deeds.push(answer);
+        open = true;
+      }
+      answer.items.push(item);
+      continue;
+    }
+    const usage = item.type === "event_msg" && kind === "token_count" ? usageIn(item.payload) : undefined;
+    if (usage !== undefined && answer !== undefined && answer.usage === undefined) answer.usage = usage;
+    const deed = deedOf(item, kind);
+    // What is told beside an answer does not end it; what was heard or counted does.
+    if (deed.do !== "other" || usage !== undefined) open = false;
+    deeds.push(deed);
+  }
+  return deeds;
+}
+
+function deedOf(item: Item, kind: Json): Deed {
+  const items = [item];
+  if (item.type === "response_item") {
+    if (kind === "message") return { do: "say", items };
+    if (OUTPUTS.has(kind)) return { do: "output", items };
+  }
+  if (item.type === "compacted") return { do: "compact", items };
+  if (item.type === "turn_context" || item.type === "session_meta") return { do: "context", items };
+  if (item.type === "event_msg" && kind === "error") return { do: "fail", items };
+  if (item.type === "event_msg" && kind === "thread_rolled_back") {
+    const turns = amount(own(item.payload, "num_turns"));
+    if (turns !== undefined) return { do: "rollback", items, turns };
+  }
+  return { do: "other", items };
+}
+
+function isAnswer(payload: Fields): boolean {
+  const kind = own(payload, "type") ?? "";
+  return kind === "reasoning" || CALLS.has(kind) || (kind === "message" && payload.role === "assistant");
+}
+
+function usageIn(payload: Fields): Fields | undefined {
+  const info = own(payload, "info");
+  const last = isFields(info) ? own(info, "last_token_usage") : undefined;
+  return isFields(last) ? last : undefined;
+}
+
+/** What a model said, thought or wanted, in the record's words. */
+export function partsOf(payload: Fields): readonly Part[] {
+  const kind = own(payload, "type") ?? "";
+  if (kind === "message") return contentIn(own(payload, "content"));
+  if (kind === "reasoning") {
+    const thoughts = [...contentIn(own(payload, "summary")), ...contentIn(own(payload, "content"))];
+    const text = thoughts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+    return text === "" ? [] : [{ type: "reasoning", text }];
+  }
+  const call = callOf(payload);
+  return call === undefined ? [{ type: "other", value: payload }] : [call];
+}
+
+export function callOf(payload: Fields): (Part & { type: "tool-call" }) | undefined {
+  const kind = own(payload, "type");
+  const id = own(payload, "call_id") ?? own(payload, "id");
+  if (typeof id !== "string") return undefined;
+  if (kind === "function_call")
+    return {
+      type: "tool-call",
+      call: id,
+      name: String(own(payload, "name") ?? ""),
+      input: parsed(own(payload, "arguments") ?? {}),
+    };
+  if (kind === "custom_tool_call")
+    return {
+      type: "tool-call",
+      call: id,
+      name: String(own(payload, "name") ?? ""),
+      input: own(payload, "input") ?? "",
+    };
+  if (kind === "local_shell_call")
+    return { type: "tool-call", call: id, name: "local_shell", input: own(payload, "action") ?? {} };
+  return undefined;
+}
+
+export function contentIn(content: Json | undefined): readonly Part[] {
+  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  return (Array.isArray(content) ? (content as readonly Json[]) : []).map((part): Part => {
+    if (!isFields(part)) return { type: "other", value: part };
+    if (typeof part.text === "string") return { type: "text", text: part.text };
+    const image = /^data:([\w.+/-]+);base64,(.*)$/s.exec(
+      typeof part.image_url === "string" ? part.image_url : "",
+    );
+    return image === null
+      ? { type: "other", value: part }
+      : { type: "file", media: image[1] as string, data: image[2] as string };
+  });
+}
+
+function parsed(given: Json): Json {
+  if (typeof given !== "string") return given;
+  try {
+    return JSON.parse(given) as Json;
+  } catch {
+    return given;
+  }
+}

@@ -1,0 +1,1 @@
+export { csv } from "./write.js";

@@ -1,0 +1,1 @@
+export { hfTraceExport } from "./write.js";

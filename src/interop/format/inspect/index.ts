@@ -1,0 +1,2 @@
+export { inspect } from "./read.js";
+export { inspectEvalExport, inspectExport } from "./write.js";

@@ -1,0 +1,157 @@
+import {
+  type Content,
+  type Failure,
+  type Json,
+  type Message,
+  type Part,
+  Withheld,
+} from "../../../session/index.js";
+import { contentOf } from "../trajectory/arrival.js";
+import { type Fields, isFields, own } from "../trajectory/foreign.js";
+import { partsOf, plain, textOf } from "../trajectory/turn.js";
+
+/** The content of a message of inspect, in the record's words. */
+export function contentIn(content: Json | undefined, calls: Json | undefined): Content {
+  const said: readonly Part[] =
+    typeof content === "string"
+      ? content === ""
+        ? []
+        : [{ type: "text", text: content }]
+      : Array.isArray(content)
+        ? (content as readonly Json[]).map((part) => partIn(part))
+        : [];
+  const wanted = (Array.isArray(calls) ? (calls as readonly Json[]) : []).filter(isFields).map(
+    (call): Part => ({
+      type: "tool-call",
+      call: String(own(call, "id") ?? ""),
+      name: String(own(call, "function") ?? ""),
+      input: own(call, "arguments") ?? {},
+    }),
+  );
+  return contentOf([...said, ...wanted]);
+}
+
+function partIn(part: Json): Part {
+  if (!isFields(part)) return { type: "other", value: part };
+  const { type, text, reasoning, image } = part;
+  if (type === "text" && typeof text === "string") return { type: "text", text };
+  if (type === "reasoning" && typeof reasoning === "string") return { type: "reasoning", text: reasoning };
+  if (type === "image" && typeof image === "string") {
+    const found = /^data:(image\/[\w.+-]+);base64,(.*)$/s.exec(image);
+    if (found !== null) return { type: "file", media: found[1] as string, data: found[2] as string };
+  }
+  return { type: "other", value: part };
+}
+
+/** An error of a tool call. */
+export function failureIn(error: Json): Failure {
+  const fields = isFields(error) ? error : {};
+  const { type, message } = fields;
+  return {
+    name: "ToolCallError",
+    message: typeof message === "string" ? message : textOf(error),
+    ...(typeof type === "string" && { code: type }),
+  };
+}
+
+/** What a message says as inspect writes it, without the calls in it. */
+export function contentFor(content: Content | Withheld | undefined): Json {
+  const parts = partsOf(content).flatMap(partFor);
+  const [only] = parts;
+  if (parts.length === 0) return "";
+  return parts.length === 1 && isFields(only) && only.type === "text" ? (only.text as Json) : parts;
+}
+
+function partFor(part: Part): readonly Json[] {
+  switch (part.type) {
+    case "text":
+      return [{ type: "text", text: part.text }];
+    case "reasoning":
+      return [{ type: "reasoning", reasoning: part.text, redacted: false }];
+    case "withheld":
+      return [
+        {
+          type: "text",
+          text: textOf(new Withheld(part.reason, { digest: part.digest, size: 0, media: "text/plain" })),
+        },
+      ];
+    case "file": {
+      const url = /^[a-z][a-z0-9+.-]*:/i.test(part.data)
+        ? part.data
+        : `data:${part.media};base64,${part.data}`;
+      return part.media.startsWith("image/")
+        ? [{ type: "image", image: url, detail: "auto" }]
+        : [
+            {
+              type: "document",
+              document: url,
+              filename: part.name ?? "file",
+              mime_type: part.media,
+              citations: false,
+            },
+          ];
+    }
+    case "tool-call":
+      return [];
+    default:
+      return [{ type: "data", data: { part: plain(part) } }];
+  }
+}
+
+/** The calls in a message as inspect writes them. */
+export function callsFor(content: Content | Withheld | undefined): readonly Fields[] {
+  return partsOf(content).flatMap((part) =>
+    part.type === "tool-call" ? [callFor(part.call, part.name, part.input)] : [],
+  );
+}
+
+export function callFor(id: string, name: string, input: unknown): Fields {
+  return { id, function: name, arguments: argumentsFor(input), type: "function" };
+}
+
+export function argumentsFor(input: unknown): Fields {
+  const value = plain(input);
+  return isFields(value) ? value : { input: value };
+}
+
+/** A message of a conversation as inspect writes it. */
+export function messageFor(message: Message, id: string): Fields {
+  if (message.role === "tool") {
+    const { call, name, output, error } = message;
+    return {
+      id,
+      content: error === undefined ? textOf(output) : error.message,
+      role: "tool",
+      tool_call_id: call,
+      function: name,
+      ...(error !== undefined && { error: errorFor(error) }),
+    };
+  }
+  const calls = message.role === "assistant" ? callsFor(message.content) : [];
+  return {
+    id,
+    content: contentFor(message.content),
+    role: message.role,
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+}
+
+const ERRORS: ReadonlySet<string> = new Set([
+  "parsing",
+  "timeout",
+  "unicode_decode",
+  "permission",
+  "file_not_found",
+  "is_a_directory",
+  "limit",
+  "approval",
+  "cancelled",
+  "sandbox_unavailable",
+  "unknown",
+  "output_limit",
+]);
+
+export function errorFor(error: Failure): Fields {
+  const { code = "unknown", message } = error;
+  return { type: ERRORS.has(code) ? code : "unknown", message };
+}

@@ -1,0 +1,2 @@
+export { importLangGraphPostgres, type PostgresImportOptions } from "./postgres.js";
+export { langgraph } from "./sqlite.js";

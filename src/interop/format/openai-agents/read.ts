@@ -1,0 +1,34 @@
+import type { Imported, ImportFormat, Source } from "../../exchange.js";
+import { startImport } from "../../intake.js";
+import { beginsLike, type Document, readDocument } from "../document.js";
+import { isObject } from "../fields.js";
+import { StateReader } from "./state.js";
+import { requireAgent, requireVersion } from "./version.js";
+
+const FORMAT = "openai-agents";
+
+/** Run states of the OpenAI Agents SDK, of all schema versions. */
+export const openaiAgents: ImportFormat = {
+  name: FORMAT,
+  title: "OpenAI Agents SDK run state (JSON)",
+  fits: (source) => beginsLike(source, /^\s*\{/, /"currentAgent"\s*:/, /"originalInput"\s*:/),
+  read: (source) => readDocument(FORMAT, source, (document) => [read(source, document)]),
+};
+
+function read(source: Source, document: Document): Imported {
+  const state = document.json();
+  if (!isObject(state)) throw document.refusal({ where: "", reason: "a run state is an object" });
+  requireVersion(state, "", document);
+  const agent = requireAgent(state, "", document);
+  const name = agent === "" ? "run" : agent;
+  const { originalInput } = state;
+  const text = typeof originalInput === "string" ? { text: originalInput } : {};
+  const started = startImport(source, FORMAT, {
+    name,
+    ...text,
+    detail: { schemaVersion: state.$schemaVersion ?? null },
+  });
+  const reader = new StateReader(document);
+  const session = reader.read(started, state, "", 0);
+  return { name, session, notes: [...document.notes, ...reader.notes] };
+}

@@ -1,0 +1,1 @@
+export { openHands } from "./read.js";

@@ -1,0 +1,234 @@
+import {
+  type Fact,
+  type FactId,
+  type FactOf,
+  type Failure,
+  type Json,
+  type Session,
+  Withheld,
+} from "../../../session/index.js";
+import { inputMessages, instructionsOf, outputMessages, withheld } from "./content.js";
+import { ERROR_TYPE, GEN_AI, OPERATION, OURS, providerOf } from "./conventions.js";
+import { type Attributes, CLIENT, INTERNAL, type Span } from "./span.js";
+
+/** How much is told. */
+export type Detail = { readonly content: boolean };
+
+/** How agents were configured, by the fact that says so. */
+type Configs = ReadonlyMap<FactId, FactOf<"agent-configure">>;
+type Described = { readonly name: string; readonly kind?: Span["kind"]; readonly attributes: Attributes };
+
+/** The name and attributes of a call when it is made. */
+export function callAttributes(
+  node: Session,
+  fact: FactOf<"model-call"> | FactOf<"tool-call"> | FactOf<"step-call">,
+  configs: Configs,
+  detail: Detail,
+): Described {
+  if (fact.type === "model-call") return chat(node, fact, configs, detail);
+  if (fact.type === "tool-call")
+    return {
+      name: `${OPERATION.tool} ${fact.name}`,
+      attributes: {
+        [GEN_AI.operation]: OPERATION.tool,
+        [GEN_AI.toolName]: fact.name,
+        [GEN_AI.toolType]: "function",
+        ...(fact.call !== undefined && { [GEN_AI.toolCall]: fact.call }),
+        ...(detail.content && { [GEN_AI.toolArguments]: text(fact.input) }),
+      },
+    };
+  return {
+    name: `step ${fact.name}`,
+    attributes: {
+      [OURS.operation]: "step",
+      [OURS.step]: fact.name,
+      ...(detail.content && fact.input !== undefined && { [OURS.input]: text(fact.input) }),
+    },
+  };
+}
+
+function chat(node: Session, fact: FactOf<"model-call">, configs: Configs, { content }: Detail): Described {
+  const config = fact.config === undefined ? undefined : configs.get(fact.config);
+  const parameters = { ...plain(config?.parameters), ...plain(fact.parameters) };
+  const attributes: Attributes = {
+    [GEN_AI.operation]: OPERATION.chat,
+    [GEN_AI.provider]: providerOf(fact.model),
+    [GEN_AI.requestModel]: fact.model,
+    ...(fact.agent !== undefined && { [GEN_AI.agent]: fact.agent }),
+    ...(config?.output !== undefined && { [GEN_AI.outputType]: "json" }),
+    ...requestAttributes(parameters),
+  };
+  if (!content) return { name: `${OPERATION.chat} ${fact.model}`, attributes };
+  const [before] = node.parents;
+  const { messages, omitted } = inputMessages(before);
+  attributes[GEN_AI.inputMessages] = JSON.stringify(messages);
+  if (omitted > 0) attributes[OURS.omitted] = omitted;
+  const { instructions, tools } = (config ?? {}) as {
+    readonly instructions?: unknown;
+    readonly tools?: unknown;
+  };
+  if (typeof instructions === "string")
+    attributes[GEN_AI.instructions] = JSON.stringify(instructionsOf(instructions));
+  if (Array.isArray(tools)) attributes[GEN_AI.toolDefinitions] = JSON.stringify(tools.map(definitionOf));
+  return { name: `${OPERATION.chat} ${fact.model}`, attributes };
+}
+
+const NUMBERS: readonly (readonly [string, string])[] = [
+  ["temperature", GEN_AI.temperature],
+  ["topP", GEN_AI.topP],
+  ["topK", GEN_AI.topK],
+  ["maxOutputTokens", GEN_AI.maxTokens],
+  ["seed", GEN_AI.seed],
+  ["presencePenalty", GEN_AI.presencePenalty],
+  ["frequencyPenalty", GEN_AI.frequencyPenalty],
+];
+
+function requestAttributes(parameters: { readonly [name: string]: unknown }): Attributes {
+  const attributes: Attributes = {};
+  for (const [from, to] of NUMBERS) {
+    const value = parameters[from];
+    if (typeof value === "number") attributes[to] = value;
+  }
+  const { stop } = parameters;
+  if (Array.isArray(stop) && stop.every((one) => typeof one === "string")) attributes[GEN_AI.stop] = stop;
+  return attributes;
+}
+
+/** What the outcome of a call adds to its span. */
+export function outcomeAttributes(fact: Fact, call: Session, { content }: Detail): Attributes {
+  switch (fact.type) {
+    case "model-reply": {
+      const { usage } = fact;
+      const { otel } = plain(fact.meta);
+      return {
+        [GEN_AI.finish]: [fact.finish],
+        // Zeros stand for what an import was not told.
+        ...(plain(otel).usage !== "not told" && {
+          [GEN_AI.inputTokens]: usage.input,
+          [GEN_AI.outputTokens]: usage.output,
+        }),
+        ...(usage.cached !== undefined && { [GEN_AI.cachedTokens]: usage.cached }),
+        ...(usage.reasoning !== undefined && { [GEN_AI.reasoningTokens]: usage.reasoning }),
+        ...(fact.response !== undefined && { [GEN_AI.responseId]: fact.response }),
+        [GEN_AI.responseModel]: fact.model ?? (call.fact as FactOf<"model-call">).model,
+        ...(fact.cost !== undefined && { [OURS.cost]: fact.cost }),
+        ...(content && {
+          [GEN_AI.outputMessages]: JSON.stringify(outputMessages(fact.content, fact.finish)),
+        }),
+      };
+    }
+    case "tool-result":
+      return content ? { [GEN_AI.toolResult]: text(fact.output) } : {};
+    case "step-result":
+      return content ? { [OURS.value]: text(fact.value) } : {};
+    default:
+      return {};
+  }
+}
+
+/** An error by its name; its message may repeat what was said. */
+export function errorOf(
+  error: Failure | Withheld,
+  { content }: Detail,
+): { readonly attributes: Attributes; readonly message?: string } {
+  if (error instanceof Withheld) return { attributes: { [ERROR_TYPE]: "_OTHER" } };
+  const type = error.code ?? error.name;
+  return {
+    attributes: { [ERROR_TYPE]: type === "" ? "_OTHER" : type },
+    ...(content && { message: error.message }),
+  };
+}
+
+/** What is done with memories: it is over when it is recorded, so its span has no length. */
+export function memoryOf(fact: Fact, { content }: Detail): Described | undefined {
+  const described = (operation: string, attributes: Attributes, kind: Span["kind"] = INTERNAL) => ({
+    name: operation,
+    kind,
+    attributes: { [GEN_AI.operation]: operation, ...attributes },
+  });
+  const one = (id: FactId): Attributes => ({ [GEN_AI.memoryRecord]: id, [GEN_AI.memoryCount]: 1 });
+  const said = (record: Json): Attributes =>
+    content ? { [GEN_AI.memoryRecords]: JSON.stringify([record]) } : {};
+  switch (fact.type) {
+    case "memory-space":
+      return described(OPERATION.createStore, { [GEN_AI.memoryStore]: fact.space });
+    case "memory-read": {
+      const hits: unknown = fact.hits;
+      const found = Array.isArray(hits) ? (hits as FactOf<"memory-read">["hits"]) : [];
+      const records = found.map(({ memory, score, text: words }) => ({
+        content: words ?? null,
+        id: memory,
+        score,
+      }));
+      return described(OPERATION.search, {
+        [GEN_AI.memoryStore]: fact.space,
+        [GEN_AI.memoryCount]: found.length,
+        ...(content && {
+          [GEN_AI.memoryQuery]: typeof fact.query === "string" ? fact.query : text(fact.query),
+          [GEN_AI.memoryRecords]: JSON.stringify(records),
+        }),
+      });
+    }
+    case "memory-write":
+      return described(OPERATION.create, {
+        [GEN_AI.memoryStore]: fact.space,
+        [GEN_AI.memoryCount]: 1,
+        ...said({ content: words(fact.text) }),
+      });
+    case "memory-revise":
+      return described(OPERATION.update, {
+        ...one(fact.of),
+        ...said({ content: words(fact.text), id: fact.of }),
+      });
+    case "memory-promote":
+      return described(OPERATION.update, one(fact.of));
+    case "memory-revoke":
+    case "memory-expire":
+      return described(OPERATION.delete, one(fact.of));
+    case "note":
+      return fact.kind === MEMORY_NOTE ? noted(fact, described) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** A note that keeps an operation of somebody else's memory, for which facts want evidence that is not there. */
+export const MEMORY_NOTE = "memory-operation";
+
+function noted(
+  fact: FactOf<"note">,
+  described: (operation: string, attributes: Attributes, kind: Span["kind"]) => Described,
+): Described | undefined {
+  const { operation, attributes } = fact;
+  if (typeof operation !== "string") return undefined;
+  const kept = Object.entries(plain(attributes)).filter(
+    (entry): entry is [string, string | number] =>
+      typeof entry[1] === "string" || typeof entry[1] === "number",
+  );
+  return described(operation, Object.fromEntries(kept), fact.remote === true ? CLIENT : INTERNAL);
+}
+
+function definitionOf(tool: unknown): Json {
+  const { name, description, input } = plain(tool);
+  return {
+    type: "function",
+    name: typeof name === "string" ? name : "",
+    ...(typeof description === "string" && { description }),
+    ...(typeof input === "object" && input !== null && { parameters: input as Json }),
+  };
+}
+
+function plain(value: unknown): { readonly [name: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Withheld)
+    ? (value as { readonly [name: string]: unknown })
+    : {};
+}
+
+function words(value: string | Withheld): Json {
+  return value instanceof Withheld ? withheld(value) : value;
+}
+
+/** A value as JSON text; what was erased says so. */
+function text(value: Json | Withheld): string {
+  return JSON.stringify(value instanceof Withheld ? withheld(value) : value);
+}

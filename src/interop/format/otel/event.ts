@@ -1,0 +1,63 @@
+import { type Fact, type Session, Withheld } from "../../../session/index.js";
+import { EVALUATION_EVENT, GEN_AI, OURS } from "./conventions.js";
+import type { Detail } from "./describe.js";
+import { type Attributes, nanosecondsOf, type SpanEvent } from "./span.js";
+
+/** What is told about facts that are no spans: fields that say what happened and hold nothing that was said. */
+const TOLD: { readonly [type in Fact["type"]]?: readonly string[] } = {
+  "approval-ask": ["name", "rule", "level", "expires"],
+  "approval-give": ["decision"],
+  "policy-decide": ["verdict", "rules"],
+  "route-choose": ["selector", "chosen"],
+  "skill-activate": ["name"],
+  "command-run": ["outcome", "code", "milliseconds"],
+  "workspace-change": ["before", "after"],
+  "workspace-merge": ["after"],
+  "context-compress": ["policy"],
+  "budget-stop": ["limit", "allowed", "spent"],
+  "run-suspend": [],
+  "run-cancel": [],
+  "effect-doubt": ["attempt"],
+  "effect-settle": ["decision"],
+  "sandbox-open": ["sandbox", "provider", "isolation"],
+  "sandbox-close": ["sandbox"],
+  "sandbox-lose": ["sandbox"],
+  "content-erase": [],
+};
+
+/** The event of a fact: an evaluation in the words of the conventions, others in ours; undefined for the rest. */
+export function eventOf(node: Session, detail: Detail): SpanEvent | undefined {
+  const { fact } = node;
+  const time = nanosecondsOf(fact.at);
+  if (fact.type === "validation-report")
+    return { name: EVALUATION_EVENT, time, attributes: judged(node, detail) };
+  const fields = Object.hasOwn(TOLD, fact.type) ? TOLD[fact.type] : undefined;
+  if (fields === undefined) return undefined;
+  const attributes: Attributes = { [OURS.fact]: node.id, [OURS.by]: fact.by };
+  for (const field of fields) {
+    const value = (fact as unknown as { readonly [field: string]: unknown })[field];
+    if (isAttribute(value)) attributes[`openrath.${field}`] = value;
+  }
+  return { name: `openrath.${fact.type}`, time, attributes };
+}
+
+function judged(node: Session, { content }: Detail): Attributes {
+  const fact = node.fact as Extract<Fact, { type: "validation-report" }>;
+  const detail: unknown = fact.detail;
+  return {
+    [GEN_AI.evaluation]: fact.name,
+    ...(fact.score !== undefined && { [GEN_AI.score]: fact.score }),
+    [GEN_AI.label]: fact.passed ? "pass" : "fail",
+    ...(content &&
+      detail !== undefined &&
+      !(detail instanceof Withheld) && {
+        [GEN_AI.explanation]: typeof detail === "string" ? detail : JSON.stringify(detail),
+      }),
+    [OURS.fact]: node.id,
+  };
+}
+
+function isAttribute(value: unknown): value is Attributes[string] {
+  if (Array.isArray(value)) return value.every((one) => typeof one === "string");
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+}

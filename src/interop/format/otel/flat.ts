@@ -1,0 +1,49 @@
+import type { Json } from "../../../session/index.js";
+import { argumentsOf, type Fields, type JsonObject } from "../fields.js";
+
+/** Messages that OpenInference spreads over attributes (`llm.input_messages.0.message.role`), in the shape of the conventions. */
+export function flatMessages(left: Fields, prefix: string): readonly JsonObject[] {
+  const pattern = new RegExp(`^${prefix.replaceAll(".", "\\.")}\\.(\\d{1,4})\\.message\\.(.+)$`);
+  const found = new Map<number, Map<string, Json>>();
+  for (const name of left.names) {
+    const [, index, rest] = pattern.exec(name) ?? [];
+    if (index === undefined || rest === undefined || !KNOWN.test(rest)) continue;
+    const message = found.get(Number(index)) ?? new Map<string, Json>();
+    message.set(rest, left.json(name) ?? null);
+    found.set(Number(index), message);
+  }
+  return [...found].sort(([one], [other]) => one - other).map(([, fields]) => messageOf(fields));
+}
+
+const CALL = /^tool_calls\.(\d{1,4})\.tool_call\.(id|function\.name|function\.arguments)$/;
+const KNOWN =
+  /^(role|content|name|tool_call_id)$|^tool_calls\.\d{1,4}\.tool_call\.(id|function\.name|function\.arguments)$/;
+
+function messageOf(fields: ReadonlyMap<string, Json>): JsonObject {
+  const role = text(fields.get("role")) ?? "user";
+  const content = fields.get("content");
+  const id = text(fields.get("tool_call_id"));
+  if (role === "tool")
+    return {
+      role,
+      parts: [{ type: "tool_call_response", ...(id !== undefined && { id }), response: content ?? null }],
+    };
+  const words =
+    content === undefined ? [] : [{ type: "text", content: text(content) ?? JSON.stringify(content) }];
+  const calls = new Map<number, { [field: string]: Json }>();
+  for (const [name, value] of fields) {
+    const [, index, field] = CALL.exec(name) ?? [];
+    if (index === undefined) continue;
+    const call = calls.get(Number(index)) ?? { type: "tool_call", name: "" };
+    if (field === "id") call.id = value;
+    else if (field === "function.name") call.name = text(value) ?? "";
+    else call.arguments = typeof value === "string" ? argumentsOf(value).input : value;
+    calls.set(Number(index), call);
+  }
+  const asked = [...calls].sort(([one], [other]) => one - other).map(([, call]) => call);
+  return { role, parts: [...words, ...asked] };
+}
+
+function text(value: Json | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

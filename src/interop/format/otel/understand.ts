@@ -1,0 +1,252 @@
+import type { Json } from "../../../session/index.js";
+import { argumentsOf, Fields, isObject, type JsonObject } from "../fields.js";
+import { ERROR_TYPE, GEN_AI, INFERENCE, MEMORY, OPERATION, OURS, SESSION } from "./conventions.js";
+import { flatMessages } from "./flat.js";
+import type { ReadSpan } from "./parse.js";
+
+export type Role = "chat" | "tool" | "agent" | "workflow" | "session" | "memory" | "fork" | "merge" | "step";
+
+/** What a span is about, whoever's names it uses. What was understood is taken from `left`. */
+export type Understood = {
+  readonly role: Role;
+  readonly left: Fields;
+  /** The name of the operation, where it is one of the conventions. */
+  readonly operation: string | undefined;
+  /** The conversation that it belongs to. */
+  readonly conversation: string | undefined;
+};
+
+const OPENINFERENCE: { readonly [kind: string]: Role } = {
+  LLM: "chat",
+  TOOL: "tool",
+  AGENT: "agent",
+  CHAIN: "workflow",
+};
+const LANGFUSE: { readonly [kind: string]: Role } = {
+  generation: "chat",
+  tool: "tool",
+  agent: "agent",
+  chain: "workflow",
+};
+
+export function understood(span: ReadSpan): Understood {
+  const left = new Fields(span.attributes);
+  const operation = left.text(GEN_AI.operation);
+  const ours = left.text(OURS.operation);
+  const kind = left.text("openinference.span.kind");
+  const observation = left.text("langfuse.observation.type");
+  const [conversation, session] = [left.text(GEN_AI.conversation), left.text(SESSION)];
+  if (session !== undefined && session !== conversation) left.keep(SESSION, session);
+  const held = session ?? conversation ?? left.text("langfuse.session.id");
+  if (held !== undefined && conversation === undefined) left.keep(SESSION, held);
+  const role = roleOf(operation, ours, kind, observation);
+  if (role === "step" && operation !== undefined) left.keep(GEN_AI.operation, operation);
+  if (role === "step" && kind !== undefined) left.keep("openinference.span.kind", kind);
+  if (role === "step" && observation !== undefined) left.keep("langfuse.observation.type", observation);
+  if (role === "chat" && operation !== undefined && operation !== OPERATION.chat)
+    left.keep(GEN_AI.operation, operation);
+  return { role, left, operation, conversation: held };
+}
+
+function roleOf(
+  operation: string | undefined,
+  ours: string | undefined,
+  kind: string | undefined,
+  observation: string | undefined,
+): Role {
+  if (ours === "fork" || ours === "merge" || ours === "session") return ours;
+  if (operation !== undefined) {
+    if (INFERENCE.has(operation)) return "chat";
+    if (MEMORY.has(operation)) return "memory";
+    if (operation === OPERATION.tool) return "tool";
+    if (operation === OPERATION.agent) return "agent";
+    if (operation === OPERATION.workflow) return "workflow";
+  }
+  const named = kind === undefined ? undefined : own(OPENINFERENCE, kind);
+  return named ?? (observation === undefined ? undefined : own(LANGFUSE, observation)) ?? "step";
+}
+
+function own(table: { readonly [kind: string]: Role }, key: string): Role | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined;
+}
+
+/** What a call of a model says about itself. */
+export type ReadChat = {
+  readonly model: string;
+  readonly provider: string | undefined;
+  readonly agent: string | undefined;
+  readonly parameters: JsonObject;
+  readonly json: boolean;
+  readonly finish: string | undefined;
+  readonly usage:
+    | {
+        readonly input: number;
+        readonly output: number;
+        readonly cached?: number;
+        readonly reasoning?: number;
+      }
+    | undefined;
+  readonly cost: number | undefined;
+  readonly response: string | undefined;
+  readonly responseModel: string | undefined;
+  readonly instructions: string | undefined;
+  readonly tools: readonly Json[] | undefined;
+  readonly input: readonly JsonObject[];
+  readonly output: readonly JsonObject[];
+};
+
+const PARAMETERS: readonly (readonly [string, string])[] = [
+  [GEN_AI.temperature, "temperature"],
+  [GEN_AI.topP, "topP"],
+  [GEN_AI.topK, "topK"],
+  [GEN_AI.maxTokens, "maxOutputTokens"],
+  [GEN_AI.seed, "seed"],
+  [GEN_AI.presencePenalty, "presencePenalty"],
+  [GEN_AI.frequencyPenalty, "frequencyPenalty"],
+];
+
+export function chatIn(left: Fields): ReadChat {
+  const parameters: { [name: string]: Json } = {};
+  for (const [from, to] of PARAMETERS) {
+    const value = left.number(from);
+    if (value !== undefined) parameters[to] = value;
+  }
+  const stop = left.list(GEN_AI.stop);
+  if (stop !== undefined) parameters.stop = stop;
+  const type = left.text(GEN_AI.outputType);
+  if (type !== undefined && type !== "json") left.keep(GEN_AI.outputType, type);
+  const finishes = left.list(GEN_AI.finish);
+  const [finish] = finishes ?? [];
+  if (finishes !== undefined && !(finishes.length === 1 && typeof finish === "string"))
+    left.keep(GEN_AI.finish, finishes);
+  const model =
+    left.text(GEN_AI.requestModel) ??
+    left.text("llm.model_name") ??
+    left.text("langfuse.observation.model.name");
+  const instructions = instructionsIn(left);
+  return {
+    model: model ?? "unknown",
+    provider: left.text(GEN_AI.provider) ?? left.text("gen_ai.system"),
+    agent: left.text(GEN_AI.agent),
+    parameters,
+    json: type === "json",
+    finish: typeof finish === "string" ? finish : undefined,
+    usage: usageIn(left),
+    cost: left.number(OURS.cost, 0),
+    response: left.text(GEN_AI.responseId),
+    responseModel: left.text(GEN_AI.responseModel),
+    instructions,
+    tools: listIn(left, GEN_AI.toolDefinitions),
+    input: messagesIn(left, GEN_AI.inputMessages, "llm.input_messages", "langfuse.observation.input", "user"),
+    output: messagesIn(
+      left,
+      GEN_AI.outputMessages,
+      "llm.output_messages",
+      "langfuse.observation.output",
+      "assistant",
+    ),
+  };
+}
+
+function usageIn(left: Fields): ReadChat["usage"] {
+  const count = (...names: readonly string[]) => {
+    for (const name of names) {
+      const value = left.number(name, 0);
+      if (value !== undefined && value <= Number.MAX_SAFE_INTEGER) return value;
+      if (value !== undefined) left.keep(name, value);
+    }
+    return undefined;
+  };
+  const details = parsed(left, "langfuse.observation.usage_details");
+  const held = isObject(details) ? details : {};
+  const number = (value: Json | undefined) =>
+    typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
+  const input = count(GEN_AI.inputTokens, "llm.token_count.prompt") ?? number(held.input);
+  const output = count(GEN_AI.outputTokens, "llm.token_count.completion") ?? number(held.output);
+  if (details !== undefined) left.keep("langfuse.observation.usage_details", JSON.stringify(details));
+  const cached = count(GEN_AI.cachedTokens, "llm.token_count.prompt_details.cache_read");
+  const reasoning = count(GEN_AI.reasoningTokens, "llm.token_count.completion_details.reasoning");
+  if (input === undefined && output === undefined) {
+    if (cached !== undefined) left.keep(GEN_AI.cachedTokens, cached);
+    if (reasoning !== undefined) left.keep(GEN_AI.reasoningTokens, reasoning);
+    return undefined;
+  }
+  return {
+    input: input ?? 0,
+    output: output ?? 0,
+    ...(cached !== undefined && { cached }),
+    ...(reasoning !== undefined && { reasoning }),
+  };
+}
+
+/** Instructions are a list of text parts; anything else is left. */
+function instructionsIn(left: Fields): string | undefined {
+  const parts = listIn(left, GEN_AI.instructions);
+  if (parts === undefined) return undefined;
+  const texts = parts.map((part) =>
+    isObject(part) && typeof part.content === "string" ? part.content : undefined,
+  );
+  const [only] = texts;
+  const exact = parts.length === 1 && isObject(parts[0]) && Object.keys(parts[0]).length === 2;
+  if (!exact) left.keep(GEN_AI.instructions, JSON.stringify(parts));
+  return texts.length === 1 ? only : texts.filter((text) => text !== undefined).join("\n\n");
+}
+
+/** Messages in the shape of the conventions, from whoever's names. */
+function messagesIn(
+  left: Fields,
+  name: string,
+  flat: string,
+  plain: string,
+  role: string,
+): readonly JsonObject[] {
+  const list = listIn(left, name);
+  if (list !== undefined) {
+    const messages = list.filter(isObject);
+    if (messages.length !== list.length) left.keep(name, list);
+    return messages;
+  }
+  const unfolded = flatMessages(left, flat);
+  if (unfolded.length > 0) return unfolded;
+  const value = parsed(left, plain);
+  if (value === undefined) return [];
+  if (typeof value === "string") return [{ role, parts: [{ type: "text", content: value }] }];
+  left.keep(plain, JSON.stringify(value));
+  const held = Array.isArray(value) ? (value as readonly Json[]) : [value];
+  return held.filter(isObject).flatMap((message) =>
+    typeof message.content === "string"
+      ? [
+          {
+            role: typeof message.role === "string" ? message.role : role,
+            parts: [{ type: "text", content: message.content }],
+          },
+        ]
+      : [],
+  );
+}
+
+function listIn(left: Fields, name: string): readonly Json[] | undefined {
+  const value = parsed(left, name);
+  if (value === undefined || Array.isArray(value)) return value as readonly Json[] | undefined;
+  left.keep(name, value);
+  return undefined;
+}
+
+/** A value that may come as JSON text. */
+export function parsed(left: Fields, name: string): Json | undefined {
+  const value = left.json(name);
+  if (typeof value !== "string") return value;
+  const { input } = argumentsOf(value);
+  // A text that JSON would read as a number or a truth was a text.
+  return typeof input === "object" && input !== null ? input : value;
+}
+
+/** The error of a span that failed. */
+export function failureIn(
+  span: ReadSpan,
+  left: Fields,
+): { readonly name: string; readonly message: string } | undefined {
+  const type = left.text(ERROR_TYPE);
+  if (type === undefined && !span.failed) return undefined;
+  return { name: type ?? "_OTHER", message: span.message ?? "" };
+}

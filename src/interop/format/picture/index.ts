@@ -1,0 +1,1 @@
+export { dot, mermaid } from "./write.js";

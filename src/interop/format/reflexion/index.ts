@@ -1,0 +1,1 @@
+export { reflexion } from "./read.js";

@@ -1,0 +1,2 @@
+export { sweAgent } from "./read.js";
+export { sweAgentExport } from "./write.js";

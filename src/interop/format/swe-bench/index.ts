@@ -1,0 +1,1 @@
+export { sweBenchExport } from "./write.js";

@@ -1,0 +1,1 @@
+export { tauBench } from "./read.js";

@@ -1,0 +1,47 @@
+import { filesAt, patchOf, Trees } from "../../../sandbox/index.js";
+import { type Digest, EMPTY_TREE, RathError, type Session } from "../../../session/index.js";
+import type { Store } from "../../../store/index.js";
+import { ExportError } from "../error.js";
+import type { Told } from "./line.js";
+
+/** What a session made of the files that it began with. */
+export type Accepted = {
+  readonly before: Digest;
+  readonly after: Digest;
+  readonly trees: Trees;
+  readonly patch: string;
+};
+
+/**
+ * The patch that a session came to: from the first files of its line to those that it has now, branches that were merged
+ * among them. Undefined when it never had files, or has them as they were.
+ */
+export async function acceptedIn(
+  format: string,
+  head: Session,
+  main: readonly Told[],
+  store: Store,
+): Promise<Accepted | undefined> {
+  const before = firstTree(main);
+  if (before === undefined || head.files.tree === null) return undefined;
+  const trees = new Trees(store);
+  try {
+    const after = await filesAt(head, trees).tree();
+    if (after === before) return undefined;
+    return { before, after, trees, patch: await patchOf(trees, before, after) };
+  } catch (error) {
+    if (!(error instanceof RathError)) throw error;
+    const [reason = ""] = error.message.split("\n");
+    throw new ExportError(format, head.id, `its files cannot be told (${reason})`, error.hint, error);
+  }
+}
+
+function firstTree(main: readonly Told[]): Digest | undefined {
+  for (const { fact } of main) {
+    if (fact.type === "workspace-import") return fact.after;
+    if (fact.type === "session-detach" && fact.tree !== undefined) return fact.tree;
+    if (fact.type === "workspace-change") return fact.before ?? EMPTY_TREE;
+    if (fact.type === "workspace-merge") return fact.base ?? EMPTY_TREE;
+  }
+  return undefined;
+}

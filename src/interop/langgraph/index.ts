@@ -1,0 +1,8 @@
+export {
+  CheckpointUnreadableError,
+  PeerMissingError,
+  SaverInputError,
+  ThreadConflictError,
+  ThreadMismatchError,
+} from "./error.js";
+export { type RathSaver, type RathSaverOptions, rathSaver } from "./saver.js";

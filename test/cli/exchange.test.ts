@@ -1,0 +1,183 @@
+import { execFile } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Session } from "openrath";
+import { openStore } from "openrath/store";
+import { beforeAll, describe, expect, it } from "vitest";
+import { commandIn, scratch, twoBranches } from "./rath.js";
+
+const folder = scratch();
+const rath = commandIn(folder);
+const url = `sqlite:${join(folder, "home", "rath.db")}`;
+const python = fileURLToPath(new URL("../../tools/verify.py", import.meta.url));
+let answer: Session;
+
+beforeAll(async () => {
+  answer = await twoBranches(folder);
+});
+
+describe("in and out", () => {
+  it("[X1] export writes lines that both verifiers accept, whole or not at all", async () => {
+    await rath("fork", "answer", "--name", "other");
+    const file = join(folder, "both.jsonl");
+    const told = JSON.parse((await rath("export", "answer", "other", "-o", file, "--json")).stdout);
+    expect(told).toMatchObject({ facts: [...answer.history()].length + 1 });
+    expect((await rath("verify", file, "--head", told.heads[1])).code).toBe(0);
+    const { code } = await new Promise<{ code: number }>((done) => {
+      execFile("python3", [python, file], (error) => done({ code: error === null ? 0 : Number(error.code) }));
+    });
+    expect(code).toBe(0);
+    expect((await rath("export", "answer")).stdout).toBe(await exported("answer"));
+    expect(await rath("export", "answer", "-o", join(folder, "no", "such", "folder.jsonl"))).toMatchObject({
+      code: 1,
+    });
+    expect(readdirSync(folder).filter((name) => name.endsWith(".part"))).toEqual([]);
+    expect(await rath("export", "answer", "--json")).toMatchObject({ code: 2 });
+    expect(await rath("export", "answer", "other", "--format", "atif")).toMatchObject({ code: 2 });
+  });
+
+  it("[X2] import takes lines back to the same ids, and says what was here", async () => {
+    const file = join(folder, "again.jsonl");
+    await rath("export", "answer", "-o", file);
+    const there = commandIn(folder, { RATH_HOME: join(folder, "elsewhere") });
+    const first = JSON.parse((await there("import", file, "--json")).stdout);
+    expect(first).toMatchObject([
+      { format: "lines", sessions: [{ name: "again", id: answer.id, known: false }] },
+    ]);
+    const second = JSON.parse((await there("import", file, "--json")).stdout);
+    expect(second).toMatchObject([{ sessions: [{ name: "again", known: true }] }]);
+    expect(await there("import", file, "--head", "0".repeat(64))).toMatchObject({ code: 1 });
+    expect(await there("import", file, "--name", "run/mine")).toMatchObject({ code: 2 });
+    await there("fork", "again", "--name", "taken");
+    const third = JSON.parse((await there("import", file, "--name", "taken", "--json")).stdout);
+    expect(third).toMatchObject([{ sessions: [{ name: "taken+2", id: answer.id }] }]);
+    const signed = answer.append({
+      type: "head-sign",
+      of: answer.id,
+      key: "ada+0a1b2c3d",
+      signature: "AAAA",
+      by: "user:ada",
+    });
+    const forged = join(folder, "forged.jsonl");
+    writeFileSync(forged, `${readFileSync(file, "utf8")}${signed.line}\n`);
+    expect((await rath("verify", forged)).code).toBe(3);
+    expect(await there("import", forged)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("rath verify"),
+    });
+    expect(await there("import", join(folder, "not-there"))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("not-there"),
+    });
+    writeFileSync(join(folder, "garbage"), Buffer.from([0xff, 0xfe, 0, 1, 2, 3]));
+    expect(await there("import", join(folder, "garbage"))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("--format"),
+    });
+  });
+
+  it("[X3] every format is listed, and an unknown one refused with what is near", async () => {
+    const names = async (command: string): Promise<string[]> =>
+      JSON.parse((await rath(command, "--list", "--json")).stdout).map(({ name }: { name: string }) => name);
+    expect(await names("export")).toEqual(
+      expect.arrayContaining(
+        "lines otel atif inspect swe-bench swe-agent hf-trace agent-trace mermaid dot csv".split(" "),
+      ),
+    );
+    expect(await names("import")).toEqual(
+      expect.arrayContaining(
+        "lines bundle atif inspect swe-agent openhands openai-agents tau-bench langgraph ai-sdk-ui claude-code codex otel".split(
+          " ",
+        ),
+      ),
+    );
+    expect(await rath("export", "answer", "--format", "attif")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("did you mean atif?"),
+    });
+    expect(await rath("import", join(folder, "garbage"), "--format", "otl")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("did you mean otel?"),
+    });
+  });
+
+  it("[X4] every format that is written is told by its looks, taken in once, and shown", async () => {
+    const readable = JSON.parse((await rath("import", "--list", "--json")).stdout).map(
+      ({ name }: { name: string }) => name,
+    );
+    const formats: { name: string; extension: string }[] = JSON.parse(
+      (await rath("export", "--list", "--json")).stdout,
+    );
+    for (const { name, extension } of formats) {
+      if (name === "lines" || name === "swe-bench") continue;
+      const file = join(folder, `written-${name}${extension}`);
+      rmSync(file, { force: true });
+      const written = await rath("export", "answer", "--format", name, "--content", "-o", file);
+      expect(written, name).toMatchObject({ code: 0, stderr: "" });
+      expect(readFileSync(file).length, name).toBeGreaterThan(0);
+      if (!readable.includes(name)) continue;
+      const first = JSON.parse((await rath("import", file, "--json")).stdout);
+      expect(first, name).toMatchObject([{ format: name, sessions: [{ known: false }] }]);
+      const second = JSON.parse((await rath("import", file, "--json")).stdout);
+      expect(
+        second[0].sessions.map(({ known }: { known: boolean }) => known),
+        name,
+      ).not.toContain(false);
+      expect(await rath("show", first[0].sessions[0].name), name).toMatchObject({ code: 0 });
+    }
+  });
+});
+
+describe("looking after it", () => {
+  it("[D1] gc removes what no name leads to, and nothing by mistake", async () => {
+    const home = join(folder, "gc");
+    await twoBranches(home);
+    const there = commandIn(home);
+    const fork = JSON.parse((await there("fork", "answer", "--name", "loose", "--json")).stdout);
+    expect(await there("gc", "--forget", "answer", "--forget", "lose")).toMatchObject({ code: 1 });
+    expect(await there("gc", "--forget", "lose")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("loose"),
+    });
+    expect(JSON.parse((await there("gc", "--dry-run", "--forget", "loose", "--json")).stdout)).toMatchObject({
+      forgotten: [],
+      facts: 0,
+    });
+    expect(JSON.parse((await there("list", "--json")).stdout)).toHaveLength(2);
+    expect(JSON.parse((await there("gc", "--forget", "loose", "--json")).stdout)).toMatchObject({
+      forgotten: ["loose"],
+      facts: 1,
+    });
+    expect((await there("show", fork.id)).code).toBe(1);
+    expect((await there("verify", "answer")).code).toBe(0);
+  });
+
+  it("[D2] doctor says what is here, and finds damage with --deep", async () => {
+    const sound = JSON.parse((await rath("doctor", "--deep", "--json")).stdout);
+    expect(sound).toMatchObject({ sound: true, home: join(folder, "home") });
+    expect(sound.checks.map(({ what }: { what: string }) => what)).toEqual(
+      expect.arrayContaining(["Node.js", "home", "store", "record"]),
+    );
+    const none = commandIn(folder, { RATH_HOME: join(folder, "nothing") });
+    expect((await none("doctor")).stdout).toContain("rath demo");
+    expect(existsSync(join(folder, "nothing"))).toBe(false);
+    const damaged = join(folder, "damaged");
+    await twoBranches(damaged);
+    const file = join(damaged, "home", "rath.db");
+    const bytes = readFileSync(file);
+    const at = bytes.indexOf("Answer in a file.");
+    bytes[at] = (bytes[at] as number) ^ 1;
+    writeFileSync(file, bytes);
+    const found = await commandIn(damaged)("doctor", "--deep");
+    expect(found).toMatchObject({ code: 1, stdout: expect.stringContaining("recover") });
+  });
+});
+
+async function exported(name: string): Promise<string> {
+  const store = await openStore(url);
+  let text = "";
+  for await (const line of store.export(name)) text += `${line}\n`;
+  await store.close();
+  return text;
+}

@@ -1,0 +1,130 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { shownNext } from "../demo/command.js";
+import { benchOf } from "./bench.js";
+
+type Waiting = {
+  readonly id: string;
+  readonly kind: string;
+  readonly session: string;
+  readonly digest?: string;
+  readonly commands: readonly string[];
+};
+
+describe.concurrent("a run that waits", { timeout: 180_000 }, () => {
+  it("[X15] docs/demo.md shows a program and commands that run as they stand", async (context) => {
+    const bench = benchOf(context);
+    const page = readFileSync(new URL("../../docs/demo.md", import.meta.url), "utf8");
+    const [, file = "", program = ""] = /^```js\n\/\/ (\S+)\n(.*?)^```/ms.exec(page) ?? [];
+    writeFileSync(join(bench.folder, file), program);
+    const commands = [...page.matchAll(/^rath \S+ order.*$/gm)].map(([line]) => line);
+    const codes: (number | null)[] = [];
+    for (const command of commands) codes.push((await bench.typed(command)).code);
+    expect(codes).toEqual([4, 0, 0, 0]);
+  });
+
+  it("[X5] [X6] exits with 4, shows the commands that answer it, and goes on to its end by typing them", async (context) => {
+    const bench = benchOf(context);
+    const begun = await bench.rath("run", "claim.mjs", "--input", "money back", "--name", "claim-3");
+    expect(begun.code).toBe(4);
+    expect(begun.stdout).toMatch(/waits for the signal parcel[\s\S]*"order":7/);
+    const answer = shownNext(begun.stdout)[0]?.replace("JSON", `'{"condition":"fine"}'`) ?? "";
+    const answered = await bench.typed(answer);
+    expect(answered).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/as user:?\S* .*--by user:ada/),
+    });
+    const asked = await bench.typed(shownNext(answered.stdout)[0] ?? "");
+    expect(asked.code).toBe(4);
+    expect(asked.stdout).toContain('{"tool":"refund","input":{"amount":130}}');
+    const agreed = await bench.typed(shownNext(asked.stdout)[0] ?? "");
+    expect(agreed.stdout).toMatch(/^approved claim-3/);
+    const done = await bench.typed(shownNext(agreed.stdout)[0] ?? "");
+    expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining("refunded 130") });
+    expect((await bench.rath("pending")).stdout).toContain("Nothing waits");
+  });
+
+  it("[X5] pending shows all sessions of the store, whom they ask and until when", async (context) => {
+    const bench = benchOf(context);
+    await bench.rath("run", "claim.mjs#clerk", "--input", "a", "--name", "one");
+    await bench.rath("run", "claim.mjs#boss", "--input", "b", "--name", "two");
+    const { stdout } = await bench.rath("pending");
+    expect(stdout).toMatch(/of whom {2}anybody/);
+    expect(stdout).toMatch(/of whom {2}user:boss/);
+    expect(stdout).toMatch(/until {4}\d{4}-\d\d-\d\dT/);
+    const all = await bench.json<Waiting[]>("pending");
+    expect(all.map(({ session, kind }) => `${session} ${kind}`).sort()).toEqual([
+      "one approval",
+      "two approval",
+    ]);
+    for (const { digest, id } of all)
+      expect([digest, id]).toEqual([
+        expect.stringMatching(/^[0-9a-f]{64}$/),
+        expect.stringMatching(/^[0-9a-f]{64}$/),
+      ]);
+    expect(await bench.json<Waiting[]>("pending", "one")).toHaveLength(1);
+  });
+
+  it("[X6] other arguments can be agreed to, and a no is told to the model", async (context) => {
+    const bench = benchOf(context);
+    await bench.rath("run", "claim.mjs#clerk", "--input", "a", "--name", "edited");
+    await bench.rath("approve", "edited", "--edit", '{"amount":100}', "--by", "user:ada", "--why", "less");
+    expect((await bench.rath("resume", "edited")).stdout).toContain("refunded 100");
+    await bench.rath("run", "claim.mjs#clerk", "--input", "a", "--name", "refused");
+    const said = await bench.rath("reject", "refused", "--by", "user:ada", "--why", "too much");
+    expect(said.stdout).toMatch(/^rejected refused as user:ada\n/);
+    expect((await bench.rath("resume", "refused")).stdout).toContain("not refunded");
+  });
+
+  it("[X6] what is not awaited, not theirs, ambiguous, or not what was shown is refused", async (context) => {
+    const bench = benchOf(context);
+    await bench.rath("run", "claim.mjs#both", "--input", "a", "--name", "both");
+    const several = await bench.rath("approve", "both");
+    expect(several).toMatchObject({ code: 1, stderr: expect.stringMatching(/2 requests wait/) });
+    const [first, second] = await bench.json<Waiting[]>("pending", "both");
+    const wrong = await bench.rath(
+      "approve",
+      "both",
+      "--id",
+      first?.id.slice(0, 10) ?? "",
+      "--digest",
+      (second?.digest ?? "").slice(0, 16),
+    );
+    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining("not what was shown") });
+    expect((await bench.rath("answer", "both", "--text", "yes")).code).toBe(1);
+    expect((await bench.json<Waiting[]>("pending", "both")).length).toBe(2);
+    for (const one of [first, second]) expect((await bench.typed(one?.commands[0] ?? "")).code).toBe(0);
+    const twice = await bench.rath("approve", "both", "--id", first?.id.slice(0, 10) ?? "");
+    expect(twice).toMatchObject({ code: 1, stderr: expect.stringContaining("answered already") });
+    expect((await bench.rath("resume", "both")).stdout).toContain("both agreed");
+    await bench.rath("run", "claim.mjs#boss", "--input", "b", "--name", "raise");
+    expect(await bench.rath("approve", "raise", "--by", "user:me")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("user:boss"),
+    });
+    expect((await bench.rath("approve", "raise", "--by", "user:boss")).code).toBe(0);
+    expect((await bench.rath("resume", "raise")).code).toBe(0);
+    expect(await bench.rath("approve", "raise")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("does not wait"),
+    });
+  });
+
+  it("[X6] a question of a model is answered in words", async (context) => {
+    const bench = benchOf(context);
+    const asked = await bench.rath("run", "ask.mjs", "--input", "Buy paint.", "--name", "paint");
+    expect(asked).toMatchObject({ code: 4, stdout: expect.stringContaining("Which colour?") });
+    const [command = ""] = shownNext(asked.stdout);
+    expect(command).toContain("rath answer paint");
+    expect((await bench.typed(command.replace("…", "The blue one."))).code).toBe(0);
+    expect((await bench.rath("resume", "paint")).stdout).toContain("You want blue");
+  });
+
+  it("[X6] nothing new can be run on what waits", async (context) => {
+    const bench = benchOf(context);
+    await bench.rath("run", "claim.mjs", "--input", "a", "--name", "waits");
+    const { code, stderr } = await bench.rath("run", "poem.mjs", "--on", "waits");
+    expect({ code, hint: stderr.includes("rath pending waits") }).toEqual({ code: 1, hint: true });
+  });
+});
