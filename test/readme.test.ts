@@ -14,8 +14,6 @@ const pages = [
   "docs/memory.md",
   "docs/dossier.md",
   "docs/audit.md",
-  "docs/verification.md",
-  "docs/langgraph.md",
 ].map((name) => ({
   name,
   programs: [
