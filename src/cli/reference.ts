@@ -1,4 +1,4 @@
-import { type FactId, nearestOf, parentsOf, readFact, typeOf } from "../session/index.js";
+import { adoptedSide, type FactId, nearestOf, parentsOf, readFact, typeOf } from "../session/index.js";
 import { NotFoundError, type Store } from "../store/index.js";
 import { UsageError } from "./error.js";
 
@@ -97,8 +97,6 @@ const MAIN = "main";
 
 /** The place of the parent that a line goes on from. */
 export function adoptedIn(line: string): number {
-  if (parentsOf(line).length < 2) return 0;
-  const fact = readFact(line, undefined);
-  if (fact.type !== "branch-merge") return 0;
-  return typeof fact.adopt === "number" ? fact.adopt : fact.adopt === "theirs" ? 1 : 0;
+  const { length } = parentsOf(line);
+  return length < 2 ? 0 : adoptedSide(readFact(line, undefined), length);
 }

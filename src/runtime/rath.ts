@@ -697,7 +697,6 @@ export function openRath(options: RathOptions = {}): Rath {
   return new Rath(options, options.store ?? "sqlite:./rath.db");
 }
 
-/** The policies, if that is what they are: what is none would let everything pass. */
 /** Whether all of a session's past is in memory. */
 function isWhole(session: Session): boolean {
   const seen = new Set<Session>();
@@ -715,6 +714,7 @@ function isWhole(session: Session): boolean {
   return true;
 }
 
+/** The policies, if that is what they are: what is none would let everything pass. */
 function policiesOf(given: Policy | readonly Policy[] | undefined): readonly Policy[] {
   const policies: readonly Policy[] = given === undefined ? [] : [given].flat();
   for (const one of policies)

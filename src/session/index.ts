@@ -80,4 +80,4 @@ export {
 } from "./transcript.js";
 export { EMPTY_TREE, readTree, type Tree, type TreeEntry, treesOf, writeTree } from "./tree.js";
 export { type TotalUsage, usageView } from "./usage.js";
-export { adopted, type Merge, seedView, type View } from "./view.js";
+export { adopted, adoptedSide, type Merge, seedView, type View } from "./view.js";

@@ -141,6 +141,13 @@ function mergeAt<State>(session: Session, fact: FactOf<"branch-merge">, view: Vi
   return { fact, parents: session.parents, at: (shared) => viewOf(shared, view) };
 }
 
+/** The place of the parent whose conversation a fact goes on with: of a merge that adopts both, ours. */
+export function adoptedSide(fact: Fact, parents: number): number {
+  if (fact.type !== "branch-merge") return 0;
+  const side = fact.adopt === "theirs" ? 1 : typeof fact.adopt === "number" ? fact.adopt : 0;
+  return side < parents ? side : 0;
+}
+
 /** The place in the list of parents that a merge adopts, or undefined for both; ours when it names a side that is not there. */
 export function adopted({ fact, parents }: Pick<Merge<unknown>, "fact" | "parents">): number | undefined {
   const { adopt } = fact;

@@ -1,5 +1,6 @@
 import {
   type Adopt,
+  adoptedSide,
   BeyondHorizonError,
   diff,
   type FactId,
@@ -10,7 +11,6 @@ import { NotFoundError, type Store } from "../../store/index.js";
 import type { Answer, Named } from "./answer.js";
 import { AuditError } from "./error.js";
 import { type Known, requireOptions } from "./given.js";
-import { adoptedSide } from "./reader.js";
 import { Telling } from "./telling.js";
 import { forkOf, lastWords, mergesBefore, type Passed, reachable, wayTo } from "./way.js";
 import { deedOf, type Erasures, many, plainWords, quoted, row, short } from "./words.js";

@@ -1,7 +1,7 @@
 import {
+  adoptedSide,
   type BlobSource,
   type Digest,
-  type Fact,
   type FactId,
   parentsOf,
   readFact,
@@ -74,13 +74,6 @@ export class Reader {
     for (const one of way) this.#branches.set(one, found);
     return found;
   }
-}
-
-/** The place of the parent whose conversation a fact goes on with: of a merge that adopted all, ours. */
-export function adoptedSide(fact: Fact, parents: number): number {
-  if (fact.type !== "branch-merge") return 0;
-  const side = fact.adopt === "theirs" ? 1 : typeof fact.adopt === "number" ? fact.adopt : 0;
-  return side < parents ? side : 0;
 }
 
 /** The fact that the conversation of another goes on from. */

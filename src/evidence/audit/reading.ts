@@ -1,6 +1,6 @@
 import { beginsTurn } from "../../model/index.js";
-import { type Fact, type FactId, type FactOf, parentsOf, typeOf } from "../../session/index.js";
-import { adoptedSide, type Reader } from "./reader.js";
+import { adoptedSide, type Fact, type FactId, type FactOf, parentsOf, typeOf } from "../../session/index.js";
+import type { Reader } from "./reader.js";
 
 /** A reading of a memory, on the record of who read. */
 export type Read = { readonly id: FactId; readonly fact: FactOf<"memory-read"> };

@@ -1,7 +1,7 @@
-import { type Fact, type FactId, parentsOf, readFact, typeOf } from "../../session/index.js";
+import { adoptedSide, type Fact, type FactId, parentsOf, readFact, typeOf } from "../../session/index.js";
 import { NotFoundError, type Recorded } from "../../store/index.js";
 import { AuditError } from "./error.js";
-import { adoptedSide, type Reader } from "./reader.js";
+import type { Reader } from "./reader.js";
 
 /** Something was asked of a model, a tool, or the world. Steps are counted in the order of the history, from 1. */
 export type Step = Recorded & {

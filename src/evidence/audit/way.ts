@@ -1,6 +1,5 @@
 import { textOf } from "../../model/index.js";
-import type { FactId, Session } from "../../session/index.js";
-import { adoptedSide } from "./reader.js";
+import { adoptedSide, type FactId, type Session } from "../../session/index.js";
 
 /** The merges that the line of a session went through, newest first, as far back as it is loaded. */
 export function mergesBefore(session: Session, horizon: (at: Session) => void): readonly Session[] {

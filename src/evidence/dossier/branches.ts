@@ -1,4 +1,4 @@
-import type { Adopt, FactId, FactOf, Usage } from "../../session/index.js";
+import { adoptedSide, type FactId, type FactOf, type Usage } from "../../session/index.js";
 import type { Recorded } from "../../store/index.js";
 import type { Branch, Fate, Listed } from "./dossier.js";
 import { Sample } from "./sample.js";
@@ -62,7 +62,7 @@ export class Branches {
   place(recorded: Recorded, elsewhere: boolean): BranchDraft {
     const { id, parents, fact } = recorded;
     const sides = parents.flatMap((parent) => this.#place.get(parent) ?? []);
-    const adopted = fact.type === "branch-merge" ? placeOf(fact.adopt, sides.length) : 0;
+    const adopted = adoptedSide(fact, sides.length);
     const first = sides[adopted] ?? sides[0];
     const goesOn =
       first !== undefined && fact.type !== "branch-fork" && !this.#leaves(recorded, first, elsewhere);
@@ -169,11 +169,6 @@ function fateOf(fact: Recorded["fact"], isKept: boolean): Fate | undefined {
     return fact.adopt === "both" ? (isKept ? undefined : "merged") : isKept ? "accepted" : "rejected";
   if (isKept || ASIDE.has(fact.type)) return undefined;
   return fact.type === "run-end" ? "left" : "returned";
-}
-
-function placeOf(adopt: Adopt, sides: number): number {
-  const place = adopt === "theirs" ? 1 : typeof adopt === "number" ? adopt : 0;
-  return place < sides ? place : 0;
 }
 
 function shown(draft: BranchDraft, words: Words): Branch {

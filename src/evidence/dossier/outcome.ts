@@ -1,5 +1,5 @@
 import { statusOf } from "../../runtime/index.js";
-import { type FactId, RathError, type Session } from "../../session/index.js";
+import { adoptedSide, type FactId, RathError, type Session } from "../../session/index.js";
 import type { Listed, Outcome, Task } from "./dossier.js";
 import { brief } from "./saying.js";
 import { type Seen, timeOf } from "./seen.js";
@@ -98,8 +98,7 @@ function hasWords(content: unknown): boolean {
 function before(node: Session): Session | undefined {
   if (node.atHorizon) return undefined;
   const { fact, parents } = node;
-  const adopt = fact.type === "branch-merge" ? fact.adopt : 0;
-  return parents[adopt === "theirs" ? 1 : typeof adopt === "number" ? adopt : 0] ?? parents[0];
+  return parents[adoptedSide(fact, parents.length)];
 }
 
 /** The end of the run that the head stands at; what is said about the record afterwards is passed over. */

@@ -1,4 +1,4 @@
-import { type Fact, type FactId, type Json, List } from "../../session/index.js";
+import { adoptedSide, type Fact, type FactId, type Json, List } from "../../session/index.js";
 import { jsonOf } from "./entry.js";
 import { CHECKPOINT, isBehind, type Put, spotOf, THREAD, threadIn, WRITES, writesOf } from "./note.js";
 import { type Calls, callsIn, keyOf, messagesIn, textsOf } from "./said.js";
@@ -69,7 +69,8 @@ export class Ledger {
   }
 
   add(id: FactId, parents: readonly FactId[], fact: Fact): Tip {
-    const before = this.#tips.get(parents[adopted(fact)] ?? "") ?? this.#tips.get(parents[0] ?? "");
+    const before =
+      this.#tips.get(parents[adoptedSide(fact, parents.length)] ?? "") ?? this.#tips.get(parents[0] ?? "");
     const tip = this.#after(id, before, fact);
     this.#tips.set(id, tip);
     // Merged branches stay open: LangGraph may go on from any of them.
@@ -254,11 +255,6 @@ function isBeginning(fact: Fact): boolean {
     fact.type === "record-import" ||
     (fact.type === "note" && fact.kind === THREAD)
   );
-}
-
-function adopted(fact: Fact): number {
-  if (fact.type !== "branch-merge") return 0;
-  return typeof fact.adopt === "number" ? fact.adopt : fact.adopt === "theirs" ? 1 : 0;
 }
 
 function compare(one: string, other: string): number {

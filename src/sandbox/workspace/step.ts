@@ -1,5 +1,5 @@
 import type { Digest, Fact, FactId, Json, Principal, Session } from "../../session/index.js";
-import { Withheld } from "../../session/index.js";
+import { adoptedSide, Withheld } from "../../session/index.js";
 import { conflictsOf } from "./conflict.js";
 
 /** One accepted change of the files of a session: the tree after it, and what made it. */
@@ -70,8 +70,7 @@ function wayTo(session: Session): readonly Session[] {
 
 /** The parent whose files a session goes on with. */
 export function takenParent({ fact, parents }: Session): Session | undefined {
-  const adopt = fact.type === "branch-merge" ? fact.adopt : "ours";
-  return parents[adopt === "theirs" ? 1 : typeof adopt === "number" ? adopt : 0] ?? parents[0];
+  return parents[adoptedSide(fact, parents.length)];
 }
 
 function isWorkspaceFact(fact: Fact): boolean {

@@ -1,4 +1,4 @@
-import type { Fact, FactId, Session } from "../../../session/index.js";
+import { adoptedSide, type Fact, type FactId, type Session } from "../../../session/index.js";
 import type { Subject } from "../../exchange.js";
 import { shownOf } from "./shown.js";
 
@@ -52,7 +52,5 @@ export class Lines {
 
 /** The parent whose conversation goes on. */
 function nextOf({ fact, parents }: Session): Session | undefined {
-  if (fact.type !== "branch-merge") return parents[0];
-  const { adopt } = fact;
-  return parents[adopt === "theirs" ? 1 : typeof adopt === "number" ? adopt : 0] ?? parents[0];
+  return parents[adoptedSide(fact, parents.length)];
 }
