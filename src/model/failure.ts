@@ -1,4 +1,4 @@
-import { type Failure, type Json, RathError } from "../session/index.js";
+import { type Failure, type Json, RathError, readableError } from "../session/index.js";
 import { plainJson } from "./plain.js";
 
 /** So much of a provider's answer is kept with a failure. */
@@ -25,7 +25,8 @@ export class ModelError extends RathError {
 
   /** From whatever a model threw. */
   static of(error: unknown, what = "The model could not be asked"): ModelError {
-    return error instanceof ModelError ? error : new ModelError(what, described(error), error);
+    const known = readableError(error);
+    return known instanceof ModelError ? known : new ModelError(what, described(known), known);
   }
 
   /** A stream that ended in the middle. */
@@ -43,7 +44,8 @@ export class ModelError extends RathError {
 
 /** A failure as the record keeps it: what happened and whether to try again, without what was sent and without secrets. */
 export function failureOf(error: unknown): Failure {
-  return error instanceof ModelError ? error.failure : described(error);
+  const known = readableError(error);
+  return known instanceof ModelError ? known.failure : described(known);
 }
 
 /** Whether asking again may help. */

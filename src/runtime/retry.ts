@@ -49,12 +49,22 @@ function spoken(
   say: (one: { readonly isRetryable?: unknown; readonly code: string }) => boolean | undefined,
 ): boolean {
   for (let cause = error, depth = 0; typeof cause === "object" && cause !== null && depth < 5; depth++) {
-    const { isRetryable: said, code, cause: inner } = cause as { [field: string]: unknown };
+    const { isRetryable: said, code, cause: inner } = fieldsOf(cause);
     const answer = say({ isRetryable: said, code: typeof code === "string" ? code : "" });
     if (answer !== undefined) return answer;
     cause = inner;
   }
   return false;
+}
+
+/** What an error says of itself; nothing, where looking at it throws. */
+function fieldsOf(error: object): { readonly [field: string]: unknown } {
+  try {
+    const { isRetryable: said, code, cause } = error as { readonly [field: string]: unknown };
+    return { isRetryable: said, code, cause };
+  } catch {
+    return {};
+  }
 }
 
 /** Milliseconds until the next attempt: as long as the server asks for, or twice as long each time with some chance in it. */
@@ -66,8 +76,16 @@ export function delayOf(error: unknown, attempt: number, retry: Retry, host: Ser
   return Math.round(wait / 2 + (wait / 2) * host.random());
 }
 
-/** What a Retry-After header said, in milliseconds. */
+/** What a Retry-After header said, in milliseconds; nothing, where looking at the error throws. */
 function askedFor(error: unknown, host: Services): number | undefined {
+  try {
+    return askedIn(error, host);
+  } catch {
+    return undefined;
+  }
+}
+
+function askedIn(error: unknown, host: Services): number | undefined {
   const { retryAfter, data, responseHeaders } = (error ?? {}) as {
     retryAfter?: unknown;
     data?: { retryAfter?: unknown };
