@@ -12,6 +12,8 @@ const verifierPath = fileURLToPath(new URL("../tools/verify.py", import.meta.url
 const bodies = readFileSync(new URL("../src/session/fact.ts", import.meta.url), "utf8");
 const page = refreshed(readFileSync(documentPath, "utf8"));
 
+/** The secret of the examples. */
+const secret = Uint8Array.from({ length: 32 }, (_, index) => index);
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
 if (!hasPython) console.warn("python3 is missing: the tests of tools/verify.py are skipped.");
 
@@ -19,9 +21,13 @@ describe("docs/format.md", () => {
   it("[R1] the ids in the document are those of its lines, and the lines are ours", () => {
     const lines = example("plain");
     expect(page).toContain(`< plain.jsonl\n${lines.map((line) => `${digestOf(line)}  -\n`).join("")}`);
-    const at = (second: number) => ({ at: `2026-01-02T03:04:0${second}.000Z`, by: "user:ada" }) as const;
-    const trunk = Session.start("Fix issue 41.", { nonce: "example", ...at(0) });
-    const bold = trunk.fork("bold", { why: "in case the small fix is not enough", ...at(2) });
+    const at = (second: number, by: "user:ada" | "agent:planner" = "user:ada") =>
+      ({ at: `2026-01-02T03:04:0${second}.000Z`, by }) as const;
+    const trunk = Session.start(undefined, { nonce: "example", secret, ...at(0) });
+    const bold = trunk.fork("bold", {
+      why: "in case the small fix is not enough",
+      ...at(2, "agent:planner"),
+    });
     const merged = trunk.fork("small", at(1)).merge(bold, { adopt: "ours", ...at(3) });
     expect(lines).toEqual([...merged.history()].map((session) => session.line));
   });
@@ -29,7 +35,6 @@ describe("docs/format.md", () => {
   it("[R1] the salted and the erased example are true", () => {
     const [blob, start, erase] = example("salted").map((line) => JSON.parse(line)) as [Blob, Line, Line];
     const bytes = Buffer.from(blob.data, "base64");
-    const secret = Uint8Array.from({ length: 32 }, (_, index) => index);
     const salt = createHmac("sha256", secret).update("text/plain\0Fix issue 41.").digest();
     expect(bytes).toEqual(Buffer.concat([salt, Buffer.from("Fix issue 41.")]));
     expect(page).toContain(`Its salt is\n\`${salt.toString("hex")}\``);
@@ -66,7 +71,7 @@ describe("docs/format.md", () => {
     expect(page, "out of date: UPDATE_FORMAT=1 npx vitest run test/format.test.ts").toBe(withGenerated(page));
     for (const rule of Object.values(shapes).flatMap((shape) => Object.values(shape))) {
       expect(page, "say in docs/format.md what this kind of field is").toContain(
-        `\n- \`${rule.replace("content ", "").replace("?", "")}\`: `,
+        `\n- \`${rule.replace(/^(content|personal) /, "").replace("?", "")}\`: `,
       );
     }
   });
@@ -180,7 +185,7 @@ describe.skipIf(!hasPython)("tools/verify.py", () => {
     expect(verify([fact, blob]).stderr).toMatch(/^line 1: blob [0-9a-f]{64} is missing, below/);
     expect(verify([blob, blob, fact]).stderr).toMatch("line 2: twice");
     expect(verify([blob.replace(data, `${data}=`), fact]).code).toBe(3);
-    expect(verify([blob, fact.replace(`"size":${INLINE_BYTES + 1}`, '"size":1')]).stderr).toMatch(
+    expect(verify([blob, fact.replace(`"size":${INLINE_BYTES + 1 + 32}`, '"size":32')]).stderr).toMatch(
       "of another size",
     );
   });
@@ -193,8 +198,10 @@ describe.skipIf(!hasPython)("tools/verify.py", () => {
     );
     expect(verify(lines).stdout, "the fact alone is enough").toContain(told);
     const unproven = verify([erasure, ...lines.slice(0, -1)]);
-    expect(unproven.code).toBe(0);
-    expect(unproven.stdout).toContain(`${told} (said by ${erase.id}, which is not in this file)`);
+    expect(unproven).toMatchObject({ code: 3, stderr: expect.stringContaining("is not in this file") });
+    const part = verify([erasure, ...lines.slice(0, -1)], "--partial");
+    expect(part.code).toBe(0);
+    expect(part.stdout).toContain(`${told} (said by ${erase.id}, which is not in this file)`);
     expect(verify(lines.slice(0, -1)).stderr).toMatch("is missing");
   });
 
@@ -310,7 +317,7 @@ describe.skipIf(!hasPython)("tools/verify.py", () => {
   });
 
   it("[R5] a part of a record verifies when it is called partial, in order nonetheless", () => {
-    const lines = exported(Session.start("a").say("b").say("c"));
+    const lines = exported(Session.start().fork("a").fork("b"));
     expect(verify(lines.slice(1)).stderr).toMatch(/^line 1: parent [0-9a-f]{64} is not above it\n$/);
     expect(verify(lines.slice(1), "--partial")).toMatchObject({ code: 0, stderr: "" });
     expect(verify(lines.slice(1).toReversed(), "--partial").stderr).toMatch(
@@ -361,7 +368,7 @@ function branched(options: { inline?: number } = {}): Session {
     .say("a")
     .append({ type: "note", list: [long, 1.5, null] });
   const bold = trunk.fork("bold", { why: "to be sure" }).say(long).say("b");
-  return small.merge(bold, { adopt: "ours" }).merge(trunk.fork("late").say("c")).say("done");
+  return small.merge(bold, { adopt: "ours" }).merge(trunk.fork("late").say("c")).fork("end");
 }
 
 /** A record whose first content was erased, and the erasure line for it. */
@@ -424,8 +431,9 @@ function withGenerated(document: string): string {
 function factTable(): string {
   const rows = Object.entries(shapes).map(([type, shape]) => {
     const fields = Object.entries(shape).map(([field, rule]) => {
-      const [kind, content] = [rule.replace("content ", ""), rule.startsWith("content ")];
-      return content ? `**\`${field}\`** ${kind}` : `\`${field}\` ${kind}`;
+      const [, marked = "", kind] = /^(content|personal)? ?(.*)$/.exec(rule) as RegExpExecArray;
+      const stars = { content: "**", personal: "***" }[marked] ?? "";
+      return `${stars}\`${field}\`${stars} ${kind}`;
     });
     return `| \`${type}\` | ${fields.join(", ")} |`;
   });

@@ -52,6 +52,17 @@ export function parting(
   };
 }
 
+/** The nearest session that all of these share; of several, the deepest. Undefined for histories that share nothing. */
+export function commonPast(sessions: readonly Session[]): Session | undefined {
+  let [shared] = sessions;
+  for (const other of sessions.slice(1)) {
+    if (shared === undefined) return undefined;
+    const { base } = parting(shared, other);
+    shared = [...base].sort((one, next) => next.depth - one.depth || (one.id < next.id ? -1 : 1))[0];
+  }
+  return shared;
+}
+
 /** Whether `ancestor` is in the past of `session`, or the same session. */
 export function descends(session: Session, ancestor: Session): boolean {
   const seen = new Set<Session>();

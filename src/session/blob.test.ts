@@ -1,6 +1,15 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { digestOf, digestsOf, type FactInput, keepingView, refsOf, Session, Withheld } from "./index.js";
+import {
+  digestOf,
+  digestsOf,
+  type FactInput,
+  keepingView,
+  RathError,
+  refsOf,
+  Session,
+  Withheld,
+} from "./index.js";
 import { sampleFacts } from "./testing/facts.js";
 import { answers, lines, MapBlobs, rebuilt } from "./testing/record.js";
 
@@ -20,7 +29,7 @@ function everything(text: string, inline?: number): Session {
 
 describe("blobs", () => {
   it("[B1] content of more than 4096 bytes is kept in a blob, less in the line", () => {
-    const say = (text: string): Session => Session.start("x").say(text);
+    const say = (text: string): Session => Session.start("x").say(text, { role: "assistant" });
     expect(digestsOf(say("x".repeat(4096)).line)).toEqual([]);
     expect(digestsOf(say("x".repeat(4097)).line)).toEqual([digestOf("x".repeat(4097))]);
     expect(digestsOf(say("é".repeat(2048)).line)).toEqual([]);
@@ -34,12 +43,12 @@ describe("blobs", () => {
 
   it("[B1] another threshold is recorded where the history starts and goes on from there", () => {
     for (const inline of [1, 10, 100_000]) {
-      const session = Session.start("x", { inline }).say("y".repeat(5000));
+      const session = Session.start("x", { inline }).say("y".repeat(5000), { role: "assistant" });
       expect(digestsOf(session.line).length).toBe(inline < 5000 ? 1 : 0);
-      expect(rebuilt(session).view(keepingView)).toEqual({ inline });
-      expect(session.detach().view(keepingView)).toEqual({ inline });
+      expect(rebuilt(session).view(keepingView)).toMatchObject({ inline });
+      expect(session.detach().view(keepingView)).toMatchObject({ inline });
     }
-    expect(Session.start("x").view(keepingView)).toEqual({ inline: 4096 });
+    expect(Session.start("x").view(keepingView)).toMatchObject({ inline: 4096 });
   });
 
   it("[B2] with threshold 0 no content of any fact is in any line", () => {
@@ -62,11 +71,69 @@ describe("blobs", () => {
     expect(digest(one)).not.toBe(digest(two));
     expect(digest(one)).not.toBe(digestOf("same words"));
     expect(refsOf(one.line).text).toMatchObject({ salt: 32, size: 33, media: "text/plain" });
-    // Without a key nobody need guess: equal content is shared by everyone.
-    const long = "y".repeat(5000);
-    expect(digestsOf(Session.start("a").say(long).line)).toEqual(
-      digestsOf(Session.start("b").say(long).line),
+    // What is not personal nobody need guess: equal content is shared by everyone.
+    const instructions = "y".repeat(5000);
+    const [ours, theirs] = [Session.start("a"), Session.start("b")].map((session) =>
+      session.append({ type: "agent-configure", agent: "a", instructions }),
     );
+    expect(digestsOf((ours as Session).line)).toEqual(digestsOf((theirs as Session).line));
+  });
+
+  it("[B9] by default no word of a person and no memory is in any line, however short; other content is", () => {
+    const word = "Jane Roe";
+    const facts = sampleFacts(word, id);
+    let session = Session.start(word).say(word, { role: "assistant" });
+    expect(Session.start(word).line).not.toContain(word);
+    expect(session.line).toContain(word);
+    const [personal, other]: string[][] = [[], []];
+    for (const [type, fact] of Object.entries(facts)) {
+      session = session.append(fact);
+      (session.line.includes(word) ? other : personal)?.push(type);
+    }
+    for (const type of Object.keys(facts))
+      if (type.startsWith("memory-") && type !== "memory-space") expect(personal).toContain(type);
+    for (const type of ["message-say", "approval-give", "signal-give", "effect-settle", "context-compress"])
+      expect(personal).toContain(type);
+    for (const type of ["model-reply", "tool-call", "command-run", "agent-configure"])
+      expect(other).toContain(type);
+    for (const { line } of [
+      session.say(word, { by: "agent:planner", role: "user" }),
+      session.append({ type: "note", kind: "import-rest", what: "event", value: { word }, by: "runtime" }),
+      session.append({ type: "note", said: word, by: "user:ada" }),
+      session.fork("b", { why: word, by: "user" }),
+      session.append({
+        ...(facts["tool-result"] as FactInput),
+        output: 1,
+        edited: { by: "user", input: word },
+      } as never),
+      session.detach({ why: word }),
+    ])
+      expect(line).not.toContain(word);
+    expect(answers(rebuilt(session))).toEqual(answers(session));
+    for (const ref of lines(session.detach()).flatMap((line) => Object.values(refsOf(line))))
+      expect(ref.salt).toBe(32);
+  });
+
+  it("[B9] with the same secret a start is the same session; another secret makes another, and a bad one is refused", () => {
+    const start = (secret: Uint8Array): string =>
+      Session.start("x", { nonce: "n", at, secret }).say("y", { at }).id;
+    expect(start(new Uint8Array(32))).toBe(start(new Uint8Array(32)));
+    expect(start(new Uint8Array(32))).not.toBe(start(new Uint8Array(32).fill(1)));
+    for (const secret of [new Uint8Array(31), "x".repeat(32)])
+      expect(() => start(secret as Uint8Array)).toThrow(RathError);
+  });
+
+  it("[B10] a session that says nothing of a key, as version 0.1 wrote it, goes on in the line", () => {
+    const line = `{"rath":1,"parents":[],"fact":{"type":"session-start","at":"${at}","by":"user","nonce":"n","text":"words"}}`;
+    const old = Session.restore(line, [], { inline: 4096 });
+    expect(old.view(keepingView)).toEqual({ inline: 4096 });
+    expect(old.say("more words").line).toContain('"content":"more words"');
+    // A merge with a session of today keeps words of people out of the line, on whichever side it is.
+    for (const merged of [old.merge(Session.start("now")), Session.start("now").merge(old)]) {
+      expect(merged.view(keepingView).key).toBeDefined();
+      expect(merged.say("more words").line).not.toContain("more words");
+    }
+    expect(old.detach().line).not.toContain("words");
   });
 
   it("[B4] with its blobs a record gives all content back, and the blobs can be had again from what was loaded", () => {
@@ -141,7 +208,7 @@ describe("blobs", () => {
       because,
       at,
     };
-    expect(Object.keys(refsOf(Session.start("x").append(write).line))).toEqual(["because"]);
+    expect(Object.keys(refsOf(Session.start("x").append(write).line))).toEqual(["text", "because"]);
     expect(
       refsOf(Session.start("x", { inline: 1 }).append({ ...write, because: [id] }).line),
     ).not.toHaveProperty("because");

@@ -18,7 +18,8 @@ export interface FactBodies {
     inline?: number;
     key?: string;
   };
-  "message-say": { role: Role; content: Content };
+  // `labels` are the untrusted origins of content that the body has read outside of this session
+  "message-say": { role: Role; content: Content; labels?: readonly string[] };
   "context-compress": {
     from: FactId;
     to: FactId;
@@ -61,7 +62,15 @@ export interface FactBodies {
     redacted?: Json;
   };
   "model-failure": { of: FactId; error: Failure; milliseconds?: number; from?: FactId; redacted?: Json };
-  "tool-call": { name: string; input: Json; call?: string; effect?: Effect; key?: string; source?: Json };
+  "tool-call": {
+    name: string;
+    input: Json;
+    call?: string;
+    effect?: Effect;
+    key?: string;
+    source?: Json;
+    labels?: readonly string[];
+  };
   "tool-result": {
     of: FactId;
     output: Json;
@@ -82,10 +91,12 @@ export interface FactBodies {
   };
   // effects of your own, and what the runtime does about any effect: before each attempt of a `write`, after each
   // attempt that will be repeated, when nobody knows how a `write` ended, and when a person settles that
-  "step-call": { name: string; input?: Json; effect?: Effect; key?: string };
+  "step-call": { name: string; input?: Json; effect?: Effect; key?: string; labels?: readonly string[] };
   "step-result": {
     of: FactId;
     value: Json;
+    /** The origin of the value; without one it is not trusted. "input": the value depends on nothing but its input. */
+    origin?: string;
     edited?: Edited;
     milliseconds?: number;
     from?: FactId;
@@ -102,7 +113,15 @@ export interface FactBodies {
   "effect-start": { of: FactId; attempt: number; key?: string };
   "effect-fail": { of: FactId; attempt: number; error: Failure; wait: number };
   "effect-doubt": { of: FactId; attempt: number; error: Failure };
-  "effect-settle": { of: FactId; decision: Settlement; value?: Json; error?: Failure; why?: string };
+  "effect-settle": {
+    of: FactId;
+    decision: Settlement;
+    value?: Json;
+    error?: Failure;
+    why?: string;
+    /** With "again" on an approved call: the digest of the call that is to be executed a second time. */
+    digest?: Digest;
+  };
   // waiting: an answer hangs from the request it answers, and the chain takes it in with both as parents
   "timer-set": { milliseconds?: number; until?: string };
   "timer-fire": { of: FactId };
@@ -123,6 +142,8 @@ export interface FactBodies {
     shown?: string;
     before?: string;
     of?: FactId;
+    /** The modules in which it was read, the outermost first. A run of version 0.1 does not say. */
+    module?: readonly string[];
   };
   "memory-write": {
     space: string;
@@ -142,6 +163,7 @@ export interface FactBodies {
     /** The memories that it takes the place of. */
     merges?: readonly FactId[];
     meta?: Json;
+    /** The session that wrote it. */
     of?: FactId;
   };
   "memory-revise": {
@@ -155,6 +177,8 @@ export interface FactBodies {
     needs?: string;
     meta?: Json;
     why?: string;
+    /** The session that did it; the same in the types below. */
+    from?: FactId;
   };
   "memory-revoke": {
     of: FactId;
@@ -162,10 +186,18 @@ export interface FactBodies {
     why: string;
     /** Only this version, which nobody has agreed to. */
     version?: FactId;
+    from?: FactId;
   };
-  "memory-promote": { of: FactId; because: Because; version?: FactId; to?: Json; why?: string };
-  "memory-expire": { of: FactId; because?: readonly FactId[]; why: string };
-  "memory-link": { of: FactId; to: FactId; relation: string; why?: string };
+  "memory-promote": {
+    of: FactId;
+    because: Because;
+    version?: FactId;
+    to?: Json;
+    why?: string;
+    from?: FactId;
+  };
+  "memory-expire": { of: FactId; because?: readonly FactId[]; why: string; from?: FactId };
+  "memory-link": { of: FactId; to: FactId; relation: string; why?: string; from?: FactId };
   "memory-rollback": { to: FactId; undoes: readonly FactId[]; why: string };
   // where side effects happen
   "placement-change": Placement;
@@ -242,7 +274,18 @@ export interface FactBodies {
   "branch-fork": { name: string; why?: string };
   "branch-merge": { adopt: Adopt; why?: string };
   // who was working
-  "run-start": { nonce: string; module: string; name?: string; digests?: Json; from?: Origin };
+  "run-start": {
+    nonce: string;
+    module: string;
+    name?: string;
+    digests?: Json;
+    from?: Origin;
+    /**
+     * On whose behalf the run acts: the person or service that began it, else the one who spoke last before it. A run
+     * without this field was recorded by version 0.1: there, "user" also stands for what the program did itself.
+     */
+    for?: Principal;
+  };
   "run-cancel": { of: FactId; why?: string };
   "run-suspend": { of: FactId; waiting: readonly FactId[] };
   "run-end": { of: FactId; error?: Failure };
@@ -282,6 +325,8 @@ export interface FactBodies {
     answer?: Json;
     /** Why it is asked once more: what was answered cannot be used. */
     problem?: string;
+    /** The number of the execution, if the call was started before and may have happened. */
+    execution?: number;
   };
   "approval-give": {
     of: FactId;
@@ -336,7 +381,7 @@ export type Fact = FactOf<FactType>;
  * What `append` takes: a fact whose stamp may be left to the session. Left out, `at` is now and `by` is who does
  * such things (the table in shape.ts): the "user" says, branches and places; an "agent" calls models and tools,
  * recalls, routes and sums up; a "service" replies; a "tool" gives results; the "runtime" runs and asks. A message
- * is by its role. Who approved, erased or remembered is never guessed: `by` must say.
+ * is by its role. Inside a run the module that acts takes the place of the "user": "workflow:repair". Who approved, erased or remembered is never guessed: `by` must say.
  */
 export type FactInput = {
   [Type in FactType]: Readonly<FactBodies[Type]> &
@@ -366,7 +411,8 @@ export type FactId = string;
 export type Digest = string;
 /** Who acted: a kind, or a kind and a name, such as `user:ada` or `agent:coder`. */
 export type Principal = PrincipalKind | `${PrincipalKind}:${string}`;
-export type PrincipalKind = "user" | "agent" | "tool" | "runtime" | "service";
+/** A `workflow` is a program that acts: its body decides, not a person. */
+export type PrincipalKind = "user" | "agent" | "workflow" | "tool" | "runtime" | "service";
 export type Role = "user" | "assistant" | "system";
 export type Content = string | readonly Part[];
 /**
@@ -459,4 +505,4 @@ export type Candidate = { readonly name: string; readonly description?: string; 
 /** A memory needs evidence, so an empty list does not compile. */
 export type Because = readonly [FactId, ...FactId[]];
 /** Which side's placement and conversation go on: by name, both, or the place of a parent in the list. */
-export type Adopt = "ours" | "theirs" | "both" | number;
+export type Adopt = "ours" | "theirs" | "both" | "none" | number;

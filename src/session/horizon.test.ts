@@ -11,6 +11,7 @@ import {
   transcriptView,
 } from "./index.js";
 import { programs, run } from "./testing/program.js";
+import { MapBlobs } from "./testing/record.js";
 import { wordsOf } from "./testing/words.js";
 
 /** What a store makes of a session whose past stays on disk: the line and a snapshot of its conversation. */
@@ -18,7 +19,7 @@ function atHorizon(session: Session): Session {
   const head = Session.restore(
     session.line,
     undefined,
-    { inline: 4096 },
+    { inline: 4096, blobs: MapBlobs.alone(session) },
     { id: session.id, depth: session.depth },
   );
   const saved = JSON.parse(JSON.stringify(transcriptView.save?.(session.view(transcriptView)))) as Json;
@@ -36,7 +37,7 @@ function reopened(head: Session, cuts: ReadonlySet<FactId>): Session {
       : Session.restore(
           session.line,
           session.parentIds.map((id) => made.get(id) as Session),
-          { inline: 4096 },
+          { inline: 4096, blobs: MapBlobs.alone(session) },
         );
     made.set(session.id, again);
   }

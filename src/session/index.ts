@@ -1,5 +1,6 @@
-export { type BlobRef, type BlobSource, digestOf, Withheld } from "./blob.js";
+export { type BlobRef, type BlobSource, digestOf, secretFrom, Withheld } from "./blob.js";
 export { canonical } from "./canonical.js";
+export { type Cost, costText, costWith } from "./cost.js";
 export { type Difference, diff } from "./diff.js";
 export {
   BeyondHorizonError,
@@ -38,6 +39,7 @@ export type {
   Usage,
 } from "./fact.js";
 export { type ConflictsState, conflictsView, type FilesState, filesView, type Unmerged } from "./files.js";
+export { type Finding, findingOf } from "./finding.js";
 export { type GraphNode, graph, type SessionGraph, type Span, toDot, toMermaid } from "./graph.js";
 export { frozen, type Json, MAX_CHARACTERS, MAX_DEPTH } from "./json.js";
 export { type KeepingSetting, keepingView } from "./keeping.js";
@@ -57,7 +59,7 @@ export { List } from "./list.js";
 export { nearestOf } from "./nearest.js";
 export { dueOf, type Pending, pendingView, type Requests } from "./pending.js";
 export { placementView } from "./placement.js";
-export { isPerson, isPrincipal } from "./principal.js";
+export { isPerson, isPrincipal, isWorkflow, PRINCIPAL_KINDS } from "./principal.js";
 export { type SandboxState, sandboxView } from "./sandbox.js";
 export {
   type Draft,
@@ -69,7 +71,8 @@ export {
   type Stamped,
   type StartOptions,
 } from "./session.js";
-export { approversOf, type Terms, termsFault } from "./terms.js";
+export { approversOf, mayAgree, maySettle, settlersOf, type Terms, termsFault } from "./terms.js";
+export { readableError, thrownMessage, warnOf } from "./thrown.js";
 export {
   type Asked,
   type Cut,
@@ -80,4 +83,5 @@ export {
 } from "./transcript.js";
 export { EMPTY_TREE, readTree, type Tree, type TreeEntry, treesOf, writeTree } from "./tree.js";
 export { type TotalUsage, usageView } from "./usage.js";
-export { adopted, adoptedSide, type Merge, seedView, type View } from "./view.js";
+export { adopted, adoptedSide, goesOnFrom, type Merge, seedView, type View } from "./view.js";
+export { visible, visibleText } from "./visible.js";

@@ -15,8 +15,21 @@ export const keepingView: View<KeepingSetting> = {
       ...(fact.key !== undefined && { key: fact.key }),
     });
   },
-  // A merge with a session whose content must stay erasable keeps its own content erasable.
-  merge: (settings) => (settings.find((setting) => setting.inline === 0) ?? settings[0]) as KeepingSetting,
+  merge: strictestOf,
   save: (setting) => setting,
   load: (saved) => frozen(saved) as unknown as KeepingSetting,
 };
+
+/**
+ * How a merge keeps content. Where any side keeps all of it erasable, so does the merge; where any side keeps words of people
+ * erasable, so does the merge; otherwise it goes on as the first side does.
+ */
+export function strictestOf<Setting extends { readonly inline: number; readonly key?: unknown }>(
+  sides: readonly Setting[],
+): Setting {
+  const [ours] = sides as readonly [Setting, ...Setting[]];
+  const strict = sides.find(({ inline }) => inline === 0);
+  if (strict !== undefined || ours.key !== undefined) return strict ?? ours;
+  const { key } = sides.find((side) => side.key !== undefined) ?? {};
+  return key === undefined ? ours : Object.freeze({ ...ours, key });
+}

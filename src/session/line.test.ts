@@ -21,6 +21,7 @@ const id = "a".repeat(64);
 
 const other = "b".repeat(64);
 const at = "2026-01-01T00:00:00Z";
+const secret = new Uint8Array(32);
 const line = (fact: object, parents: readonly unknown[] = [], blobs?: unknown): string =>
   JSON.stringify({ rath: 1, parents, ...(blobs !== undefined && { blobs }), fact });
 const note = { type: "note", at, by: "user" };
@@ -38,19 +39,19 @@ describe("the line", () => {
   });
 
   it("[I2] the line is made once and stays the same bytes, asked early or late", () => {
-    const session = Session.start("x", { nonce: "n", at });
+    const session = Session.start(undefined, { nonce: "n", at, secret });
     const { line: early } = session;
     session.say("more").fork("b");
     expect(session.line).toBe(early);
     expect(rebuilt(session.say("y", { at })).line).toBe(session.say("y", { at }).line);
     expect(early).toBe(
-      `{"rath":1,"parents":[],"fact":{"type":"session-start","at":"${at}","by":"user","nonce":"n","text":"x"}}`,
+      `{"rath":1,"parents":[],"fact":{"type":"session-start","at":"${at}","by":"user","nonce":"n","key":"66687aadf862bd776c8fc18b8e9f8e20"}}`,
     );
   });
 
   it("[I4] a changed byte anywhere in the past is another id", () => {
     const make = (text: string): Session =>
-      Session.start(text, { nonce: "n", at }).say("b", { at }).fork("c", { at });
+      Session.start(text, { nonce: "n", at, secret }).say("b", { at }).fork("c", { at });
     expect(make("a").id).toBe(make("a").id);
     expect(make("a").id).not.toBe(make("A").id);
     expect(Session.start("same").id).not.toBe(Session.start("same").id);
@@ -167,9 +168,9 @@ describe("the line", () => {
   });
 
   it("[I8] the blobs of a line are named without reading the rest", () => {
-    const small = Session.start("x");
+    const small = Session.start();
     expect([refsOf(small.line), digestsOf(small.line)]).toEqual([{}, []]);
-    const large = small.append({ type: "note", text: "x".repeat(5000), fake: '],"blobs":{' });
+    const large = small.append({ type: "note", text: "x".repeat(5000), fake: '],"blobs":{', by: "agent" });
     expect(Object.keys(refsOf(large.line))).toEqual(["text"]);
     expect(digestsOf(large.line)).toEqual([createHash("sha256").update("x".repeat(5000)).digest("hex")]);
   });

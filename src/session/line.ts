@@ -2,14 +2,17 @@ import { type BlobRef, type BlobSource, blobOf, contentOf, Withheld } from "./bl
 import { RecordError } from "./error.js";
 import type { Digest, Fact, FactId } from "./fact.js";
 import { frozen, type Json, MAX_DEPTH } from "./json.js";
-import { flawOf, isBulky, isContent, isFit } from "./shape.js";
+import { flawOf, isBulky, isContent, isFit, isPersonal, mayBePersonal } from "./shape.js";
 
 /** The version of the line format, the first thing in every line. */
 export const FORMAT = 1;
 /** Content longer than this many bytes is kept in a blob. */
 export const INLINE_BYTES = 4096;
 
-/** How content is kept: up to `inline` bytes in the line; with a secret, blobs are salted. */
+/**
+ * How content is kept: up to `inline` bytes in the line. With a secret, personal content is kept in salted blobs however
+ * short it is; with `inline` 0, all content is.
+ */
 export type Keeping = { readonly inline: number; readonly secret?: Uint8Array };
 
 type Fields = { readonly [field: string]: Json };
@@ -21,7 +24,7 @@ export type Refs = { readonly [field: string]: BlobRef };
  */
 export function writeLine(parents: readonly FactId[], fact: Fact, keeping: Keeping): string {
   const head = `{"rath":${FORMAT},"parents":[${parents.length === 0 ? "" : `"${parents.join('","')}"`}]`;
-  if (keeping.inline > 0) {
+  if (keeping.inline > 0 && (keeping.secret === undefined || !mayBePersonal(fact as unknown as Fields))) {
     const body = JSON.stringify(fact);
     // A character takes at most three bytes, so a short line cannot hold a long field.
     if (body.length * 3 <= keeping.inline) return `${head},"fact":${body}}`;
@@ -58,10 +61,13 @@ export function* blobsOf(
 
 function outOfLine(fact: Fields, keeping: Keeping): Refs | undefined {
   let refs: { [field: string]: BlobRef } | undefined;
+  const { inline, secret } = keeping;
   for (const [field, value] of Object.entries(fact)) {
-    if (!goesOut(fact.type as string, field, value, keeping)) continue;
+    const personal = secret !== undefined && isPersonal(fact, field);
+    if (!personal && !goesOut(fact.type as string, field, value, keeping)) continue;
     refs ??= Object.create(null) as { [field: string]: BlobRef };
-    refs[field] = blobOf(value, keeping.secret).ref;
+    // Other long content, such as instructions and tools, has no salt: the same bytes are one blob in all sessions.
+    refs[field] = blobOf(value, personal || inline === 0 ? secret : undefined).ref;
   }
   return refs;
 }

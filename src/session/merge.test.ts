@@ -126,6 +126,34 @@ describe("merge", () => {
     for (const attempt of attempts) expect(attempt).toThrow(MergeError);
   });
 
+  it('[M12] "none" keeps all sides, prefers none, and goes on with the trunk', () => {
+    const placed = trunk.to("local");
+    const trials = [1, 2, 3].map((number) => placed.fork(`trial-${number}`).append(reply(number)).to("cube"));
+    const [first, ...others] = trials as [Session, ...Session[]];
+    const gathered = first.merge(others, { adopt: "none", why: "trials" });
+    for (const session of [gathered, rebuilt(gathered), placed.merge(trials, { adopt: "none" })]) {
+      expect(said(session)).toEqual(["task", "r100"]);
+      expect(session.usage).toMatchObject({ input: 106, calls: 4 });
+      expect([session.branch, session.placement?.sandbox]).toEqual(["main", "local"]);
+    }
+    expect(gathered.fact).toMatchObject({ type: "branch-merge", adopt: "none", why: "trials" });
+    expect(gathered.lineage.at(-1)).toMatchObject({ kind: "merge", adopt: "none", branch: "main" });
+    // A trunk that went on meanwhile goes on, in whatever place it stands.
+    const later = trunk.say("meanwhile");
+    expect(said(later.merge(ours, { adopt: "none" }))).toEqual(["task", "r100", "meanwhile"]);
+    expect(said(ours.merge([theirs, later], { adopt: "none" }))).toEqual(["task", "r100", "meanwhile"]);
+    // What was gathered does not come back through a merge of both.
+    expect(said(gathered.merge(first.say("late")))).toEqual(["task", "r100", "late"]);
+    // Two that went on without a fork are sides like others; histories that share nothing leave ours as it is.
+    expect(said(trunk.say("x").merge(trunk.say("y"), { adopt: "none" }))).toEqual(["task", "r100"]);
+    expect(said(Session.start("one").merge(Session.start("two"), { adopt: "none" }))).toEqual(["one"]);
+    // Gathering again and again does not recurse.
+    let again = trunk;
+    for (let round = 0; round < 3_000; round++)
+      again = again.fork("a").say("a").merge(again.fork("b").say("b"), { adopt: "none" });
+    expect(said(again)).toEqual(["task", "r100"]);
+  });
+
   it("[M7] what a side had not adopted does not come back through the other", () => {
     const rejected = trunk.fork("x").say("rejected");
     const chosen = ours.merge(rejected, { adopt: "ours" });

@@ -1,6 +1,16 @@
-import type { Principal } from "./fact.js";
+import type { Principal, PrincipalKind } from "./fact.js";
 
-const PRINCIPAL = /^(user|agent|tool|runtime|service)(:.+)?$/s;
+/** The kinds of principals, as the type names them. */
+export const PRINCIPAL_KINDS: readonly PrincipalKind[] = [
+  "user",
+  "agent",
+  "workflow",
+  "tool",
+  "runtime",
+  "service",
+];
+
+const PRINCIPAL = new RegExp(`^(${PRINCIPAL_KINDS.join("|")})(:.+)?$`, "s");
 
 /** Whether this names somebody who could have acted: a kind, or a kind and a name. */
 export function isPrincipal(value: unknown): value is Principal {
@@ -10,4 +20,9 @@ export function isPrincipal(value: unknown): value is Principal {
 /** Whether this is a person, by name or not. */
 export function isPerson(by: string): boolean {
   return by === "user" || by.startsWith("user:");
+}
+
+/** Whether this is the body of a workflow: the program that asks, and not a person. */
+export function isWorkflow(by: string): boolean {
+  return by === "workflow" || by.startsWith("workflow:");
 }

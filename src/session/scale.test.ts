@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type BlobSource, diff, graph, List, Session, toDot, toMermaid } from "./index.js";
+import { diff, graph, List, Session, toDot, toMermaid } from "./index.js";
 import { reply } from "./testing/program.js";
 import { answers, rebuilt } from "./testing/record.js";
 
 const at = "2026-01-01T00:00:00Z";
-const none: BlobSource = { read: () => undefined };
 
 /** Asks everything that could recurse. */
 function askAll(head: Session, root: Session): void {
@@ -16,7 +15,7 @@ function askAll(head: Session, root: Session): void {
   expect(root.descendsFrom(head)).toBe(false);
   expect(diff(head, root)).toMatchObject({ theirs: [], ours: { length: all.length - 1 } });
   expect(diff(root, head).base[0]).toBe(root);
-  const again = rebuilt(head, none);
+  const again = rebuilt(head);
   expect(answers(again)).toEqual(answers(head));
   const picture = graph(head);
   expect(picture.nodes.reduce((sum, node) => sum + node.facts, 0)).toBe(all.length);

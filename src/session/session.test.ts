@@ -111,7 +111,7 @@ describe("the value", () => {
 
   it("[V5] the host rides along, is inherited, and is no part of the record", () => {
     const host = { name: "runtime" };
-    const options = { nonce: "n", at: "2026-01-01T00:00:00Z" };
+    const options = { nonce: "n", at: "2026-01-01T00:00:00Z", secret: new Uint8Array(32) };
     const hosted = Session.start("hi", { ...options, host });
     expect(hosted.fork("a").say("b").merge(hosted.fork("c")).detach().host).toBe(host);
     expect(hosted.id).toBe(Session.start("hi", options).id);

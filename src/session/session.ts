@@ -17,6 +17,7 @@ import type {
 } from "./fact.js";
 import { conflictsView, type FilesState, filesView } from "./files.js";
 import { type Json, keepFields } from "./json.js";
+import { strictestOf } from "./keeping.js";
 import { blobsOf, INLINE_BYTES, parentsOf, readFact, writeLine } from "./line.js";
 import { branchView, type LineageStep, lineageView } from "./lineage.js";
 import { type Pending, pendingOf, pendingView } from "./pending.js";
@@ -30,9 +31,12 @@ import { type View, viewOf } from "./view.js";
 export interface Realm {
   /** The runtime a session lives in, if any. A `Host` has a say in what is made of it. */
   readonly host?: object;
-  /** Content of up to this many bytes stays in the line; 0 puts all content into salted blobs. */
+  /** Content of up to this many bytes stays in the line, unless it is personal; 0 puts all content into salted blobs. */
   readonly inline: number;
-  /** What salts are made of, and the name it is kept under. Erasing it makes erased content unguessable. */
+  /**
+   * What salts are made of, and the name it is kept under. Erasing it makes erased content unguessable. Sessions of version
+   * 0.1 have none unless `inline` is 0: their personal content stays in the line like any other.
+   */
   readonly key?: { readonly id: string; readonly secret: Uint8Array };
   /** Where the content of loaded lines is read. */
   readonly blobs?: BlobSource;
@@ -43,6 +47,8 @@ export interface Host {
   next(parents: readonly Session[], fact: Draft, realm: Realm): Session;
   /** Stands where a root would otherwise have a random word. */
   readonly nonce: string;
+  /** The module that acts: the author of facts that would otherwise be the user's. */
+  readonly actor?: Principal | undefined;
 }
 
 /** A fact that is checked and not stamped yet: `at` is empty unless its author gave it, `run` and `seq` are to be set. */
@@ -55,8 +61,16 @@ export type Stamped = { readonly by?: Principal; readonly at?: string };
 export type StartOptions = Stamped & {
   /** Makes this start unlike any other. Random unless given. */
   readonly nonce?: string;
-  /** Content longer than this many bytes is kept in blobs (default 4096); 0 keeps all content in salted, erasable blobs. */
+  /**
+   * Content longer than this many bytes is kept in blobs (default 4096). Messages of people and memories are always in salted
+   * blobs, which can be erased; with 0, all content is.
+   */
   readonly inline?: number;
+  /**
+   * The secret from which salts are derived: 32 bytes, by default random. With the same nonce, time and secret a start is the
+   * same session. With the secret, a guess can be tested against the digest of erased content.
+   */
+  readonly secret?: Uint8Array;
   readonly host?: object;
 };
 
@@ -98,19 +112,19 @@ export class Session {
 
   /** Begins a history. */
   static start(text?: Content, options: StartOptions = {}): Session {
-    const { nonce = randomUUID(), inline = INLINE_BYTES, host } = given(options, "start");
+    const { nonce = randomUUID(), inline = INLINE_BYTES, secret, host } = given(options, "start");
     if (!Number.isSafeInteger(inline) || inline < 0) {
       throw new RathError("option-refused", `Cannot start a session with inline: ${inline}.`, {
         hint: "give a number of bytes, or 0 for erasable content",
       });
     }
-    const key = inline === 0 ? { id: randomUUID(), secret: randomBytes(32) } : undefined;
-    const realm: Realm = Object.freeze({ inline, ...(host && { host }), ...(key && { key }) });
-    const settings = { ...(inline !== INLINE_BYTES && { inline }), ...(key && { key: key.id }) };
+    const key = newKey(secret);
+    const realm: Realm = Object.freeze({ inline, ...(host && { host }), key });
     return Session.#root(realm, {
       type: "session-start",
       nonce,
-      ...settings,
+      ...(inline !== INLINE_BYTES && { inline }),
+      key: key.id,
       ...(text !== undefined && { text }),
       ...stampOf(options),
     });
@@ -207,7 +221,7 @@ export class Session {
   /** The next session: this one and one more fact. */
   append(fact: FactInput): Session {
     const host = hostOf(this.#realm);
-    if (host !== undefined) return host.next([this], plain(drafted(fact)), this.#realm);
+    if (host !== undefined) return host.next([this], plain(drafted(fact, host.actor)), this.#realm);
     return new Session(this, this.depth + 1, this.#realm, plain(stamped(fact)), undefined);
   }
 
@@ -244,7 +258,8 @@ export class Session {
 
   /**
    * Brings branches together; what they share is counted once and everybody's evidence is kept. `adopt` says
-   * whose conversation and placement go on: "both" (the default) continues ours with what theirs adds.
+   * whose conversation and placement go on: "both" (the default) continues ours with what theirs adds, "none" gathers
+   * the sides without preferring one, as trials are, and goes on with the trunk that they left.
    */
   merge(
     others: Session | readonly Session[],
@@ -263,7 +278,7 @@ export class Session {
     };
     const realm = strictest(parents);
     const host = hostOf(realm);
-    if (host !== undefined) return host.next(parents, drafted(fact), realm);
+    if (host !== undefined) return host.next(parents, drafted(fact, host.actor), realm);
     return new Session(parents, depthAbove(parents), realm, stamped(fact), undefined);
   }
 
@@ -288,12 +303,7 @@ export class Session {
     const { inline } = this.#realm;
     const host = hostOf(this.#realm);
     // In a run nothing may be random: its stamp makes this root unlike others, and its key stays.
-    const fresh =
-      inline !== 0
-        ? undefined
-        : host === undefined
-          ? { id: randomUUID(), secret: randomBytes(32) }
-          : this.#realm.key;
+    const fresh = host === undefined ? newKey() : this.#realm.key;
     return Session.#root(Object.freeze({ ...this.#realm, ...(fresh && { key: fresh }) }), {
       type: "session-detach",
       nonce: host?.nonce ?? randomUUID(),
@@ -402,7 +412,7 @@ export class Session {
 
   static #root(realm: Realm, fact: FactInput): Session {
     const host = hostOf(realm);
-    if (host !== undefined) return host.next(NO_PARENTS, drafted(fact), realm);
+    if (host !== undefined) return host.next(NO_PARENTS, drafted(fact, host.actor), realm);
     return new Session(NO_PARENTS, 0, realm, stamped(fact), undefined);
   }
 
@@ -427,6 +437,7 @@ export class Session {
   }
 }
 
+const SECRET_BYTES = 32;
 const OPERATORS: ReadonlySet<string> = new Set(["session-start", "session-detach", "branch-merge"]);
 const lineages = new WeakMap<object, readonly LineageStep[]>();
 const NO_STAMP: Stamped = Object.freeze({});
@@ -508,11 +519,16 @@ function stamped(input: FactInput): Fact {
 }
 
 /** The fact as a host gets it: checked and copied, with room for its stamp where every fact of a run has it. */
-export function drafted(input: FactInput): Draft {
-  return checked({ type: "", at: "", run: "", seq: 0, by: null }, input, "") as unknown as Draft;
+export function drafted(input: FactInput, actor?: Principal): Draft {
+  return checked({ type: "", at: "", run: "", seq: 0, by: null }, input, "", actor) as unknown as Draft;
 }
 
-function checked(fact: { [field: string]: Json }, input: FactInput, time: string): { [field: string]: Json } {
+function checked(
+  fact: { [field: string]: Json },
+  input: FactInput,
+  time: string,
+  actor?: Principal,
+): { [field: string]: Json } {
   if (typeof input !== "object" || input === null)
     throw new FactError(
       typeof input,
@@ -521,7 +537,7 @@ function checked(fact: { [field: string]: Json }, input: FactInput, time: string
     );
   keepFields(fact, input);
   // The copy is checked, not the original: a getter may answer differently the second time.
-  checkShape(fact, time);
+  checkShape(fact, time, actor);
   return fact;
 }
 
@@ -559,9 +575,18 @@ function depthAbove(parents: readonly Session[]): number {
 function strictest(parents: readonly Session[]): Realm {
   const realms = parents.map((parent) => Session.realmOf(parent));
   const [ours] = realms as [Realm];
-  const strict = realms.find((realm) => realm.inline === 0);
-  if (strict === undefined || ours.inline === 0) return ours;
-  return Object.freeze({ ...ours, inline: 0, ...(strict.key && { key: strict.key }) });
+  const { inline, key } = strictestOf(realms);
+  if (inline === ours.inline && key === ours.key) return ours;
+  return Object.freeze({ ...ours, inline, ...(key && { key }) });
+}
+
+/** The key of a new root. Its id comes from the secret, so that the same secret is the same session. */
+function newKey(secret: Uint8Array = randomBytes(SECRET_BYTES)): { id: string; secret: Uint8Array } {
+  if (secret instanceof Uint8Array && secret.length === SECRET_BYTES)
+    return { id: digestOf(secret).slice(0, 32), secret };
+  throw new RathError("option-refused", "Cannot start a session: `secret` must be 32 bytes.", {
+    hint: "leave `secret` out, or pass 32 random bytes: randomBytes(32)",
+  });
 }
 
 function adoptOf(adopt: Adopt | Session, parents: readonly Session[]): FactOf<"branch-merge">["adopt"] {
@@ -574,11 +599,17 @@ function adoptOf(adopt: Adopt | Session, parents: readonly Session[]): FactOf<"b
     );
   }
   const choice = adopt instanceof Session ? parents.findIndex((parent) => parent.id === adopt.id) : adopt;
-  if (choice === "ours" || choice === "both" || (choice === "theirs" && parents.length === 2)) return choice;
+  if (
+    choice === "ours" ||
+    choice === "both" ||
+    choice === "none" ||
+    (choice === "theirs" && parents.length === 2)
+  )
+    return choice;
   if (typeof choice === "number" && Number.isInteger(choice) && choice >= 0 && choice < parents.length)
     return choice;
   throw new MergeError(
     `no side answers to adopt: ${typeof adopt === "string" ? `"${adopt}"` : typeof adopt === "number" ? adopt : named(adopt)}`,
-    'adopt "ours", "theirs" (of two), "both", one of the merged sessions, or its place in the list',
+    'adopt "ours", "theirs" (of two), "both", "none" to gather without preferring a side, one of the merged sessions, or its place in the list',
   );
 }

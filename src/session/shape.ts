@@ -1,16 +1,17 @@
 import { FactError } from "./error.js";
-import type { FactBodies, FactType, PrincipalKind } from "./fact.js";
+import type { FactBodies, FactType, Principal, PrincipalKind } from "./fact.js";
 import type { Json } from "./json.js";
-import { isPrincipal } from "./principal.js";
+import { isPerson, isPrincipal, PRINCIPAL_KINDS } from "./principal.js";
 
 /**
  * Who did it when nobody says, and what each field of each fact must be, checked when a fact is appended, for
  * callers the compiler did not check. A `?` marks an optional field; `content` marks what a person or a model said
- * or did, which the strictest setting keeps out of the line so that it can be erased; long lists and data may leave
+ * or did, which the strictest setting keeps out of the line so that it can be erased; `personal` marks the content that is
+ * kept out of it by default: words of people, memories, and copies of them. Long lists and data may leave
  * the line, all else stays, because views are made of it. The compiler keeps this table complete.
  */
 type Kind = keyof typeof describe;
-type Rule = `${"" | "content "}${Kind}${"" | "?"}`;
+type Rule = `${"" | "content " | "personal "}${Kind}${"" | "?"}`;
 type Shape<Type extends FactType> = {
   readonly [Field in keyof FactBodies[Type] as string extends Field ? never : Field]-?: Rule;
 };
@@ -18,30 +19,30 @@ type Shape<Type extends FactType> = {
 type Author = PrincipalKind | "by role" | "must say";
 
 const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<Type>] } = {
-  "session-start": ["user", { nonce: "text", text: "content words?", inline: "size?", key: "text?" }],
+  "session-start": ["user", { nonce: "text", text: "personal words?", inline: "size?", key: "text?" }],
   "session-detach": [
     "user",
     {
       nonce: "text",
       from: "id",
       why: "content text?",
-      messages: "content messages",
+      messages: "personal messages",
       placement: "place?",
       tree: "digest?",
       inline: "size?",
       key: "text?",
     },
   ],
-  "message-say": ["by role", { role: "role", content: "content words" }],
+  "message-say": ["by role", { role: "role", content: "content words", labels: "json?" }],
   "context-compress": [
     "agent",
     {
       from: "id",
       to: "id",
-      summary: "content text",
+      summary: "personal text",
       of: "id?",
       policy: "text?",
-      claims: "content json?",
+      claims: "personal json?",
       tokens: "json?",
     },
   ],
@@ -91,7 +92,15 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
   ],
   "tool-call": [
     "agent",
-    { name: "text", input: "content json", call: "text?", effect: "effect?", key: "text?", source: "json?" },
+    {
+      name: "text",
+      input: "content json",
+      call: "text?",
+      effect: "effect?",
+      key: "text?",
+      source: "json?",
+      labels: "json?",
+    },
   ],
   "tool-result": [
     "tool",
@@ -99,7 +108,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       of: "id",
       output: "content json",
       origin: "text?",
-      edited: "content json?",
+      edited: "personal json?",
       milliseconds: "number?",
       from: "id?",
       redacted: "json?",
@@ -110,19 +119,23 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
     {
       of: "id",
       error: "content failure",
-      edited: "content json?",
+      edited: "personal json?",
       milliseconds: "number?",
       from: "id?",
       redacted: "json?",
     },
   ],
-  "step-call": ["agent", { name: "text", input: "content json?", effect: "effect?", key: "text?" }],
+  "step-call": [
+    "agent",
+    { name: "text", input: "content json?", effect: "effect?", key: "text?", labels: "json?" },
+  ],
   "step-result": [
     "tool",
     {
       of: "id",
       value: "content json",
-      edited: "content json?",
+      origin: "text?",
+      edited: "personal json?",
       milliseconds: "number?",
       from: "id?",
       redacted: "json?",
@@ -133,7 +146,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
     {
       of: "id",
       error: "content failure",
-      edited: "content json?",
+      edited: "personal json?",
       milliseconds: "number?",
       from: "id?",
       redacted: "json?",
@@ -147,15 +160,16 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
     {
       of: "id",
       decision: "settlement",
-      value: "content json?",
-      error: "content failure?",
-      why: "content text?",
+      value: "personal json?",
+      error: "personal failure?",
+      why: "personal text?",
+      digest: "digest?",
     },
   ],
   "timer-set": ["agent", { milliseconds: "number?", until: "text?" }],
   "timer-fire": ["runtime", { of: "id" }],
   "signal-await": ["agent", { name: "text", what: "content json?" }],
-  "signal-give": ["must say", { of: "id", value: "content json" }],
+  "signal-give": ["must say", { of: "id", value: "personal json" }],
   "answer-take": ["runtime", { of: "id", answer: "id" }],
   "wait-cancel": ["runtime", { of: "id", why: "content text?", late: "flag?" }],
   "memory-space": ["must say", { space: "text", scope: "json", rules: "json?" }],
@@ -164,30 +178,31 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
     {
       space: "text",
       head: "id?",
-      query: "content json",
-      hits: "content hits",
+      query: "personal json",
+      hits: "personal hits",
       settings: "json?",
-      shown: "content text?",
+      shown: "personal text?",
       before: "text?",
       of: "id?",
+      module: "texts?",
     },
   ],
   "memory-write": [
     "must say",
     {
       space: "text",
-      text: "content text",
+      text: "personal text",
       scope: "json",
       source: "text",
       because: "evidence",
-      subject: "content text?",
+      subject: "personal text?",
       origins: "json?",
       importance: "number?",
       expires: "text?",
       needs: "text?",
       contradicts: "ids?",
       merges: "ids?",
-      meta: "content json?",
+      meta: "personal json?",
       of: "id?",
     },
   ],
@@ -195,25 +210,29 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
     "must say",
     {
       of: "id",
-      text: "content text",
+      text: "personal text",
       because: "evidence",
       source: "text?",
       origins: "json?",
       importance: "number?",
       expires: "text?",
       needs: "text?",
-      meta: "content json?",
-      why: "content text?",
+      meta: "personal json?",
+      why: "personal text?",
+      from: "id?",
     },
   ],
-  "memory-revoke": ["must say", { of: "id", because: "ids?", why: "content text", version: "id?" }],
+  "memory-revoke": [
+    "must say",
+    { of: "id", because: "ids?", why: "personal text", version: "id?", from: "id?" },
+  ],
   "memory-promote": [
     "must say",
-    { of: "id", because: "evidence", version: "id?", to: "json?", why: "content text?" },
+    { of: "id", because: "evidence", version: "id?", to: "json?", why: "personal text?", from: "id?" },
   ],
-  "memory-expire": ["must say", { of: "id", because: "ids?", why: "content text" }],
-  "memory-link": ["must say", { of: "id", to: "id", relation: "text", why: "content text?" }],
-  "memory-rollback": ["must say", { to: "id", undoes: "ids", why: "content text" }],
+  "memory-expire": ["must say", { of: "id", because: "ids?", why: "personal text", from: "id?" }],
+  "memory-link": ["must say", { of: "id", to: "id", relation: "text", why: "personal text?", from: "id?" }],
+  "memory-rollback": ["must say", { to: "id", undoes: "ids", why: "personal text" }],
   "placement-change": ["user", { sandbox: "text", spec: "given?" }],
   "sandbox-open": [
     "runtime",
@@ -304,7 +323,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
   "branch-merge": ["user", { adopt: "side", why: "content text?" }],
   "run-start": [
     "runtime",
-    { nonce: "text", module: "text", name: "text?", digests: "json?", from: "origin?" },
+    { nonce: "text", module: "text", name: "text?", digests: "json?", from: "origin?", for: "principal?" },
   ],
   "run-cancel": ["runtime", { of: "id", why: "content text?" }],
   "run-suspend": ["runtime", { of: "id", waiting: "ids" }],
@@ -340,10 +359,11 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       rule: "text?",
       why: "content text?",
       level: "number?",
-      edited: "content json?",
+      edited: "personal json?",
       fixed: "flag?",
       answer: "content json?",
       problem: "content text?",
+      execution: "number?",
     },
   ],
   "approval-give": [
@@ -352,9 +372,9 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
       of: "id",
       decision: "decision",
       digest: "digest",
-      why: "content text?",
-      edit: "content json?",
-      value: "content json?",
+      why: "personal text?",
+      edit: "personal json?",
+      value: "personal json?",
     },
   ],
   "policy-set": ["runtime", { module: "text", policy: "text", version: "digest" }],
@@ -381,7 +401,7 @@ const table: { readonly [Type in FactType]: readonly [by: Author, fields: Shape<
   "head-sign": ["must say", { of: "id", key: "text", signature: "text" }],
   "record-import": [
     "runtime",
-    { format: "text", source: "content text", digest: "digest", detail: "content json?" },
+    { format: "text", source: "personal text", digest: "digest", detail: "personal json?" },
   ],
   note: ["user", { kind: "text?" }],
 };
@@ -397,6 +417,12 @@ const roles: { readonly [role: string]: PrincipalKind } = {
   system: "runtime",
 };
 const stamps = new Set(["type", "at", "by", "run", "seq"]);
+/** The types that have a personal field, by any author. */
+const PERSONAL: ReadonlySet<string> = new Set(
+  Object.entries(shapes).flatMap(([type, shape]) =>
+    Object.values(shape).some((rule: Rule) => rule.startsWith("personal ")) ? [type] : [],
+  ),
+);
 /** Type, time and author: every fact has them. */
 const STAMPED = 3;
 const date = /^\d{4}-\d\d-\d\d(T|$)/;
@@ -412,7 +438,7 @@ type Checks = {
 const checks = new Map<string, Checks>(
   Object.entries(table).map(([type, [by, shape]]) => {
     const fields = Object.entries(shape).map(([name, rule]) => {
-      const kind = rule.replace("content ", "").replace("?", "") as Kind;
+      const kind = rule.replace(/^(content|personal) /, "").replace("?", "") as Kind;
       return { name, kind, optional: rule.endsWith("?") };
     });
     return [type, { by, open: type === "note", fields, known: new Set(fields.map((field) => field.name)) }];
@@ -421,9 +447,9 @@ const checks = new Map<string, Checks>(
 
 /**
  * Throws a `FactError` unless the fact is one of the union, and says who did it where `by` is null. `now` is a time
- * that is known to be one.
+ * that is known to be one; `actor` acts in place of the user, in a run.
  */
-export function checkShape(value: { [field: string]: Json }, now: string): void {
+export function checkShape(value: { [field: string]: Json }, now: string, actor?: Principal): void {
   const { type } = value;
   if (typeof type !== "string" || type === "")
     throw new FactError(
@@ -464,12 +490,12 @@ export function checkShape(value: { [field: string]: Json }, now: string): void 
       }
     }
   }
-  if (value.by === null) value.by = authorOf(type, check.by, value.role);
+  if (value.by === null) value.by = authorOf(type, check.by, value.role, actor);
   else if (!isPrincipal(value.by)) {
     throw new FactError(
       type,
       "`by` must say who",
-      'use "user", "agent", "tool", "runtime" or "service", with a name if you like: "user:ada"',
+      `use one of ${PRINCIPAL_KINDS.join(", ")}, with a name if you like: "user:ada"`,
     );
   }
   if (
@@ -484,10 +510,11 @@ export function checkShape(value: { [field: string]: Json }, now: string): void 
     throw new FactError(type, "`seq` must be a whole number", "leave it to the runtime");
 }
 
-function authorOf(type: string, by: Author, role: Json | undefined): PrincipalKind {
+function authorOf(type: string, by: Author, role: Json | undefined, actor: Principal = "user"): Principal {
   if (by === "must say")
     throw new FactError(type, "it does not say who decided", 'say who: { by: "user:ada", … }');
-  return by === "by role" ? (roles[role as string] as PrincipalKind) : by;
+  const kind = by === "by role" ? (roles[role as string] as PrincipalKind) : by;
+  return kind === "user" ? actor : kind;
 }
 
 /**
@@ -516,8 +543,49 @@ export function isFit(type: string, field: string, value: unknown): boolean {
 export function isContent(type: string, field: string): boolean {
   if (stamps.has(field)) return false;
   if (type === "note") return field !== "kind";
-  return ruleOf(type, field)?.startsWith("content") ?? true;
+  const rule = ruleOf(type, field);
+  return rule === undefined || rule.startsWith("content ") || rule.startsWith("personal ");
 }
+
+/**
+ * Whether a field holds words of a person, a memory, or a copy of either: what the table says, and all content of a fact
+ * whose author or whose role makes it so.
+ */
+export function isPersonal(fact: Fields, field: string): boolean {
+  const type = fact.type as string;
+  if (ruleOf(type, field)?.startsWith("personal ") === true) return true;
+  // The id of what a note belongs to is not somebody's words, and a replay finds the note by it.
+  if (field === "of" && is("id", fact.of, true)) return false;
+  return isOfPerson(fact) && isContent(type, field);
+}
+
+/** Whether any field of a fact can be personal: asked of every line, so it looks at no field. */
+export function mayBePersonal(fact: Fields): boolean {
+  return PERSONAL.has(fact.type as string) || isOfPerson(fact);
+}
+
+/**
+ * Facts by people, messages in the role of a user by anybody, questions with arguments that a person changed, what goes into
+ * or out of a memory, and what an import kept without knowing what it is.
+ */
+function isOfPerson({ type, by, role, kind, edited, name }: Fields): boolean {
+  if (isPerson(by as string)) return true;
+  switch (type) {
+    case "message-say":
+      return role === "user";
+    case "note":
+      return kind === "import-rest";
+    case "approval-ask":
+      return edited !== undefined;
+    case "step-call":
+      return OF_MEMORY.test(name as string);
+    default:
+      return false;
+  }
+}
+
+/** How src/memory calls its steps: the record says no more about what a step is for. */
+const OF_MEMORY = /^(?:(?:remember|revise|revoke|expire|promote|link) in|roll back|recall from) /;
 
 /** Whether a field that is not content may be kept in a blob when it is long: lists and data, never what views are made of. */
 export function isBulky(type: string, field: string): boolean {
@@ -550,13 +618,15 @@ const describe = {
   verdict: '"allow", "ask" or "deny"',
   settlement: '"done", "failed" or "again"',
   origin: "an object with the texts run and start and a list of leaves",
-  side: '"ours", "theirs", "both" or the place of a parent in the list',
+  principal: "a principal, such as user:ada",
+  side: '"ours", "theirs", "both", "none" or the place of a parent in the list',
   json: "given",
   given: "given",
   place: "an object that names a sandbox",
   words: "a string or a list of parts, each with a known type and its fields",
   messages: "a list of messages, each with a role and what it says",
   failure: "an object with the texts name and message",
+  texts: "a list of strings",
   ids: "a list of ids",
   digests: "a list of SHA-256 digests",
   evidence: "a list of at least one id",
@@ -599,6 +669,8 @@ function is(kind: Kind, value: unknown, strict: boolean): boolean {
       return typeof value === "string" && (!strict || decisions.has(value));
     case "settlement":
       return typeof value === "string" && (!strict || settlements.has(value));
+    case "principal":
+      return typeof value === "string" && (!strict || isPrincipal(value));
     case "origin":
       return (
         isObject(value) &&
@@ -607,7 +679,13 @@ function is(kind: Kind, value: unknown, strict: boolean): boolean {
         is("ids", value.leaves, strict)
       );
     case "side":
-      return value === "ours" || value === "theirs" || value === "both" || is("size", value, strict);
+      return (
+        value === "ours" ||
+        value === "theirs" ||
+        value === "both" ||
+        value === "none" ||
+        is("size", value, strict)
+      );
     case "json":
     case "given":
       return value !== undefined;
@@ -619,6 +697,8 @@ function is(kind: Kind, value: unknown, strict: boolean): boolean {
       return isList(value, (message) => isMessage(message, strict));
     case "failure":
       return isObject(value) && typeof value.name === "string" && typeof value.message === "string";
+    case "texts":
+      return Array.isArray(value) && value.every((text) => typeof text === "string");
     case "ids":
     case "digests":
       return Array.isArray(value) && value.every((id) => is("id", id, strict));

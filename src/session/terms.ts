@@ -1,10 +1,10 @@
-import type { Principal } from "./fact.js";
+import type { FactOf, Principal } from "./fact.js";
 import { nearestOf } from "./nearest.js";
-import { isPrincipal } from "./principal.js";
+import { isPerson, isPrincipal } from "./principal.js";
 
 /** On whose agreement something is done. */
 export type Terms = {
-  /** Who is asked. Left out: anybody but who wants to do it. */
+  /** The approvers: people, or services and agents by name. Default: any person (`user:…`). */
   readonly from?: Principal | readonly Principal[];
   /** How many of them must agree. Default 1: whoever answers first decides. */
   readonly need?: number;
@@ -61,4 +61,26 @@ export function termsFault(
 /** Who is asked; nobody in particular when the list is empty. */
 export function approversOf({ from }: Terms): readonly Principal[] {
   return from === undefined ? [] : typeof from === "string" ? [from] : from;
+}
+
+/** Whether somebody may agree to what was asked: one of those who are named or, where nobody is named, any person. */
+export function mayAgree({ to = [] }: Pick<FactOf<"approval-ask">, "to">, by: Principal): boolean {
+  return to.length === 0 ? isPerson(by) : to.includes(by);
+}
+
+type Asks = readonly Pick<FactOf<"approval-ask">, "to">[];
+
+/** The approvers that the approvals of a call name. They may also settle it. */
+export function settlersOf(asks: Asks): readonly Principal[] {
+  return [...new Set(asks.flatMap(({ to = [] }) => to))];
+}
+
+/**
+ * Whether somebody may settle a call in doubt: the approvers that its approvals name. If they name nobody, any person; if
+ * the call needed no approval, a service too, since it can look up the outcome.
+ */
+export function maySettle(asks: Asks, by: Principal): boolean {
+  const named = settlersOf(asks);
+  if (named.length > 0) return named.includes(by);
+  return isPerson(by) || (asks.length === 0 && (by === "service" || by.startsWith("service:")));
 }

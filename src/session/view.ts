@@ -1,4 +1,4 @@
-import { historyOf, unseen } from "./ancestry.js";
+import { commonPast, historyOf, unseen } from "./ancestry.js";
 import { BeyondHorizonError, RathError } from "./error.js";
 import type { Fact, FactOf } from "./fact.js";
 import type { Json } from "./json.js";
@@ -105,7 +105,6 @@ function foldPath<State>(
 }
 
 function foldSides<State>(session: Session, view: View<State>, memo: WeakMap<Session, unknown>): State {
-  const reconcile = view.merge as NonNullable<View<State>["merge"]>;
   const open = [session];
   for (let node = open.at(-1); node !== undefined; node = open.at(-1)) {
     if (memo.has(node)) {
@@ -127,9 +126,7 @@ function foldSides<State>(session: Session, view: View<State>, memo: WeakMap<Ses
       }
       const sides = at.parents.map((parent) => memo.get(parent) as State);
       const before =
-        at.fact.type === "branch-merge"
-          ? reconcile.call(view, sides, mergeAt(at, at.fact, view))
-          : (sides[0] ?? view.start);
+        at.fact.type === "branch-merge" ? reconciled(view, sides, at, at.fact) : (sides[0] ?? view.start);
       memo.set(at, view.step(before, at.fact, at));
     }
     foldPath(path, memo.get(at) as State, view, memo);
@@ -137,11 +134,53 @@ function foldSides<State>(session: Session, view: View<State>, memo: WeakMap<Ses
   return memo.get(session) as State;
 }
 
-function mergeAt<State>(session: Session, fact: FactOf<"branch-merge">, view: View<State>): Merge<State> {
-  return { fact, parents: session.parents, at: (shared) => viewOf(shared, view) };
+function reconciled<State>(
+  view: View<State>,
+  sides: readonly State[],
+  session: Session,
+  fact: FactOf<"branch-merge">,
+): State {
+  const merge = view.merge as NonNullable<View<State>["merge"]>;
+  const { parents } = session;
+  const at = (shared: Session): State => viewOf(shared, view);
+  if (fact.adopt !== "none") return merge.call(view, sides, { fact, parents, at });
+  // To a view, what a merge without a preference goes on from is one more side, and the adopted one.
+  const trunk = goesOnFrom(session) as Session;
+  const gathering = { ...fact, adopt: parents.length };
+  return merge.call(view, [...sides, at(trunk)], { fact: gathering, parents: [...parents, trunk], at });
 }
 
-/** The place of the parent whose conversation a fact goes on with: of a merge that adopts both, ours. */
+/**
+ * The session whose conversation, placement and files another one goes on with. A merge that prefers no side goes on with
+ * the trunk: the one side that did not fork from what all of them share, or else what they share; histories that share
+ * nothing leave ours as it is.
+ */
+export function goesOnFrom(session: Session): Session | undefined {
+  const { fact, parents } = session;
+  if (fact.type !== "branch-merge" || fact.adopt !== "none")
+    return parents[adoptedSide(fact, parents.length)];
+  if (!trunks.has(session)) trunks.set(session, trunkOf(parents));
+  return trunks.get(session);
+}
+
+const trunks = new WeakMap<Session, Session | undefined>();
+
+function trunkOf(sides: readonly Session[]): Session | undefined {
+  const shared = commonPast(sides);
+  if (shared === undefined) return sides[0];
+  const unforked = sides.filter((side) => isUnforked(side, shared));
+  return unforked.length === 1 ? unforked[0] : shared;
+}
+
+function isUnforked(side: Session, shared: Session): boolean {
+  for (let node: Session | undefined = side; node !== undefined; node = goesOnFrom(node)) {
+    if (node.id === shared.id) return true;
+    if (node.fact.type === "branch-fork") return false;
+  }
+  return false;
+}
+
+/** The place of the parent whose conversation a fact goes on with: of a merge that adopts both or none, ours. */
 export function adoptedSide(fact: Fact, parents: number): number {
   if (fact.type !== "branch-merge") return 0;
   const side = fact.adopt === "theirs" ? 1 : typeof fact.adopt === "number" ? fact.adopt : 0;

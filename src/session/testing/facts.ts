@@ -134,6 +134,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
       shown: text,
       before: id,
       of: id,
+      module: ["m", "n"],
     },
     "memory-write": {
       type: "memory-write",
@@ -156,6 +157,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
     "memory-revise": {
       type: "memory-revise",
       of: id,
+      from: id,
       text,
       because: [id],
       source: "human-correction",
@@ -170,6 +172,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
     "memory-revoke": {
       type: "memory-revoke",
       of: id,
+      from: id,
       because: [id],
       why: text,
       version: id,
@@ -178,6 +181,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
     "memory-promote": {
       type: "memory-promote",
       of: id,
+      from: id,
       because: [id],
       version: id,
       to: ["project:rath"],
@@ -188,6 +192,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
     "memory-link": {
       type: "memory-link",
       of: id,
+      from: id,
       to: id,
       relation: "contradicts",
       why: text,

@@ -10,8 +10,15 @@ export class MapBlobs implements BlobSource {
     const blobs = new MapBlobs();
     for (const head of heads) {
       for (const session of head.history())
-        for (const { ref, bytes } of session.blobs()) blobs.bytes.set(ref.digest, bytes);
+        for (const [digest, bytes] of MapBlobs.alone(session).bytes) blobs.bytes.set(digest, bytes);
     }
+    return blobs;
+  }
+
+  /** Takes the blobs of a session itself. */
+  static alone(session: Session): MapBlobs {
+    const blobs = new MapBlobs();
+    for (const { ref, bytes } of session.blobs()) blobs.bytes.set(ref.digest, bytes);
     return blobs;
   }
 
