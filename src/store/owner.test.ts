@@ -37,8 +37,10 @@ describe.skipIf(process.platform !== "linux")("the owner of a lease (only Linux 
     const pid = Number((await lines.next()).value);
     const its = owner({ pid, start: startOf(pid) });
     expect(isDead(its)).toBe(false);
+    // Until the shell has become that program, it does ask.
+    await until(() => programOf(parent.pid as number) === "(sleep)");
     process.kill(pid, "SIGKILL");
-    while (stateOf(pid) !== "Z") await new Promise((done) => setTimeout(done, 5));
+    await until(() => stateOf(pid) === "Z");
     expect(isDead(its)).toBe(true);
   });
 
@@ -73,4 +75,12 @@ function startOf(pid: number): number {
 
 function stateOf(pid: number): string | undefined {
   return readFileSync(`/proc/${pid}/stat`, "utf8").split(" ")[2];
+}
+
+function programOf(pid: number): string | undefined {
+  return readFileSync(`/proc/${pid}/stat`, "utf8").split(" ")[1];
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((done) => setTimeout(done, 5));
 }
