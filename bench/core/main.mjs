@@ -102,6 +102,13 @@ function table(found) {
       times(found.bytes_per_step_10k / found.content_bytes_per_step),
       "at most 1.3x",
     ],
+    [
+      "bytes per 1 KB message of a person",
+      `${Math.round(found.bytes_per_message_of_person)} B`,
+      "erasable: a salted blob and the line that names it",
+      times(found.bytes_per_message_of_person / found.content_bytes_per_step),
+      "",
+    ],
     ["load 10,000 facts with transcript", ms(found.load_10k_ms), "", "", "under 40 ms"],
     [
       `open ${found.open_1m_facts.toLocaleString("en")} facts, last 50 messages, append`,

@@ -80,18 +80,22 @@ async function grouped(folder, progress) {
   return { grouped_facts_per_s: median(rates) };
 }
 
-/** The file after as many steps, each saved by itself as an agent would. @param {string} folder @param {(text: string) => void} progress */
+/** The file after as many steps, each saved by itself as an agent would. Words of people are kept apart, to be erasable. @param {string} folder @param {(text: string) => void} progress */
 async function growth(folder, progress) {
   const sizes = [];
   let lineBytes = 0;
-  for (const steps of [1_000, 10_000]) {
-    progress(`bytes per step at ${steps.toLocaleString("en")} steps`);
-    const path = join(folder, `growth-${steps}.db`);
+  for (const [role, steps] of /** @type {["user" | "assistant", number][]} */ ([
+    ["user", 2_000],
+    ["assistant", 1_000],
+    ["assistant", 10_000],
+  ])) {
+    progress(`bytes per step of the ${role} at ${steps.toLocaleString("en")} steps`);
+    const path = join(folder, `growth-${role}-${steps}.db`);
     const store = await openStore(`sqlite:${path}`);
     let session = Session.start("growth");
     lineBytes = 0;
     for (let step = 0; step < steps; step++) {
-      session = session.say(words(KILOBYTE, step));
+      session = session.say(words(KILOBYTE, step), { role });
       lineBytes += session.line.length;
       await store.save(session, { name: "growth" });
     }
@@ -99,8 +103,9 @@ async function growth(folder, progress) {
     sizes.push(statSync(path).size / steps);
   }
   return {
-    bytes_per_step_1k: sizes[0],
-    bytes_per_step_10k: sizes[1],
+    bytes_per_message_of_person: sizes[0],
+    bytes_per_step_1k: sizes[1],
+    bytes_per_step_10k: sizes[2],
     content_bytes_per_step: KILOBYTE,
     line_bytes_per_step: lineBytes / 10_000,
   };

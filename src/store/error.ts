@@ -58,7 +58,17 @@ export class DamageError extends RathError {
 /** The store could not be opened, read or written, for a reason outside of it. */
 export class StoreError extends RathError {
   constructor(
-    reason: "full" | "read-only" | "locked" | "not-a-store" | "newer" | "failed" | "closed" | "url",
+    reason:
+      | "full"
+      | "gone"
+      | "read-only"
+      | "locked"
+      | "not-a-store"
+      | "newer"
+      | "too-many-files"
+      | "failed"
+      | "closed"
+      | "url",
     message: string,
     hint: string,
     more: { data?: { [key: string]: Json }; cause?: unknown } = {},

@@ -4,8 +4,10 @@ import {
   digestsOf,
   EMPTY_TREE,
   type FactId,
+  type FactOf,
   parentsOf,
   readFact,
+  typeOf,
 } from "../session/index.js";
 import { breath, TURN } from "./breath.js";
 import { DamageError } from "./error.js";
@@ -27,18 +29,18 @@ export async function* exportLines(
 ): AsyncIterable<string> {
   const told = new Set<Digest>();
   const walk = new TreeWalk();
-  const agrees = agreement((digest) => soundBlob(shelf, digest));
+  const gone = new Gone(shelf, heads);
   let asked = without.length === 0;
   for await (const lines of verified(shelf, heads, without)) {
     for (const { id, line } of lines) {
       if (withBlobs) {
         for (const digest of digestsOf(line))
-          if (isNew(told, digest)) yield await contentLine(shelf, agrees, digest, `${id} refers to it`);
+          if (isNew(told, digest)) yield await contentLine(shelf, gone, digest, `${id} refers to it`);
         const trees = treesIn(line);
         // Most exports name no trees, and need not know what the other side has of them.
         if (trees.length > 0 && !asked) await passOver(shelf, without, walk, told);
         asked ||= trees.length > 0;
-        for (const tree of trees) if (walk.add(tree)) yield* treeLines(shelf, agrees, walk, tree, id, told);
+        for (const tree of trees) if (walk.add(tree)) yield* treeLines(shelf, gone, walk, tree, id, told);
       }
       yield line;
     }
@@ -48,7 +50,7 @@ export async function* exportLines(
 /** The blobs of a tree that were not told yet. */
 async function* treeLines(
   shelf: Shelf,
-  agrees: Agrees,
+  gone: Gone,
   walk: TreeWalk,
   tree: Digest,
   id: FactId,
@@ -58,7 +60,7 @@ async function* treeLines(
     // The empty tree is known to everybody, so a store need not have it.
     if (!isNew(told, digest) || (digest === EMPTY_TREE && shelf.blob(digest) === undefined)) return undefined;
     const place = path === "" ? "" : `${JSON.stringify(path)} in `;
-    return contentLine(shelf, agrees, digest, `it is ${place}the tree ${tree} of the fact ${id}`);
+    return contentLine(shelf, gone, digest, `it is ${place}the tree ${tree} of the fact ${id}`);
   };
   let count = 0;
   const root = await needed({ digest: tree, path: "" });
@@ -95,19 +97,54 @@ function isNew(told: Set<Digest>, digest: Digest): boolean {
 }
 
 /** The line of a blob, or of its erasure. */
-async function contentLine(shelf: Shelf, agrees: Agrees, digest: Digest, why: string): Promise<string> {
+async function contentLine(shelf: Shelf, gone: Gone, digest: Digest, why: string): Promise<string> {
   const bytes = soundBlob(shelf, digest);
   if (bytes !== undefined) return `{"blob":"${digest}","data":"${Buffer.from(bytes).toString("base64")}"}`;
-  const erasure = shelf.erased(digest);
+  const erasure = await gone.erasure(digest);
   if (erasure === undefined)
     throw new DamageError(
       `the blob ${digest}`,
       `it is missing, and ${why}; an export with { blobs: false } goes without`,
     );
   const { fact, by, at, why: reason } = erasure;
-  if (!agrees(erasure, (await shelf.lines([fact]))[0]))
-    throw new DamageError(`the erasure of ${digest}`, "it does not say what the fact says that erased it");
   return JSON.stringify({ erased: digest, fact, by, at, why: reason });
+}
+
+/** The erasures that an export tells. Where a fact of the exported past says it, that one is named: it comes along, and proves it. */
+class Gone {
+  readonly #shelf: Shelf;
+  readonly #heads: readonly FactId[];
+  readonly #agrees: Agrees;
+  #own: Promise<ReadonlyMap<Digest, Erasure>> | undefined;
+
+  constructor(shelf: Shelf, heads: readonly FactId[]) {
+    this.#shelf = shelf;
+    this.#heads = heads;
+    this.#agrees = agreement((digest) => soundBlob(shelf, digest));
+  }
+
+  async erasure(digest: Digest): Promise<Erasure | undefined> {
+    const kept = this.#shelf.erased(digest);
+    if (kept === undefined) return undefined;
+    if (!this.#agrees(kept, (await this.#shelf.lines([kept.fact]))[0]))
+      throw new DamageError(`the erasure of ${digest}`, "it does not say what the fact says that erased it");
+    this.#own ??= this.#read();
+    return (await this.#own).get(digest) ?? kept;
+  }
+
+  async #read(): Promise<ReadonlyMap<Digest, Erasure>> {
+    const own = new Map<Digest, Erasure>();
+    for await (const lines of this.#shelf.history(this.#heads))
+      for (const line of lines) {
+        if (typeOf(line) !== "content-erase") continue;
+        const { digests, by, at, why } = readFact(line, {
+          read: (digest) => soundBlob(this.#shelf, digest),
+        }) as FactOf<"content-erase">;
+        for (const digest of Array.isArray(digests) ? digests : [])
+          if (!own.has(digest)) own.set(digest, { digest, fact: digestOf(line), by, at, why });
+      }
+    return own;
+  }
 }
 
 /**

@@ -92,7 +92,7 @@ for (let step = 0; step < Number(rounds); ) {
   step = line === undefined ? 0 : JSON.parse(line).fact.step;
   if (step >= Number(rounds)) break;
   const past = head === null ? undefined : Session.restore(line, undefined, { inline: 4096 }, step);
-  const next = past === undefined ? Session.start("x", { nonce: who }).append({ type: "note", step: 1 }) : past.append({ type: "note", who, step: step + 1 });
+  const next = past === undefined ? Session.start("x", { nonce: who }).append({ type: "note", by: "agent", step: 1 }) : past.append({ type: "note", by: "agent", who, step: step + 1 });
   const sessions = past === undefined ? [...next.history()] : [next];
   const done = await shelf.commit({ facts: facts(sessions), blobs: [], move: { name: "main", head: next.id, expect: head, now: 0 } });
   if (done.outcome === "done") won += 1;

@@ -44,6 +44,9 @@ export function fileError(error: unknown, path: string): RathError {
         "check the permissions of the folder and of its files",
         more,
       );
+    case "EMFILE":
+    case "ENFILE":
+      return tooManyFiles(path, more);
     case "ENOTDIR":
     case "EISDIR":
     case "EEXIST":
@@ -64,4 +67,17 @@ export function fileError(error: unknown, path: string): RathError {
         more,
       );
   }
+}
+
+/** Nothing is wrong with the store: the process, or the machine, may open no more files. */
+export function tooManyFiles(
+  path: string,
+  more: { data: { path: string; reason: string }; cause: unknown },
+): StoreError {
+  return new StoreError(
+    "too-many-files",
+    `Cannot open ${path}: too many files are open (EMFILE).`,
+    "close stores that are no longer used: await store.close(); or raise the limit: ulimit -n 4096",
+    more,
+  );
 }

@@ -10,6 +10,7 @@ export {
   NotFoundError,
   StoreError,
 } from "./error.js";
+export { lineBefore } from "./goes-on.js";
 export type { Lease } from "./lease.js";
 export { readLines } from "./lines.js";
 export { openStore } from "./open.js";

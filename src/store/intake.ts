@@ -189,7 +189,11 @@ class Intake {
           number,
         );
     }
-    await this.#shelf.commit({ facts: [], blobs: [], erase: erasures.map(({ erasure }) => erasure) });
+    // An erasure line is not hashed: the fact that it names is the proof. Without the fact, the content is simply missing here,
+    // and a check says so for as long as neither of them comes.
+    const proved = erasures.filter((_, index) => lines[index] !== undefined);
+    if (proved.length === 0) return;
+    await this.#shelf.commit({ facts: [], blobs: [], erase: proved.map(({ erasure }) => erasure) });
   }
 
   async flush(): Promise<void> {

@@ -179,12 +179,18 @@ it(`[K9] lines doubled, moved, left out, altered or strange (seed ${SEED}): refu
   const crlf = lines.map((line) => `${line}\r\n`).join("");
   expect(await refusedOrWhole(crlf, head, lines, "CRLF")).toBe(1);
   expect((await recoversOnlyWhatWas(crlf.split("\n"), original, "CRLF")).ids.size).toBe(original.lines.size);
-  // Two lines glued together, as a lost newline leaves them.
-  const glued = lines.join("\n").replace('}\n{"rath"', '}{"rath"');
-  expect(await refusedOrWhole(glued, head, lines, "glued")).toBeTypeOf("number");
-  expect((await recoversOnlyWhatWas(glued.split("\n"), original, "glued")).ids.size).toBe(
-    original.lines.size,
-  );
+  // Two lines glued together, as a lost newline leaves them: facts, and a fact and a blob in either order.
+  for (const [one, other] of [
+    ['"}}\n{"rath"', '"}}{"rath"'],
+    ['"}\n{"rath"', '"}{"rath"'],
+    ['}\n{"blob"', '}{"blob"'],
+  ] as const) {
+    const glued = lines.join("\n").replace(one, other);
+    expect(glued, one).not.toBe(lines.join("\n"));
+    expect(await refusedOrWhole(glued, head, lines, "glued")).toBeTypeOf("number");
+    const { ids } = await recoversOnlyWhatWas(glued.split("\n"), original, "glued");
+    expect(ids.size, one).toBe(original.lines.size);
+  }
 });
 
 it("[K10] a damaged blob costs its content alone, and is named", async () => {
@@ -195,7 +201,7 @@ it("[K10] a damaged blob costs its content alone, and is named", async () => {
   for (const damaged of [
     line.replace(/.{8}"\}$/, 'AAAAAAAA"}'),
     line.replace(digest, "0".repeat(64)),
-    line.slice(0, 500),
+    line.slice(0, -20),
     line.replace('"data":"', '"data":"%'),
   ]) {
     const altered = [...lines.slice(0, index), damaged, ...lines.slice(index + 1)];

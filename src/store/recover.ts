@@ -176,17 +176,17 @@ function salvageLines(source: Iterable<string> | AsyncIterable<string>): Salvage
           yield { place: `line ${number}`, problem: `it is no text but ${shown(raw)}` };
           continue;
         }
-        const line = raw.endsWith("\n") ? raw.slice(0, -1) : raw;
         const place = `line ${number}`;
-        if (line.startsWith('{"blob":')) {
-          const bytes = blobIn(line);
-          if (bytes === undefined) yield { place, problem: "it is not the blob that was written" };
-          else blobs.set(digestOf(bytes), bytes);
-        } else if (line.startsWith('{"erased":')) {
-          const erasure = erasureIn(line);
-          if (erasure === undefined) yield { place, problem: "it is not the erasure that was written" };
-          else erasures.set(erasure.digest, erasure);
-        } else if (line !== "") yield { place, line };
+        for (const line of partsOf(raw.endsWith("\n") ? raw.slice(0, -1) : raw))
+          if (line.startsWith('{"blob":')) {
+            const bytes = blobIn(line);
+            if (bytes === undefined) yield { place, problem: "it is not the blob that was written" };
+            else blobs.set(digestOf(bytes), bytes);
+          } else if (line.startsWith('{"erased":')) {
+            const erasure = erasureIn(line);
+            if (erasure === undefined) yield { place, problem: "it is not the erasure that was written" };
+            else erasures.set(erasure.digest, erasure);
+          } else if (line !== "") yield { place, line };
       }
     },
     blob: (digest) => blobs.get(digest),
@@ -194,6 +194,16 @@ function salvageLines(source: Iterable<string> | AsyncIterable<string>): Salvage
     async *names() {},
     close() {},
   };
+}
+
+/** A line, or the lines that were glued together at a blob or an erasure when the newline between them was lost. */
+function partsOf(line: string): readonly string[] {
+  const isWhole = line.startsWith('{"blob":')
+    ? blobIn(line) !== undefined
+    : line.startsWith('{"erased":')
+      ? erasureIn(line) !== undefined
+      : !/\}\{"(?:blob|erased)":/.test(line) || problemOf(line) === undefined;
+  return isWhole ? [line] : line.split(/(?<=\})(?=\{"(?:rath|blob|erased)":)/);
 }
 
 function blobIn(line: string): Uint8Array | undefined {

@@ -16,7 +16,7 @@ describe.each(["memory", "sqlite", "file"])("%s:", (scheme) => {
     expect((await store.save(session, { name: "main" })).written).toBe(30_001);
     expect((await store.load("main")).usage).toEqual(session.usage);
     let lines = 0;
-    for await (const line of store.export("main")) lines += line === "" ? 0 : 1;
+    for await (const line of store.export("main")) lines += line.startsWith('{"rath":') ? 1 : 0;
     expect(lines).toBe(30_001);
     expect((await store.save((await store.load("main")).say("on"), { name: "main" })).written).toBe(1);
     expect(await store.check()).toMatchObject({ facts: 30_002, findings: [] });

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { Session } from "../session/index.js";
+import type { Session } from "../session/index.js";
+import { unkeyed } from "./conformance/case.js";
 import { StoreError } from "./error.js";
 import { MemoryShelf } from "./memory.js";
 import { openStore } from "./open.js";
@@ -14,7 +15,7 @@ import { folder } from "./testing/folder.js";
 const AT = "2026-01-01T00:00:00.000Z";
 
 function long(length: number): Session {
-  let session = Session.start("hi");
+  let session = unkeyed("hi");
   for (let step = 0; step < length; step++) session = session.say(`line ${step}`, { at: AT });
   return session;
 }

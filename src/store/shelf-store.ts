@@ -14,12 +14,13 @@ import {
 import { breath } from "./breath.js";
 import { collect } from "./care.js";
 import { checkStore } from "./check.js";
+import { closeDerived } from "./closing.js";
 import { BLOB_BYTES_PER_COMMIT, BLOB_COST } from "./commit.js";
 import { erase } from "./erase.js";
 import { ConflictError, DamageError, FencedError, misuse, NotFoundError, StoreError } from "./error.js";
 import { exportLines, soundBlob, verified } from "./exchange.js";
 import { importLines } from "./intake.js";
-import { Lease } from "./lease.js";
+import { isGivenUp, Lease, momentNow } from "./lease.js";
 import { Loader } from "./loader.js";
 import { alsoOf, checkName, checkOptions, checkOwner, fenceOf, isId, moveTo, refuse, shown } from "./move.js";
 import { checkNotForged, isDead, newOwner } from "./owner.js";
@@ -87,6 +88,10 @@ export class ShelfStore implements Store {
       read: (digest) =>
         soundBlob(shelf, digest) ?? (shelf.erased(digest) === undefined ? undefined : "erased"),
     };
+  }
+
+  get identity(): string | undefined {
+    return this.#shelf.identity;
   }
 
   get url(): string {
@@ -284,8 +289,8 @@ export class ShelfStore implements Store {
     const setting = loader.keeping() ?? session.view(keepingView);
     realm.inline = setting.inline;
     const secret = setting.key === undefined ? undefined : this.#shelf.key(setting.key);
-    // Where the key was erased, a key of this process alone still salts what comes next.
-    if (setting.inline === 0)
+    // Where the key was erased or did not come along, a key of this process alone still salts what comes next.
+    if (setting.inline === 0 || setting.key !== undefined)
       realm.key =
         setting.key !== undefined && secret !== undefined
           ? { id: setting.key, secret }
@@ -425,12 +430,13 @@ export class ShelfStore implements Store {
         "give more than 0 and at most a year; a lease that is needed longer is renewed",
       );
     for (let attempt = 1; ; attempt++) {
-      const now = Date.now();
+      const asked = momentNow();
+      const { wall: now } = asked;
       const taken = await this.#shelf.acquire(name, owner, now + milliseconds, now);
-      if (taken !== undefined) return new Lease(this.#shelf, name, owner, taken.epoch, milliseconds);
+      if (taken !== undefined) return new Lease(this.#shelf, name, owner, taken.epoch, milliseconds, asked);
       const holder = await this.#shelf.name(name);
-      if (attempt === ATTEMPTS || holder?.owner === undefined || !isDead(holder.owner))
-        throw new FencedError(name, null, holder);
+      const isFree = holder?.owner !== undefined && (isGivenUp(holder) || isDead(holder.owner));
+      if (attempt === ATTEMPTS || !isFree) throw new FencedError(name, null, holder);
       // Given back for the dead. Of those who find it dead at once one does that, since the epoch rises with it.
       await this.#shelf.extend(name, holder.epoch, 0);
     }
@@ -562,6 +568,7 @@ export class ShelfStore implements Store {
     if (this.#closed) return;
     this.#closed = true;
     for (const watch of [...this.#watches]) watch.end();
+    await closeDerived(this);
     await this.#shelf.close();
   }
 

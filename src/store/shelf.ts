@@ -6,6 +6,8 @@ import type { Digest, FactId, Principal } from "../session/index.js";
  */
 export interface Shelf {
   readonly url: string;
+  /** Tells this store from every other one, and is the same in all copies of it; absent where nothing keeps it. */
+  readonly identity?: string | undefined;
   readonly capabilities: Capabilities;
 
   /**

@@ -1,3 +1,5 @@
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
 import { StoreError } from "./error.js";
 import {
   BUSY,
@@ -18,13 +20,21 @@ const IO_ERROR = 10;
 export class Connection {
   readonly path: string;
   readonly database: SqliteDatabase;
+  /** The files that commits go into: the database and its log, absolute, with device and inode once they are known. */
+  readonly #files: Map<string, string | undefined>;
   readonly #statements = new Map<string, SqliteStatement>();
   /** Why nothing more may be written, or nothing at all once it is closed. */
   #dead: StoreError | undefined;
 
-  constructor(path: string, database: SqliteDatabase) {
+  constructor(path: string, database: SqliteDatabase, dead?: StoreError) {
     this.path = path;
     this.database = database;
+    this.#dead = dead;
+    const file = resolve(path);
+    this.#files = new Map([
+      [file, identityOf(file)],
+      [`${file}-wal`, undefined],
+    ]);
   }
 
   get dead(): StoreError | undefined {
@@ -73,10 +83,13 @@ export class Connection {
   async transaction<Result>(work: () => Result, undone: () => void): Promise<Result> {
     return this.patiently(() => {
       if (this.#dead !== undefined) throw this.#dead;
+      this.#requireFiles();
       this.database.exec("BEGIN IMMEDIATE");
       try {
         const result = work();
         this.database.exec("COMMIT");
+        // Asked again: a caller who is told that it is kept must find it.
+        this.#requireFiles();
         return result;
       } catch (error) {
         undone();
@@ -111,6 +124,27 @@ export class Connection {
     this.database.close();
   }
 
+  /**
+   * An open database goes on in a file that nobody finds: one that was deleted, moved away or replaced by another. What is
+   * written there is lost when this process ends, so it must not be acknowledged.
+   */
+  #requireFiles(): void {
+    for (const [file, known] of this.#files) {
+      const now = identityOf(file);
+      // The log is made by the first transaction; from then on it stays until the last process closes.
+      if (known === undefined) this.#files.set(file, now);
+      else if (now !== known) {
+        this.#dead = new StoreError(
+          "gone",
+          `Cannot write to ${this.path}: ${now === undefined ? `${file} was deleted or moved away` : `another file was put in the place of ${file}`} while it was open.`,
+          "put the file back where it was, or open the store that is there now: openStore(url); what this process has in memory can be saved there",
+          { data: { path: this.path, file } },
+        );
+        throw this.#dead;
+      }
+    }
+  }
+
   #rollBack(reason: unknown): void {
     try {
       this.database.exec("ROLLBACK");
@@ -135,4 +169,10 @@ export class Connection {
     }
     return statement;
   }
+}
+
+/** Device and inode: another file under the same name has others. */
+function identityOf(file: string): string | undefined {
+  const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return stats && `${stats.dev}:${stats.ino}`;
 }

@@ -1,8 +1,10 @@
-import { accessSync, constants } from "node:fs";
+import { accessSync, closeSync, constants, openSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { RathError } from "../session/index.js";
 import { DamageError, StoreError } from "./error.js";
+import { errnoOf, tooManyFiles } from "./file-error.js";
+import { TwinDatabase } from "./sqlite-twin.js";
 
 /** The part of the `node:sqlite` interface that we use. */
 export interface SqliteDatabase {
@@ -15,6 +17,7 @@ export interface SqliteStatement {
   all(...values: SqliteValue[]): SqliteRow[];
   iterate(...values: SqliteValue[]): IterableIterator<SqliteRow>;
   run(...values: SqliteValue[]): { readonly lastInsertRowid: number | bigint };
+  setReadBigInts(on: boolean): void;
 }
 export type SqliteValue = string | number | null | Uint8Array;
 export type SqliteRow = { readonly [column: string]: SqliteValue };
@@ -22,12 +25,14 @@ export type SqliteRow = { readonly [column: string]: SqliteValue };
 type Driver = { DatabaseSync: new (path: string, options?: { readOnly?: boolean }) => SqliteDatabase };
 
 let driver: Driver | undefined;
+let isTwin = false;
 
 /** Opens a database file with whatever SQLite this Node has: its own, or the prebuilt twin from npm. */
 export function openDatabase(path: string, options: { readOnly?: boolean } = {}): SqliteDatabase {
   driver ??= findDriver();
   // The two drivers disagree about an absent second argument, so it is always given.
-  return new driver.DatabaseSync(path, { readOnly: options.readOnly ?? false });
+  const database = new driver.DatabaseSync(path, { readOnly: options.readOnly ?? false });
+  return isTwin ? new TwinDatabase(database) : database;
 }
 
 function findDriver(): Driver {
@@ -43,7 +48,9 @@ function findDriver(): Driver {
     process.emitWarning = emitWarning;
   }
   try {
-    return require("@photostructure/sqlite") as Driver;
+    const twin = require("@photostructure/sqlite") as Driver;
+    isTwin = true;
+    return twin;
   } catch (cause) {
     throw new StoreError(
       "failed",
@@ -79,6 +86,7 @@ export function storeErrorOf(error: unknown, path: string): RathError {
     case 3:
     case 8:
     case 14:
+      if (sqliteCode(error) === 14 && isOutOfHandles(path)) return tooManyFiles(path, more);
       if (sqliteCode(error) === 14 && !isReadOnly(path))
         return new StoreError(
           "not-a-store",
@@ -126,5 +134,15 @@ function isReadOnly(path: string): boolean {
     return false;
   } catch (error) {
     return ["EROFS", "EACCES"].includes((error as { code: string }).code);
+  }
+}
+
+/** SQLite says "cannot open" also where the process has no handle left for another file. */
+function isOutOfHandles(path: string): boolean {
+  try {
+    closeSync(openSync(dirname(path), "r"));
+    return false;
+  } catch (error) {
+    return ["EMFILE", "ENFILE"].includes(errnoOf(error));
   }
 }

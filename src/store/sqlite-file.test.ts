@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -192,6 +193,57 @@ describe("the file of a sqlite: store", () => {
     await store.erase("main", { digests: digestsOf(theirs.line), why: "asked" });
     for (const session of [ours, theirs]) expect(bytesIn(path).includes(keyOf(session))).toBe(false);
     await store.close();
+  });
+
+  it.each([
+    [
+      "deleted",
+      (path: string) => {
+        for (const end of ["", "-wal", "-shm"]) rmSync(`${path}${end}`, { force: true });
+      },
+    ],
+    ["moved away", (path: string) => renameSync(path, `${path}.old`)],
+    [
+      "replaced by a copy",
+      (path: string) => {
+        copyFileSync(path, `${path}.copy`);
+        renameSync(`${path}.copy`, path);
+      },
+    ],
+    ["robbed of its log", (path: string) => rmSync(`${path}-wal`)],
+  ])("[S130] a file that was %s while it is open takes no more commits", async (_how, damage) => {
+    const path = join(folder(), "gone.db");
+    const store = await openStore(`sqlite:${path}`);
+    const one = Session.start("one");
+    await store.save(one, { name: "one" });
+    damage(path);
+    const two = Session.start("two");
+    for (const attempt of [
+      () => store.save(two, { name: "two" }),
+      () => store.save(two, { name: "two" }),
+      () => store.lease("one"),
+      () => store.putBlob(Buffer.from("three")),
+    ])
+      await expect(attempt()).rejects.toMatchObject({ code: "store-gone", data: { path } });
+    await store.close();
+  });
+
+  it("[S130] what is put in the place of an open file is left alone by it", async () => {
+    const path = join(folder(), "gone.db");
+    const old = await openStore(`sqlite:${path}`);
+    await old.save(Session.start("one"), { name: "one" });
+    for (const end of ["", "-wal", "-shm"]) rmSync(`${path}${end}`, { force: true });
+    const now = await openStore(`sqlite:${path}`);
+    const two = Session.start("two");
+    await now.save(two, { name: "two" });
+    await expect(old.save(Session.start("three"))).rejects.toMatchObject({ code: "store-gone" });
+    await old.close();
+    await now.save(two.say("four"), { name: "two" });
+    await now.close();
+    const again = await openStore(`sqlite:${path}`);
+    expect((await again.names()).map(({ name }) => name)).toEqual(["two"]);
+    expect((await again.check()).findings).toEqual([]);
+    await again.close();
   });
 });
 

@@ -1,4 +1,7 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, mkdtempSync, openSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { StoreError } from "./error.js";
 import { openDatabase, type SqliteDatabase } from "./sqlite-driver.js";
 import { checkLog } from "./sqlite-log.js";
@@ -32,7 +35,12 @@ const MIGRATIONS: readonly string[] = [
    CREATE TABLE generation (collected INTEGER NOT NULL);
    INSERT INTO generation VALUES (0);`,
   "CREATE TABLE puts (n INTEGER PRIMARY KEY, at INTEGER NOT NULL, digests BLOB NOT NULL)",
+  // Copies of the file keep it, wherever they lie.
+  `CREATE TABLE identity (id TEXT NOT NULL);
+   INSERT INTO identity VALUES (lower(hex(randomblob(16))));`,
 ];
+/** Stores from this version on can be read without what later versions added. */
+const READABLE = 2;
 
 export const SCHEMA = MIGRATIONS.length;
 
@@ -80,6 +88,61 @@ export function openSchema(path: string): SqliteDatabase {
     return database;
   } catch (error) {
     database.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens the database of a store that may not be written, to be read. A log beside it needs a file of SQLite's own that cannot be
+ * made there: without a log the database is read as one that does not change, with one as a copy.
+ */
+export function openToRead(path: string): SqliteDatabase {
+  const log = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  const ways = [
+    () => openDatabase(path, { readOnly: true }),
+    ...(log === 0 ? [() => openDatabase(`${pathToFileURL(path).href}?immutable=1`, { readOnly: true })] : []),
+    () => openCopy(path),
+  ];
+  let reason: unknown;
+  for (const way of ways) {
+    let database: SqliteDatabase | undefined;
+    try {
+      database = way();
+      const version = number(database, "user_version");
+      if (number(database, "application_id") === APPLICATION && version >= READABLE && version <= SCHEMA)
+        return database;
+      // What it lacks cannot be added.
+      database.close();
+    } catch (error) {
+      reason ??= error;
+      database?.close();
+    }
+  }
+  throw reason;
+}
+
+/** The copy has no name from the moment it is open: a process that is killed leaves nothing of what people said in a temporary folder. */
+function openCopy(path: string): SqliteDatabase {
+  const folder = mkdtempSync(join(tmpdir(), "rath-read-"));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  try {
+    const copy = join(folder, "rath.db");
+    for (const end of ["", "-wal"])
+      if (existsSync(`${path}${end}`)) copyFileSync(`${path}${end}`, `${copy}${end}`);
+    const database = openDatabase(copy);
+    // Takes in the log, so that reading needs no other file.
+    database.exec("PRAGMA journal_mode = DELETE");
+    if (process.platform !== "win32") remove();
+    return {
+      exec: (sql) => database.exec(sql),
+      prepare: (sql) => database.prepare(sql),
+      close: () => {
+        database.close();
+        remove();
+      },
+    };
+  } catch (error) {
+    remove();
     throw error;
   }
 }

@@ -1,11 +1,22 @@
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Session } from "../session/index.js";
 import { openStore } from "./open.js";
 import { openDatabase } from "./sqlite-driver.js";
 import { SCHEMA } from "./sqlite-schema.js";
-import { folder, smallDisk } from "./testing/folder.js";
+import { folder, openFiles, smallDisk } from "./testing/folder.js";
 
 const urlIn = (path: string): string => `sqlite:${join(path, "rath.db")}`;
 const codeOf = (attempt: Promise<unknown>): Promise<unknown> =>
@@ -51,6 +62,27 @@ describe("what is in the way", () => {
     const database = openDatabase(empty);
     expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: SCHEMA });
     database.close();
+  });
+
+  it("[S136] copies share an identity, other stores have another, and one of version 0.1 gets its own", async () => {
+    const path = folder();
+    const identityOf = async (file: string): Promise<unknown> => {
+      const store = await openStore(`sqlite:${join(path, file)}`);
+      const { identity } = store;
+      await store.close();
+      return identity;
+    };
+    const first = await identityOf("first.db");
+    expect(first).toMatch(/^[0-9a-f]{32}$/);
+    copyFileSync(join(path, "first.db"), join(path, "copy.db"));
+    expect(await identityOf("copy.db")).toBe(first);
+    expect(await identityOf("second.db")).not.toBe(first);
+    const older = openDatabase(join(path, "first.db"));
+    older.exec("DROP TABLE identity; PRAGMA user_version = 2;");
+    older.close();
+    expect(await identityOf("first.db")).toMatch(/^[0-9a-f]{32}$/);
+    expect(await identityOf("first.db")).not.toBe(first);
+    expect((await openStore("memory:")).identity).toBeUndefined();
   });
 
   it("[S92] while another process holds the database, reading goes on and writing ends in a typed error, then goes on", async () => {
@@ -129,5 +161,95 @@ describe("what is in the way", () => {
     expect(await codeOf(openStore(urlIn(path)).then((store) => store.save(Session.start("hi"))))).toBe(
       "store-read-only",
     );
+  });
+
+  it.each([
+    ["closed", true],
+    ["left with a log", false],
+  ])("[S134] a store that was %s is read from a medium that cannot be written", async (_how, closed) => {
+    const disk = smallDisk(3000);
+    if (disk === undefined) return;
+    const path = folder();
+    const store = await openStore(urlIn(path));
+    const session = Session.start("hi", { inline: 0 }).say("more");
+    await store.save(session, { name: "main" });
+    if (closed) await store.close();
+    for (const name of readdirSync(path).filter((file) => !file.endsWith("-shm")))
+      copyFileSync(join(path, name), join(disk.path, name));
+    disk.remount("ro");
+    const before = readdirSync(disk.path);
+    const temporary = folder();
+    vi.stubEnv("TMPDIR", temporary);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const reader = await openStore(urlIn(disk.path));
+    // Not even while it is open: a process that is killed must leave no copy of a store.
+    expect(readdirSync(temporary)).toEqual([]);
+    expect((await reader.names()).map(({ name, id }) => [name, id])).toEqual([["main", session.id]]);
+    expect((await reader.load("main", { horizon: 1 })).id).toBe(session.id);
+    expect((await reader.load("main")).transcript).toHaveLength(2);
+    expect(await reader.check()).toMatchObject({ facts: 2, findings: [] });
+    const lines: string[] = [];
+    for await (const line of reader.export("main")) lines.push(line);
+    expect(lines).toHaveLength(4);
+    for (const attempt of [() => reader.save(session.say("x"), { name: "main" }), () => reader.lease("main")])
+      expect(await codeOf(attempt())).toBe("store-read-only");
+    await reader.close();
+    expect(readdirSync(disk.path)).toEqual(before);
+    if (!closed) await store.close();
+  });
+
+  it("[S131] a lease that a full disk kept from being given back does not keep its own process out", async (context) => {
+    const disk = smallDisk(3000);
+    if (disk === undefined) return context.skip("this user may not mount a small disk");
+    const store = await openStore(urlIn(disk.path));
+    const session = Session.start("hi");
+    await store.save(session, { name: "main" });
+    const lease = await store.lease("main");
+    const ballast = join(disk.path, "ballast");
+    writeFileSync(ballast, Buffer.alloc(statfsSync(disk.path).bavail * statfsSync(disk.path).bsize));
+    let next = session;
+    for (let step = 0; step < 50; step++) next = next.say(`${step} `.repeat(5000));
+    expect(await codeOf(store.save(next, { name: "main", lease }))).toBe("store-full");
+    expect(await codeOf(lease.release())).toBe("store-full");
+    rmSync(ballast);
+    const again = await store.lease("main");
+    await store.save(next, { name: "main", lease: again });
+    expect(await codeOf(store.save(next.say("late"), { name: "main", lease }))).toBe("name-fenced");
+    await store.close();
+  });
+
+  it("[S132] too many open files are an error of their own, and the store opens once there is room", async (context) => {
+    const path = folder();
+    await (await openStore(urlIn(path))).close();
+    await (await openStore(`file:${join(path, "rath")}`)).close();
+    const open: number[] = [];
+    try {
+      for (let count = 0; count < 100_000; count++) open.push(openSync("/dev/null", "r"));
+    } catch {
+      // That was the last one.
+    }
+    const codes = await Promise.all([
+      codeOf(openStore(urlIn(path))),
+      codeOf(openStore(`file:${join(path, "rath")}`)),
+    ]);
+    for (const file of open) closeSync(file);
+    if (open.length === 100_000) return context.skip("this process may open more than 100,000 files");
+    expect(codes).toEqual(["store-too-many-files", "store-too-many-files"]);
+    const store = await openStore(urlIn(path));
+    expect((await store.check()).findings).toEqual([]);
+    await store.close();
+  });
+
+  it.skipIf(process.platform !== "linux")("[S133] a closed store leaves no file open", async () => {
+    const path = folder();
+    const held = (): string[] => openFiles().filter((file) => file.startsWith(path));
+    for (let count = 0; count < 12; count++) {
+      const store = await openStore(`sqlite:${join(path, `rath-${count}.db`)}`);
+      await store.save(Session.start("hi"), { name: "main" });
+      expect((await store.check()).findings).toEqual([]);
+      expect(held()).not.toEqual([]);
+      await store.close();
+    }
+    await vi.waitFor(() => expect(held()).toEqual([]), { timeout: 30_000 });
   });
 });

@@ -39,7 +39,7 @@ import { further, Lines } from "./sqlite-lines.js";
 import { Listeners } from "./sqlite-listeners.js";
 import { Names, sumOfRow } from "./sqlite-names.js";
 import { Puts } from "./sqlite-puts.js";
-import { openSchema } from "./sqlite-schema.js";
+import { openSchema, openToRead } from "./sqlite-schema.js";
 
 /** How many lines are read at once. */
 const BATCH = 1000;
@@ -69,9 +69,9 @@ export class SqliteShelf implements Shelf {
   #flushing: Promise<void> | undefined;
   #generation = 0;
 
-  private constructor(url: string, path: string, database: SqliteDatabase) {
+  private constructor(url: string, path: string, database: SqliteDatabase, dead?: StoreError) {
     this.url = url;
-    this.#connection = new Connection(path, database);
+    this.#connection = new Connection(path, database, dead);
     this.#chains = new Chains(database);
     this.#lines = new Lines(database);
     this.#names = new Names(this.#connection, (id) => this.#placeOrFail(id));
@@ -79,11 +79,31 @@ export class SqliteShelf implements Shelf {
     this.#listeners = new Listeners(this.#connection, this.#names);
   }
 
+  /** A store of an older version that may not be written has none. */
+  get identity(): string | undefined {
+    try {
+      return this.#get("SELECT id FROM identity")?.id as string | undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
   static open(path: string, url = `sqlite:${path}`): SqliteShelf {
     try {
       return new SqliteShelf(url, path, openSchema(path));
-    } catch (error) {
-      throw storeErrorOf(error, path);
+    } catch (cause) {
+      const error = storeErrorOf(cause, path);
+      if (error.code !== "store-read-only" || !existsSync(path)) throw error;
+      return SqliteShelf.#openToRead(path, url, error as StoreError);
+    }
+  }
+
+  /** A store that may not be written can be read; every write is refused with the reason. */
+  static #openToRead(path: string, url: string, reason: StoreError): SqliteShelf {
+    try {
+      return new SqliteShelf(url, path, openToRead(path), reason);
+    } catch {
+      throw reason;
     }
   }
 

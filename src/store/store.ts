@@ -8,6 +8,8 @@ import type { Capabilities, Erasure, Finding } from "./shelf.js";
  */
 export interface Store {
   readonly url: string;
+  /** Tells this store from every other one, and is the same in all copies of it; absent where nothing keeps it. */
+  readonly identity?: string | undefined;
   readonly capabilities: Capabilities;
 
   /** Keeps a session and its whole past, durable when it resolves. With a name, moves the name to it. */

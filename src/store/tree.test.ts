@@ -74,7 +74,7 @@ describe.each(Object.entries(kinds))("files in a %s: store", (_, open) => {
     expect(await store.gc({ dryRun: true })).toMatchObject({ blobs: 4, spared: 4 });
     expect(await store.gc()).toMatchObject({ blobs: 4, spared: 4 });
     expect([await gone(store, one.bytes), await gone(store, two.bytes)]).toEqual([0, 4]);
-    await store.save(importOf(Session.start("hi"), one.tree), { name: "main" });
+    await store.save(importOf(Session.start(), one.tree), { name: "main" });
     vi.setSystemTime(Date.now() + 48 * HOUR);
     expect(await store.gc()).toMatchObject({ blobs: 0, spared: 0 });
     // What is noted of such blobs does not grow for ever.
@@ -105,7 +105,7 @@ describe.each(Object.entries(kinds))("files in a %s: store", (_, open) => {
     expect(await store.gc()).toMatchObject({ blobs: 4, spared: 9 });
     expect(await gone(store, [above, strange, ...known.bytes, ...pieces, list])).toBe(0);
     expect(await gone(store, other.bytes)).toBe(4);
-    await store.save(importOf(Session.start("hi"), digestOf(above)), { name: "main" });
+    await store.save(importOf(Session.start(), digestOf(above)), { name: "main" });
     expect((await store.check()).findings).toEqual([]);
     await store.forget("main");
     vi.setSystemTime(Date.now() + 1);
@@ -155,7 +155,7 @@ describe.each(Object.entries(kinds))("files in a %s: store", (_, open) => {
     for (const wrong of [false, true]) {
       const root = both(wrong);
       await store.putBlobs([...bytes, root]);
-      const session = importOf(Session.start("hi"), digestOf(root));
+      const session = importOf(Session.start(), digestOf(root));
       await store.save(session, { name: "main", force: true });
       vi.setSystemTime(Date.now() + 48 * HOUR);
       await store.gc();
@@ -164,7 +164,7 @@ describe.each(Object.entries(kinds))("files in a %s: store", (_, open) => {
       if (wrong) expect(problems.join()).toContain("parts of a file");
       else expect(problems).toEqual([]);
     }
-    const first = importOf(Session.start("again"), digestOf(both(false)));
+    const first = importOf(Session.start(), digestOf(both(false)));
     await store.putBlobs([...bytes, both(false)]);
     await store.save(first, { name: "whole" });
     const other = await openStore("memory:");
@@ -181,7 +181,7 @@ describe.each(Object.entries(kinds))("files in a %s: store", (_, open) => {
     const store = new ShelfStore(shelf);
     const [old, loose] = [made("old"), made("loose")];
     await store.putBlobs([...old.bytes, ...loose.bytes]);
-    const session = importOf(Session.start("hi"), old.tree);
+    const session = importOf(Session.start(), old.tree);
     await store.save(session, { name: "main" });
     await store.forget("main");
     vi.setSystemTime(Date.now() + 48 * HOUR);
@@ -208,7 +208,7 @@ describe.each(Object.entries(kinds))("files in a %s: store", (_, open) => {
     const store = new ShelfStore(shelf);
     const { tree, bytes } = made("x");
     await store.putBlobs(bytes);
-    let session = importOf(Session.start("hi"), tree);
+    let session = importOf(Session.start(), tree);
     for (let step = 0; step < 40; step++) session = session.say(`${step}`);
     await store.save(session, { name: "main" });
     const { of: _, seal: __, ...before } = JSON.parse(takeSnapshot(session)) as { [key: string]: unknown };
@@ -231,11 +231,11 @@ describe.each(Object.entries(kinds))("files in a %s: store", (_, open) => {
     const [one, two] = [made("one"), made("two")];
     const source = await openStore("memory:");
     await source.putBlobs([...one.bytes, ...two.bytes]);
-    const first = importOf(Session.start("hi"), one.tree);
-    await source.save(importOf(first.say("x"), two.tree).say("y"), { name: "main" });
+    const first = importOf(Session.start(), one.tree);
+    await source.save(importOf(first.fork("x"), two.tree).say("y"), { name: "main" });
     const lines: string[] = [];
     for await (const line of source.export("main")) lines.push(line);
-    const harmed = lines.map((line) => line.replace('"content":"x"', '"content":"z"'));
+    const harmed = lines.map((line) => line.replace('"name":"x"', '"name":"z"'));
     await expect(store.import(harmed)).rejects.toMatchObject({ code: "record-refused" });
     expect(await store.has(first.id)).toBe(true);
     expect(await gone(store, one.bytes)).toBe(0);
@@ -249,10 +249,10 @@ describe.each(Object.entries(kinds))("reading a %s: store while it is collected"
   it("[S14] finds whole sessions, or not those that are gone, and never an error without a name", async () => {
     const shelf = await open();
     const store = new ShelfStore(shelf);
-    let session = Session.start("gone");
+    let session = Session.start();
     for (let step = 0; step < 2500; step++) session = session.say(`${step}`);
     await store.save(session);
-    await store.save(Session.start("kept"), { name: "main" });
+    await store.save(Session.start(), { name: "main" });
     const [whole, all] = [shelf.history([session.id]), shelf.every()].map((lines) =>
       lines[Symbol.asyncIterator](),
     );
@@ -305,7 +305,7 @@ describe.each(Object.entries(damaged))("damaged files in a %s: store", (_, place
     const { url, alter } = place(folder());
     const store = await openStore(url);
     await store.putBlobs(bytes);
-    const session = importOf(Session.start("hi"), tree);
+    const session = importOf(Session.start(), tree);
     await store.save(session, { name: "main" });
     await store.close();
     const whole = bytes.find((one) => digestOf(one) === digest) as Buffer;
@@ -335,7 +335,7 @@ describe.each(Object.entries(damaged))("damaged files in a %s: store", (_, place
     for (const digest of [root, inner, text]) {
       const { url } = await harmed(digest, false);
       const store = await openStore(url);
-      await store.save(Session.start("loose"));
+      await store.save(Session.start());
       const collecting = store.gc({ all: true });
       if (digest === text) expect((await collecting).blobs).toBe(0);
       else await expect(collecting).rejects.toMatchObject({ code: "store-damaged" });
@@ -372,10 +372,10 @@ describe("a store of an older version", () => {
   it("[S91] learns to note what is put", async () => {
     const path = join(folder(), "rath.db");
     const first = await openStore(`sqlite:${path}`);
-    await first.save(Session.start("hi"), { name: "main" });
+    await first.save(Session.start(), { name: "main" });
     await first.close();
     const database = openDatabase(path);
-    database.exec("DROP TABLE puts; PRAGMA user_version = 1");
+    database.exec("DROP TABLE puts; DROP TABLE identity; PRAGMA user_version = 1");
     database.close();
     const store = await openStore(`sqlite:${path}`);
     await store.putBlob(Buffer.from("x"));
@@ -421,7 +421,7 @@ describe.skipIf(!hasPython)("tools/verify.py (needs python3)", () => {
   async function lines(): Promise<{ session: Session; export: string[]; erased: string[]; rest: string[] }> {
     const store = await openStore("memory:");
     await store.putBlobs(all);
-    const first = importOf(Session.start("hi"), tree);
+    const first = importOf(Session.start(), tree);
     const session = first
       .append({ type: "workspace-change", before: tree, after: digestOf(around), paths: [] })
       .detach()
@@ -451,7 +451,7 @@ describe.skipIf(!hasPython)("tools/verify.py (needs python3)", () => {
     const { session, export: whole, erased, rest } = await lines();
     expect(verify(whole, "--head", session.id)).toEqual({
       code: 0,
-      told: `ok: 2 facts, 8 blobs, 0 erased, 1 heads\nhead ${session.id}\n`,
+      told: `ok: 2 facts, 9 blobs, 0 erased, 1 heads\nhead ${session.id}\n`,
     });
     expect(verify(erased)).toMatchObject({ code: 0, told: expect.stringContaining("2 erased, 1 heads") });
     expect(verify(rest, "--partial").code).toBe(0);
@@ -471,7 +471,7 @@ describe.skipIf(!hasPython)("tools/verify.py (needs python3)", () => {
   });
 
   it("[S127] finds a tree that is none, or says something else than its blobs", () => {
-    const start = Session.start("hi");
+    const start = Session.start();
     const blob = (content: Buffer): string =>
       JSON.stringify({ blob: digestOf(content), data: content.toString("base64") });
     const [text] = bytes as [Buffer];

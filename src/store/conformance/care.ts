@@ -1,13 +1,13 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
-import { digestOf, Session } from "../../session/index.js";
-import { type ConformanceCase, promise, refused, same } from "./case.js";
+import { digestOf, type Session } from "../../session/index.js";
+import { type ConformanceCase, promise, refused, same, unkeyed } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 
 export const careCases: readonly ConformanceCase[] = [
   promise(
     "[S60] gc removes what no name leads to, and its dry run says so without doing it",
     async ({ store }) => {
-      const trunk = chain(Session.start("kept ".repeat(2000)), 10);
+      const trunk = chain(unkeyed("kept ".repeat(2000)), 10);
       const kept = trunk.fork("kept").say("k");
       const loose = chain(trunk.fork("loose"), 5).say("gone ".repeat(2000));
       await store.save(kept, { name: "main" });
@@ -55,7 +55,7 @@ export const careCases: readonly ConformanceCase[] = [
     "[S62] gc while others write loses nothing that was acknowledged with a name",
     async ({ store }) => {
       const text = (index: number): string => `shared text ${index % 3} `.repeat(500);
-      const trunk = chain(Session.start("hi"), 5);
+      const trunk = chain(unkeyed("hi"), 5);
       const saved: Session[] = [];
       const write = async (writer: number): Promise<void> => {
         for (let step = 0; step < 12; step++) {
@@ -89,11 +89,11 @@ export const careCases: readonly ConformanceCase[] = [
     async ({ store, second }) => {
       if (store.capabilities.writers === "one-process") return "this store has one writer";
       const other = await second();
-      const session = chain(Session.start("hi"), 5);
+      const session = chain(unkeyed("hi"), 5);
       await store.save(session);
       same(await other.load(session.id), session);
       await store.gc();
-      await store.save(chain(Session.start("instead"), 9), { name: "main" });
+      await store.save(chain(unkeyed("instead"), 9), { name: "main" });
       equal(await other.has(session.id), false);
       await refused("not-found", other.load(session.id));
       await refused("not-found", other.children(session.id));
@@ -108,7 +108,7 @@ export const careCases: readonly ConformanceCase[] = [
     "[S63] a check reads everything and counts it; of an intact store it finds nothing to say",
     async ({ store }) => {
       deepStrictEqual(await store.check(), { facts: 0, blobs: 0, erased: 0, findings: [] });
-      const session = chain(Session.start("long ".repeat(2000)), 2500);
+      const session = chain(unkeyed("long ".repeat(2000)), 2500);
       await store.save(session, { name: "main" });
       const told: number[] = [];
       deepStrictEqual(await store.check({ progress: (facts) => told.push(facts) }), {

@@ -1,11 +1,31 @@
 import { deepStrictEqual, ok } from "node:assert";
-import type { Session } from "../../session/index.js";
+import { randomUUID } from "node:crypto";
+import { digestOf, Session } from "../../session/index.js";
 import type { Store } from "../store.js";
 
 /** A place for one store: opened as often as needed (always the same data), destroyed at the end. */
 export type MadeStore = { open(): Promise<Store>; destroy(): Promise<void> };
 /** Makes a place for a new, empty store of the kind to be tested. */
 export type MakeStore = () => Promise<MadeStore>;
+
+/**
+ * A session that names no key, as version 0.1 began it: all its short words are in its lines, so that a case about lines or
+ * about trees has no further blobs to count.
+ */
+export function unkeyed(text: string, nonce: string = randomUUID()): Session {
+  const fact = { type: "session-start", at: "2026-01-01T00:00:00.000Z", by: "user", nonce };
+  const bytes = Buffer.from(text);
+  if (bytes.length <= 4096)
+    return Session.restore(JSON.stringify({ rath: 1, parents: [], fact: { ...fact, text } }), [], {
+      inline: 4096,
+    });
+  const digest = digestOf(bytes);
+  const blobs = { text: { digest, size: bytes.length, media: "text/plain" } };
+  return Session.restore(JSON.stringify({ rath: 1, parents: [], blobs, fact }), [], {
+    inline: 4096,
+    blobs: { read: (wanted) => (wanted === digest ? bytes : undefined) },
+  });
+}
 
 /** One promise, and the program that tries to break it. Resolves to a note where it does not apply. */
 export type ConformanceCase = {

@@ -177,6 +177,20 @@ export const eraseCases: readonly ConformanceCase[] = [
     },
   ),
 
+  promise("[S135] an erasure without its fact is not believed", async ({ store, fresh }) => {
+    const session = Session.start("hi", { inline: 0 }).say(SECRET);
+    await store.save(session, { name: "main" });
+    await store.erase("main", { digests: contentOf(session), why: "Ada asked", by: "user:ada" });
+    const whole = await collected(store.export("main"));
+    const other = await fresh();
+    // Without its last line, the fact that erased: what is left says nothing that anybody could check.
+    await other.import(whole.slice(0, -1));
+    deepStrictEqual(await other.erasures(), []);
+    equal((await other.check()).findings.length, 1);
+    await other.import(whole);
+    deepStrictEqual(await other.check(), { ...(await store.check()) });
+  }),
+
   promise("[S79] who erased what, when and why is known also after a collection", async ({ store }) => {
     const session = Session.start("hi", { inline: 0 }).say(SECRET);
     await store.save(session.say("on"), { name: "main" });

@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
-import { digestOf, parentsOf, refsOf, Session } from "../../session/index.js";
-import { AT, type ConformanceCase, collected, linesOf, promise, refused, same } from "./case.js";
+import { digestOf, parentsOf, refsOf, type Session } from "../../session/index.js";
+import { AT, type ConformanceCase, collected, linesOf, promise, refused, same, unkeyed } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 
 export const exchangeCases: readonly ConformanceCase[] = [
@@ -61,7 +61,7 @@ export const exchangeCases: readonly ConformanceCase[] = [
   promise(
     "[S52] an import refuses a line that cannot be trusted, with its number, and keeps working",
     async ({ store, fresh }) => {
-      const session = Session.start("long ".repeat(2000)).say("a").say("b", { at: AT }).say("c");
+      const session = unkeyed("long ".repeat(2000)).say("a").say("b", { at: AT }).say("c");
       await store.save(session, { name: "main" });
       const lines = await collected(store.export("main"));
       const damage: readonly (readonly [number, string, (lines: string[]) => string[]])[] = [
@@ -128,7 +128,7 @@ export const exchangeCases: readonly ConformanceCase[] = [
   promise(
     "[S53] an import that must have a head says when the lines were cut off",
     async ({ store, fresh }) => {
-      const session = chain(Session.start("hi"), 10);
+      const session = chain(unkeyed("hi"), 10);
       await store.save(session);
       const lines = await collected(store.export(session.id));
       const copy = await fresh();
@@ -168,7 +168,7 @@ export const exchangeCases: readonly ConformanceCase[] = [
     "[S55] stores synchronise by what the other has not, and names only move forward",
     async ({ store, fresh }) => {
       const copy = await fresh();
-      const trunk = chain(Session.start("long ".repeat(2000)), 50);
+      const trunk = chain(unkeyed("long ".repeat(2000)), 50);
       await store.save(trunk, { name: "main" });
       await store.save(trunk.fork("side").say("x"), { name: "side" });
       equal((await copy.sync(store)).written, 53);
@@ -226,7 +226,7 @@ export const exchangeCases: readonly ConformanceCase[] = [
   promise(
     "[S57] a synchronisation also brings content that is missing where the facts are",
     async ({ store, fresh }) => {
-      const session = Session.start("long ".repeat(2000)).say("longer ".repeat(2000));
+      const session = unkeyed("long ".repeat(2000)).say("longer ".repeat(2000));
       await store.save(session, { name: "main" });
       const copy = await fresh();
       await copy.import(store.export("main", { blobs: false }), { name: "main" });
@@ -238,7 +238,7 @@ export const exchangeCases: readonly ConformanceCase[] = [
   ),
 
   promise("[S58] an export never leaves content out in silence", async ({ store, fresh }) => {
-    const session = Session.start("long ".repeat(2000)).say("on");
+    const session = unkeyed("long ".repeat(2000)).say("on");
     await store.save(session, { name: "main" });
     const copy = await fresh();
     await copy.import(store.export("main", { blobs: false }), { name: "main" });

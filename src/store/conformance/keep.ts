@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { digestOf, type Json, Session } from "../../session/index.js";
-import { AT, type ConformanceCase, collected, isVolatile, promise, refused, same } from "./case.js";
+import { AT, type ConformanceCase, collected, isVolatile, promise, refused, same, unkeyed } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 
 /** Strings that have broken records before. */
@@ -18,7 +18,7 @@ export const keepCases: readonly ConformanceCase[] = [
   promise(
     "[S1] a saved session loads with the same ids, the same bytes and the same answers",
     async ({ store }) => {
-      const trunk = Session.start("Fix issue 41.")
+      const trunk = unkeyed("Fix issue 41.")
         .to("local")
         .append({ type: "tool-call", name: "look", input: { deep: [1, null] } });
       const [small, bold] = [trunk.fork("small").say("a"), trunk.fork("bold").say("b")];
@@ -54,7 +54,7 @@ export const keepCases: readonly ConformanceCase[] = [
   }),
 
   promise("[S3] saving again writes nothing, and saving more writes only what is new", async ({ store }) => {
-    const session = chain(Session.start("hi"), 20);
+    const session = chain(unkeyed("hi"), 20);
     equal((await store.save(session)).written, 21);
     equal((await store.save(session, { name: "main" })).written, 0);
     equal((await store.save(session, { name: "main" })).written, 0);
@@ -105,7 +105,7 @@ export const keepCases: readonly ConformanceCase[] = [
   ),
 
   promise("[S6] many saves at once all land, each as if it were alone", async ({ store }) => {
-    const trunk = chain(Session.start("hi"), 10);
+    const trunk = chain(unkeyed("hi"), 10);
     const heads = Array.from({ length: 64 }, (_, index) =>
       chain(trunk.fork(`b${index}`), index % 5, `b${index}`),
     );
@@ -123,7 +123,7 @@ export const keepCases: readonly ConformanceCase[] = [
   }),
 
   promise("[S7] branches share what came before and never see each other", async ({ store }) => {
-    const trunk = chain(Session.start("hi"), 10);
+    const trunk = chain(unkeyed("hi"), 10);
     await store.save(trunk, { name: "trunk" });
     const [left, right] = [
       (await store.load("trunk")).fork("left").say("L"),
@@ -140,7 +140,7 @@ export const keepCases: readonly ConformanceCase[] = [
   promise(
     "[S8] facts of a type that this version does not know are kept and shown",
     async ({ store, fresh }) => {
-      const root = Session.start("hi");
+      const root = unkeyed("hi");
       const line = `{"rath":1,"parents":["${root.id}"],"fact":{"type":"dream-report","at":"${AT}","by":"agent:later","of":{"sheep":3}}}`;
       await store.save(root);
       await store.import([line], { name: "main" });
@@ -171,7 +171,7 @@ export const keepCases: readonly ConformanceCase[] = [
       );
       equal(await store.blob("0".repeat(64)), undefined);
       const text = "the same long text ".repeat(500);
-      const session = Session.start(text).say(text).say(text);
+      const session = unkeyed(text).say(text).say(text);
       await store.save(session);
       equal((await store.check()).blobs, 1);
       equal(Buffer.from((await store.blob(digestOf(text))) ?? []).toString(), text);
@@ -181,7 +181,7 @@ export const keepCases: readonly ConformanceCase[] = [
   promise(
     "[S10] a closed store refuses everything with a typed error, and can be closed twice",
     async ({ store }) => {
-      const session = Session.start("hi");
+      const session = unkeyed("hi");
       await store.save(session, { name: "main" });
       await store.close();
       await store.close();
@@ -214,7 +214,7 @@ export const keepCases: readonly ConformanceCase[] = [
   promise(
     "[S15] what a save acknowledges is here when it resolves, whoever collected it before",
     async ({ store, second }) => {
-      const session = chain(Session.start("hi"), 5);
+      const session = chain(unkeyed("hi"), 5);
       const others = store.capabilities.writers === "one-process" ? [store] : [store, await second()];
       for (const other of others) {
         await store.save(session);
@@ -237,7 +237,7 @@ export const keepCases: readonly ConformanceCase[] = [
   promise(
     "[S16] a save that is refused or replayed has written nothing, however long it is",
     async ({ store }) => {
-      const trunk = chain(Session.start("hi"), 3);
+      const trunk = chain(unkeyed("hi"), 3);
       await store.save(trunk.say("done"), { name: "main", key: "k" });
       const session = chain(trunk, 6000);
       const facts = (await store.check()).facts;
@@ -262,7 +262,7 @@ export const keepCases: readonly ConformanceCase[] = [
   promise(
     "[S17] what cannot be meant is refused with a typed error, and nothing is written",
     async ({ store }) => {
-      const session = Session.start("hi");
+      const session = unkeyed("hi");
       const any = store as unknown as {
         readonly [method: string]: (...given: unknown[]) => Promise<unknown>;
       };

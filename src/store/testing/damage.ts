@@ -2,6 +2,7 @@ import { cpSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { digestOf, parentsOf, RathError, Session } from "../../session/index.js";
+import { unkeyed } from "../conformance/case.js";
 import { openStore } from "../open.js";
 import { recover } from "../recover.js";
 import type { Finding } from "../shelf.js";
@@ -26,7 +27,7 @@ export async function exampleStore(
 ): Promise<Original> {
   const path = join(folder(), "rath");
   let store = await openStore(`${scheme}:${path}`);
-  let trunk = Session.start("hello");
+  let trunk = unkeyed("hello");
   for (let step = 0; step < 90; step++) trunk = trunk.say(`step ${step} ${"é ".repeat(step % 30)}`);
   await store.save(trunk, { name: "main", key: "first" });
   let side = trunk.fork("side");

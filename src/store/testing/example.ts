@@ -1,11 +1,12 @@
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { digestOf, type RathError, Session } from "../../session/index.js";
+import { digestOf, type RathError, type Session } from "../../session/index.js";
+import { unkeyed } from "../conformance/case.js";
 import { FileShelf } from "../file.js";
 import type { Commit, Finding, Move, Shelf } from "../shelf.js";
 import { folder as temporary } from "./folder.js";
 
-export const root = Session.start("hi \u2028\u2029\u0085 🎈 é");
+export const root = unkeyed("hi \u2028\u2029\u0085 🎈 é");
 export const one = root.say("one\ud800");
 export const two = one.say("two");
 export const other = root.say("other");
@@ -27,10 +28,7 @@ export function save(session: Session, move?: Partial<Move>): Commit {
 
 /** A commit of a new session that brings its own key. */
 export function saveKeyed(id: string, secret: Uint8Array): Commit {
-  const line = Session.start(undefined, { nonce: id, at: "2026-01-01T00:00:00.000Z" }).line.replace(
-    /\}\}$/,
-    `,"key":${JSON.stringify(id)}}}`,
-  );
+  const line = unkeyed("keyed", id).line.replace(/\}\}$/, `,"key":${JSON.stringify(id)}}}`);
   return { facts: [{ id: digestOf(line), line }], blobs: [], keys: [{ id, secret }] };
 }
 

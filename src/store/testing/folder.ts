@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
@@ -9,6 +9,18 @@ export function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "openrath-store-"));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   return path;
+}
+
+/** The files that this process has open, on Linux. */
+export function openFiles(): string[] {
+  return readdirSync("/proc/self/fd").flatMap((file) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${file}`)];
+    } catch {
+      // The one that the folder was read with.
+      return [];
+    }
+  });
 }
 
 /** A small file system of the running test, or undefined where this user may not mount one. */

@@ -147,7 +147,11 @@ const tasks = {
     let session;
     for (let round = 0; round < options.rounds; round++) {
       if (round % 8 === 0) session = Session.start(options.me);
-      for (let step = 0; step < 150; step++) session = session.say(`${round} ${step} `.repeat(5));
+      // The words of a user are a blob each; most of a stretch is in lines.
+      for (let step = 0; step < 150; step++)
+        session = session.say(`${round} ${step} `.repeat(5), {
+          role: step % 10 === 0 ? "user" : "assistant",
+        });
       await store.save(session, { name: options.me, force: true });
       if (round % 5 === 4) await store.gc();
     }
