@@ -18,8 +18,8 @@ export type Deed = {
   readonly session: Session;
   /** Who put this input in place of what was asked for, which the request has. */
   readonly editor?: Principal;
-  /** The arguments that there are, where that is known. */
-  readonly arguments?: readonly string[];
+  /** The JSON Schema of the input, where there is one. */
+  readonly schema?: Json;
 };
 
 /** What a call touches: a list that is not there is not known, an empty one says that there is nothing. */

@@ -24,6 +24,13 @@ export function delegationOf(session: Session): readonly Principal[] {
   return session.view(delegationView).chain;
 }
 
+/** The principal for whom a run acts: the one who begins it, else the person or service that spoke last. */
+export function behalfOf(session: Session, by?: Principal): Principal {
+  if (by !== undefined && isOutside(by)) return by;
+  // Where nobody asked, the program acts for the user who started it.
+  return session.view(delegationView).asker ?? by ?? "runtime";
+}
+
 export const delegationView: View<Delegation> = {
   name: "delegation",
   start: Object.freeze({ chain: Object.freeze([]), asker: null, caller: null }),
@@ -43,7 +50,8 @@ function stepped(given: Delegation, fact: Fact): Delegation {
     case "message-say":
       return isOutside(fact.by) ? { chain, asker: fact.by, caller: null } : quiet(given);
     case "run-start": {
-      const first = isOutside(fact.by) ? fact.by : asker;
+      const given = fact.for ?? fact.by;
+      const first = isOutside(given) ? given : asker;
       return { chain: first === null ? [] : [first], asker, caller: null };
     }
     case "tool-call":

@@ -36,7 +36,7 @@ export const labelsView: View<Labels> = {
       (fact.type === "tool-result" || fact.type === "step-result") && session.parents.length > 1
         ? session.parents.slice(1).map((child) => untrustedOf(child.view(labelsView)))
         : [];
-    return [...originsOf(fact)].reduce(
+    return broughtBy(session).reduce(
       (all, origin) => withOrigin(all, origin, session.id),
       united([labels, ...inside]),
     );
@@ -49,6 +49,12 @@ export const labelsView: View<Labels> = {
   load: (saved) => frozen(saved) as Labels,
 };
 
+/** What the newest fact of a session brings into the conversation, with the answer that it takes in. */
+export function broughtBy({ fact, parents }: Session): readonly Origin[] {
+  const answer = fact.type === "answer-take" ? parents[1]?.fact : undefined;
+  return answer?.type === "signal-give" ? [sayerOf(answer.by)] : originsOf(fact);
+}
+
 /** What a fact brings into the conversation. */
 export function originsOf(fact: Fact): readonly Origin[] {
   switch (fact.type) {
@@ -58,7 +64,12 @@ export function originsOf(fact: Fact): readonly Origin[] {
       return [
         fact.role === "system" && sayerOf(fact.by) === "user" ? "system" : sayerOf(fact.by),
         ...attachedIn(fact.content),
+        ...(fact.labels ?? []).map(originOf),
       ];
+    // What a body asks for it may have read elsewhere.
+    case "tool-call":
+    case "step-call":
+      return (fact.labels ?? []).map(originOf);
     // Whoever describes a tool of others speaks to the model before anything is called.
     case "agent-configure":
       return fact.foreign === undefined ? [] : ["tool"];
@@ -72,6 +83,12 @@ export function originsOf(fact: Fact): readonly Origin[] {
       return [sayerOf(fact.by) === "user" ? "user" : originOf(fact.origin)];
     case "tool-failure":
       return ["tool"];
+    // A pure step says nothing that its session, and so its labels, did not have before.
+    case "step-result":
+      if (sayerOf(fact.by) === "user") return ["user"];
+      return fact.origin === "input" ? [] : [originOf(fact.origin)];
+    case "step-failure":
+      return [sayerOf(fact.by)];
     case "memory-read":
       return ["memory"];
     case "skill-activate":
@@ -87,15 +104,24 @@ function attachedIn(content: Content): readonly Origin[] {
 }
 
 function originOf(origin: string | undefined): Origin {
-  const known: readonly string[] = ["trusted", "tool", "web", "file", "memory", "agent"] satisfies Origin[];
+  const known: readonly string[] = [
+    "trusted",
+    "tool",
+    "web",
+    "file",
+    "memory",
+    "agent",
+    "import",
+  ] satisfies Origin[];
   return origin !== undefined && known.includes(origin) ? (origin as Origin) : "tool";
 }
 
 export function sayerOf(by: Principal): Origin {
   const [kind] = by.split(":");
-  // What the runtime says it says of its own accord, in words of the program.
   if (kind === "user") return "user";
-  return kind === "runtime" ? "system" : kind === "agent" ? "agent" : "tool";
+  // What the runtime or a body says it says of its own accord, in words of the program.
+  if (kind === "runtime" || kind === "workflow") return "system";
+  return kind === "agent" ? "agent" : "tool";
 }
 
 function withOrigin(labels: Labels, origin: Origin, source: FactId): Labels {
@@ -112,66 +138,4 @@ function united(sides: readonly Labels[]): Labels {
 
 function untrustedOf(labels: Labels): Labels {
   return Object.fromEntries(Object.entries(labels).filter(([origin]) => !isTrusted(origin))) as Labels;
-}
-
-/** Whether everything that a value says was said in just these words by somebody who is trusted. */
-export function isSaidByTrusted(value: Json | undefined, session: Session): boolean {
-  const leaves = [...leavesOf(value ?? null)];
-  if (leaves.length === 0) return true;
-  const texts = trustedTexts(session);
-  return leaves.every((leaf) => texts.some((text) => hasWord(text, leaf)));
-}
-
-function* leavesOf(value: Json): Generator<string, void> {
-  if (typeof value === "string" || typeof value === "number") yield String(value);
-  else if (Array.isArray(value)) for (const one of value) yield* leavesOf(one as Json);
-  else if (typeof value === "object" && value !== null)
-    for (const [key, one] of Object.entries(value)) {
-      yield key;
-      yield* leavesOf(one as Json);
-    }
-}
-
-/** What the user and the system said, on the way to a session. */
-function trustedTexts(session: Session): readonly string[] {
-  const texts: string[] = [];
-  for (const { fact } of session.history())
-    if (fact.type === "session-start" || fact.type === "message-say")
-      if (isTrusted(originsOf(fact)[0] ?? "") && !isQuoting(fact.by))
-        texts.push(textOf(fact.type === "session-start" ? (fact.text ?? "") : fact.content));
-  return texts;
-}
-
-/** What the runtime says may repeat what a model said. */
-function isQuoting(by: Principal): boolean {
-  return by === "runtime" || by.startsWith("runtime:");
-}
-
-function textOf(content: Content): string {
-  if (typeof content === "string") return content;
-  if (!Array.isArray(content)) return "";
-  return content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
-}
-
-/** As a word of its own: what is part of another word was not said. */
-function hasWord(text: string, word: string): boolean {
-  const trimmed = word.trim();
-  if (trimmed === "") return true;
-  for (let at = text.indexOf(trimmed); at >= 0; at = text.indexOf(trimmed, at + 1)) {
-    const end = at + trimmed.length;
-    if (!goesOn(text[at - 1], text[at - 2]) && !goesOn(text[end], text[end + 1])) return true;
-  }
-  return false;
-}
-
-/**
- * Whether a word goes on with this character: an address, a path, a number or a word. With a full stop, a comma or a colon
- * it does where more follows, so that the end of a sentence is one.
- */
-function goesOn(character = " ", beyond = " "): boolean {
-  return isWordly(character) || (/[.,:]/.test(character) && isWordly(beyond));
-}
-
-function isWordly(character: string): boolean {
-  return /[\p{L}\p{N}_@/\\+%-]/u.test(character);
 }

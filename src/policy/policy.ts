@@ -1,4 +1,4 @@
-import { canonical, digestOf, type Json, nearestOf, termsFault } from "../session/index.js";
+import { canonical, digestOf, type Json, nearestOf, termsFault, thrownMessage } from "../session/index.js";
 import type { Deed, Policy, PolicyDecision, Verdict } from "./deed.js";
 import { PolicyError } from "./error.js";
 import { isMet, type PolicyRule } from "./rule.js";
@@ -15,7 +15,7 @@ export type PolicyOptions = {
  * const careful = policy("careful", [
  *   { name: "payments", verdict: "ask", tool: "pay", amount: { above: 100 } },
  *   { name: "no secrets", verdict: "deny", path: ["secrets/**", ".env"] },
- *   { name: "injection", verdict: "ask", irreversible: true, untrusted: true },
+ *   { name: "not asked for", verdict: "ask", irreversible: true, untrusted: "call" },
  * ]);
  * const rath = openRath({ policy: careful });
  * ```
@@ -41,7 +41,7 @@ function decided(rules: readonly PolicyRule[], otherwise: Verdict, deed: Deed): 
       if (isMet(rule, deed)) met.push(rule);
     } catch (error) {
       // A rule that cannot tell must not let anything pass.
-      const why = `the rule could not tell: ${error instanceof Error ? error.message : String(error)}`;
+      const why = `the rule could not tell: ${thrownMessage(error)}`;
       met.push({ name: rule.name, verdict: "deny", why });
     }
   }
@@ -139,7 +139,9 @@ function checkRule(rule: unknown, refuse: (reason: string, hint?: string) => Pol
           : `did you mean ${JSON.stringify(meant)}?`,
       );
     if (value === undefined) continue;
-    const isTexts = (Array.isArray(value) ? value : [value]).every(
+    const { except } = Object(value) as { readonly except?: unknown };
+    const stated = field === "host" && except !== undefined ? except : value;
+    const isTexts = (Array.isArray(stated) ? stated : [stated]).every(
       (one) => typeof one === "string" && one !== "",
     );
     if (kind !== "other" && (!isTexts || (kind === "text" && Array.isArray(value))))
@@ -159,11 +161,12 @@ function checkRule(rule: unknown, refuse: (reason: string, hint?: string) => Pol
   if (
     untrusted !== undefined &&
     untrusted !== true &&
-    !(Array.isArray(untrusted) && untrusted.length > 0 && untrusted.every((one) => typeof one === "string"))
+    untrusted !== "call" &&
+    !(Array.isArray(untrusted) && untrusted.length > 0 && untrusted.every(isPath))
   )
     throw refuse(
-      `${at} has an untrusted that is neither true nor a list of arguments`,
-      'untrusted: true, or untrusted: ["to"]',
+      `${at} has an \`untrusted\` other than true, "call" or a list of arguments`,
+      'untrusted: true, untrusted: "call", or untrusted: ["to", "items.id"]',
     );
   if (approval !== undefined && verdict !== "ask")
     throw refuse(`${at} has an approval and asks nobody`, 'verdict: "ask"');
@@ -173,4 +176,8 @@ function checkRule(rule: unknown, refuse: (reason: string, hint?: string) => Pol
     throw refuse(`${at} has a when that is no function`, "when: (deed) => true");
   if (irreversible !== undefined && typeof irreversible !== "boolean")
     throw refuse(`${at} has an irreversible that is not true or false`);
+}
+
+function isPath(path: unknown): boolean {
+  return typeof path === "string" && path.split(".").every((part) => part !== "");
 }

@@ -1,8 +1,11 @@
 import { posix } from "node:path";
-import { canonical, type Effect, type Json, nearestOf, type Terms } from "../session/index.js";
+import { type Effect, isPerson, nearestOf, type Terms } from "../session/index.js";
+import { isAskedFor } from "./act.js";
+import { givenLeaves, leavesAt, propertiesOf } from "./argument.js";
 import type { Deed, Verdict } from "./deed.js";
-import { isSaidByTrusted, sayerOf, untrustedIn } from "./labels.js";
+import { untrustedIn } from "./labels.js";
 import { Pattern } from "./pattern.js";
+import { Sayings } from "./said.js";
 
 /**
  * What a policy says about some deeds. Every condition that it names must hold. Texts may have wildcards (`*`; in paths
@@ -25,10 +28,15 @@ export type PolicyRule = {
   readonly path?: string | readonly string[];
   /** The whole text of a command. A rule that allows with a wildcard never meets what could be more than one command. */
   readonly command?: string | readonly string[];
-  readonly host?: string | readonly string[];
+  /** Hosts that the call reaches, by reading or writing: a request that only reads also sends data. `except`: all other hosts. */
+  readonly host?: string | readonly string[] | { readonly except: string | readonly string[] };
   readonly amount?: { readonly above?: number; readonly upTo?: number };
-  /** true: something in the conversation is not trusted. A list: one of these arguments was said by nobody who is. */
-  readonly untrusted?: true | readonly string[];
+  /**
+   * true: the conversation has untrusted content. "call": it has, and no trusted source asked for this call: the user, the
+   * system and the instructions did not say one of its arguments, or did not ask for the act of the tool. A list: they did not
+   * say one of these arguments, or it is missing; "to.email" is a path, in which `*` stands for any one name.
+   */
+  readonly untrusted?: true | "call" | readonly string[];
   /** Anything else; at once, and from the deed alone. */
   readonly when?: (deed: Deed) => boolean;
   /** What whoever is refused, or asked, reads. */
@@ -45,18 +53,19 @@ export function isMet(rule: PolicyRule, deed: Deed): boolean {
 type Condition = (rule: PolicyRule, deed: Deed) => boolean;
 
 const CONDITIONS: readonly Condition[] = [
-  ({ by }, deed) => by === undefined || isAny(by, deed.by),
-  (rule, deed) => rule.for === undefined || deed.for.some((one) => isAny(rule.for as string, one)),
-  ({ tool, step, model }, { kind, name }) => {
+  ({ by, verdict }, deed) => by === undefined || isAny(by, deed.by, verdict),
+  ({ for: behalf, verdict }, deed) =>
+    behalf === undefined || deed.for.some((one) => isAny(behalf, one, verdict)),
+  ({ tool, step, model, verdict }, { kind, name }) => {
     if (tool === undefined && step === undefined && model === undefined) return kind !== "model";
     const named = { tool, step, model }[kind];
-    return named !== undefined && isAny(named, name);
+    return named !== undefined && isAny(named, name, verdict);
   },
   ({ effect }, deed) => effect === undefined || listOf(effect).includes(deed.effect),
   ({ irreversible }, { reversible }) => irreversible === undefined || irreversible === !reversible,
-  (rule, deed) => isTouched(rule, deed, "path", deed.touches?.paths, hasPath),
-  (rule, deed) => isTouched(rule, deed, "command", deed.touches?.commands, hasCommand),
-  (rule, deed) => isTouched(rule, deed, "host", deed.touches?.hosts, hasHost),
+  (rule, deed) => isTouched(rule, deed, rule.path, deed.touches?.paths, hasPath),
+  (rule, deed) => isTouched(rule, deed, rule.command, deed.touches?.commands, hasCommand),
+  (rule, deed) => isTouched(rule, deed, rule.host, knownHosts(deed), hasHost),
   (rule, deed) => {
     const { amount, verdict } = rule;
     if (amount === undefined) return true;
@@ -69,11 +78,10 @@ const CONDITIONS: readonly Condition[] = [
   ({ untrusted, tool }, deed) => {
     if (untrusted === undefined) return true;
     if (untrusted === true) return untrustedIn(deed.session).length > 0;
+    if (untrusted === "call") return untrustedIn(deed.session).length > 0 && !isCallSaid(deed);
     requireArguments(deed, untrusted, tool);
-    return untrusted.some(
-      (argument) =>
-        !isTyped(deed, argument) && !isSaidByTrusted(argumentOf(deed.input, argument), deed.session),
-    );
+    const sayings = Sayings.of(deed.session, deed.by);
+    return untrusted.some((path) => !leavesAt(deed, path).every((leaf) => sayings.has(leaf)));
   },
   ({ when }, deed) => {
     if (when === undefined) return true;
@@ -88,14 +96,16 @@ const CONDITIONS: readonly Condition[] = [
 function isTouched(
   rule: PolicyRule,
   deed: Deed,
-  condition: "path" | "command" | "host",
+  patterns: PolicyRule["host"],
   touched: readonly string[] | undefined,
-  has: (pattern: string, text: string, verdict: Verdict) => boolean,
+  has: (pattern: string, text: string, permits: boolean) => boolean,
 ): boolean {
-  const patterns = rule[condition];
   if (patterns === undefined) return true;
   if (touched === undefined) return isFeared(rule.verdict, deed);
-  const isMeant = (text: string) => listOf(patterns).some((pattern) => has(pattern, text, rule.verdict));
+  const isExcept = typeof patterns === "object" && "except" in patterns;
+  const listed = listOf(isExcept ? patterns.except : patterns);
+  const permits = (rule.verdict === "allow") !== isExcept;
+  const isMeant = (text: string) => listed.some((pattern) => has(pattern, text, permits)) !== isExcept;
   return rule.verdict === "allow" ? touched.length > 0 && touched.every(isMeant) : touched.some(isMeant);
 }
 
@@ -116,49 +126,57 @@ function plain(path: string): string {
     .replace(/(?<=.)\/+$/, "");
 }
 
-function hasCommand(pattern: string, command: string, verdict: Verdict): boolean {
+function hasCommand(pattern: string, command: string, permits: boolean): boolean {
   if (pattern === command) return true;
-  if (verdict === "allow" && /[;&|`$<>(){}\n\\]/.test(command)) return false;
+  if (permits && /[;&|`$<>(){}\n\\]/.test(command)) return false;
   return new Pattern(pattern).matches(command);
 }
 
-function hasHost(pattern: string, host: string): boolean {
-  return new Pattern(pattern.toLowerCase()).matches(host.toLowerCase());
+/** The hosts that a deed touches. With one that cannot be the name of a host, nobody knows where it leads. */
+function knownHosts({ touches }: Deed): readonly string[] | undefined {
+  const hosts = touches?.hosts?.map((host) => host.toLowerCase().replace(/(?<=.)\.(?=$|:)/, ""));
+  return hosts?.every((host) => /^[\p{L}\p{M}\p{N}._:[\]-]+$/u.test(host)) === true ? hosts : undefined;
 }
 
-function isAny(patterns: string | readonly string[], text: string): boolean {
-  return listOf(patterns).some((pattern) => new Pattern(pattern).matches(text));
+/** What permits a host without a port does not permit its other ports; what stops it stops them too. */
+function hasHost(pattern: string, host: string, permits: boolean): boolean {
+  const wanted = new Pattern(pattern.toLowerCase());
+  return wanted.matches(host) || (!permits && wanted.matches(host.replace(/:\d+$/, "")));
 }
 
-function argumentOf(input: Json, argument: string): Json | undefined {
-  return typeof input === "object" &&
-    input !== null &&
-    !Array.isArray(input) &&
-    Object.hasOwn(input, argument)
-    ? (input as { readonly [key: string]: Json })[argument]
-    : undefined;
+/** A wildcard of a rule that allows does not stand for line breaks and the like: such a name is made to look like another. */
+function isAny(patterns: string | readonly string[], text: string, verdict: Verdict): boolean {
+  const isOdd = verdict === "allow" && /\p{Cc}/u.test(text);
+  return listOf(patterns).some((pattern) => (isOdd ? pattern === text : new Pattern(pattern).matches(text)));
 }
 
-/** A rule about an argument that its tool does not have is a slip, and would let everything pass. */
-function requireArguments(deed: Deed, wanted: readonly string[], tool: PolicyRule["tool"]): void {
-  const { arguments: known, name } = deed;
-  if (known === undefined || tool === undefined || !listOf(tool).includes(name)) return;
-  const unknown = wanted.find(
-    (argument) => !known.includes(argument) && argumentOf(deed.input, argument) === undefined,
+/** Whether those who are trusted asked for what a tool does, and said everything that it is given. */
+function isCallSaid(deed: Deed): boolean {
+  const sayings = Sayings.of(deed.session, deed.by);
+  const leaves = givenLeaves(deed);
+  if (!leaves.every((leaf) => sayings.has(leaf))) return false;
+  // Whoever typed the arguments asks for it.
+  return (
+    (deed.editor !== undefined && isPerson(deed.editor)) ||
+    isAskedFor(deed.name, sayings.words(), leaves.length > 0)
   );
+}
+
+/** A rule about an argument that its tool does not have is a slip, and would meet every call or none. */
+function requireArguments(
+  { input, schema, name }: Deed,
+  paths: readonly string[],
+  tool: PolicyRule["tool"],
+): void {
+  const declared = propertiesOf(schema);
+  if (declared === undefined || tool === undefined || !listOf(tool).includes(name)) return;
+  const known = new Set([...Object.keys(declared), ...Object.keys(Object(input)), "*"]);
+  const unknown = paths.find((path) => !known.has(path) && !known.has(path.split(".")[0] as string));
   if (unknown === undefined) return;
-  const meant = nearestOf(unknown, known);
+  const meant = nearestOf(unknown, [...known]);
   throw new TypeError(
     `${name} has no argument ${JSON.stringify(unknown)}${meant === undefined ? "" : `, did you mean ${JSON.stringify(meant)}?`}`,
   );
-}
-
-/** Whether a person put it there in place of something else. */
-function isTyped({ editor, input, session }: Deed, argument: string): boolean {
-  if (editor === undefined || sayerOf(editor) !== "user") return false;
-  const { input: asked = null } = session.fact as { readonly input?: Json };
-  const textOf = (from: Json) => canonical(argumentOf(from, argument) ?? null);
-  return textOf(input) !== textOf(asked);
 }
 
 function listOf<Value>(value: Value | readonly Value[]): readonly Value[] {
