@@ -48,6 +48,23 @@ export class FileError extends RathError {
   }
 }
 
+/** More bytes were added to a workspace than one snapshot may take in. Nothing of it is kept. */
+export class SnapshotLimitError extends RathError {
+  /** The same files are too large the next time as well. */
+  readonly isRetryable = false;
+
+  constructor(path: string, bytes: number, limit: number) {
+    super(
+      "snapshot-too-large",
+      `Cannot keep the files of the workspace: with ${JSON.stringify(path)}, ${bytes} bytes were added since the last snapshot, and ${limit} are allowed (holes of files count in full).`,
+      {
+        hint: "remove large files at the end of the command, leave them out with `exclude`, or allow more with `limits: { disk }`",
+        data: { path, bytes, limit },
+      },
+    );
+  }
+}
+
 /** A setting of a sandbox that makes no sense, or that this provider cannot honour. */
 export class SandboxSpecError extends RathError {
   constructor(setting: string, reason: string, hint: string, data: { [name: string]: Json } = {}) {

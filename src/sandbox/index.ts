@@ -14,6 +14,7 @@ export {
   SandboxLostError,
   SandboxSpecError,
   SandboxUnavailableError,
+  SnapshotLimitError,
   UnmergedFilesError,
   UnresolvedConflictsError,
 } from "./error.js";

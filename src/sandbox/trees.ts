@@ -9,6 +9,8 @@ export interface BlobSpace {
 
 /** Longer files are kept in pieces of this many bytes. */
 export const PIECE_BYTES = 8 * 1024 ** 2;
+/** The digest of a piece that is all zeros, such as one in the hole of a file: it need not be read or hashed to be known. */
+export const ZERO_PIECE: Digest = "2daeb1f36095b44b318410b3f4e8b5d989dcc7bb023d1426c492dab0a3053e74";
 const REMEMBERED = 20_000;
 
 /** Trees in a blob space. Those read before are remembered: a tree never changes. */

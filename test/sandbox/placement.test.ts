@@ -19,7 +19,7 @@ import {
   workflow,
 } from "openrath";
 import { type Sandbox, SandboxLostError, virtualSandbox, whoChanged } from "openrath/sandbox";
-import { moduleTool } from "openrath/tool";
+import { moduleTool, sandboxTools } from "openrath/tool";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const bwrap = spawnSync("bwrap", ["--ro-bind", "/", "/", "true"]).status === 0;
@@ -519,6 +519,35 @@ describe("a placed session", () => {
     },
   );
 
+  it.skipIf(!bwrap)(
+    `[P24] opens one sandbox for each attempt, and runs a command that ends its sandbox twice at most${bwrap ? "" : " (skipped: bubblewrap is missing)"}`,
+    async () => {
+      const worker = agent({
+        name: "worker",
+        model: scripted(
+          { tool: "shell", input: { command: "echo 1 > first.txt" } },
+          { tool: "shell", input: { command: "kill -9 -1" } },
+          { tool: "shell", input: { command: "ls" } },
+          "done",
+        ),
+        tools: sandboxTools(),
+      });
+      const session = await rath.run(worker, rath.start("x").to("local"), { name: "killer" });
+      const commands = factsOf(session, "command-run");
+      expect(commands.map(({ command, outcome, incarnation }) => [command, outcome, incarnation])).toEqual([
+        ["echo 1 > first.txt", "ok", 1],
+        ["kill -9 -1", "lost", 1],
+        ["kill -9 -1", "lost", 2],
+        ["ls", "ok", 3],
+      ]);
+      expect(factsOf(session, "sandbox-open").map(({ incarnation }) => incarnation)).toEqual([1, 2, 3]);
+      expect(factsOf(session, "sandbox-lose").map(({ incarnation }) => incarnation)).toEqual([1, 2]);
+      expect(factsOf(session, "tool-failure")).toMatchObject([{ error: { code: "sandbox-lost" } }]);
+      expect(factsOf(session, "tool-result").at(-1)?.output).toContain("first.txt");
+      expect((await rath.replay("killer", worker, { mode: "verify" })).id).toBe(session.id);
+    },
+  );
+
   it("[P14] keeps the files of modules that run side by side, and beside other calls", async () => {
     const write = tool({
       name: "write",
@@ -600,6 +629,25 @@ describe("a placed session", () => {
     expect(doubtful.pending).toMatchObject([{ what: "one", doubt: true }]);
     expect(factsOf(doubtful, "step-result")).toEqual([]);
   });
+
+  it.skipIf(!bwrap)(
+    `[P23] fails a call whose files are too large to be kept${bwrap ? "" : " (skipped: bubblewrap is missing)"}`,
+    async () => {
+      const large = sh("large", "truncate -s 30M hole; echo $?");
+      const flow = workflow("grow", async (session) => {
+        const first = await sh("first", "echo 1 > a.txt").forward(session);
+        const failed = await large.forward(first).catch((error: { session: Session }) => error.session);
+        return sh("after", "ls").forward(failed);
+      });
+      const placed = rath.start("x").to("local", { limits: { disk: 20 * 1024 ** 2 } });
+      const session = await rath.run(flow, placed, { name: "large" });
+      expect(factsOf(session, "step-failure")).toMatchObject([{ error: { code: "snapshot-too-large" } }]);
+      expect(factsOf(session, "effect-doubt")).toEqual([]);
+      expect(factsOf(session, "command-run")).toHaveLength(3);
+      expect(factsOf(session, "step-result").at(-1)?.value).toEqual({ code: 0, out: "a.txt\n" });
+      expect((await rath.replay("large", flow, { mode: "verify" })).id).toBe(session.id);
+    },
+  );
 
   it("[P22] keeps a call that was given up out of the sandbox", async () => {
     let late: Promise<unknown> = Promise.resolve();

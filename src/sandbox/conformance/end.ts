@@ -155,7 +155,7 @@ export const endCases: readonly ConformanceCase[] = [
   promise(
     "[E49] what a command leaves behind does not keep it from ending, and is gone with the sandbox",
     async ({ capabilities, open }) => {
-      if (capabilities.isolation === "virtual") return "there are no processes that could be left behind";
+      if (capabilities.isolation === "virtual") return "it has no processes that could be left behind";
       const sandbox = await open();
       const times = [longTime(), longTime(), longTime()];
       const leave = [
@@ -173,6 +173,24 @@ export const endCases: readonly ConformanceCase[] = [
       return seen.every((count) => count === 0)
         ? "processes of this sandbox cannot be seen from here"
         : undefined;
+    },
+  ),
+
+  promise(
+    "[E50] what a command leaves behind and that writes without end is read slowly",
+    async ({ capabilities, open }) => {
+      if (capabilities.isolation === "virtual") return "it has no processes that could be left behind";
+      const sandbox = await open();
+      const { outcome } = await run(sandbox, "yes & echo $! > process; exit 0");
+      equal(outcome, "ok");
+      const written = "awk '/^wchar/ { print $2 }' /proc/$(cat process)/io";
+      const count = await run(sandbox, `${written}; sleep 2; ${written}`);
+      const [first = Number.NaN, second = Number.NaN] = count.out.trim().split("\n").map(Number);
+      if (Number.isNaN(second)) return "what a process has written cannot be seen here";
+      // Some megabytes; without a limit it is as much as we can read in two seconds.
+      ok(second - first < 24 * 1024 ** 2, `${second - first} bytes were read in two seconds`);
+      equal(await done(sandbox, "kill $(cat process) && echo on"), "on\n");
+      return undefined;
     },
   ),
 ];

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Readable } from "node:stream";
+import { readSlowly } from "../afterwards.js";
 import { Collector, type Ending } from "../collector.js";
 import { sealed } from "../local/descriptors.js";
 import { endingOf, type Reason } from "../local/ending.js";
@@ -167,6 +168,8 @@ export class HostExecution implements Execution {
     this.#wall?.stop();
     this.#conclude();
     if (this.#collector.ended) return;
+    for (const stream of [this.#child?.stdout, this.#child?.stderr])
+      if (stream !== null && stream !== undefined) readSlowly(stream);
     this.#quiet = setTimeout(() => this.#conclude(true), QUIET_MILLISECONDS);
     this.#last = setTimeout(() => this.#conclude(true), DRAIN_MILLISECONDS);
   }
@@ -186,8 +189,7 @@ export class HostExecution implements Execution {
     this.#collector.end({ ...ending, milliseconds: performance.now() - this.#since });
     this.#child?.stdin?.destroy();
     for (const stream of [this.#child?.stdout, this.#child?.stderr]) {
-      // Whoever still writes must not die of it, and must not keep us running.
-      stream?.resume();
+      // Whoever still writes must not die of it, and must not keep us running: it is read slowly from here on.
       (stream as { unref?: () => void } | null | undefined)?.unref?.();
     }
     this.#command.over(this);

@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import type { Digest } from "../../session/index.js";
 import type { SandboxFiles, Snapshot } from "../sandbox.js";
+import { DEFAULT_LIMITS } from "../spec.js";
 import type { Trees } from "../trees.js";
 import { capture } from "../workspace/capture.js";
 import { checkout } from "../workspace/checkout.js";
@@ -38,7 +39,11 @@ export class HostWorkspace {
 
   snapshot(): Promise<Snapshot> {
     const exclude = this.#exclude;
-    return capture(this.path, this.#trees, { cache: this.#cache, ...(exclude !== undefined && { exclude }) });
+    return capture(this.path, this.#trees, {
+      cache: this.#cache,
+      limit: DEFAULT_LIMITS.disk,
+      ...(exclude !== undefined && { exclude }),
+    });
   }
 
   async restore(tree: Digest | null): Promise<void> {

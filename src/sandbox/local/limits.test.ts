@@ -98,6 +98,24 @@ describe.skipIf(why !== undefined)(
       expect((await run(box, "head -c 10M /dev/zero > fits; sleep 0.5")).outcome).toBe("ok");
     });
 
+    it("[R9] refuses a snapshot of more than the limit, with holes, and can be restored", async () => {
+      for (const files of [20, 400]) {
+        const box = await open({ limits: { disk: 30 * MEGABYTE } });
+        await run(box, `for i in $(seq ${files}); do echo $i > f$i; done`);
+        const { tree } = await box.snapshot();
+        const forked = await box.fork({ id: `${box.ref.id}-fork` });
+        expect(await run(forked, "truncate -s 20M a; truncate -s 20M b")).toMatchObject({ outcome: "ok" });
+        await expect(forked.snapshot()).rejects.toMatchObject({
+          code: "snapshot-too-large",
+          data: { limit: 30 * MEGABYTE, bytes: 40 * MEGABYTE },
+        });
+        await forked.restore(tree);
+        expect((await forked.snapshot()).tree).toBe(tree);
+        expect(await run(forked, "ls | wc -l")).toMatchObject({ out: `${files}\n` });
+        await forked.destroy();
+      }
+    });
+
     it("[R6] does not mind others that use the disk", async () => {
       const box = await open({ limits: { disk: 10 * MEGABYTE } });
       const other = join(folder(), "other");

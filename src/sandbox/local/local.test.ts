@@ -97,6 +97,17 @@ describe.skipIf(why !== undefined)(title("isolation of a local sandbox"), () => 
     expect((await run(box, `kill -0 ${pid}`)).code).toBe(1);
   });
 
+  it("[S11] the kernel's memory, locks and command line are not told in /proc", async () => {
+    const box = await open();
+    // Whatever only root may read on the host is empty too: a sandbox that root opened owns it.
+    const { out } = await run(
+      box,
+      "find /proc -maxdepth 1 -type f ! -perm -044 -size -1 -exec sh -c 'head -c 8 $1 | grep -aq . && echo $1' - {} \\; 2>/dev/null; cat /proc/cmdline /proc/locks /proc/slabinfo /proc/kallsyms /proc/iomem /proc/interrupts 2>/dev/null; true",
+    );
+    expect(out).toBe("");
+    expect((await run(box, "grep -c . /proc/meminfo /proc/stat /proc/cpuinfo")).code).toBe(0);
+  });
+
   it("[L4] gets no descriptor that this process was started with", async () => {
     const held = join(folder(), "held");
     writeFileSync(held, "held");

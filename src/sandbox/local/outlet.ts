@@ -1,5 +1,6 @@
 import { readSync } from "node:fs";
 import { Socket } from "node:net";
+import { AFTERWARDS_BYTES, readSlowly } from "../afterwards.js";
 
 const CHUNK = Buffer.allocUnsafe(64 * 1024);
 
@@ -29,15 +30,18 @@ export class Outlet {
 
   /**
    * Takes what is in the pipe now, once the command is over. Whether that was all: as long as a process that it left
-   * behind holds the other end, more may come.
+   * behind holds the other end, more may come, and is read slowly.
    */
   drain(): boolean {
-    while (!this.#ended) {
+    readSlowly(this.#socket);
+    // One that is filled as fast as it is emptied has no end.
+    for (let left = AFTERWARDS_BYTES; !this.#ended; ) {
       if (this.#socket.destroyed) return true;
-      const count = this.#read();
+      const count = left > 0 ? this.#read() : undefined;
       if (count === undefined) return false;
       if (count === 0) this.#ended = true;
       else this.#take(CHUNK.subarray(0, count));
+      left -= count;
     }
     return true;
   }

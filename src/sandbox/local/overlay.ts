@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { lstatSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { type Digest, EMPTY_TREE } from "../../session/index.js";
-import { SandboxLostError } from "../error.js";
+import { SandboxLostError, SnapshotLimitError } from "../error.js";
 import type { SandboxFiles, Snapshot } from "../sandbox.js";
 import { checkout } from "../workspace/checkout.js";
 import { Directory } from "../workspace/directory.js";
@@ -26,17 +26,17 @@ const AWKWARD = /[^A-Za-z0-9/._@+-]/;
 export async function overlaidWorkspace(
   options: WorkspaceOptions & { readonly tree: Digest; readonly shelf: string },
 ): Promise<Workspace> {
-  const { folder, trees, tree, exclude, signal, shelf } = options;
+  const { folder, trees, tree, exclude, limit, signal, shelf } = options;
   const lower = await frozen(shelf, trees, tree, signal === undefined ? {} : { signal });
   try {
-    return new Overlaid({ folder, trees, tree, exclude, lower });
+    return new Overlaid({ folder, trees, tree, exclude, limit, lower });
   } catch (error) {
     await lower.release();
     throw error;
   }
 }
 
-type OverlaidOptions = Pick<WorkspaceOptions, "folder" | "trees" | "exclude"> & {
+type OverlaidOptions = Pick<WorkspaceOptions, "folder" | "trees" | "exclude" | "limit"> & {
   readonly tree: Digest;
   readonly lower: Frozen;
 };
@@ -71,9 +71,16 @@ class Overlaid implements Workspace {
   }
 
   snapshot(): Promise<Snapshot> {
-    const { trees, tree, exclude } = this.#options;
+    const { trees, tree, exclude, limit } = this.#options;
     return captureOverlay({
-      ...{ upper: this.written, merged: this.#there().directory.path, base: tree, trees, cache: this.#cache },
+      ...{
+        upper: this.written,
+        merged: this.#there().directory.path,
+        base: tree,
+        trees,
+        cache: this.#cache,
+        limit,
+      },
       ...(exclude !== undefined && { exclude }),
     });
   }
@@ -82,8 +89,15 @@ class Overlaid implements Workspace {
     const { trees } = this.#options;
     const { path } = this.#there().directory;
     // What is there is known at the price of what changed, so only what differs need be touched.
-    const { tree: from } = await this.snapshot();
-    await checkout(path, trees, to, { cache: new StatCache(), from });
+    const from = await this.snapshot().then(
+      ({ tree }) => tree,
+      // There is too much of it to be known: everything is looked at instead.
+      (error: unknown) => {
+        if (error instanceof SnapshotLimitError) return undefined;
+        throw error;
+      },
+    );
+    await checkout(path, trees, to, { cache: new StatCache(), ...(from !== undefined && { from }) });
     // Unless something inside went on changing it meanwhile.
     const { tree } = await this.snapshot();
     if (tree !== (to ?? EMPTY_TREE)) await checkout(path, trees, to, { cache: new StatCache() });

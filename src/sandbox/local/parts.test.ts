@@ -145,8 +145,9 @@ describe("what is sent into a local sandbox", () => {
         // Only looked at, not run: whatever is in it, it is one function and one call.
         const shown = execFileSync(
           "/bin/bash",
-          ["-c", 'go() { declare -F; }; others=(); eval "$1"', "-", source],
-          { encoding: "utf8" },
+          ["--noprofile", "--norc", "-c", 'go() { declare -F; }; others=(); eval "$1"', "-", source],
+          // Without the environment of this machine, which may bring functions of its own.
+          { encoding: "utf8", env: {} },
         );
         expect(shown).toBe("declare -f go\ndeclare -f job\n");
       }),

@@ -5,6 +5,13 @@ import { join } from "node:path";
 const MASKED = [
   ...["keys", "key-users", "kcore", "kmsg", "sysrq-trigger"],
   ...["timer_list", "sched_debug", "latency_stats"],
+  // How the host was started, which of its files are locked, and by which process.
+  ...["cmdline", "locks"],
+  // Where the kernel keeps what; the host's root may read it, and so may a sandbox that root opened.
+  ...["slabinfo", "vmallocinfo", "pagetypeinfo", "kpagecount", "kpageflags", "kpagecgroup"],
+  ...["kallsyms", "iomem", "ioports"],
+  // What the host's devices are doing.
+  ...["interrupts", "diskstats"],
 ];
 const PROCESS = /^(\d+|self|thread-self)$/;
 /** The settings of the kernel are many, and some of them can certainly be written to. */

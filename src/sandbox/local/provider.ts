@@ -170,7 +170,7 @@ class LocalProvider implements SandboxProvider {
     if (ready !== undefined) ends.push(() => ready.end("it was destroyed"));
     try {
       group?.limit(limits);
-      const files = { folder: box.directory, trees, exclude: spec.exclude, signal };
+      const files = { folder: box.directory, trees, exclude: spec.exclude, limit: limits.disk, signal };
       const workspace =
         layers && tree !== null
           ? await overlaidWorkspace({ ...files, tree, shelf: place.frozen })

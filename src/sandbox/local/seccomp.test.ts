@@ -99,7 +99,7 @@ const NEVER = [
 /** Let through or not by their arguments. */
 const LOOKED_INTO = [
   ...["clone", "unshare", "socket", "socketpair", "ioctl", "open", "openat", "creat", "mknod", "mknodat"],
-  ...["chmod", "fchmod", "fchmodat"],
+  ...["chmod", "fchmod", "fchmodat", "fcntl"],
 ];
 /** Refused on x64 alone, where they have numbers. */
 const OLD = [
@@ -265,6 +265,23 @@ describe("the filter as a program", () => {
         expect(verdict(filterOf(name), audit, ioctl, [0, request])).toBe(expected);
   });
 
+  it("[S10] no file is leased and no directory watched by fcntl, and its other uses are free", () => {
+    for (const [name, audit, fcntl] of [
+      ["x64", X64, 72],
+      ["arm64", ARM64, 25],
+    ] as const)
+      for (const [command, expected] of [
+        [1024, refused(EPERM)],
+        [2 ** 32 + 1024, refused(EPERM)],
+        [1026, refused(EPERM)],
+        // The locks of files, duplicates, flags, the sizes of pipes and seals are what programs use it for.
+        ...[0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1025, 1030, 1031, 1032, 1033].map(
+          (one) => [one, ALLOWED] as const,
+        ),
+      ] as const)
+        expect([command, verdict(filterOf(name), audit, fcntl, [3, command])]).toEqual([command, expected]);
+  });
+
   it("[S7] there is none for a processor without a list", () => {
     for (const architecture of ["riscv64", "s390x", "ia32", "toString"])
       expect(seccompFilter(architecture)).toBeUndefined();
@@ -354,6 +371,9 @@ describe.skipIf(without !== undefined)(
       ["socket sctp", 41, [2, 1, 132], EPROTONOSUPPORT],
       ["ioctl TIOCSTI", 16, [0, 0x5412, "x"], EPERM],
       ["ioctl TIOCLINUX", 16, [0, 0x541c, "x"], EPERM],
+      ["fcntl F_SETLEASE", 72, [0, 1024, 2], EPERM],
+      ["fcntl F_NOTIFY", 72, [0, 1026, 1], EPERM],
+      ["fanotify_init", 300, [0, 0], EPERM],
       ["chmod setuid", 90, ["/tmp", 0o4755], EPERM],
       ["open setuid", 2, ["/tmp/setuid", 0x41, 0o4755], EPERM],
       ["creat setuid", 85, ["/tmp/setuid", 0o4755], EPERM],

@@ -111,6 +111,13 @@ const CODES: { readonly [test in Test]: number } = { equal: 0x15, above: 0x25, "
 const NEW_NAMESPACES = 0x7e020000;
 const NEW_TIME_NAMESPACE = 0x80;
 const SETUID = 0o4000;
+/** TIOCSTI, TIOCLINUX, TIOCSETD: a terminal must not be typed into, nor told to mean its bytes differently. */
+const TERMINAL_INPUT = [0x5412, 0x541c, 0x5423];
+/**
+ * F_SETLEASE and F_NOTIFY. The owner of a file needs no privilege for a lease, and root on the host owns its programs:
+ * a process that opens a leased one waits until the kernel breaks the lease. F_NOTIFY tells which files of a directory are used.
+ */
+const LEASES = [1024, 1026];
 
 function program({ audit, column }: Machine): readonly Instruction[] {
   const number = (numbers: Numbers) => numbers[column];
@@ -128,7 +135,8 @@ function program({ audit, column }: Machine): readonly Instruction[] {
       // Those that are made often and looked into come first: the kernel remembers by itself which others are let through.
       ...call([257, 56], creating(2)),
       ...call([2, null], creating(1)),
-      ...call([16, 29], terminal()),
+      ...call([16, 29], values(1, TERMINAL_INPUT)),
+      ...call([72, 25], values(1, LEASES)),
       ...call([56, 220], flags(0, NEW_NAMESPACES)),
       ...call([41, 198], family()),
       ...call([53, 199], family()),
@@ -164,12 +172,11 @@ function flags(argument: number, bits: number): readonly Instruction[] {
   return [load(argumentAt(argument)), ...when("any-bit", bits, refuse(EPERM)), ALLOW];
 }
 
-/** A terminal must not be typed into, nor told to mean its bytes differently: it may be the one of whoever runs us. */
-function terminal(): readonly Instruction[] {
-  const [TIOCSTI, TIOCLINUX, TIOCSETD] = [0x5412, 0x541c, 0x5423];
+/** Refused if an argument is one of these. */
+function values(argument: number, refused: readonly number[]): readonly Instruction[] {
   return [
-    load(argumentAt(1)),
-    ...[TIOCSTI, TIOCLINUX, TIOCSETD].flatMap((request) => when("equal", request, refuse(EPERM))),
+    load(argumentAt(argument)),
+    ...refused.flatMap((value) => when("equal", value, refuse(EPERM))),
     ALLOW,
   ];
 }

@@ -31,6 +31,8 @@ export type WorkspaceOptions = {
   readonly trees: Trees;
   readonly tree: Digest | null;
   readonly exclude: readonly string[] | undefined;
+  /** Bytes that one snapshot may take in. */
+  readonly limit: number;
   readonly signal: AbortSignal | undefined;
 };
 
@@ -43,7 +45,7 @@ export function copyPath(folder: string): string {
 
 /** A workspace that is a directory of its own, with a copy of every file. */
 export async function copiedWorkspace(options: WorkspaceOptions): Promise<Workspace> {
-  const { folder, trees, tree, exclude, signal } = options;
+  const { folder, trees, tree, exclude, limit, signal } = options;
   const path = copyPath(folder);
   const cache = new StatCache();
   if (tree !== null)
@@ -59,7 +61,7 @@ export async function copiedWorkspace(options: WorkspaceOptions): Promise<Worksp
     written: path,
     before: [],
     attach: () => {},
-    snapshot: () => capture(path, trees, { cache, ...(exclude !== undefined && { exclude }) }),
+    snapshot: () => capture(path, trees, { cache, limit, ...(exclude !== undefined && { exclude }) }),
     restore: (to) => checkout(path, trees, to, { cache }),
     release: async () => {},
   };

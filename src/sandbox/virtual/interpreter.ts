@@ -52,8 +52,9 @@ export class Interpreter {
       cwd,
       env: { ...BASE, ...environment, ...env },
       customCommands: [...commands] as never,
-      // The signal cannot end what gives it no turn, so the shell looks at the clock as well.
-      executionLimits: { maxExecutionTimeMs: Math.max(1, Math.ceil(left)) },
+      // The signal cannot end what gives it no turn, so the shell looks at the clock as well: at another clock, and a moment
+      // later, so that what it ends is late by ours too.
+      executionLimits: { maxExecutionTimeMs: Math.max(1, Math.ceil(left)) + CLOCK_MILLISECONDS },
       ...(shell.isWatched && { coverage: watch }),
     });
     try {
@@ -84,6 +85,9 @@ export class Interpreter {
     }
   }
 }
+
+/** How far two clocks of one process may be apart when they are read after each other. */
+const CLOCK_MILLISECONDS = 20;
 
 const BASE = {
   PATH: "/usr/local/bin:/usr/bin:/bin",

@@ -19,12 +19,12 @@ import {
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { EMPTY_TREE } from "../../session/index.js";
-import { PIECE_BYTES, Trees } from "../trees.js";
+import { digestOf, EMPTY_TREE } from "../../session/index.js";
+import { PIECE_BYTES, Trees, ZERO_PIECE } from "../trees.js";
 import { capture } from "./capture.js";
 import { entriesOf, entryAt } from "./entries.js";
 import { StatCache } from "./stat-cache.js";
-import { coarseFolder, folder, newTrees, Space } from "./testing/space.js";
+import { coarseFolder, folder, newTrees, Space, turnsDuring } from "./testing/space.js";
 import { asOrdinaryUser } from "./testing/user.js";
 
 /** Waits until nothing that is there is fresh any more. */
@@ -432,6 +432,71 @@ describe("the tree of a directory", () => {
     renameSync(root, `${root}-moved`);
     onTestFinished(() => rmSync(`${root}-moved`, { recursive: true, force: true }));
     expect((await capture(`${root}-moved`, trees, { cache })).tree).toBe(await fresh(`${root}-moved`));
+  });
+
+  it("[C18] a hole is one piece that is kept once, and others get a turn while long files are read", async () => {
+    const root = folder();
+    const hole = (name: string, size: number, end = ""): void => {
+      const fd = openSync(join(root, name), "w");
+      ftruncateSync(fd, size);
+      if (end !== "") writeSync(fd, end, size - end.length);
+      closeSync(fd);
+    };
+    hole("hole", 12 * PIECE_BYTES);
+    hole("ended", 3 * PIECE_BYTES + 5, "end");
+    expect(digestOf(Buffer.alloc(PIECE_BYTES))).toBe(ZERO_PIECE);
+    const { space, trees } = newTrees();
+    let tree = "";
+    const turns = await turnsDuring(async () => {
+      ({ tree } = await capture(root, trees, { cache: new StatCache() }));
+    });
+    expect(turns).toBeGreaterThanOrEqual(12);
+    // The piece of zeros, the end of the other, two lists of pieces, and the tree.
+    expect(space.given).toBe(5);
+    expect([...space.blobs.values()].filter(({ length }) => length === PIECE_BYTES)).toHaveLength(1);
+    for (const [name, size, end] of [
+      ["hole", 12 * PIECE_BYTES, "\0\0\0"],
+      ["ended", 3 * PIECE_BYTES + 5, "end"],
+    ] as const) {
+      const entry = await entryAt(trees, tree, name);
+      if (entry?.kind !== "parts") throw new Error(`${name} is not kept in pieces`);
+      const pieces: Uint8Array[] = [];
+      for await (const piece of trees.pieces(entry)) pieces.push(piece);
+      const bytes = Buffer.concat(pieces);
+      expect([bytes.length, bytes.subarray(-3).toString("latin1")]).toEqual([size, end]);
+      expect(bytes.equals(readFileSync(join(root, name)))).toBe(true);
+    }
+  });
+
+  it("[C19] what is added beyond the limit is an error, holes in full, and what was there does not count", async () => {
+    const root = folder();
+    const { space, trees } = newTrees();
+    const cache = new StatCache();
+    const limit = 2_000;
+    writeFileSync(join(root, "first"), "x".repeat(1_500));
+    const first = await capture(root, trees, { cache, limit });
+    writeFileSync(join(root, "first"), "y".repeat(1_600));
+    writeFileSync(join(root, "second"), "y".repeat(1_500));
+    const second = await capture(root, trees, { cache, limit });
+    expect(second.bytes).toBe(3_100);
+    mkdirSync(join(root, "deep"));
+    const fd = openSync(join(root, "deep", "hole"), "w");
+    ftruncateSync(fd, 1024 ** 4);
+    closeSync(fd);
+    const given = space.given;
+    await expect(capture(root, trees, { cache, limit })).rejects.toMatchObject({
+      code: "snapshot-too-large",
+      data: { path: "deep/hole", bytes: 1024 ** 4, limit },
+      hint: expect.stringContaining("limits: { disk }"),
+    });
+    expect(space.given).toBe(given);
+    rmSync(join(root, "deep", "hole"));
+    writeFileSync(join(root, "deep", "fits"), "");
+    expect((await capture(root, trees, { cache, limit })).files).toBe(3);
+    // The blobs were collected, so everything is read again: none of it is new.
+    space.blobs.clear();
+    expect((await capture(root, trees, { cache, limit })).bytes).toBe(3_100);
+    expect(first.tree).not.toBe(second.tree);
   });
 
   it("[C17] it can be given up, and what fails leaves nothing that the next one would believe", async () => {

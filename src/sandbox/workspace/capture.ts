@@ -19,6 +19,8 @@ export type CaptureOptions = {
   readonly cache: StatCache;
   /** Patterns of what is not looked at (see `Exclude`); they become part of the tree. */
   readonly exclude?: readonly string[];
+  /** Bytes that may have been added since the cache was filled; with more it is a `SnapshotLimitError`. */
+  readonly limit?: number;
   readonly signal?: AbortSignal;
 };
 
@@ -70,11 +72,11 @@ class Capture {
   /** The texts of trees that are new, by id. */
   readonly #written = new Map<Digest, Uint8Array>();
 
-  constructor(trees: Trees, surveyed: Surveyed, { exclude = [], signal }: CaptureOptions) {
+  constructor(trees: Trees, surveyed: Surveyed, { cache, exclude = [], limit, signal }: CaptureOptions) {
     this.#trees = trees;
     this.#surveyed = surveyed;
-    this.#intake = new Intake(trees);
     this.#pace = new Pace(signal);
+    this.#intake = new Intake(trees, this.#pace, cache.isKnown ? limit : undefined);
     this.#exclude = exclude.length === 0 ? undefined : new Exclude(exclude);
   }
 
@@ -124,7 +126,7 @@ class Capture {
     for (const { name, kind } of directory.entries()) {
       if (this.#pace.long) await this.#pace.rest();
       if (this.#exclude?.has(way, name, kind === "directory") === true) continue;
-      const found = await this.#intake.look(directory, name, kind, before);
+      const found = await this.#intake.look(directory, way, name, kind, before);
       if (found.what === "leaf") leaves.push(found);
       else if (found.what === "skipped") skipped.push({ name, why: found.why });
       else if (found.what === "directory") {

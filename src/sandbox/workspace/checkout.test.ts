@@ -2,10 +2,13 @@ import {
   appendFileSync,
   chmodSync,
   chownSync,
+  closeSync,
   existsSync,
+  ftruncateSync,
   linkSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -13,6 +16,7 @@ import {
   statSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -321,6 +325,22 @@ describe("a directory made what a tree says", () => {
     bytes[PIECE_BYTES] = 1;
     writeFileSync(join(copy, "long"), bytes);
     await checkout(copy, trees, tree, { cache: new StatCache() });
+    expect(await treeOf(copy)).toBe(tree);
+  });
+
+  it("[K17] a piece of zeros becomes a hole", async () => {
+    const { trees } = newTrees();
+    const root = folder();
+    const fd = openSync(join(root, "holes"), "w");
+    writeSync(fd, "begin", 0);
+    writeSync(fd, "middle", 3 * PIECE_BYTES);
+    ftruncateSync(fd, 6 * PIECE_BYTES);
+    closeSync(fd);
+    const { tree } = await capture(root, trees, { cache: new StatCache() });
+    const copy = folder();
+    await checkout(copy, trees, tree, { cache: new StatCache() });
+    expect(readFileSync(join(copy, "holes")).equals(readFileSync(join(root, "holes")))).toBe(true);
+    expect(statSync(join(copy, "holes")).blocks * 512).toBeLessThan(3 * PIECE_BYTES);
     expect(await treeOf(copy)).toBe(tree);
   });
 

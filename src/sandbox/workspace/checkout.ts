@@ -57,7 +57,7 @@ export function checkout(
     cache.clear();
     cache.excluded = excluded;
     const work = new Checkout(trees, surveyed, new Exclude(exclude), options);
-    cache.root = await work.run(root, tree ?? EMPTY_TREE, from === null ? EMPTY_TREE : from, seen);
+    cache.put(await work.run(root, tree ?? EMPTY_TREE, from === null ? EMPTY_TREE : from, seen));
     // Nobody waits for it, and it cannot fail.
     void prepare(cache, root);
   });
@@ -105,7 +105,7 @@ class Checkout {
     }
     try {
       like = this.#like === undefined ? undefined : Directory.alone(this.#like);
-      const placer = new Placer(this.#trees, directory.stat());
+      const placer = new Placer(this.#trees, directory.stat(), this.#pace);
       const site = { directory, way: [], has: from ?? this.#certain(seen), seen, like };
       const draft = await this.#settle(placer, site, want);
       if (draft === undefined) return undefined;

@@ -18,7 +18,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Folder } from "./folder.js";
 import { placeOf } from "./testing/model.js";
-import { folder } from "./testing/space.js";
+import { folder, turnsDuring } from "./testing/space.js";
 import { asOrdinaryUser } from "./testing/user.js";
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString("utf8");
@@ -308,6 +308,21 @@ describe("the files of a workspace", () => {
     onTestFinished(() => renameSync(`${root}-gone`, root));
     await expect(files.list()).rejects.toMatchObject({ code: "file-failed" });
   });
+
+  it("[F15] a long directory and a long path let others have a turn", async () => {
+    const { root, files } = workspace();
+    mkdirSync(join(root, "many"));
+    for (let index = 0; index < 6_000; index++) writeFileSync(join(root, "many", `${index}`), "");
+    // A few turns are those of the call itself, with a directory of any length.
+    const few = await turnsDuring(() => files.list());
+    expect(await turnsDuring(() => files.list("many"))).toBeGreaterThan(few);
+    const path = `${"d/".repeat(1_000)}x`;
+    const short = await turnsDuring(() => files.write("x", "x"));
+    expect(await turnsDuring(() => files.write(path, "x"))).toBeGreaterThan(short);
+    expect(text(await files.read(path))).toBe("x");
+    await files.remove("d");
+    expect((await files.list()).map(({ name }) => name)).toEqual(["many", "x"]);
+  }, 60_000);
 
   it("[F14] a file that pretends to be longer than memory is refused", async () => {
     const { root, files } = workspace();

@@ -5,7 +5,7 @@ import { FileError, PathRefusedError } from "../error.js";
 import { namesOf, textOfName } from "../path.js";
 import type { FileEntry, SandboxFiles } from "../sandbox.js";
 import { belong, CREATE_FLAGS, codeOf, Directory, kindOf, READ_FLAGS } from "./directory.js";
-import { Turns } from "./pace.js";
+import { Pace, Turns } from "./pace.js";
 import { removeEntry, spareName } from "./remove.js";
 import { entered, made, missing } from "./way.js";
 
@@ -78,10 +78,14 @@ export class Folder implements SandboxFiles {
     return this.#at(path, {}, async (parent, name) => {
       const directory = name === undefined ? parent : entered(parent, name, path);
       try {
-        const found = directory.names().map((each) => entryOf(each, directory.look(each)));
-        return found
-          .filter((each) => each !== undefined)
-          .sort((one, other) => (one.name < other.name ? -1 : 1));
+        const pace = new Pace();
+        const found: FileEntry[] = [];
+        for (const each of directory.names()) {
+          if (pace.long) await pace.rest();
+          const entry = entryOf(each, directory.look(each));
+          if (entry !== undefined) found.push(entry);
+        }
+        return found.sort((one, other) => (one.name < other.name ? -1 : 1));
       } finally {
         if (directory !== parent) directory.close();
       }
@@ -121,7 +125,7 @@ export class Folder implements SandboxFiles {
       const names = namesOf(to);
       const last = names.at(-1);
       if (last === undefined) throw new PathRefusedError(to, "it is the workspace itself");
-      const target = this.#walk(to, names.slice(0, -1), false);
+      const target = await this.#walk(to, names.slice(0, -1), false);
       try {
         if (target.look(last)?.isDirectory() === true)
           throw new FileError("failed", to, "there is a directory already");
@@ -143,7 +147,7 @@ export class Folder implements SandboxFiles {
       const name = options.whole === true ? undefined : names.at(-1);
       try {
         const way = name === undefined ? names : names.slice(0, -1);
-        const directory = this.#walk(path, way, options.make === true);
+        const directory = await this.#walk(path, way, options.make === true);
         try {
           return await work(directory, name);
         } finally {
@@ -157,7 +161,8 @@ export class Folder implements SandboxFiles {
     });
   }
 
-  #walk(path: string, names: readonly string[], make: boolean): Directory {
+  async #walk(path: string, names: readonly string[], make: boolean): Promise<Directory> {
+    const pace = new Pace();
     let directory: Directory;
     try {
       directory = Directory.at(this.#root);
@@ -167,6 +172,7 @@ export class Folder implements SandboxFiles {
     for (const name of names) {
       const parent = directory;
       try {
+        if (pace.long) await pace.rest();
         directory = make ? made(parent, name, path) : entered(parent, name, path);
       } finally {
         parent.close();

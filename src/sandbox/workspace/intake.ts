@@ -1,17 +1,31 @@
-import { closeSync, fstatSync, openSync, readlinkSync, readSync, type Stats } from "node:fs";
+import {
+  closeSync,
+  fstatSync,
+  openSync,
+  read as readLater,
+  readlinkSync,
+  readSync,
+  type Stats,
+} from "node:fs";
+import { promisify } from "node:util";
 import { type Digest, digestOf } from "../../session/index.js";
+import { SnapshotLimitError } from "../error.js";
 import { textOfName } from "../path.js";
-import { PIECE_BYTES, type Trees } from "../trees.js";
+import { PIECE_BYTES, type Trees, ZERO_PIECE } from "../trees.js";
 import { codeOf, type Directory, type Kind, kindOf, READ_FLAGS } from "./directory.js";
+import type { Pace } from "./pace.js";
 import { isFresh, isStamped, type Leaf, type Seen } from "./stat-cache.js";
 
-const BATCH_BYTES = 16 * 1024 ** 2;
+const BATCH_BYTES = 8 * 1024 ** 2;
 const BATCH_BLOBS = 8_192;
 const ROOM_BYTES = 1024 ** 2;
 /** So little is hashed here and kept together with the trees that name it: one commit instead of two. */
 const FEW_BYTES = 1024 ** 2;
 /** How often a file that changes while it is read is read. */
 const READINGS = 4;
+/** So much is read at once; more is read by the threads of the system's calls, so that others get a turn. */
+const AT_ONCE_BYTES = 1024 ** 2;
+const readAsync = promisify(readLater);
 
 /** What an entry of a directory is. A leaf without `stats` must be read again next time. */
 export type Found =
@@ -25,20 +39,35 @@ type Pieces = { readonly parts: readonly Digest[]; readonly length: number };
 /** Takes files into the blob space, many at a time. A leaf has its digest when `finish` has resolved, if not before. */
 export class Intake {
   readonly #trees: Trees;
+  readonly #pace: Pace;
+  readonly #limit: number;
+  /** Bytes that came in: files that are new, and what others have grown by. */
+  #added = 0;
+  #hasZeros = false;
+  #spare: Buffer | undefined;
   #batch: { readonly bytes: Uint8Array; readonly leaf: { digest: Digest } }[] = [];
   #bytes = 0;
   #slab: Buffer = Buffer.alloc(0);
   #at = 0;
 
-  constructor(trees: Trees) {
+  /** @param limit how many bytes may be added before a `SnapshotLimitError` */
+  constructor(trees: Trees, pace: Pace, limit: number = Number.POSITIVE_INFINITY) {
     this.#trees = trees;
+    this.#pace = pace;
+    this.#limit = limit;
   }
 
   /**
    * Looks at an entry, and reads it if it is a file that is not what it was `before`. It may change into something else
    * at any moment: then it is looked at again.
    */
-  async look(directory: Directory, name: string, hint: Kind | "unknown", before?: Seen): Promise<Found> {
+  async look(
+    directory: Directory,
+    way: readonly string[],
+    name: string,
+    hint: Kind | "unknown",
+    before?: Seen,
+  ): Promise<Found> {
     const row = before?.rowOf(name) ?? 0;
     let kind = hint;
     for (let attempt = 0; attempt < READINGS; attempt++) {
@@ -59,7 +88,8 @@ export class Intake {
       if (isKnown) return { what: "leaf", leaf: old, stats };
       if (kind === "directory") return { what: "directory" };
       if (kind === "other") return { what: "skipped", why: `it is ${wordFor(stats)}` };
-      const found = kind === "link" ? linkOf(directory, name, stats) : await this.#file(directory, name, old);
+      const found =
+        kind === "link" ? linkOf(directory, name, stats) : await this.#file(directory, way, name, old);
       if (found !== undefined) return found;
       kind = "unknown";
     }
@@ -67,7 +97,12 @@ export class Intake {
   }
 
   /** Reads a file; undefined when it is none any more. */
-  async #file(directory: Directory, name: string, old: Leaf | undefined): Promise<Found | undefined> {
+  async #file(
+    directory: Directory,
+    way: readonly string[],
+    name: string,
+    old: Leaf | undefined,
+  ): Promise<Found | undefined> {
     let fd: number;
     try {
       fd = openSync(directory.to(name), READ_FLAGS);
@@ -81,10 +116,11 @@ export class Intake {
       for (let reading = 1; ; reading++) {
         const stats = fstatSync(fd);
         if (!stats.isFile()) return undefined;
-        const isLong = stats.size > PIECE_BYTES;
-        const content = isLong
-          ? await this.#pieces(fd, stats.size)
-          : read(fd, 0, stats.size, this.#room(stats.size));
+        if (reading === 1) this.#count(way, name, stats.size, old);
+        const content =
+          stats.size > PIECE_BYTES
+            ? await this.#pieces(fd, stats.size)
+            : await this.#bytesOf(fd, 0, stats.size, this.#room(stats.size));
         const after = fstatSync(fd);
         const isSame =
           stats.ctimeMs === after.ctimeMs && stats.mtimeMs === after.mtimeMs && stats.size === after.size;
@@ -103,6 +139,24 @@ export class Intake {
     }
   }
 
+  /** A hole takes no room on the disk of the host, but all that is read and kept elsewhere: it counts like bytes. */
+  #count(way: readonly string[], name: string, size: number, old: Leaf | undefined): void {
+    this.#added += Math.max(0, size - (old === undefined || old.kind === "link" ? 0 : old.size));
+    if (this.#added > this.#limit)
+      throw new SnapshotLimitError([...way, name].join("/"), this.#added, this.#limit);
+  }
+
+  async #bytesOf(fd: number, from: number, size: number, room: Buffer): Promise<Uint8Array> {
+    if (size <= AT_ONCE_BYTES) return read(fd, from, size, room);
+    let length = 0;
+    while (length < size) {
+      const { bytesRead } = await readAsync(fd, room, length, size - length, from + length);
+      if (bytesRead === 0) break;
+      length += bytesRead;
+    }
+    return room.subarray(0, length);
+  }
+
   /** Where a short file is read to: many share one piece of memory, or collecting them would take as long as reading. */
   #room(size: number): Buffer {
     if (size > ROOM_BYTES / 8) return Buffer.allocUnsafeSlow(size);
@@ -119,12 +173,28 @@ export class Intake {
     const parts: Digest[] = [];
     let length = 0;
     while (length < size) {
-      const piece = read(fd, length, Math.min(PIECE_BYTES, size - length));
+      // What is all zeros is not kept, so the next piece can go to the same memory.
+      this.#spare ??= Buffer.allocUnsafeSlow(PIECE_BYTES);
+      const piece = await this.#bytesOf(fd, length, Math.min(PIECE_BYTES, size - length), this.#spare);
       if (piece.length === 0) break;
-      parts.push(...(await this.#trees.put([piece])));
+      parts.push(await this.#piece(piece));
       length += piece.length;
+      // Where the blobs are kept in memory, nothing of this waits for anything.
+      if (this.#pace.long) await this.#pace.rest();
     }
     return { parts, length };
+  }
+
+  /** Keeps a piece. Those of holes are all the same one, which is kept once. */
+  async #piece(piece: Uint8Array): Promise<Digest> {
+    // Compared up to the first byte that is not zero, so this costs nothing for other pieces.
+    if (piece.length === PIECE_BYTES && ZEROS.equals(piece)) {
+      if (!this.#hasZeros) await this.#trees.put([ZEROS]);
+      this.#hasZeros = true;
+      return ZERO_PIECE;
+    }
+    this.#spare = undefined;
+    return (await this.#trees.put([piece]))[0] as Digest;
   }
 
   async #leaf(
@@ -179,6 +249,9 @@ export class Intake {
   }
 }
 
+/** Pages of the system that nobody wrote to take no memory. */
+const ZEROS = Buffer.alloc(PIECE_BYTES);
+
 /** As many of the bytes from a place on as there are. */
 export function read(
   fd: number,
@@ -192,7 +265,7 @@ export function read(
     if (count === 0) break;
     length += count;
   }
-  return length === size ? bytes : bytes.subarray(0, length);
+  return length === bytes.length ? bytes : bytes.subarray(0, length);
 }
 
 function linkOf(directory: Directory, name: string, stats: Stats | undefined): Found | undefined {

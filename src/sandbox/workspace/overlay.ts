@@ -22,6 +22,8 @@ export type OverlayOptions = {
   readonly trees: Trees;
   readonly cache: StatCache;
   readonly exclude?: readonly string[];
+  /** Bytes that may have been added since the last look; with more it is a `SnapshotLimitError`. */
+  readonly limit?: number;
   readonly signal?: AbortSignal;
 };
 
@@ -77,11 +79,11 @@ class OverlayCapture {
   readonly #kept = new Map<Draft, { readonly entries: readonly TreeEntry[]; readonly base: Digest }>();
   readonly #written = new Map<Digest, Uint8Array>();
 
-  constructor({ trees, base, exclude = [], signal }: OverlayOptions) {
+  constructor({ trees, base, cache, exclude = [], limit, signal }: OverlayOptions) {
     this.#trees = trees;
     this.#base = base ?? EMPTY_TREE;
-    this.#intake = new Intake(trees);
     this.#pace = new Pace(signal);
+    this.#intake = new Intake(trees, this.#pace, cache.isKnown ? limit : undefined);
     this.#exclude = exclude.length === 0 ? undefined : new Exclude(exclude);
   }
 
@@ -128,7 +130,7 @@ class OverlayCapture {
         kept.push(old);
         continue;
       }
-      const found = await this.#intake.look(merged, name, kind, before);
+      const found = await this.#intake.look(merged, way, name, kind, before);
       if (found.what === "leaf") leaves.push(found);
       else if (found.what === "skipped") skipped.push({ name, why: found.why });
       else if (found.what === "directory") {

@@ -5,6 +5,7 @@ import {
   fchmodSync,
   fchownSync,
   fstatSync,
+  ftruncateSync,
   lchownSync,
   openSync,
   readlinkSync,
@@ -17,9 +18,10 @@ import {
 import { digestOf } from "../../session/index.js";
 import { FileError } from "../error.js";
 import { bytesOfName, textOfName } from "../path.js";
-import type { Trees } from "../trees.js";
+import { PIECE_BYTES, type Trees, ZERO_PIECE } from "../trees.js";
 import { belong, CREATE_FLAGS, codeOf, type Directory, READ_FLAGS } from "./directory.js";
 import { read } from "./intake.js";
+import type { Pace } from "./pace.js";
 import { removeEntry, spareName } from "./remove.js";
 import type { Leaf } from "./stat-cache.js";
 import { ATTEMPTS } from "./way.js";
@@ -31,10 +33,12 @@ type FileLeaf = Exclude<Leaf, { kind: "link" }>;
 /** Puts files and links of trees where they belong. */
 export class Placer {
   readonly #trees: Trees;
+  readonly #pace: Pace;
   readonly #owner: Pick<Stats, "uid" | "gid">;
 
-  constructor(trees: Trees, owner: Pick<Stats, "uid" | "gid">) {
+  constructor(trees: Trees, owner: Pick<Stats, "uid" | "gid">, pace: Pace) {
     this.#trees = trees;
+    this.#pace = pace;
     this.#owner = owner;
   }
 
@@ -125,7 +129,7 @@ export class Placer {
     const fd = openSync(directory.to(name), CREATE_FLAGS, leaf.mode);
     try {
       if (short !== undefined) written(fd, short);
-      else for await (const piece of this.#trees.pieces(leaf)) written(fd, piece);
+      else await this.#pieces(fd, leaf);
       belong(this.#owner, (uid, gid) => fchownSync(fd, uid, gid));
       const stats = fstatSync(fd);
       if ((stats.mode & 0o7777) === leaf.mode) return stats;
@@ -134,6 +138,21 @@ export class Placer {
     } finally {
       closeSync(fd);
     }
+  }
+
+  /** Writes a long file piece by piece. Where it is all zeros it becomes a hole: it was one most often. */
+  async #pieces(fd: number, leaf: FileLeaf): Promise<void> {
+    let at = 0;
+    for (const digest of await this.#trees.parts(leaf.digest)) {
+      if (digest === ZERO_PIECE) at += PIECE_BYTES;
+      else {
+        const piece = await this.#trees.blob(digest);
+        written(fd, piece, at);
+        at += piece.length;
+      }
+      if (this.#pace.long) await this.#pace.rest();
+    }
+    ftruncateSync(fd, at);
   }
 
   /** Lets the system copy a file, sharing its blocks where it can; undefined when there is none like it. */
@@ -161,6 +180,7 @@ export class Placer {
     for await (const piece of this.#trees.pieces(leaf)) {
       if (!Buffer.from(read(fd, at, piece.length)).equals(piece)) return false;
       at += piece.length;
+      if (this.#pace.long) await this.#pace.rest();
     }
     return at === leaf.size;
   }
@@ -171,8 +191,8 @@ function link(directory: Directory, name: string, target: string): Stats | undef
   return directory.look(name);
 }
 
-function written(fd: number, bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+function written(fd: number, bytes: Uint8Array, from = 0): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, from + at);
 }
 
 function targetOf(directory: Directory, name: string): string | undefined {

@@ -19,9 +19,23 @@ export class StatCache {
   /** One look at a time. */
   readonly turns: Turns = new Turns();
 
+  #isBlank = true;
+
+  /** Whether what the next look finds to be new was added since the last one; else it may have been there before. */
+  get isKnown(): boolean {
+    return this.#isBlank || this.root !== undefined;
+  }
+
   /** Forgets everything: the next look reads every file. */
   clear(): void {
+    if (this.root !== undefined) this.#isBlank = false;
     this.root = undefined;
+  }
+
+  /** Notes what was put there; undefined when not everything of it is known. */
+  put(root: Seen | undefined): void {
+    this.#isBlank = false;
+    this.root = root;
   }
 }
 

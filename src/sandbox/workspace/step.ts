@@ -1,5 +1,5 @@
 import type { Digest, Fact, FactId, Json, Principal, Session } from "../../session/index.js";
-import { adoptedSide, Withheld } from "../../session/index.js";
+import { goesOnFrom, Withheld } from "../../session/index.js";
 import { conflictsOf } from "./conflict.js";
 
 /** One accepted change of the files of a session: the tree after it, and what made it. */
@@ -64,13 +64,8 @@ function conflictsIn(session: Session): ReadonlyMap<FactId, readonly string[]> {
 /** The sessions that the files of a session come from, oldest first. */
 function wayTo(session: Session): readonly Session[] {
   const way: Session[] = [];
-  for (let node: Session | undefined = session; node !== undefined; node = takenParent(node)) way.push(node);
+  for (let node: Session | undefined = session; node !== undefined; node = goesOnFrom(node)) way.push(node);
   return way.reverse();
-}
-
-/** The parent whose files a session goes on with. */
-export function takenParent({ fact, parents }: Session): Session | undefined {
-  return parents[adoptedSide(fact, parents.length)];
 }
 
 function isWorkspaceFact(fact: Fact): boolean {

@@ -1,9 +1,16 @@
-import type { Digest, FactId, FactType, PathChange, Principal, Session } from "../../session/index.js";
+import {
+  type Digest,
+  type FactId,
+  type FactType,
+  goesOnFrom,
+  type PathChange,
+  type Principal,
+  type Session,
+} from "../../session/index.js";
 import { namesOf } from "../path.js";
 import type { Trees } from "../trees.js";
 import { isSame } from "./diff.js";
 import { entryAt } from "./entries.js";
-import { takenParent } from "./step.js";
 
 /** A fact that changed a path. */
 export type ChangedBy = {
@@ -64,7 +71,7 @@ function newest(open: Session[]): Session {
 function takenParents(session: Session): readonly Session[] {
   const { fact, parents } = session;
   if (fact.type === "branch-merge" && fact.adopt === "both") return parents;
-  const taken = takenParent(session);
+  const taken = goesOnFrom(session);
   return taken === undefined ? [] : [taken];
 }
 

@@ -304,6 +304,11 @@ s.connect(${address}); print("ESCAPED",s.recv(100))`);
     "/proc/*/cwd of all",
     `for p in /proc/[0-9]*; do cat $p/cwd/../../../..${secret} 2>/dev/null; done; true`,
   );
+  for (const name of [
+    ...["cmdline", "locks", "slabinfo", "vmallocinfo", "pagetypeinfo", "kpagecount", "kallsyms", "iomem"],
+    ...["interrupts", "diskstats"],
+  ])
+    add("proc", `/proc/${name}`, `head -c 64 /proc/${name} 2>/dev/null | grep -aq . && echo ESCAPED; true`);
   add("proc", "keys of the kernel", syscall("248,0,0,0,0,0"), "python3");
   add("proc", "/dev/mem", "head -c 1 /dev/mem 2>/dev/null | grep -q . && echo ESCAPED; true");
   add(
@@ -321,6 +326,28 @@ s.connect(${address}); print("ESCAPED",s.recv(100))`);
     "safer from the killer than the host",
     "echo -1000 > /proc/self/oom_score_adj 2>/dev/null && echo ESCAPED; true",
   );
+
+  // -- leases and watches: what stalls a program of the host, or tells what it does
+  const control = (/** @type {string} */ path, /** @type {string} */ request) =>
+    python(`import fcntl,os
+fd=os.open("${path}",os.O_RDONLY)
+try:
+  fcntl.fcntl(fd,${request}); print("ESCAPED")
+except OSError as e: print(e)`);
+  // A program that nobody runs: of one in use the kernel refuses a write lease.
+  for (const [name, request] of [
+    ["a write lease on a program of the host", "fcntl.F_SETLEASE,fcntl.F_WRLCK"],
+    ["a read lease on a program of the host", "fcntl.F_SETLEASE,fcntl.F_RDLCK"],
+  ])
+    add("leases and watches", String(name), control("/usr/bin/tput", String(request)), "python3");
+  add(
+    "leases and watches",
+    "be told what happens in /usr/bin (F_NOTIFY)",
+    control("/usr/bin", "fcntl.F_NOTIFY,fcntl.DN_ACCESS"),
+    "python3",
+  );
+  add("leases and watches", "watch all files (fanotify)", syscall("300,0,0"), "python3");
+  add("leases and watches", "watch files without a filter (fanotify)", syscall("300,0x200,0"), "python3");
 
   // -- the environment
   add("environment", "the canary", `env | grep ${CANARY.slice(0, 12)}; printenv OPENRATH_ESCAPE_CANARY`);

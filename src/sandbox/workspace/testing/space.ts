@@ -33,6 +33,21 @@ export class Space implements BlobSpace {
   }
 }
 
+/** How often others of this process got a turn while something was done. */
+export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    if (isOver) return;
+    turns += 1;
+    setImmediate(count);
+  };
+  setImmediate(count);
+  await work();
+  isOver = true;
+  return turns;
+}
+
 export function newTrees(): { readonly space: Space; readonly trees: Trees } {
   const space = new Space();
   return { space, trees: new Trees(space) };
