@@ -5,6 +5,8 @@ import {
   type FactOf,
   type Failure,
   type Json,
+  mayAgree,
+  maySettle,
   type Pending,
   type Principal,
   parentsOf,
@@ -13,7 +15,8 @@ import {
   type Settlement,
   typeOf,
 } from "../session/index.js";
-import { ConflictError, identityOf, isDead, type Store, thisProcess } from "../store/index.js";
+import { ConflictError, FencedError, identityOf, isDead, type Store, thisProcess } from "../store/index.js";
+import { type Doubt, doubtAbout } from "./doubt.js";
 import { AnswerError } from "./error.js";
 import { answerName } from "./keeper.js";
 import { nameOf, type Recorded, recordedRun } from "./recorded.js";
@@ -50,6 +53,8 @@ export type Settle = {
   readonly value?: Json;
   readonly error?: Failure;
   readonly why?: string;
+  /** The digest that `pending` showed. The answer is refused if the call in doubt has another one. */
+  readonly digest?: string;
 };
 
 /**
@@ -61,7 +66,7 @@ export async function giveAnswer(
   nameOrId: string,
   ask: FactId | { readonly signal: string } | undefined,
   kind: "approval-ask" | "signal-await" | "doubt",
-  make: (asked: Fact) => Made,
+  make: (asked: Fact, doubt?: Doubt) => Made,
   given: { readonly now: number; readonly by?: Principal; readonly digest?: string | undefined },
 ): Promise<FactId> {
   const { digest } = given;
@@ -91,20 +96,20 @@ export async function giveAnswer(
       { kind, waiting: waiting.map(({ id, type, what }) => ({ id, type, what })) },
     );
   if (kind === "doubt") await requireNobodyAtIt(store, recorded, found.id);
+  const begun = kind === "doubt" ? await doubtAbout(store, recorded.leaves, found.id) : undefined;
   const line = (await store.line(found.id)) as string;
   const asked = await store.load(found.id);
   const fact = readFact(line, Session.realmOf(asked).blobs);
-  if (digest !== undefined && (fact as { digest?: string }).digest !== digest)
+  const { digest: asking } = begun?.doubt ?? (fact as { readonly digest?: string });
+  if (digest !== undefined && asking !== digest)
     throw new AnswerError(
       "what is asked is not what was shown",
       "look at it again: await rath.pending(name)",
-      {
-        shown: digest,
-        asked: (fact as { digest?: string }).digest ?? null,
-      },
+      { shown: digest, asked: asking ?? null },
     );
-  const made = make(fact);
+  const made = make(fact, begun?.doubt);
   requireAnswer(made, nameOrId);
+  if (begun !== undefined) requireSettler(begun, made.by as Principal);
   if (fact.type === "approval-ask")
     await requireCompetence(store, fact, made, { now: given.now, name: nameOrId, id: found.id });
   const at = new Date(given.now).toISOString();
@@ -126,6 +131,56 @@ export async function giveAnswer(
     throw refused();
   }
   return answer.id;
+}
+
+/**
+ * Revokes an approval that the run has not used: appends a rejection by the same person to the approval, so that the record
+ * keeps both. A run takes in answers only under the lease of its name, so with that lease nobody can use the approval.
+ */
+export async function revokeAnswer(
+  store: Store,
+  nameOrId: string,
+  { by, ask, why, now }: Decision & { readonly now: number },
+  conceal: (fact: Made) => Made,
+): Promise<FactId> {
+  const recorded = await recordedRun(store, nameOrId);
+  const refused = (reason: string, hint: string) => new AnswerError(reason, hint, { by });
+  const gone = () =>
+    refused(
+      `${String(by)} has no unused approval in ${JSON.stringify(nameOrId)}`,
+      "see what is awaited: await rath.pending(name)",
+    );
+  if (recorded === undefined || recorded.over) throw gone();
+  const lease = await store.lease(nameOf(recorded)).catch((error: unknown) => {
+    if (!(error instanceof FencedError)) throw error;
+    throw refused(
+      "the run is under way and may have used the approval",
+      "wait until the run suspends or ends, or cancel it",
+    );
+  });
+  try {
+    const mine: { readonly request: FactId; readonly given: FactId }[] = [];
+    for (const { id, type } of (await awaited(store, recorded)).values()) {
+      const given = type === "approval-ask" ? await store.head(answerName(recorded.nonce, id)) : undefined;
+      if (given === undefined || (ask !== undefined && !id.startsWith(ask))) continue;
+      const fact = await factOf(store, given);
+      const approves = fact.type === "approval-give" && fact.decision === "approve" && fact.of === id;
+      if (approves && fact.by === by) mine.push({ request: id, given });
+    }
+    const [only] = mine;
+    if (only === undefined) throw gone();
+    if (mine.length > 1) throw refused(`${by} gave ${mine.length} approvals`, "say which: { ask: id }");
+    const approval = await store.load(only.given);
+    const { digest } = approval.fact as FactOf<"approval-give">;
+    const fact = { type: "approval-give", of: only.request, decision: "reject", digest, by } as const;
+    const at = new Date(now).toISOString();
+    const made = conceal({ ...fact, why: why ?? "the approval was revoked", at });
+    const answer = approval.append(made as unknown as FactInput);
+    await store.save(answer, { name: answerName(recorded.nonce, only.request), expect: only.given });
+    return answer.id;
+  } finally {
+    await lease.release();
+  }
 }
 
 type Made = { readonly type: FactInput["type"] } & { readonly [field: string]: unknown };
@@ -167,6 +222,20 @@ async function factOf(store: Store, id: FactId): Promise<Fact> {
   return readFact((await store.line(id)) as string, undefined);
 }
 
+/** Refuses a settlement by somebody who may not approve the call. */
+function requireSettler(
+  { doubt, asks }: { readonly doubt: Doubt; readonly asks: readonly FactOf<"approval-ask">[] },
+  by: Principal,
+): void {
+  if (maySettle(asks, by)) return;
+  if (doubt.to !== undefined) throw notTheirs(by, doubt.to);
+  throw new AnswerError(
+    `${by} is not a person, and may not settle it`,
+    'settle it as a person: by: "user:ada"',
+    { by },
+  );
+}
+
 /** Whether this is for whoever answers to say, now, and in this way. */
 async function requireCompetence(
   store: Store,
@@ -188,6 +257,13 @@ async function requireCompetence(
       `${asked.by} wants to do it, and cannot agree to it`,
       'somebody else must: say who, by: "user:ada"',
       { by: asked.by },
+    );
+  // Anybody may say no, and a question is not an approval.
+  if (decision !== "reject" && answer === undefined && !mayAgree(asking, by as Principal))
+    throw new AnswerError(
+      `${String(by)} is not a person, and the terms of the approval do not name it`,
+      `approve as a person: by: "user:ada"; or name it in the terms: approval: { from: ${JSON.stringify(by)} }`,
+      { by: by as Principal },
     );
   if (edit !== undefined && fixed === true)
     throw new AnswerError(
@@ -253,10 +329,17 @@ function requireAnswer(
 /** What a run waits for now, in all of its branches. */
 async function awaited(store: Store, { leaves }: Recorded): Promise<ReadonlyMap<FactId, Pending>> {
   const pending = new Map<FactId, Pending>();
-  // A branch that left before it was begun knows nothing of the doubt.
-  for (const leaf of leaves)
-    for (const one of (await store.load(leaf)).pending)
-      if (pending.get(one.id)?.doubt !== true) pending.set(one.id, one);
+  for (const leaf of leaves) {
+    const { fact, pending: all } = await store.load(leaf);
+    // A call that waits for the approval of a second execution is not asked about itself.
+    const waiting = fact.type === "run-suspend" ? new Set(fact.waiting) : undefined;
+    for (const one of all) {
+      const { doubt, ...rest } = one;
+      // A branch that left before it was begun knows nothing of the doubt.
+      if (pending.get(one.id)?.doubt === true) continue;
+      pending.set(one.id, doubt === true && waiting?.has(one.id) === false ? rest : one);
+    }
+  }
   return pending;
 }
 

@@ -5,6 +5,7 @@ import {
   type Edited,
   type FactId,
   type FactOf,
+  maySettle,
   type Principal,
   type Session,
   type Terms,
@@ -46,7 +47,9 @@ export class Consent {
   readonly #asks = new Map<FactId, Ask>();
   #round = 0;
   /** The arguments that people want in place of those that were shown, the newest last. */
-  #edits: Edited[] = [];
+  #edits: { readonly edit: Edited; readonly round: number }[] = [];
+  /** Who wants it executed a second time. */
+  #second: FactOf<"effect-settle"> | undefined;
   #taken: Give | undefined;
 
   /** The questions that nobody has answered. */
@@ -56,7 +59,7 @@ export class Consent {
 
   /** The arguments that somebody wants in place of those that were shown. */
   get edit(): Edited | undefined {
-    return this.#edits.at(-1);
+    return this.#edits.at(-1)?.edit;
   }
 
   /** Who gave just these arguments, and so agrees to them. */
@@ -65,7 +68,8 @@ export class Consent {
     if (edit === undefined) return [];
     const same = canonical(edit.input);
     // Of what one person wanted, the last counts.
-    const last = new Map(this.#edits.map(({ by, input }) => [by, input]));
+    const mine = this.#edits.filter(({ round }) => round === this.#round);
+    const last = new Map(mine.map(({ edit: { by, input } }) => [by, input]));
     return [...last].filter(([, input]) => canonical(input) === same).map(([by]) => by);
   }
 
@@ -103,8 +107,27 @@ export class Consent {
       this.#taken = give;
     } else if (give.edit !== undefined) {
       ask.state = "changed";
-      this.#edits.push({ by: give.by, input: give.edit });
+      this.#edits.push({ edit: { by: give.by, input: give.edit }, round: this.#round });
     } else ask.state = give.decision === "approve" ? "agreed" : "refused";
+  }
+
+  /** Whether somebody may say what became of it: the record may have been written to by others than this runtime. */
+  isSettledBy({ by }: FactOf<"effect-settle">): boolean {
+    return maySettle(
+      [...this.#asks.values()].map(({ fact }) => fact),
+      by,
+    );
+  }
+
+  /** It may have happened, and is to be executed again: what was agreed to before is used up. */
+  again(settle: FactOf<"effect-settle">): void {
+    this.#second = settle;
+    this.#round += 1;
+  }
+
+  /** Whether it is asked about a second execution. */
+  get isSecond(): boolean {
+    return this.#second !== undefined;
   }
 
   /** The arguments that somebody gave cannot be used: everything is asked anew. */
@@ -120,13 +143,15 @@ export class Consent {
    * @param editors who gave these arguments, and so agree to them
    */
   standing(wanted: readonly Wanted[], digest: string, editors: readonly Principal[]): Standing {
+    const second = this.#second;
+    const agreeing = second?.digest === digest ? [...editors, second.by] : editors;
     const all = wanted.map((one) => {
       const asked = [...this.#asks.values()].filter(
         ({ fact, round, state }) =>
           // A no stands, also where it is asked anew because of somebody else's answer.
           (fact.rule ?? "") === one.rule && (round === this.#round || state === "refused"),
       );
-      return stands(one, asked, digest, editors);
+      return stands(one, asked, digest, agreeing);
     });
     return (
       all.find(({ state }) => state === "refused") ??

@@ -1,5 +1,5 @@
 import type { ExecOptions, ExecResult, Execution, Sandbox, SandboxFiles } from "../sandbox/index.js";
-import { EMPTY_TREE, type FactInput, type Json, type Session } from "../session/index.js";
+import { EMPTY_TREE, type FactInput, type Json, type Session, thrownMessage } from "../session/index.js";
 import { EVIDENCE, type Evidence } from "./evidence.js";
 import { RefusedError } from "./given.js";
 import type { Places, Seat } from "./places.js";
@@ -77,7 +77,8 @@ export class Desk {
 
   /**
    * The call is over: what it changed is kept and told, and the sandbox is free for the next. Where the sandbox is gone, and
-   * with it what the call did to the files, it is a `SandboxLostError`, whatever the call itself said.
+   * with it what the call did to the files, it is a `SandboxLostError`, whatever the call itself said; where the files are
+   * too large to be kept, a `SnapshotLimitError`.
    *
    * @param abandoned whether the call was given up and still goes on: then nobody else may use its sandbox
    */
@@ -94,12 +95,15 @@ export class Desk {
     const { live } = seat;
     for (const fact of this.#background.values()) this.evidence.push(fact);
     if (this.#background.size > 0) live.drifting = true;
+    const { SandboxLostError, SnapshotLimitError } = await import("../sandbox/index.js");
+    let limit: unknown;
     if (this.#lost === undefined) {
       try {
         await this.#tell(seat);
         this.#places.give(seat, this.#tip, live.tree);
         return;
       } catch (error) {
+        if (error instanceof SnapshotLimitError) limit = error;
         this.#lost = error instanceof Error ? (error.message.split("\n")[0] as string) : String(error);
       }
     }
@@ -107,8 +111,7 @@ export class Desk {
     this.evidence.push({ type: "sandbox-lose", sandbox: id, incarnation, why: this.#lost });
     await this.#places.drop(seat);
     if (abandoned) return;
-    const { SandboxLostError } = await import("../sandbox/index.js");
-    throw new SandboxLostError(id, this.#lost);
+    throw limit ?? new SandboxLostError(id, this.#lost);
   }
 
   /** What the call did to the files; or which files it saw, if it did nothing to them. */
@@ -251,7 +254,7 @@ export class Desk {
           this.#lost ??= result.why ?? "it went away while a command was running";
       },
       (error: unknown) => {
-        this.#lost ??= error instanceof Error ? error.message : String(error);
+        this.#lost ??= thrownMessage(error);
       },
     );
     this.#running.add(done);

@@ -63,6 +63,15 @@ export function hostServices(session: Session): Services {
   return scopeOf(session, "ask the host").run.services;
 }
 
+/**
+ * Whether a session is in a run that version 0.1 recorded. What such a run does must come out as it did then, or its replay
+ * would differ from its record.
+ */
+export function isOfVersion01(session: Session): boolean {
+  const { host } = session;
+  return host instanceof Scope && !host.run.namesActors;
+}
+
 /** What models cost, as the host was told. */
 export function pricesOf(session: Session): Prices {
   return scopeOf(session, "look up a price").run.prices;

@@ -36,7 +36,13 @@ export class DivergenceError extends RathError {
 }
 
 /** One side of a divergence: a fact, and the sessions it was made from. */
-export type Side = { readonly fact: Json; readonly parents: readonly FactId[]; readonly id?: FactId };
+export type Side = {
+  readonly fact: Json;
+  readonly parents: readonly FactId[];
+  readonly id?: FactId;
+  /** The modules in which it was made, the outermost first. */
+  readonly module?: readonly string[];
+};
 
 /** The record ends before the program does: it was interrupted here. */
 export class TapeEndedError extends RathError {
@@ -268,9 +274,11 @@ function readFailure(error: unknown): Failure {
   }
   if (error instanceof Error) {
     const { code } = error as { code?: unknown };
-    return { name: error.name, message: error.message, ...(typeof code === "string" && { code }) };
+    // Some libraries put objects there, and what is no text cannot be recorded.
+    const [name, message] = [inWords(error.name), inWords(error.message)];
+    return { name, message, ...(typeof code === "string" && { code }) };
   }
-  return { name: "Thrown", message: typeof error === "string" ? error : textOf(error) };
+  return { name: "Thrown", message: inWords(error) };
 }
 
 const MENDABLE =
@@ -291,7 +299,8 @@ function recordable(data: unknown): Json | undefined {
 }
 
 /** Anything can be thrown, also what JSON has no words for. */
-function textOf(thrown: unknown): string {
+function inWords(thrown: unknown): string {
+  if (typeof thrown === "string") return thrown;
   try {
     return JSON.stringify(thrown) ?? String(thrown);
   } catch {
@@ -308,7 +317,8 @@ export function bodyOf(fact: Fact): Json {
 function shown(side: Side | undefined): string {
   if (side === undefined) return "nothing";
   const text = JSON.stringify(side.fact);
-  return text.length > 400 ? `${text.slice(0, 400)}…` : text;
+  const where = side.module === undefined ? "" : ` in ${side.module.join(" › ")}`;
+  return `${text.length > 400 ? `${text.slice(0, 400)}…` : text}${where}`;
 }
 
 /** A name stands at something else than the run that would move it. */

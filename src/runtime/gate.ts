@@ -15,6 +15,7 @@ import {
   type Principal,
   type Session,
   termsFault,
+  thrownMessage,
 } from "../session/index.js";
 import type { Request } from "./request.js";
 
@@ -101,7 +102,7 @@ function decidedBy(policy: Policy, deed: Deed): PolicyDecision {
     }
     return decision;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = thrownMessage(error);
     return { verdict: "deny", rules: [], why: `the policy ${policy.name} could not tell: ${reason}` };
   }
 }
@@ -113,7 +114,7 @@ const KINDS: { readonly [type: string]: Deed["kind"] } = {
 };
 
 function deedOf(
-  { fact, effect: said, presumed, touches, reversible, asks, arguments: known }: Request,
+  { fact, effect: said, presumed, touches, reversible, asks, schema }: Request,
   asked: Session,
   editor: Principal | undefined,
 ): Deed | undefined {
@@ -136,6 +137,6 @@ function deedOf(
     touches: touches as Touches | undefined,
     session: asked,
     ...(editor !== undefined && { editor }),
-    ...(known !== undefined && { arguments: known }),
+    ...(schema !== undefined && { schema }),
   };
 }

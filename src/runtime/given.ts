@@ -21,19 +21,22 @@ export function requireModule(module: unknown, use: string): asserts module is M
 const DECISIONS = {
   approve: ["by", "ask", "digest", "why", "edit"],
   reject: ["by", "ask", "digest", "why"],
+  revoke: ["by", "ask", "why"],
   takeOver: ["by", "ask", "digest", "why", "value"],
-  settle: ["by", "of", "decision", "value", "error", "why"],
+  settle: ["by", "of", "decision", "value", "error", "why", "digest"],
 } as const;
 
 /** An answer to what a run waits for. */
-export function requireDecision<Given>(
-  decision: Given,
-  use: "approve" | "reject" | "settle" | "takeOver",
-  name: string,
-): Given {
+export function requireDecision<Given>(decision: Given, use: keyof typeof DECISIONS, name: string): Given {
   requireKnown(decision, DECISIONS[use], `${use} what ${shown(name)} waits for`);
   if (typeof decision === "object" && decision !== null) return decision;
-  const rest = { settle: ', decision: "done", value', takeOver: ", value", approve: "", reject: "" }[use];
+  const rest = {
+    settle: ', decision: "done", value',
+    takeOver: ", value",
+    approve: "",
+    reject: "",
+    revoke: "",
+  }[use];
   throw new RefusedError(
     `${use} what ${shown(name)} waits for`,
     `what is decided is ${shown(decision)}, not an object`,

@@ -1,5 +1,8 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { BeyondHorizonError, RathError, Session } from "../session/index.js";
+import { BeyondHorizonError, type Failure, RathError, Session } from "../session/index.js";
 import { openStore } from "../store/index.js";
 import {
   DescentError,
@@ -22,7 +25,7 @@ import {
 import { moduleOf } from "./testing/module.js";
 import { blind, rathOf, storeOf, urlOf } from "./testing/rath.js";
 import { all, factsOf, made, only, typesOf } from "./testing/record.js";
-import { gate, until, World } from "./testing/world.js";
+import { errorIn, gate, until, World } from "./testing/world.js";
 
 describe("observers", () => {
   it("[H1] hear of each fact of a run once, in the order it was made, over suspensions and resumes", async () => {
@@ -93,6 +96,42 @@ describe("observers", () => {
     await rath.run(module, rath.start("go"));
     expect(seen).toHaveLength(2);
   });
+
+  it.each(["memory:", "sqlite", "file"] as const)(
+    "[H15] hear of a delta after the facts that it depends on: %s",
+    async (kind) => {
+      const rath = rathOf({ store: kind === "memory:" ? kind : urlOf(kind) });
+      const world = new World();
+      const known = new Set<string>();
+      const heard: string[] = [];
+      rath.observe((one) => {
+        if (one.kind === "fact") {
+          // Every fact comes after those that it was made from.
+          if (one.session.fact.type !== "run-start")
+            for (const parent of one.session.parentIds) expect(known).toContain(parent);
+          known.add(one.session.id);
+        } else expect(known).toContain(one.request.id);
+        heard.push(one.kind === "fact" ? one.session.fact.type : "delta");
+      });
+      const talk = (name: string) =>
+        world.step(name, {
+          give: async ({ emit }) => {
+            emit("a");
+            await new Promise((resolve) => setTimeout(resolve, 1));
+            emit("b");
+            return name;
+          },
+        });
+      const module = moduleOf("m", async (session) =>
+        perform(await perform(await perform(session, talk("ask")), world.step("look")), talk("answer")),
+      );
+      await rath.run(module, rath.start("go"));
+      expect(heard).toEqual([
+        ...["run-start", "step-call", "delta", "delta", "step-result", "step-call", "step-result"],
+        ...["step-call", "delta", "delta", "step-result", "run-end"],
+      ]);
+    },
+  );
 
   it("[H1] change nothing, whatever they throw: the others hear, the run goes on, somebody is warned", async () => {
     const rath = rathOf();
@@ -621,5 +660,53 @@ describe("what makes no sense", () => {
       expect((error.session.fact as { error?: { data?: unknown } }).error?.data).toEqual(recorded);
       expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(error.session.id);
     }
+  });
+});
+
+describe("what is in the way", () => {
+  it("[SR1] a runtime closes although its store could not be opened, and may open it later", async () => {
+    const folder = join(mkdtempSync(join(tmpdir(), "openrath-host-")), "later");
+    const rath = openRath({ store: `sqlite:${join(folder, "rath.db")}` });
+    await expect(rath.store()).rejects.toMatchObject({ code: "store-not-a-store" });
+    mkdirSync(folder);
+    expect(await (await rath.store()).names()).toEqual([]);
+    await rath.close();
+    const never = openRath({ store: `sqlite:${join(folder, "no", "rath.db")}` });
+    await expect(never.load("x")).rejects.toMatchObject({ code: "store-not-a-store" });
+    await expect(never.close()).resolves.toBeUndefined();
+    rmSync(join(folder, ".."), { recursive: true });
+  });
+
+  it("[SR2] errors of any length are recorded with a bound, and the run replays", async () => {
+    const long = "x".repeat(3_000_000);
+    const page = new World().step("page", { give: () => Promise.reject(new Error(long)) });
+    const effect = moduleOf("effect", async (session) => {
+      const asked = await perform(session, page);
+      throw new Error(errorIn(asked).message);
+    });
+    const body = moduleOf("body", () =>
+      Promise.reject(new RathError("too-long", long, { hint: "shorter", data: { long } })),
+    );
+    const rath = openRath({ store: "memory:" });
+    for (const module of [effect, body]) {
+      const failed: RunFailedError = await rath.run(module, rath.start("go"), { name: module.name }).then(
+        () => Promise.reject(new Error("it must fail")),
+        (error) => error,
+      );
+      const errors = [...failed.session.history()].flatMap(({ fact }) =>
+        "error" in fact ? [fact.error as Failure] : [],
+      );
+      expect(errors.length).toBeGreaterThan(0);
+      for (const error of errors) {
+        expect(JSON.stringify(error).length).toBeLessThan(80_000);
+        expect(error?.message.length).toBeLessThanOrEqual(8_192);
+        expect(error?.message).toMatch(/… \[cut: 3000000 characters\]/);
+      }
+      const again = await rath
+        .replay(module.name, module, { mode: "verify" })
+        .catch((error) => error.session);
+      expect(again.id).toBe(failed.session.id);
+    }
+    await rath.close();
   });
 });

@@ -1,6 +1,18 @@
 export { canonical } from "../session/index.js";
 export type { Approval, Decision, Settle, TakeOver } from "./answer.js";
-export { forward, hold, hostServices, lane, perform, performAll, pricesOf, waitFor } from "./door.js";
+export { type Awaited, detailsOf } from "./awaited.js";
+export { competence, type Sender } from "./competence.js";
+export {
+  forward,
+  hold,
+  hostServices,
+  isOfVersion01,
+  lane,
+  perform,
+  performAll,
+  pricesOf,
+  waitFor,
+} from "./door.js";
 export {
   AnswerError,
   BudgetError,
@@ -27,7 +39,6 @@ export { type Description, describe, digestOfModule, type Module } from "./modul
 export { NotPlacedError, type ProviderSource } from "./places.js";
 export type { Prices } from "./price.js";
 export {
-  type Awaited,
   openRath,
   type Rath,
   type RathOptions,

@@ -23,6 +23,8 @@ export class Keeper {
   /** Names that the next commit sets or takes away, beside the branches'. */
   readonly #also = new Map<string, Session | null>();
   #untold: Session[] = [];
+  /** Sessions that nobody was told of yet, and what is to be told right after them. */
+  readonly #silent = new Map<Session, (() => void)[]>();
   #made = 0;
   #kept = 0;
   #saving: Promise<void> | undefined;
@@ -60,15 +62,22 @@ export class Keeper {
     this.#slots.set(session, slot);
     this.#tips.set(slot, session);
     this.#changed.add(slot);
-    if (!fresh) return;
-    this.#made += 1;
-    this.#untold.push(session);
+    if (fresh) this.begun(session);
   }
 
   /** A fresh session that belongs to no branch: nothing is made of it, and something else leads to it. */
   begun(session: Session): void {
     this.#made += 1;
     this.#untold.push(session);
+    this.#silent.set(session, []);
+  }
+
+  /** Tells something about a session: now, or as soon as the session itself is told. False when it has to wait. */
+  after(session: Session, tell: () => void): boolean {
+    const held = this.#silent.get(session);
+    if (held === undefined) tell();
+    else held.push(tell);
+    return held === undefined;
   }
 
   /** The same session as another object. */
@@ -146,7 +155,12 @@ export class Keeper {
       this.#force = false;
     }
     this.#kept = made;
-    for (const session of told) this.#told(session);
+    for (const session of told) {
+      const held = this.#silent.get(session) ?? [];
+      this.#told(session);
+      for (const tell of held) tell();
+      this.#silent.delete(session);
+    }
   }
 
   #branchName(slot: number): string {

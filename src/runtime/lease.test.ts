@@ -1,17 +1,26 @@
 import { describe, expect, it } from "vitest";
 import type { Session } from "../session/index.js";
-import { FencedError, openStore, type Store } from "../store/index.js";
+import { FencedError, openStore, type SaveOptions, type Store } from "../store/index.js";
 import { type Module, perform } from "./index.js";
 import { moduleOf } from "./testing/module.js";
 import { blind, rathOf, storeOf, urlOf } from "./testing/rath.js";
 import { all, stampsIn } from "./testing/record.js";
 import { gate, until, World } from "./testing/world.js";
 
-/** The store as a process sees it whose leases are over at once, as if it had slept. */
-function sleepy(store: Store): Store {
+/** Milliseconds after which a lease is over that nobody renews. */
+const SHORT = 200;
+
+/** The store as a process sees it whose leases are over soon, as if it had slept; told of what it saved before it goes on. */
+function sleepy(store: Store, saved: (session: Session) => Promise<void> = async () => {}): Store {
   return new Proxy(store, {
     get(target, key) {
-      if (key === "lease") return (name: string) => target.lease(name, { milliseconds: 1 });
+      if (key === "lease") return (name: string) => target.lease(name, { milliseconds: SHORT });
+      if (key === "save")
+        return async (session: Session, options: SaveOptions) => {
+          const id = await target.save(session, options);
+          await saved(session);
+          return id;
+        };
       const value = Reflect.get(target, key, target) as unknown;
       return typeof value === "function" ? value.bind(target) : value;
     },
@@ -81,6 +90,44 @@ describe("two that resume one run", () => {
     expect([world.count("a"), world.count("b")]).toEqual([1, 2]);
   });
 
+  it.each(["write", "idempotent"] as const)(
+    "[T15] who was stopped between its commit and the effect, and replaced meanwhile, does not begin it: %s",
+    async (effect) => {
+      const url = urlOf("sqlite");
+      const world = new World();
+      const module = moduleOf("m", async (session) => {
+        const one = await perform(session, world.step("note", { effect: "write" }));
+        return perform(one.say("and now"), world.step("pay", { effect, reconcile: async () => "again" }));
+      });
+      const other = rathOf({ store: url });
+      let ended: Session | undefined;
+      // The last commit before the effect: this process sleeps until its lease is over and another one is done.
+      const last = effect === "write" ? "effect-start" : "step-call";
+      const replaced = async (session: Session): Promise<void> => {
+        if (session.fact.type !== last || world.count("note") === 0) return;
+        await new Promise((resolve) => setTimeout(resolve, SHORT + 20));
+        ended ??= await other.resume("n", module);
+      };
+      const stopped = rathOf({ store: sleepy(await storeOf(url), replaced) });
+      const error = await stopped.run(module, stopped.start("go"), { name: "n" }).catch((thrown) => thrown);
+      expect(error).toBeInstanceOf(FencedError);
+      expect(ended?.fact.type).toBe("run-end");
+      expect(world.calls).toEqual(["note", "pay"]);
+    },
+  );
+
+  it("[T15] who was stopped and not replaced renews its lease, and goes on", async () => {
+    const world = new World();
+    const store = await storeOf(urlOf("sqlite"));
+    const woken = rathOf({
+      store: sleepy(store, () => new Promise((resolve) => setTimeout(resolve, SHORT + 20))),
+    });
+    const module = moduleOf("m", async (session) => perform(session, world.step("pay", { effect: "write" })));
+    const ended = await woken.run(module, woken.start("go"), { name: "n" });
+    expect(ended.fact.type).toBe("run-end");
+    expect(world.calls).toEqual(["pay"]);
+  });
+
   it("[T11] who was taken over while it slept is fenced: it starts no write, and none of its lines is under the run", async () => {
     const url = urlOf("sqlite");
     const world = new World();
@@ -102,7 +149,7 @@ describe("two that resume one run", () => {
     const heard: string[] = [];
     const running = stale.run(module, stale.start("go"), { name: "n" }).catch((error: unknown) => error);
     await until(() => world.count("slow") > 0);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, SHORT + 20));
     stale.observe((seen) => {
       if (seen.kind === "fact") heard.push(seen.session.id);
     });
@@ -139,7 +186,7 @@ describe("two that resume one run", () => {
     const stale = rathOf({ store: sleepy(inner) });
     const running = stale.run(module, stale.start("go"), { name: "n" }).catch((error: unknown) => error);
     await until(() => world.count("read") > 0);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, SHORT + 20));
     const lease = await inner.lease("n", { owner: "somebody" });
     const before = (await inner.check()).facts;
     hold.open();

@@ -1,9 +1,23 @@
-import { type BlobSource, digestsOf, type FactId, parentsOf, type Realm, Session } from "../session/index.js";
+import {
+  type BlobSource,
+  digestsOf,
+  type FactId,
+  parentsOf,
+  type Realm,
+  readFact,
+  Session,
+} from "../session/index.js";
 import { ConflictError, type Store } from "../store/index.js";
 import { answerName } from "./keeper.js";
 
 /** An answer that somebody gave, as the store has it. */
-export type Answer = { readonly id: FactId; readonly line: string; readonly blobs?: BlobSource };
+export type Answer = {
+  readonly id: FactId;
+  readonly line: string;
+  readonly blobs?: BlobSource;
+  /** The approval that it takes back: it hangs from that. */
+  readonly revoked?: { readonly id: FactId; readonly line: string };
+};
 
 /** Where people's answers to a run's requests lie until the run takes them in. */
 export class Mailbox {
@@ -26,12 +40,15 @@ export class Mailbox {
     const store = this.#store;
     const id = await store?.head(answerName(this.#run, request));
     const line = id === undefined ? undefined : await store?.line(id);
-    // An answer hangs from what it answers, and from nothing else.
-    if (id === undefined || line === undefined || parentsOf(line).join() !== request) return undefined;
-    if (this.#taken.has(id)) return undefined;
+    if (id === undefined || line === undefined || this.#taken.has(id)) return undefined;
+    // An answer hangs from what it answers, or from the approval that it takes back, and from nothing else.
+    const parent = parentsOf(line).join();
+    const before = parent === request ? undefined : await store?.line(parent);
+    if (parent !== request && !isRevocation(line, before, request)) return undefined;
+    const revoked = before === undefined ? {} : { revoked: { id: parent, line: before } };
     // What was said may be in blobs, which only the store has.
     const { blobs } = digestsOf(line).length > 0 ? Session.realmOf(await (store as Store).load(id)) : {};
-    return { id, line, ...(blobs && { blobs }) };
+    return { id, line, ...(blobs && { blobs }), ...revoked };
   }
 
   /** The requests that answers lie for. */
@@ -55,9 +72,17 @@ export class Mailbox {
   }
 }
 
-/** An answer as a session: it hangs from the request it answers. */
-export function sessionOf({ id, line, blobs }: Answer, asked: Session, realm: Realm): Session {
-  return Session.restore(line, [asked], blobs === undefined ? realm : Object.freeze({ ...realm, blobs }), {
-    id,
-  });
+/** Whether it takes back an approval of a request. */
+function isRevocation(line: string, before: string | undefined, request: FactId): boolean {
+  if (before === undefined || parentsOf(before).join() !== request) return false;
+  const [given, taken] = [readFact(line, undefined), readFact(before, undefined)];
+  return given.type === "approval-give" && given.decision === "reject" && taken.type === "approval-give";
+}
+
+/** An answer as a session: it hangs from the request it answers, or from the approval that it takes back. */
+export function sessionOf({ id, line, blobs, revoked }: Answer, asked: Session, given: Realm): Session {
+  const realm = blobs === undefined ? given : Object.freeze({ ...given, blobs });
+  const from =
+    revoked === undefined ? asked : Session.restore(revoked.line, [asked], realm, { id: revoked.id });
+  return Session.restore(line, [from], realm, { id });
 }

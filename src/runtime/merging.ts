@@ -150,6 +150,7 @@ async function filesStep(
     act: async (attempt): Promise<Outcome> => ({
       type: "step-result",
       value: await act(attempt, await attempt.trees()),
+      origin: "input",
       by: "runtime",
     }),
     failed: (error): Outcome => ({ type: "step-failure", error, by: "runtime" }),

@@ -45,21 +45,46 @@ export function digestOfModule(module: Module): string {
 }
 
 /**
- * The same for each thing that a module declares, shortened: which of them differs is then known without the other
- * program. Of a module with very many parts, only the first.
+ * The same for each thing that a module and the modules in it declare, shortened and by its path: which of them differs
+ * is then known without the other program. Of very many, those that are not as deep inside.
  */
 export function digestsOfModule(module: Module): { readonly [declared: string]: string } {
   const digest = digester();
-  const { state = {}, parts = {} } = module;
   const declared: { [name: string]: string } = {};
-  for (const [name, value] of Object.entries(state).slice(0, DECLARED))
-    declared[name] = digestOf(canonical(value)).slice(0, SHORT);
-  for (const [name, part] of Object.entries(parts).slice(0, DECLARED))
-    declared[`part ${name}`] = digest(part, new Set([module])).slice(0, SHORT);
+  let room = ROOM;
+  const declare = (name: string, value: string): void => {
+    declared[name] = value.slice(0, SHORT);
+    room -= name.length + SHORT + 6;
+  };
+  const open: { readonly at: string; readonly module: Module; readonly above: ReadonlySet<Module> }[] = [
+    { at: "", module, above: new Set([module]) },
+  ];
+  for (const { at, module: one, above } of open) {
+    if (room < 0) break;
+    for (const [name, value] of Object.entries(one.state ?? {}).slice(0, DECLARED))
+      declare(at === "" ? name : `${at}: ${name}`, digestOf(canonical(value)));
+    for (const [name, part] of Object.entries(one.parts ?? {}).slice(0, DECLARED)) {
+      const path = at === "" ? `part ${name}` : `${at} › ${name}`;
+      declare(path, digest(part, above));
+      if (!above.has(part)) open.push({ at: path, module: part, above: new Set([...above, part]) });
+    }
+  }
   return declared;
 }
 
+/** Whether something declared is inside of a part, and not what that module itself declares. */
+export function isDeep(declared: string): boolean {
+  return /^part .*(?: › |: )/.test(declared);
+}
+
+/** Whether one thing declared is inside of another. */
+export function isInside(declared: string, part: string): boolean {
+  return declared.startsWith(`${part} › `) || declared.startsWith(`${part}: `);
+}
+
 const DECLARED = 32;
+/** Characters for what is inside of the parts: the beginning of a run stays in its line. */
+const ROOM = 2_000;
 const SHORT = 12;
 
 /** Each module is gone into once: agents that all hand over to each other have more paths than anybody can walk. */

@@ -106,4 +106,39 @@ describe("what a runtime is opened with", () => {
     expect((await rath.run(using, rath.start("go").to("mine"))).fact.type).toBe("run-end");
     expect(asked).toBe(2);
   });
+
+  it("[H20] a kind of sandbox that there is not is refused before anything is recorded or called", async () => {
+    const { virtualSandbox } = await import("../sandbox/index.js");
+    const rath = rathOf({ sandboxes: { mine: virtualSandbox } });
+    const world = new World();
+    const asking = moduleOf("ask", (session) => perform(session, world.step("ask", { give: async () => 1 })));
+    const unknown = (name: string, meant: string) => ({
+      code: "place-unknown",
+      hint: expect.stringMatching(meant),
+      data: { name, known: ["local", "virtual", "docker", "host", "mine"] },
+    });
+    const names = async () => (await (await rath.store()).names()).length;
+    for (const [name, meant] of [
+      ["cube", "^the kinds are local, virtual, docker, host, mine"],
+      ["locl", '^did you mean "local"\\? the kinds are'],
+      ["toString", "^the kinds are"],
+    ] as const)
+      await expect(rath.run(asking, rath.start("go").to(name))).rejects.toMatchObject(unknown(name, meant));
+    expect([await names(), world.calls]).toEqual([0, []]);
+    const moving = moduleOf("move", (session) => asking.forward(session.to("virtuel")));
+    const failed = await rath
+      .run(moving, rath.start("go"), { name: "moved" })
+      .catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(RunFailedError);
+    expect((failed as RunFailedError).cause).toMatchObject(unknown("virtuel", '^did you mean "virtual"'));
+    expect(world.calls).toEqual([]);
+    expect(((failed as RunFailedError).session as { fact: unknown }).fact).toMatchObject({
+      type: "run-end",
+      error: { code: "place-unknown" },
+    });
+    expect((await rath.replay("moved", moving, { mode: "verify" })).id).toBe(
+      (failed as RunFailedError).session.id,
+    );
+    expect((await rath.run(asking, rath.start("go").to("mine"))).fact.type).toBe("run-end");
+  });
 });

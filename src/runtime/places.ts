@@ -303,13 +303,21 @@ export class Places {
     );
   }
 
+  /** Refuses a kind of sandbox that there is not, before anything is paid for. */
+  require(kind: string | undefined): void {
+    if (kind !== undefined) this.#source(kind);
+  }
+
+  #source(name: string): ProviderSource {
+    const given = [this.#options.sandboxes, BUILT_IN].find((table) => Object.hasOwn(table, name))?.[name];
+    if (given === undefined) throw unknownPlace(name, Object.keys(this.#options.sandboxes));
+    return given;
+  }
+
   async #provider(name: string): Promise<SandboxProvider> {
     let provider = this.#providers.get(name);
     if (provider === undefined) {
-      const known = [this.#options.sandboxes, BUILT_IN].find((table) => Object.hasOwn(table, name));
-      const given = known?.[name];
-      if (known === undefined || given === undefined)
-        throw unknownPlace(name, Object.keys(this.#options.sandboxes));
+      const given = this.#source(name);
       provider = Promise.resolve(typeof given === "function" ? given() : given).then((one) =>
         checked(name, one),
       );
@@ -414,10 +422,7 @@ function unknownPlace(name: string, given: readonly string[]): RathError {
   const known = [...new Set([...Object.keys(BUILT_IN), ...given])];
   const meant = nearestOf(name, known);
   return new RathError("place-unknown", `There is no kind of sandbox called ${JSON.stringify(name)} here.`, {
-    hint:
-      meant === undefined
-        ? `move the session to one of ${known.join(", ")}, or open the runtime with it: openRath({ sandboxes: { ${JSON.stringify(name)}: provider } })`
-        : `did you mean ${JSON.stringify(meant)}?`,
+    hint: `${meant === undefined ? "" : `did you mean ${JSON.stringify(meant)}? `}the kinds are ${known.join(", ")}; pass another one to the runtime: openRath({ sandboxes: { ${JSON.stringify(name)}: provider } })`,
     data: { name, known },
   });
 }

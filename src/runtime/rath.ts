@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Policy } from "../policy/index.js";
+import { behalfOf, type Policy } from "../policy/index.js";
 import type { ExportedGit, ExportOptions, WorkspaceFiles } from "../sandbox/index.js";
 import {
   type Content,
@@ -8,7 +8,6 @@ import {
   type FactId,
   type FactOf,
   type Json,
-  type Pending,
   type Principal,
   parentsOf,
   readFact,
@@ -16,9 +15,19 @@ import {
   Session,
   type StartOptions,
   sandboxView,
+  warnOf,
 } from "../session/index.js";
 import { ConflictError, type Lease, type Line, openStore, type Store } from "../store/index.js";
-import { type Approval, type Decision, giveAnswer, type Settle, type TakeOver } from "./answer.js";
+import {
+  type Approval,
+  type Decision,
+  giveAnswer,
+  revokeAnswer,
+  type Settle,
+  type TakeOver,
+} from "./answer.js";
+import { type Awaited, begunIn, shownIn } from "./awaited.js";
+import { type Doubt, doubtAbout } from "./doubt.js";
 import { NameTakenError, NotARunError, NotOpenError, PendingWorkError, VerificationError } from "./error.js";
 import {
   RefusedError,
@@ -82,34 +91,6 @@ export type ReplaySettings = {
   readonly signal?: AbortSignal;
 };
 
-/** Something a session waits for. */
-export type Awaited = Pending & {
-  /** What was shown to whoever shall answer, and the digest that an approval must name. */
-  readonly shown?: Json;
-  readonly digest?: string;
-  /** Who may answer, and by when. */
-  readonly to?: readonly Principal[];
-  readonly expires?: string;
-  /** The rule that wants it, and why. */
-  readonly rule?: string;
-  readonly why?: string;
-  /** Who put what is shown in place of which arguments. */
-  readonly edited?: FactOf<"approval-ask">["edited"];
-  /** Where it is a question: the JSON schema of an answer. */
-  readonly answer?: Json;
-  /** Why it is asked once more. */
-  readonly problem?: string;
-  /** Whether an answer is there already, for the run to take in when it is resumed. */
-  readonly answered: boolean;
-};
-
-function shownIn(fact: FactOf<"approval-ask">): Partial<Awaited> {
-  const { what: shown, digest, to, expires, rule, why, edited, answer, problem } = fact;
-  const rest = { to, expires, rule, why, edited, answer, problem };
-  const known = Object.entries(rest).filter(([, value]) => value !== undefined);
-  return { shown, digest, ...Object.fromEntries(known) };
-}
-
 /** A run that has not ended. */
 export type Unfinished = {
   readonly run: string;
@@ -164,9 +145,18 @@ export class Rath {
   async store(): Promise<Store> {
     if (this.#closed) throw new NotOpenError();
     const given = this.#given ?? "memory:";
-    this.#store ??= typeof given === "string" ? openStore(given) : Promise.resolve(given);
+    this.#store ??= typeof given === "string" ? this.#open(given) : Promise.resolve(given);
     this.#places.begin();
     return this.#store;
+  }
+
+  /** A store that could not be opened now may be there at the next try: another process held it, or a folder was missing. */
+  #open(url: string): Promise<Store> {
+    const opening = openStore(url);
+    opening.catch(() => {
+      if (this.#store === opening) this.#store = undefined;
+    });
+    return opening;
   }
 
   /** Begins a session that lives here. */
@@ -268,6 +258,7 @@ export class Rath {
     const base = this.#given === undefined ? session : await this.#whole(await this.store(), session);
     const { pending } = base;
     if (pending.length > 0) throw new PendingWorkError(pending);
+    this.#places.require(base.placement?.sandbox);
     const nonce = randomBytes(9).toString("base64url");
     const { name = `unnamed/${nonce}`, signal } = settings;
     try {
@@ -279,6 +270,7 @@ export class Rath {
         signal,
         budget: settings.budget ?? this.#budget,
         by: settings.by,
+        for: behalfOf(base, settings.by),
       });
     } catch (error) {
       if (!(error instanceof ConflictError) || error.data.name !== name) throw error;
@@ -399,7 +391,7 @@ export class Rath {
     if (origin?.again === true) tape.redo(origin.run);
     const entries = tape.entries.filter(({ id }) => starts.some((start) => start.id === id));
     const base = await this.#whole(store, this.#hosted(await store.load(baseId)));
-    const { digests } = readFact(first.line, undefined) as FactOf<"run-start">;
+    const { digests, for: behalf } = readFact(first.line, undefined) as FactOf<"run-start">;
     const budget = (digests as { readonly budget?: Budget } | undefined)?.budget;
     const session = await this.#begin({
       module,
@@ -408,6 +400,7 @@ export class Rath {
       name: fork ? (name ?? `unnamed/${nonce}`) : nameOf(recorded),
       signal,
       budget,
+      for: behalf,
       tape,
       starts: entries.filter(({ run }) => fork || run !== nonce || origin === undefined),
       ...(!fork && origin !== undefined && { own: entries.find(({ run }) => run === nonce) }),
@@ -440,8 +433,9 @@ export class Rath {
         const fact = line === undefined ? undefined : readFact(line, Session.realmOf(session).blobs);
         const ask = fact?.type === "approval-ask" ? shownIn(fact) : {};
         const signal = fact?.type === "signal-await" && fact.what !== undefined ? { shown: fact.what } : {};
+        const doubt = one.doubt === true ? begunIn((await doubtAbout(store, heads, one.id)).doubt) : {};
         const answered = run !== undefined && (await store.head(answerName(run.nonce, one.id))) !== undefined;
-        awaited.set(one.id, { ...one, ...ask, ...signal, answered });
+        awaited.set(one.id, { ...one, ...ask, ...signal, ...doubt, answered });
       }
     }
     return [...awaited.values()];
@@ -466,6 +460,16 @@ export class Rath {
   /** Says no, and why: the model can read it. */
   async reject(nameOrId: string, decision: Decision): Promise<FactId> {
     return this.#decide(nameOrId, requireDecision(decision, "reject", nameOrId), "reject", {});
+  }
+
+  /**
+   * Revokes an approval that the same person gave and that the run has not used yet. It becomes a rejection, and the record
+   * keeps both. Refused once the run has used it, or while the run is under way.
+   */
+  async revoke(nameOrId: string, decision: Decision): Promise<FactId> {
+    requireDecision(decision, "revoke", nameOrId);
+    const conceal: Parameters<typeof revokeAnswer>[3] = (fact) => this.#secrets.conceal(fact).value;
+    return revokeAnswer(await this.store(), nameOrId, { ...decision, now: this.services.now() }, conceal);
   }
 
   /** Says that it is not to be done, because a person has done it: `value` is what came of it. */
@@ -526,18 +530,23 @@ export class Rath {
     return false;
   }
 
-  /** Says what became of a `write` that was started before a crash and has no outcome. */
+  /**
+   * Settles a `write` that was started and has no outcome. Only approvers of the call may settle it; without an approval, any
+   * person or service. "again" on an approved call is a second execution: every approver must agree once more, except `by`.
+   */
   async settle(nameOrId: string, settle: Settle): Promise<FactId> {
     requireDecision(settle, "settle", nameOrId);
-    const { by, decision, value, error, why } = settle;
-    return this.#answer(nameOrId, settle.of, "doubt", () => ({
-      type: "effect-settle",
+    const { by, decision, value, error, why, digest } = settle;
+    const make = (_: Fact, doubt?: Doubt) => ({
+      type: "effect-settle" as const,
       by,
       decision,
       ...(value !== undefined && { value }),
       ...(error !== undefined && { error }),
       ...(why !== undefined && { why }),
-    }));
+      ...(decision === "again" && doubt?.approved !== undefined && { digest: doubt.digest }),
+    });
+    return this.#answer(nameOrId, settle.of, "doubt", make, { by, digest });
   }
 
   /** Cancels a run that is under way in this process. False when there is none of that name. */
@@ -574,7 +583,8 @@ export class Rath {
     this.#closed = true;
     await Promise.all([...this.#runs].map((run) => run.abandon()));
     await this.#places.close();
-    if (typeof this.#given === "string") await (await this.#store)?.close();
+    // A store that could not be opened need not be closed, and its caller got the error.
+    if (typeof this.#given === "string") await (await this.#store?.catch(() => undefined))?.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -591,6 +601,7 @@ export class Rath {
       | "signal"
       | "budget"
       | "by"
+      | "for"
       | "tape"
       | "starts"
       | "own"
@@ -654,7 +665,7 @@ export class Rath {
   ): Promise<FactId> {
     const store = await this.store();
     // What a person types may be a secret too.
-    const discreet = (fact: Fact) => this.#secrets.conceal(make(fact)).value;
+    const discreet: typeof make = (...asked) => this.#secrets.conceal(make(...asked)).value;
     const now = this.services.now();
     const id = await giveAnswer(store, nameOrId, ask, kind, discreet, { now, ...given });
     for (const run of this.#runs) run.poke();
@@ -686,9 +697,7 @@ function leaving(session: Session): Session {
 
 /** An observer watches and never changes: what it throws is its own, but nobody should have to guess. */
 function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : new Error(String(error)), {
-    code: "OPENRATH_OBSERVER",
-  });
+  warnOf(error, "OPENRATH_OBSERVER");
 }
 
 /** Opens a runtime. The store is opened when it is first needed. */

@@ -15,7 +15,9 @@ export type OutcomeType =
 
 /** One try at an effect. */
 export interface Attempt {
-  /** Counts from 1. */
+  /** Which attempt it is; counts from 1. */
+  readonly attempt: number;
+  /** The same as `attempt`: its name in version 0.1. */
   readonly number: number;
   /** Aborted when the effect shall stop: cancelled, out of time, or the run gave up. */
   readonly signal: AbortSignal;
@@ -60,8 +62,8 @@ export type Request = {
   readonly conflicts?: readonly string[];
   /** What policies presume that it does, where its own word is not believed. */
   readonly presumed?: Effect;
-  /** The arguments that it can have, where that is known. */
-  readonly arguments?: readonly string[];
+  /** The JSON Schema of its input, where there is one, for policies to tell arguments by. */
+  readonly schema?: Json;
   /** What it touches, and whether it can be undone, for policies to decide by. */
   readonly touches?: Touches;
   readonly reversible?: boolean;

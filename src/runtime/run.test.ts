@@ -25,7 +25,7 @@ describe("a run", () => {
     expect(run).toEqual(expect.any(String));
     for (const fact of facts) {
       expect(fact.run).toBe(run);
-      expect(fact.by).toMatch(/^(user|agent|tool|runtime|service)/);
+      expect(fact.by).toMatch(/^(agent|workflow|tool|runtime|service)/);
       expect(Number.isNaN(Date.parse(fact.at))).toBe(false);
     }
     expect(facts.map(({ seq }) => seq).sort((one, other) => (one as number) - (other as number))).toEqual(

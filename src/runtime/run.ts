@@ -12,9 +12,11 @@ import {
   parentsOf,
   type RathError,
   type Realm,
+  readableError,
   readFact,
   requireSession,
   Session,
+  thrownMessage,
   Withheld,
 } from "../session/index.js";
 import type { Lease, Store } from "../store/index.js";
@@ -36,6 +38,7 @@ import { beganWith, type Evidence, saidAgain } from "./evidence.js";
 import { failAt } from "./failed.js";
 import type { Wait } from "./item.js";
 import { answerName, Keeper, runName } from "./keeper.js";
+import { boundedFailure, withoutLongText } from "./long-text.js";
 import { type Answer, Mailbox, sessionOf } from "./mailbox.js";
 import type { Module } from "./module.js";
 import type { Places } from "./places.js";
@@ -84,6 +87,8 @@ export type RunOptions = {
   readonly budget?: Budget | undefined;
   /** Who began it. */
   readonly by?: Principal | undefined;
+  /** On whose behalf it acts; not given for a run that version 0.1 recorded, nor for a what-if of one. */
+  readonly for?: Principal | undefined;
   readonly signal?: AbortSignal | undefined;
   /** What was recorded of it before. Without one, the run begins now. */
   readonly tape?: Tape | undefined;
@@ -112,6 +117,9 @@ export type Lane = {
 
 /** Modules inside each other before the stack is left. */
 const DEEP = 100;
+
+/** How often a lease is renewed at once before a run gives up. */
+const RENEWALS = 20;
 
 /** Milliseconds after which what was made is durable, though nothing asked for it: a crash must not cost an hour of reading. */
 const KEPT_WITHIN = 1_000;
@@ -199,7 +207,11 @@ export class Run {
       (error) => void this.#giveUp(error),
     );
     const { budget } = options;
-    this.#root = new Scope(this, undefined, budget && new Ledger(budget, undefined));
+    this.#root = new Scope(this, undefined, {
+      ledger: budget && new Ledger(budget, undefined),
+      module: options.module,
+      given: options.base,
+    });
     this.result = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -223,6 +235,11 @@ export class Run {
 
   get name(): string {
     return this.#options.name;
+  }
+
+  /** Whether what the program does is recorded in the name of the module that does it. */
+  get namesActors(): boolean {
+    return this.#options.for !== undefined;
   }
 
   /** What hosts what comes out of it. */
@@ -328,8 +345,7 @@ export class Run {
     const recorded = this.#tape?.cancelled(this.#start);
     if (recorded?.seq === ((this.#own ?? this.#start).fact.seq ?? 0) + 1) this.#adoptCancel(recorded);
     if (signal === undefined) return;
-    const why = (): string =>
-      signal.reason instanceof Error ? signal.reason.message : String(signal.reason);
+    const why = (): string => thrownMessage(signal.reason);
     if (!signal.aborted) {
       const heard = (): void => this.cancel(why());
       signal.addEventListener("abort", heard, { once: true });
@@ -343,7 +359,7 @@ export class Run {
   #go(): void {
     void (async () => this.#options.body(this.#start))().then(
       (session) => this.#over({ session }),
-      (error: unknown) => this.#over({ error }),
+      (error: unknown) => this.#over({ error: readableError(error) }),
     );
     this.turns.wake();
   }
@@ -361,20 +377,33 @@ export class Run {
   // -- making sessions
 
   /** The next session of the run: the recorded one where there is one, else a new one with its stamp. */
-  next(parents: readonly Session[], fact: Draft, realm: Realm): Session {
+  next(
+    parents: readonly Session[],
+    fact: Draft,
+    realm: Realm,
+    labels: () => readonly string[] = () => [],
+  ): Session {
     if (this.#stopped !== undefined) return this.#late(parents, fact, realm);
     const found = this.#find(parents, fact, realm);
-    return found === undefined ? this.#make(parents, fact, realm) : this.adopt(found, parents, realm);
+    return found === undefined
+      ? this.#make(parents, labelled(fact, labels()), realm)
+      : this.adopt(found, parents, realm);
   }
 
   #find(parents: readonly Session[], fact: Draft, realm: Realm): Entry | undefined {
     if (!this.#adopting || this.#tape === undefined || parents.some((parent) => this.#fresh.has(parent)))
       return undefined;
-    return this.#tape.find(parents, fact, realm);
+    const cut = withoutLongText(fact);
+    // A record from before texts were cut has all of it.
+    const whole = cut === fact ? undefined : this.#tape.find(parents, fact, realm);
+    return whole ?? this.#tape.find(parents, cut, realm);
   }
 
   #make(parents: readonly Session[], fact: Draft, realm: Realm): Session {
-    const session = Session.made(parents, this.#stamped(fact), realm);
+    // What was recorded is taken over as it is; only a new move must lead somewhere.
+    if (fact.type === "placement-change")
+      this.places.require((fact as { readonly sandbox?: string }).sandbox);
+    const session = Session.made(parents, this.#stamped(withoutLongText(fact)), realm);
     if (this.#adopting) {
       this.#fresh.add(session);
       this.#firstFresh ??= session;
@@ -454,7 +483,7 @@ export class Run {
     if (scope.cancelled !== undefined) throw new CancelledError(scope.cancelled);
     const realm = Session.realmOf(session);
     const ledger = budget && new Ledger(budget, scope.ledger);
-    const inner = new Scope(this, scope, ledger, policy);
+    const inner = new Scope(this, scope, { ledger, policy, module, given: session });
     let entered = inner.next(
       [session],
       drafted({ type: "module-enter", module: module.name }),
@@ -470,7 +499,8 @@ export class Run {
       const result = requireSession(await body(entered), "go on");
       if (!result.descendsFrom(entered)) throw new DescentError(module.name, entered.id, result.id);
       return scope.next([result], drafted({ type: "module-exit", of: bracket }), realm);
-    } catch (error) {
+    } catch (thrown) {
+      const error = readableError(thrown);
       if (this.#closed !== undefined) throw error;
       const exit = scope.next(
         [inner.last ?? entered],
@@ -491,7 +521,7 @@ export class Run {
     const { budget, policy } = limits;
     const ledger = budget && new Ledger(budget, this.#root.ledger);
     ledger?.begin(session.fact.at, this.#gaps);
-    const scope = new Scope(this, this.#root, ledger, policy);
+    const scope = new Scope(this, this.#root, { ledger, policy });
     const limited = scope.next([session], drafted(first), scope.realm(Session.realmOf(session)));
     return others.reduce((last, fact) => last.append(fact), limited);
   }
@@ -499,7 +529,7 @@ export class Run {
   /** The same session in a scope of its own. */
   lane(session: Session): Lane {
     const realm = Session.realmOf(session);
-    const scope = new Scope(this, realm.host as Scope, undefined);
+    const scope = new Scope(this, realm.host as Scope);
     const inside = Session.moved(session, scope.realm(realm));
     this.#keeper.replace(session, inside);
     if (this.#fresh.has(session)) this.#fresh.add(inside);
@@ -719,9 +749,12 @@ export class Run {
     // Of a first run, the beginning is no leaf.
     if (this.#origin === this.#start) then.pop();
     then.push(...this.#recordedStrays(entry, then.length));
-    const recorded = bodyOf(readFact(entry.line, realm.blobs));
-    const now = { by: "runtime", ...fact, of: this.#origin.id } as unknown as Json;
-    if (!sameIds(parentsOf(entry.line), then) || canonical(recorded) !== canonical(now)) return undefined;
+    const recorded = canonical(bodyOf(readFact(entry.line, realm.blobs)));
+    const whole = { by: "runtime", ...fact, of: this.#origin.id } as unknown as Draft;
+    const isSame = [whole, withoutLongText(whole)].some(
+      (now) => canonical(now as unknown as Json) === recorded,
+    );
+    if (!sameIds(parentsOf(entry.line), then) || !isSame) return undefined;
     return this.adopt(entry, then, realm);
   }
 
@@ -739,6 +772,7 @@ export class Run {
       id: expected.id,
       fact: bodyOf(fact),
       parents: parentsOf(expected.line),
+      ...maybe(this.#tape?.pathOf(expected)),
     };
     const now = this.#firstFresh;
     return new DivergenceError(
@@ -746,7 +780,11 @@ export class Run {
       recorded,
       now === undefined
         ? ending && { fact: ending as unknown as Json, parents: [] }
-        : { fact: bodyOf(now.fact), parents: now.parents.map((parent) => parent.id) },
+        : {
+            fact: bodyOf(now.fact),
+            parents: now.parents.map((parent) => parent.id),
+            ...maybe(now.host instanceof Scope ? now.host.path : undefined),
+          },
     );
   }
 
@@ -880,7 +918,9 @@ export class Run {
     const ids = end === undefined ? [] : parentsOf(end.line).slice(ours);
     return ids.flatMap((id) => {
       const line = this.#tape?.others.get(id);
-      const request = line === undefined ? "" : (parentsOf(line)[0] ?? "");
+      const parent = line === undefined ? "" : (parentsOf(line)[0] ?? "");
+      const before = this.#tape?.others.get(parent);
+      const request = before === undefined ? parent : (parentsOf(before)[0] ?? "");
       const asked = this.#dropped.get(request) ?? this.#begun.get(request);
       return asked === undefined ? [] : (this.foreign(id, [asked], Session.realmOf(this.#start)) ?? []);
     });
@@ -888,8 +928,14 @@ export class Run {
 
   /** A session that the tape refers to and that is no part of the run. */
   foreign(id: FactId, parents: readonly Session[], realm: Realm): Session | undefined {
-    const line = this.#tape?.others.get(id);
-    return line === undefined ? undefined : Session.restore(line, parents, realm, { id });
+    const others = this.#tape?.others;
+    const line = others?.get(id);
+    if (line === undefined) return undefined;
+    const [parent = ""] = parentsOf(line);
+    // A revocation hangs from the approval that it takes back.
+    const before = parents[0]?.id === parent ? undefined : others?.get(parent);
+    const from = before === undefined ? parents : [Session.restore(before, parents, realm, { id: parent })];
+    return Session.restore(line, from, realm, { id });
   }
 
   /** Whether policies decided about a request, and that is still to be told. */
@@ -1070,7 +1116,7 @@ export class Run {
             ? new CancelledError(this.#root.cancelled, out)
             : new RunFailedError(
                 module.name,
-                this.secrets.conceal(failureOf(body.error)).value,
+                boundedFailure(this.secrets.conceal(failureOf(body.error)).value),
                 out,
                 body.error,
               ),
@@ -1127,7 +1173,30 @@ export class Run {
   }
 
   emit(request: Session, delta: Json): void {
-    if (this.#closed === undefined) this.#options.observe({ kind: "delta", request, delta });
+    if (this.#closed !== undefined) return;
+    const tell = (): void => this.#options.observe({ kind: "delta", request, delta });
+    // Whoever listens must know what it is a piece of: the request, and everything that came before it, is told first.
+    if (!this.#keeper.after(request, tell)) this.flushSoon();
+  }
+
+  /** Whether this process certainly is the only one that runs this. */
+  get isHeld(): boolean {
+    return this.#lease?.isFresh !== false;
+  }
+
+  /** Makes sure of that: who was stopped for longer than a lease lasts may have been replaced, and then gives up. */
+  async hold(): Promise<void> {
+    for (let asked = 0; !this.isHeld; asked++) {
+      try {
+        // A lease that ends while it is being renewed cannot be held.
+        if (asked === RENEWALS)
+          throw new RunClosedError(this.nonce, "its lease expires before it can be renewed");
+        await this.#lease?.renew();
+      } catch (error) {
+        void this.#giveUp(error);
+        throw error;
+      }
+    }
   }
 
   async #takeLease(store: Store): Promise<void> {
@@ -1145,6 +1214,10 @@ export class Run {
     // A store that is gone keeps the lease until it ends by itself.
     await lease?.release().catch(() => {});
   }
+}
+
+function maybe(module: readonly string[] | undefined): Pick<Side, "module"> {
+  return module === undefined ? {} : { module };
 }
 
 function sameIds(ids: readonly FactId[], sessions: readonly Session[]): boolean {
@@ -1174,4 +1247,21 @@ function weightOf({ line }: Answer): { readonly rank: number; readonly at: numbe
   const { decision, at } = readFact(line, undefined) as Fact & { readonly decision?: string };
   const rank = ["reject", "take-over"].indexOf(decision ?? "");
   return { rank: rank < 0 ? 2 : rank, at: Date.parse(at) };
+}
+
+/**
+ * The labels of what a body had read stand in the stamp of a fact, before `by`: like the time, they do not belong to what the
+ * program says again at a replay, which may have read in another order.
+ */
+function labelled(fact: Draft, labels: readonly string[]): Draft {
+  if (labels.length === 0) return fact;
+  const {
+    type,
+    at,
+    run,
+    seq,
+    labels: own = [],
+    ...body
+  } = fact as Draft & { readonly labels?: readonly string[] };
+  return { type, at, run, seq, labels: [...new Set([...own, ...labels])], ...body } as unknown as Draft;
 }

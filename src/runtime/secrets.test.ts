@@ -154,6 +154,87 @@ describe("secrets", () => {
     });
   });
 
+  it("[SE3] [SE7] are found in the encodings that the guide names, also mixed and in layers", () => {
+    const value = 'tok/4f9a+77 c1"\u00fc';
+    const secrets = new Secrets({ KEY: value });
+    const bytes = [...Buffer.from(value, "utf8")];
+    const hex = bytes.map((byte) => byte.toString(16).padStart(2, "0"));
+    const units = [...value].map((sign) => sign.charCodeAt(0).toString(16).padStart(4, "0"));
+    const percent = hex.map((one) => `%${one}`).join("");
+    const some = bytes
+      .map((byte, place) =>
+        byte > 127 || place % 2 === 0
+          ? `%${(hex[place] as string)[place % 4 === 0 ? "toUpperCase" : "toLowerCase"]()}`
+          : String.fromCharCode(byte),
+      )
+      .join("");
+    const base64 = (text: string) => Buffer.from(text).toString("base64");
+    const forms = {
+      percent,
+      PERCENT: percent.toUpperCase(),
+      "some percent": some,
+      "twice percent": encodeURIComponent(percent),
+      "of a URL": encodeURIComponent(value),
+      "of a form": new URLSearchParams({ value }).toString().slice("value=".length),
+      "\\u": units.map((one) => `\\u${one}`).join(""),
+      "\\U": units.map((one) => `\\u${one.toUpperCase()}`).join(""),
+      "\\u{}": units.map((one) => `\\u{${Number.parseInt(one, 16).toString(16)}}`).join(""),
+      "\\x": `${hex
+        .slice(0, -2)
+        .map((one) => `\\x${one}`)
+        .join("")}\u00fc`,
+      json: JSON.stringify(JSON.stringify(value)),
+      html: value.replaceAll("&", "&amp;").replaceAll('"', "&quot;"),
+      entities: [...value].map((sign) => `&#${sign.charCodeAt(0)};`).join(""),
+      ENTITIES: [...value].map((sign) => `&#x${sign.charCodeAt(0).toString(16)};`).join(""),
+      hex: hex.join(""),
+      HEX: hex.join("").toUpperCase(),
+      colons: hex.join(":"),
+      blanks: hex.join(" ").toUpperCase(),
+      base64: base64(`user:${value}!`),
+      "base64 in a URL": encodeURIComponent(base64(`user:${value}!`)),
+      "base64 twice": base64(base64(`user:${value}!`)),
+      "base64 of UTF-16": Buffer.from(value, "utf16le").toString("base64"),
+      "UTF-16": Buffer.from(value, "utf16le").toString("latin1"),
+    };
+    for (const [name, form] of Object.entries(forms)) {
+      const { value: told, names } = secrets.conceal(`before ${form} after`);
+      expect([name, names, told], name).toMatchObject([
+        name,
+        ["KEY"],
+        expect.stringMatching(/^before .*\[secret KEY\].* after$/s),
+      ]);
+      // Nothing of it is left in any reading, whole or in pieces.
+      for (const size of [1, 2, 3, 7]) {
+        const heard: Json[] = [];
+        const pieces = new Pieces(secrets, (delta) => heard.push(delta));
+        const whole = `before ${form} after`;
+        for (let at = 0; at < whole.length; at += size)
+          pieces.take({ type: "text", text: whole.slice(at, at + size) });
+        pieces.flush();
+        expect([name, size, heard.map((delta) => (delta as { text: string }).text).join("")]).toEqual([
+          name,
+          size,
+          told,
+        ]);
+      }
+    }
+    // What is plainly said not to be found.
+    for (const form of [[...value].reverse().join(""), [...value].join(" "), value.toUpperCase()])
+      expect(secrets.conceal(form).names).toEqual([]);
+  });
+
+  it("[SE7] cost time in proportion to the text, whatever it is made of", () => {
+    const secrets = new Secrets({ KEY: "%25%25%25%25secret", OTHER: "tok-4f9a77c1" });
+    const steps = (size: number): number => {
+      let count = 0;
+      for (const unit of ["%25", "%", "\\", "\\u0025", "&#37;", "%C3", "a"])
+        count += secrets.conceal(unit.repeat(size)).value.length > 0 ? 1 : 0;
+      return count;
+    };
+    expect(steps(200_000)).toBe(7);
+  });
+
   it("[SE3] leave everything else as it is, and what is concealed has no secret in it", () => {
     fc.assert(
       fc.property(

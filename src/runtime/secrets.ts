@@ -1,4 +1,5 @@
 import { type Json, RathError } from "../session/index.js";
+import { readingsOf } from "./unescape.js";
 
 /** What is shorter is no secret, and would be found in every other word. */
 const SHORTEST = 6;
@@ -54,7 +55,13 @@ export class Secrets {
    */
   cutIn(text: string): number {
     if (this.#forms.size === 0) return text.length;
-    let cut = text.length - this.#begunIn(text);
+    let cut = text.length;
+    for (const { text: read, from, open } of readingsOf(text, true)) {
+      const sure = open === read.length ? read : read.slice(0, open);
+      // What is not complete may go on with what was begun before it, or stand for itself.
+      for (const part of new Set([read, sure]))
+        cut = Math.min(cut, from(Math.min(open, part.length - this.#begunIn(part))));
+    }
     for (const { from, to } of this.#spansIn(text)) if (from < cut && cut < to) cut = from;
     return cut;
   }
@@ -102,8 +109,29 @@ export class Secrets {
     return end === 0 ? text : told + text.slice(end);
   }
 
-  /** Where secrets stand in a text. */
-  *#spansIn(text: string): Generator<Span, void> {
+  /** Where secrets stand in a text, as it is and with its escapes resolved. */
+  #spansIn(text: string): readonly Span[] {
+    const all: Span[] = [];
+    for (const { text: read, from } of readingsOf(text))
+      for (const span of this.#plainSpansIn(read))
+        all.push({ from: from(span.from), to: from(span.to), found: span.found });
+    if (all.length < 2) return all;
+    all.sort((one, other) => one.from - other.from);
+    const joined: Span[] = [];
+    for (const span of all) {
+      const last = joined.at(-1);
+      if (last === undefined || span.from >= last.to) joined.push(span);
+      else
+        joined[joined.length - 1] = {
+          from: last.from,
+          to: Math.max(last.to, span.to),
+          found: [...new Set([...last.found, ...span.found])],
+        };
+    }
+    return joined;
+  }
+
+  *#plainSpansIn(text: string): Generator<Span, void> {
     for (let at = 0; at + KEY <= text.length; at++) {
       const first = this.#formAt(text, at);
       if (first === undefined) continue;
@@ -131,18 +159,30 @@ type Beginnings = { readonly forms: ReadonlyMap<string, readonly string[]>; read
 type Span = { readonly from: number; readonly to: number; readonly found: readonly string[] };
 type Form = { readonly name: string; readonly text: string };
 
-/** How a value may be written: as it is, escaped, or encoded. Of base64 the part that is the same wherever it stands. */
+/**
+ * How a value may be written where no escapes are left: as it is, with plus signs for blanks, in UTF-16, in hexadecimal, and
+ * in base64 once or twice.
+ */
 function formsOf(value: string): ReadonlySet<string> {
   const bytes = Buffer.from(value, "utf8");
-  const forms = new Set([
-    value,
-    JSON.stringify(value).slice(1, -1),
-    encodeURIComponent(value.toWellFormed()),
-    new URLSearchParams({ value }).toString().slice("value=".length),
-    bytes.toString("hex"),
-    bytes.toString("hex").toUpperCase(),
-  ]);
-  for (const form of [...forms]) forms.add(form.replace(/%[0-9A-F]{2}/g, (escaped) => escaped.toLowerCase()));
+  const forms = new Set([value, value.replaceAll(" ", "+"), [...value].join("\0")]);
+  const pairs = bytes.toString("hex").match(/../g) ?? [];
+  for (const between of ["", ":", " ", "-"]) {
+    const hex = pairs.join(between);
+    forms.add(hex);
+    forms.add(hex.toUpperCase());
+  }
+  const once = [...base64Of(bytes), ...base64Of(Buffer.from(value, "utf16le"))];
+  for (const form of once) {
+    forms.add(form);
+    for (const twice of base64Of(Buffer.from(form, "latin1"))) forms.add(twice);
+  }
+  return forms;
+}
+
+/** Bytes in base64, in both alphabets: the part that is the same wherever they stand. */
+function base64Of(bytes: Buffer): ReadonlySet<string> {
+  const forms = new Set<string>();
   for (const shift of [0, 1, 2]) {
     const shifted = Buffer.concat([Buffer.alloc(shift), bytes])
       .toString("base64")
@@ -150,10 +190,9 @@ function formsOf(value: string): ReadonlySet<string> {
     // The first and the last character may also tell of what stands before and after.
     const [begin, end] = [shift === 0 ? 0 : shift + 1, (bytes.length + shift) % 3 === 0 ? undefined : -1];
     const core = shifted.slice(begin, end);
-    if (core.length >= SHORTEST) {
-      forms.add(core);
-      forms.add(core.replaceAll("+", "-").replaceAll("/", "_"));
-    }
+    if (core.length < SHORTEST) continue;
+    forms.add(core);
+    forms.add(core.replaceAll("+", "-").replaceAll("/", "_"));
   }
   return forms;
 }

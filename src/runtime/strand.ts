@@ -11,10 +11,13 @@ import {
   type FactOf,
   type Failure,
   type Json,
+  type Principal,
   parentsOf,
   type Realm,
+  readableError,
   Session,
   Withheld,
+  warnOf,
 } from "../session/index.js";
 import { spentOn } from "./budget.js";
 import type { Question, Standing } from "./consent.js";
@@ -212,8 +215,12 @@ export class Strand {
         this.#run.took(fact.answer);
         this.#pause(askedBy(item, fact.of), session);
         if (!("effect" in item.request)) item.done = true;
-        else if (answer?.fact.type === "effect-settle") item.started = false;
-        else if (answer?.fact.type === "approval-give") {
+        else if (answer?.fact.type === "effect-settle") {
+          // What they may not say, they have not said: it stays in doubt.
+          if (!item.consent.isSettledBy(answer.fact)) return;
+          item.started = false;
+          if (answer.fact.decision === "again") item.consent.again(answer.fact);
+        } else if (answer?.fact.type === "approval-give") {
           item.consent.answered(fact.of, answer.fact);
           // With other arguments it is another deed, which is still to be made.
           if (answer.fact.edit !== undefined && item.consent.edit !== undefined) {
@@ -305,7 +312,7 @@ export class Strand {
   #enter(item: Item, request: Request): void {
     const { branch, body } = request.inside as NonNullable<Request["inside"]>;
     // A scope of its own knows where it has come to, should it fail: an error may be thrown in several places at once.
-    const scope = new Scope(this.#run, this.#scope, undefined);
+    const scope = new Scope(this.#run, this.#scope);
     const fork = scope.next(
       [item.asked],
       drafted({ type: "branch-fork", name: branch, by: "runtime" }),
@@ -319,7 +326,7 @@ export class Strand {
           child.head = head;
         },
         (error: unknown) => {
-          child.failed = { error };
+          child.failed = { error: readableError(error) };
         },
       )
       .then(() => {
@@ -396,7 +403,7 @@ export class Strand {
             () => (request.inside as NonNullable<Request["inside"]>).outcome(head as Session),
             request,
           )
-        : request.failed(failureOf(failed.error), failed.error);
+        : failedAs(request, failed.error);
     this.#append(item, outcome, [settled(child) as Session]);
     this.#end();
   }
@@ -414,7 +421,9 @@ export class Strand {
       this.#remake(item, request).catch((error: unknown) => this.#run.fail(error));
       return;
     }
-    if (!this.#isLetPass(item, request) || !this.#isAgreed(item, request)) return;
+    // What is in doubt is not asked about before somebody has found out what became of it.
+    const inDoubt = item.started && request.effect === "write" && !this.#failedBefore(item);
+    if (!this.#isLetPass(item, request) || (!inDoubt && !this.#isAgreed(item, request))) return;
     if (request.inside !== undefined) {
       this.#enter(item, request);
       return;
@@ -431,7 +440,7 @@ export class Strand {
       });
       return;
     }
-    if (item.started && request.effect === "write" && !this.#failedBefore(item)) {
+    if (inDoubt) {
       this.#reconcile(item, request).catch((error: unknown) => this.#run.fail(error));
       return;
     }
@@ -520,6 +529,7 @@ export class Strand {
       ...((request.edit === undefined || request.inside !== undefined) && { fixed: true }),
       ...(request.answer !== undefined && { answer: request.answer }),
       ...(item.problem !== undefined && { problem: item.problem }),
+      ...(item.consent.isSecond && { execution: item.attempts + 1 }),
     });
   }
 
@@ -640,6 +650,8 @@ export class Strand {
     try {
       // What must never be repeated unseen is on the disk before it starts; so is the key of what may be sent again.
       if (write || request.effect === "idempotent") await this.#run.flush();
+      // Stopped for a while, in that or before it: another process may have taken the run over, and done this.
+      if (!this.#run.isHeld) await this.#run.hold();
       if (this.#run.closed || item.turn !== turn) return;
       // Cancelled while that was being written: nothing has happened yet, and nothing shall.
       if (this.#scope.cancelled !== undefined) throw new CancelledError(this.#scope.cancelled);
@@ -650,7 +662,7 @@ export class Strand {
         write,
       );
     } catch (error) {
-      thrown = { error };
+      thrown = { error: readableError(error) };
     }
     pieces.flush();
     try {
@@ -686,6 +698,7 @@ export class Strand {
   #attemptOf(item: Item, number: number, controller: AbortController, desk: Desk, pieces: Pieces): Attempt {
     const run = this.#run;
     return {
+      attempt: number,
       number,
       signal: controller.signal,
       key: keyOf(item),
@@ -770,7 +783,7 @@ export class Strand {
       outcome ??
       // How a write failed is part of what became of it, cancelled or not.
       (cancelled === undefined || request.effect === "write"
-        ? request.failed(failureOf(thrown?.error), thrown?.error)
+        ? failedAs(request, thrown?.error)
         : request.failed(failureOf(new CancelledError(cancelled)), undefined));
     this.#append(item, { milliseconds, ...body }, []);
     this.#end();
@@ -804,7 +817,7 @@ export class Strand {
       session = make(outcome);
     } catch (error) {
       if (this.#run.closed) throw error;
-      session = make(request.failed(failureOf(error), error));
+      session = make(failedAs(request, error));
     }
     this.#tip = session;
     item.running = false;
@@ -819,17 +832,29 @@ export class Strand {
     item.evidence = [];
     for (const fact of evidence) {
       try {
-        this.#chain(item, { of: item.asked.id, ...this.#run.secrets.conceal(fact).value } as FactInput);
+        const where = fact.type === "memory-read" && { module: this.#scope.path };
+        this.#chain(
+          item,
+          { of: item.asked.id, ...this.#run.secrets.conceal(fact).value, ...where } as FactInput,
+          this.#authorOf(item),
+        );
       } catch (error) {
         if (this.#run.closed) throw error;
         // What the record cannot hold must not cost the outcome.
-        process.emitWarning(error instanceof Error ? error : String(error), { code: "OPENRATH_EVIDENCE" });
+        warnOf(error, "OPENRATH_EVIDENCE");
       }
     }
   }
 
-  #chain(item: Item, fact: FactInput): void {
-    this.#tip = this.#run.next([this.#tip], drafted(this.#run.secrets.conceal(fact).value), this.#realm);
+  /** Who leaves evidence without saying who: the tool that is called, else the module that acts. */
+  #authorOf({ asked: { fact } }: Item): Principal | undefined {
+    const { actor } = this.#scope;
+    return actor !== undefined && fact.type === "tool-call" ? `tool:${fact.name}` : actor;
+  }
+
+  #chain(item: Item, fact: FactInput, actor?: Principal): void {
+    const draft = drafted(this.#run.secrets.conceal(fact).value, actor);
+    this.#tip = this.#run.next([this.#tip], draft, this.#realm);
     this.#note(item, this.#tip.fact, this.#tip, undefined);
   }
 
@@ -871,8 +896,14 @@ export class Strand {
     const { request } = item;
     const { fact } = answer;
     if ("effect" in request) {
-      if (fact.type === "effect-settle") this.#settled(item, request, fact);
-      else if (request.inside === undefined) {
+      if (fact.type === "effect-settle") {
+        if (item.started) {
+          item.running = true;
+          this.#wait(item, item.asked);
+          return true;
+        }
+        this.#settled(item, request, fact);
+      } else if (request.inside === undefined) {
         this.#hear(item);
         return true;
       }
@@ -922,8 +953,9 @@ export class Strand {
         found = await request.reconcile(
           this.#attemptOf(item, item.attempts, controller, desk, this.#piecesOf(item)),
         );
-      } catch {
-        // Nobody knows, then.
+      } catch (failed) {
+        // Nobody knows, then; but its owner should.
+        warnOf(failed, "OPENRATH_RECONCILE");
       } finally {
         await desk.finish(false).catch(() => {});
         release();
@@ -934,11 +966,16 @@ export class Strand {
       if (found === "unknown") this.#wait(item, item.asked);
       else if (found === "again") {
         item.started = false;
+        // What it was found out with is on the record before the next attempt, which then goes on in the same sandbox.
+        this.#tell(item, withoutFiles(item.evidence));
         // It certainly did not happen: then it failed, and is tried again as often as failures are.
         if (error !== undefined && item.attempts >= attemptsFor(request, error)) {
           this.#append(item, request.failed(error, undefined), []);
           this.#end();
-        } else if (!this.#givenUp(item, request)) this.#try(item, request);
+        } else if (!this.#givenUp(item, request)) {
+          item.running = false;
+          this.#end();
+        }
       } else {
         this.#append(item, found, []);
         this.#end();
@@ -1008,12 +1045,15 @@ function isAsAsked({ consent, asked }: Item): boolean {
   return consent.edit === undefined || canonical(consent.edit.input) === canonical(input);
 }
 
-/** How often a call is tried that certainly did not happen. That its sandbox went away says nothing about the call. */
+/**
+ * How often a call is tried that certainly did not happen. That its sandbox went away once says nothing about the call; that
+ * a second one did says that the call is what ends them.
+ */
 function attemptsFor({ retry }: Request, { code }: Failure): number {
   return Math.max(retry?.attempts ?? 1, code === "sandbox-lost" ? WITH_LOST_SANDBOXES : 1);
 }
 
-const WITH_LOST_SANDBOXES = 3;
+const WITH_LOST_SANDBOXES = 2;
 
 /** The key of calls that use the workspace: they go one after the other. */
 const WORKSPACE = "workspace";
@@ -1022,12 +1062,22 @@ function attemptSync(make: () => Outcome, request: Request): Outcome {
   try {
     return make();
   } catch (error) {
-    return request.failed(failureOf(error), error);
+    return failedAs(request, readableError(error));
+  }
+}
+
+/** How a request failed, in its own words; without a look at the error where that throws. */
+function failedAs(request: Request, error: unknown): Outcome {
+  const failure = failureOf(error);
+  try {
+    return request.failed(failure, error);
+  } catch {
+    return request.failed(failure, undefined);
   }
 }
 
 function failureOfRequest(request: Request, error: unknown): Failure {
-  const { error: failure } = request.failed(failureOf(error), error) as unknown as {
+  const { error: failure } = failedAs(request, error) as unknown as {
     readonly error?: Failure;
   };
   return failure ?? failureOf(error);

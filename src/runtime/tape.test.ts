@@ -12,7 +12,7 @@ import {
 import { fragile } from "./testing/fragile.js";
 import { moduleOf } from "./testing/module.js";
 import { blind, rathOf, storeOf } from "./testing/rath.js";
-import { all, factsOf, made, typesOf } from "./testing/record.js";
+import { all, factsOf, made, only, typesOf } from "./testing/record.js";
 import { gate, until, valueIn, World } from "./testing/world.js";
 
 describe("the same fact", () => {
@@ -532,14 +532,61 @@ describe("a replay", () => {
     await rath.run(make("a", "x"), rath.start("go"), { name: "n" });
     for (const [program, declared] of [
       [make("b", "x"), ["model"]],
-      [make("a", "y"), ["part second"]],
-      [make("b", "y"), ["model", "part second"]],
+      [make("a", "y"), ["part second: model"]],
+      [make("b", "y"), ["model", "part second: model"]],
     ] as const) {
       const error = (await rath.replay("n", program).catch((thrown: unknown) => thrown)) as DivergenceError;
       expect(error).toBeInstanceOf(DivergenceError);
       expect(error.data.declared).toEqual(declared);
       expect(error.message).toContain(`What differs is ${declared.join(", ")}.`);
     }
+  });
+
+  it("[M6] a change deep inside is told by its full path", async () => {
+    const rath = rathOf();
+    const chain = (depth: number, model: string): Module =>
+      moduleOf(`n${depth}`, async (session) => session, {
+        state: depth === 7 ? { model } : {},
+        parts: depth === 7 ? {} : { [`n${depth + 1}`]: chain(depth + 1, model), [`m${depth}`]: other },
+      });
+    const other = moduleOf("other", async (session) => session, { state: { tone: "kind" } });
+    const start = await rath.run(chain(1, "a"), rath.start("go"), { name: "n" });
+    const changed = chain(1, "b");
+    const error = (await rath.replay("n", changed).catch((thrown: unknown) => thrown)) as DivergenceError;
+    expect(error.data.declared).toEqual(["part n2 › n3 › n4 › n5 › n6 › n7: model"]);
+    expect((await rath.replay("n", chain(1, "a"), { mode: "verify" })).id).toBe(start.id);
+  });
+
+  it("[M6] what is declared stays short, however many modules there are", async () => {
+    const rath = rathOf();
+    const wide = (depth: number): Module =>
+      moduleOf(`n${depth}`, async (session) => session, {
+        state: { model: "a", tone: "kind" },
+        parts:
+          depth === 4
+            ? {}
+            : Object.fromEntries(Array.from({ length: 8 }, (_, place) => [`p${place}`, wide(depth + 1)])),
+      });
+    const ended = await rath.run(wide(0), rath.start("go"), { name: "n" });
+    expect(JSON.stringify(only(all(ended, "run-start")).digests).length).toBeLessThan(4_000);
+    expect((await rath.replay("n", wide(0), { mode: "verify" })).id).toBe(ended.id);
+  });
+
+  it("[M6] a changed say is told with the modules that say it, then and now", async () => {
+    const rath = rathOf();
+    const make = (text: string): Module => {
+      const quiet = moduleOf("quiet", async (session) => session.fork("aside"));
+      const inner = moduleOf("inner", async (session) => (await quiet.forward(session)).say(text));
+      return moduleOf("outer", async (session) => inner.forward(session.say("first")));
+    };
+    await rath.run(make("hello"), rath.start("go"), { name: "n" });
+    const error = (await rath.replay("n", make("bye")).catch((thrown: unknown) => thrown)) as DivergenceError;
+    expect(error.data).toMatchObject({
+      expected: { fact: { content: "hello" }, module: ["outer", "inner"] },
+      actual: { fact: { content: "bye" }, module: ["outer", "inner"] },
+    });
+    expect(error.message).toContain('"hello"} in outer › inner');
+    expect(error.message).toContain('"bye"} in outer › inner');
   });
 
   it("[M3] of several branches that differ, the one that was recorded first is shown", async () => {

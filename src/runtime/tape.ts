@@ -225,6 +225,21 @@ export class Tape {
     return this.#madeOf(parent.id)?.find((entry) => this.#free(entry) && entry.type === type);
   }
 
+  /** The modules in which a recorded fact was made, the outermost first; undefined where the way to them is not here. */
+  pathOf(entry: Entry): readonly string[] | undefined {
+    const byId = new Map(this.entries.map((one) => [one.id, one]));
+    const path: string[] = [];
+    const up = (one: Entry): Entry | undefined => byId.get(firstParent(one.line));
+    for (let one = up(entry); one !== undefined; one = up(one)) {
+      const fact = readFact(one.line, undefined);
+      if (fact.type === "run-start") return [fact.module, ...path];
+      if (fact.type === "module-enter") path.unshift(fact.module);
+      // It is after that module, not in it.
+      else if (fact.type === "module-exit") one = byId.get(fact.of) ?? one;
+    }
+    return undefined;
+  }
+
   /** What has been recorded in this run and was not made again, oldest first. */
   unused(): readonly Entry[] {
     return this.entries
@@ -340,7 +355,7 @@ function keepingOf({ inline, key }: Realm): { inline: number; secret?: Uint8Arra
 
 /** What a fact says, whatever its stamp is, as text that is the same for the same. */
 function bodyOf(fact: { readonly [field: string]: unknown }): string {
-  const { at, run, seq, ...body } = fact;
+  const { at, run, seq, labels, ...body } = fact;
   // The name of the secret may be another one where the secret did not come along with the record.
   const { key, ...rest } = body;
   return canonical((fact.type === "session-detach" ? rest : body) as { readonly [field: string]: Json });
@@ -351,6 +366,6 @@ function sameIds(some: readonly FactId[], others: readonly FactId[]): boolean {
 }
 
 function bodyKey(fact: { readonly [field: string]: Json }): string {
-  const { at, run, seq, by, ...body } = fact;
+  const { at, run, seq, labels, by, ...body } = fact;
   return canonical(body);
 }
