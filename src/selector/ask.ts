@@ -91,7 +91,9 @@ async function never(): Promise<never> {
 }
 
 function told({ choice, cost }: { readonly choice: Choice; readonly cost: number }, by: string): Outcome {
-  return { type: "step-result", value: { ...choice, ...(cost > 0 && { cost }) } as Json, by };
+  const value = { ...choice, ...(cost > 0 && { cost }) } as Json;
+  // A choice among routes that there are, made of the session; modules that were asked on a branch bring their labels along.
+  return { type: "step-result", value, origin: "input", by };
 }
 
 export function answerIn(session: Session): Asked {

@@ -81,7 +81,7 @@ type Offer = { readonly routes: readonly Route[]; readonly table: Digest };
 function made(given: Made): Module & Rebuilds {
   const { name, table, isFixed, chooser, otherwise, descriptions, forced } = given;
   const offer = (): Offer => ({ routes: routesIn(table.routes, descriptions), table: table.version });
-  const look = step(`routes of ${name}`, offer, { effect: "read" });
+  const look = step(`routes of ${name}`, offer, { effect: "read", origin: "trusted" });
   const parts: Parts = Object.freeze({
     ...(isFixed && table.routes),
     ...(otherwise !== undefined && { otherwise }),

@@ -1,4 +1,4 @@
-import { type Failure, type Json, RathError, type Session } from "../session/index.js";
+import { type Failure, type Json, RathError, type Session, thrownMessage } from "../session/index.js";
 import { isDone } from "./advice.js";
 
 /** A module that cannot be: something it was given is no module, no limit, no rule. */
@@ -105,7 +105,7 @@ export class RaceError extends RathError {
   constructor(name: string, session: Session, errors: readonly unknown[]) {
     super("race-lost", `None of the ${errors.length} parts of race "${name}" finished.`, {
       hint: "see error.errors for what stopped each of them",
-      data: { name, errors: errors.map((error) => (error instanceof Error ? error.message : String(error))) },
+      data: { name, errors: errors.map((error) => thrownMessage(error)) },
       cause: errors[0],
     });
     this.session = session;

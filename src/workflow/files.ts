@@ -129,7 +129,7 @@ function sandboxStep(name: string, act: (sandbox: SandboxOf) => Promise<void>): 
           effect: "idempotent",
           act: async (attempt) => {
             await act(await attempt.sandbox());
-            return { type: "step-result", value: null, by: "runtime" };
+            return { type: "step-result", value: null, origin: "input", by: "runtime" };
           },
           failed: (error) => ({ type: "step-failure", error, by: "runtime" }),
         });

@@ -34,6 +34,7 @@ async function ask<Value extends Json>(
     act: async (attempt) => ({
       type: "step-result",
       value: read(hostServices(attempt.request)),
+      origin: "trusted",
       by: "runtime",
     }),
     failed: (error) => ({ type: "step-failure", error, by: "runtime" }),

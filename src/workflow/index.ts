@@ -30,6 +30,13 @@ export { race } from "./race.js";
 export { type RetryOptions, retry } from "./retry.js";
 export { sequence } from "./sequence.js";
 export { type Rebuilds, rebuild, type State, stateOf, withState } from "./state.js";
-export { type Recorded, type Step, type StepContext, type StepOptions, step } from "./step.js";
+export {
+  type Recorded,
+  type Step,
+  type StepContext,
+  type StepOptions,
+  type StepOrigin,
+  step,
+} from "./step.js";
 export { type Approve, approve, type Signal, signal, sleep, type Verdict, type Wake } from "./wait.js";
 export { Workflow, type WorkflowOptions, workflow } from "./workflow.js";

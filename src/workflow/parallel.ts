@@ -7,7 +7,7 @@ import { endsIn, joined, restTogether, type Side, sideBySide } from "./side.js";
 import { type Rebuilds, rebuild } from "./state.js";
 
 export type ParallelOptions = {
-  /** Whose conversation and placement go on: a part by name, or as in `merge`. Default "both": everybody's. */
+  /** The part whose conversation and placement go on, by name; or as in `merge`: "none" gathers the parts without preferring one. Default "both": all of them. */
   readonly adopt?: Adopt | (string & {});
   /** So many parts at a time. Default: all. */
   readonly concurrency?: number;
@@ -112,12 +112,12 @@ function adoptOf(name: string, adopt: ParallelOptions["adopt"], order: readonly 
   if (adopt === undefined) return "both";
   const place = order.indexOf(adopt as string);
   if (place !== -1) return place;
-  if (adopt === "ours" || adopt === "both" || (adopt === "theirs" && order.length === 2))
+  if (adopt === "ours" || adopt === "both" || adopt === "none" || (adopt === "theirs" && order.length === 2))
     return adopt as Adopt;
   if (typeof adopt === "number" && Number.isSafeInteger(adopt) && adopt >= 0 && adopt < order.length)
     return adopt;
   throw refusing(called("parallel", name))(
     `none of its parts answers to adopt: ${shown(adopt)}`,
-    `adopt ${order.map((part) => JSON.stringify(part)).join(", ")}, or "both"`,
+    `adopt ${order.map((part) => JSON.stringify(part)).join(", ")}, "both" or "none"`,
   );
 }

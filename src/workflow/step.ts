@@ -3,6 +3,8 @@ import {
   ContentError,
   type Effect,
   type Failure,
+  type Finding,
+  findingOf,
   type Json,
   type Session,
   type Terms,
@@ -30,21 +32,26 @@ import { plainValue } from "./value.js";
 /** What an effect of your own is told about the attempt it makes. */
 export type StepContext = Attempt;
 
+/** The origin of a step's value. "input": the value depends on nothing but its input. */
+export type StepOrigin = "input" | "trusted" | "tool" | "web" | "file" | "memory" | "agent";
+
 export type StepOptions<Input> = {
   /** What it does to the world, and so what may happen after a crash. There is no safe guess, so say it. */
   readonly effect: Effect;
   /** Tells the other side that two calls are the same: a text, or made from the input. Random-free. */
   readonly key?: string | ((input: Input) => string);
+  /**
+   * The origin of its value, for policies: "trusted" for a value that nobody else could have written. Default: "input" for a
+   * `pure` step, else "tool", which is not trusted.
+   */
+  readonly origin?: StepOrigin;
   readonly retry?: Retry;
   /** Milliseconds that one attempt may take. */
   readonly timeout?: number;
   /** A person must agree to exactly this input before it starts. */
   readonly approval?: boolean | Terms | ((input: Input) => boolean | Terms);
   /** Finds out what became of a `write` that was started before a crash. */
-  readonly reconcile?: (
-    input: Input,
-    context: StepContext,
-  ) => Promise<{ readonly value: unknown } | "again" | "unknown">;
+  readonly reconcile?: (input: Input, context: StepContext) => Promise<Finding<unknown>>;
 };
 
 /**
@@ -100,6 +107,7 @@ export function step<Input, Value>(
   const where = called("step", name);
   checkStep(name, act, options);
   const { effect, key, retry, timeout, approval = false, reconcile } = options;
+  const { origin = effect === "pure" ? "input" : "tool" } = options;
 
   async function call(session: Session, given?: unknown): Promise<Told<Recorded<Value>>> {
     const input = (given ?? null) as Input & Json;
@@ -116,15 +124,15 @@ export function step<Input, Value>(
         ...(from !== undefined && { key: from }),
       },
       effect,
-      act: async (attempt) => outcome(name, await act(toAct, attempt)),
+      act: async (attempt) => outcome(name, origin, await act(toAct, attempt)),
       failed: (error, thrown) => failing(name, lossOf(thrown) ?? error),
       ...(terms !== undefined && { approval: { what: { step: name, input }, terms } }),
       ...(retry !== undefined && { retry }),
       ...(timeout !== undefined && { timeout }),
       ...(reconcile !== undefined && {
         reconcile: async (attempt: Attempt) => {
-          const found = await reconcile(input, attempt);
-          return typeof found === "string" ? found : outcome(name, found.value);
+          const found = findingOf(await reconcile(input, attempt), where);
+          return typeof found === "string" ? found : outcome(name, origin, found.value);
         },
       }),
     });
@@ -152,6 +160,7 @@ export function step<Input, Value>(
 
 const OPTIONS: Known<StepOptions<unknown>> = {
   effect: true,
+  origin: true,
   key: true,
   retry: true,
   timeout: true,
@@ -159,14 +168,21 @@ const OPTIONS: Known<StepOptions<unknown>> = {
   reconcile: true,
 };
 
+const ORIGINS: readonly StepOrigin[] = ["input", "trusted", "tool", "web", "file", "memory", "agent"];
+
 /** For callers the compiler did not check: a step without its effect, or with half a limit, is dangerous later. */
 function checkStep<Input>(name: string, act: unknown, options: StepOptions<Input>): void {
   requireName(name, "step", 'step("charge", (order) => …, { effect: "write" })');
   const refuse = refusing(called("step", name));
   requireFunction(act, "act", refuse, 'step("charge", (order) => …, { effect: "write" })');
   requireOptions(options, refuse, 'say what it does to the world: { effect: "read" }', OPTIONS);
-  const { effect, key, retry, timeout, approval, reconcile } = options;
+  const { effect, origin, key, retry, timeout, approval, reconcile } = options;
   requireEffect(effect, refuse);
+  if (origin !== undefined && !ORIGINS.includes(origin))
+    throw refuse(
+      `its origin ${JSON.stringify(origin)} is unknown`,
+      `say where its value comes from: ${ORIGINS.map((one) => `origin: "${one}"`).join(", ")}`,
+    );
   if (key !== undefined && typeof key !== "string")
     requireFunction(key, "key", refuse, 'key: "order 7", or key: (input) => a text');
   requireRetry(retry, refuse);
@@ -179,9 +195,15 @@ function checkStep<Input>(name: string, act: unknown, options: StepOptions<Input
 }
 
 /** What became of it, once it is done: a value that cannot be recorded is no reason to do it again. */
-function outcome(name: string, value: unknown): Outcome {
+function outcome(name: string, origin: StepOrigin, value: unknown): Outcome {
   try {
-    return { type: "step-result", value: plainValue(value) as Json, by: `tool:${name}` };
+    return {
+      type: "step-result",
+      value: plainValue(value) as Json,
+      // A result that does not say is taken to be a tool's.
+      ...(origin !== "tool" && { origin }),
+      by: `tool:${name}`,
+    };
   } catch (error) {
     const loss = lossOf(error);
     if (loss === undefined) throw error;

@@ -1,4 +1,4 @@
-import { ContentError, MAX_DEPTH } from "../session/index.js";
+import { ContentError, MAX_DEPTH, thrownMessage } from "../session/index.js";
 
 /**
  * What a step gave, as JSON.stringify would see it: of what has a `toJSON` (a Date, a URL, a decimal) what that says,
@@ -32,7 +32,7 @@ class Reading {
       const { toJSON } = value as { readonly toJSON?: unknown };
       return typeof toJSON === "function" ? toJSON.call(value, key) : value;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = thrownMessage(error);
       throw this.#refusal(`its toJSON failed: ${reason}`, "return plain data", error);
     }
   }

@@ -143,7 +143,13 @@ function consentTo(name: string, question: Json, terms: Terms, edit?: Json): Req
     effect: "pure",
     asks: true,
     name,
-    act: async () => ({ type: "step-result", value: edit === undefined ? {} : { edit }, by: "runtime" }),
+    act: async () => ({
+      type: "step-result",
+      value: edit === undefined ? {} : { edit },
+      // An edit is the word of the person who agreed to it.
+      origin: "trusted",
+      by: "runtime",
+    }),
     failed: (error) => ({ type: "step-failure", error, by: "runtime" }),
     approval: { what: edit ?? question, terms },
     edit: async (changed) => consentTo(name, question, terms, changed),

@@ -1,4 +1,4 @@
-import { digestOf, type Json, Session } from "../../session/index.js";
+import { digestOf, type Json, Session, secretFrom } from "../../session/index.js";
 import { refusing, requireName, requireOptions } from "../../workflow/given.js";
 import { type Episode, isInvalid, type RecordedEpisode, readReact } from "./episode.js";
 
@@ -26,7 +26,8 @@ export function importReact(text: string, options: ImportReactOptions): readonly
   const { source, at = new Date().toISOString(), agent = "react" } = options;
   const digest = digestOf(text);
   return readReact(text).map((episode, place) => {
-    const begun = Session.start(episode.question, { nonce: `${digest}:${place + 1}`, at }).append({
+    const secret = secretFrom(text, `${place + 1}`);
+    const begun = Session.start(episode.question, { nonce: `${digest}:${place + 1}`, at, secret }).append({
       type: "record-import",
       format: "react",
       source,

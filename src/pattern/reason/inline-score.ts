@@ -20,6 +20,7 @@ export async function measure(
   if (!isModule(score)) {
     const measured = await step(`score of ${name}`, async () => numberOf(await score(text, said)), {
       effect: "read",
+      origin: "input",
     }).call(said);
     return { session: measured.session, score: measured.value };
   }

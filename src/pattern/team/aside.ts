@@ -36,7 +36,12 @@ export async function aside(session: Session, { name, input, by, work, value }: 
         began = fork;
         return work(fork);
       },
-      outcome: (end) => ({ type: "step-result", value: value(end, began as Session), by }),
+      outcome: (end) => ({
+        type: "step-result",
+        value: value(end, began as Session),
+        origin: "input",
+        by,
+      }),
     },
   });
   const { fact } = ended;
