@@ -137,7 +137,7 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
     failed: (error) => ({ type: "tool-failure", error, by }),
     ...(tool.presumed !== undefined && { presumed: tool.presumed }),
     ...(tool.question !== undefined && { answer: tool.question(input) }),
-    ...argumentsOf(tool),
+    schema: tool.input.json,
     ...(conflicts.length > 0 && { conflicts }),
     ...(tool.touches !== undefined && { touches: touchesOf(tool.touches(input), where) }),
     ...(tool.reversible !== undefined && {
@@ -153,16 +153,10 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
       reconcile: (attempt: Attempt) =>
         orLost(tool, async (): Promise<Outcome | "again" | "unknown"> => {
           const found = await reconcileTool(tool, input, contextOf(attempt));
-          return typeof found === "string" ? found : { type: "tool-result", output: found.output, by };
+          return typeof found === "string" ? found : { type: "tool-result", output: found.value, by };
         }),
     }),
   };
-}
-
-/** The arguments that a tool can have, as far as its schema names them. */
-function argumentsOf({ input: { json } }: Tool): { readonly arguments?: readonly string[] } {
-  const { properties } = json;
-  return typeof properties === "object" && properties !== null ? { arguments: Object.keys(properties) } : {};
 }
 
 /**

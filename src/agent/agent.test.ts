@@ -67,6 +67,35 @@ describe("the loop", () => {
     await rath.close();
   });
 
+  it.each(["required", { tool: "add" }, "none"] as const)(
+    "[L12] a demand for a tool is met by the first call: %j",
+    async (toolChoice) => {
+      const asked: unknown[] = [];
+      const calls = scripted(() => ({ tool: "add", input: { a: 1, b: 2 } }));
+      const answers = scripted(() => "It is 3.");
+      // Does what it is told: calls a tool where it must, else answers.
+      const model = new Proxy(calls, {
+        get: (target, name) =>
+          name !== "doGenerate"
+            ? Reflect.get(target, name)
+            : (options: Parameters<typeof calls.doGenerate>[0]) => {
+                const { type } = (options as unknown as { toolChoice: { type: string } }).toolChoice;
+                asked.push(type);
+                return (type === "auto" || type === "none" ? answers : calls).doGenerate(options);
+              },
+      });
+      const adder = agent({ name: "adder", model, tools: [add], parameters: { toolChoice } });
+      const twice = workflow("twice", { adder }, async (session) =>
+        adder.forward((await adder.forward(session)).say("And again?")),
+      );
+      const session = await ran(twice, "What is 1 + 2?");
+      const once =
+        toolChoice === "none" ? ["none"] : [toolChoice === "required" ? "required" : "tool", "auto"];
+      expect(asked).toEqual([...once, ...once]);
+      expect(all(session, "tool-call")).toHaveLength(2 * (once.length - 1));
+    },
+  );
+
   it("[L2] says who did it", async () => {
     const session = await ran(
       agent({ name: "adder", model: scripted({ tool: "add", input: { a: 1, b: 2 } }, "3"), tools: [add] }),

@@ -7,7 +7,7 @@ import {
 } from "../model/index.js";
 import type { Policy } from "../policy/index.js";
 import { type Budget, BudgetError, canonical, forward, type Retry } from "../runtime/index.js";
-import type { FactOf, Failure, Json, Session } from "../session/index.js";
+import { type FactOf, type Failure, type Json, type Session, thrownMessage } from "../session/index.js";
 import type { InputOf, InputSchema, Tool } from "../tool/index.js";
 import { yesOrNo } from "../workflow/given.js";
 import { enter, type Module, type Rebuilds, rebuild, type State, StateError } from "../workflow/index.js";
@@ -59,7 +59,7 @@ export type AgentOptions<Schema extends InputSchema = never> = {
   readonly chunks?: boolean;
   /** Replies at most; then it stops, and the record says so. Default 50. */
   readonly maxSteps?: number;
-  /** What to leave out of view when the conversation outgrows its room: `compress({ budget, policies })`. */
+  /** Context compression: leaves parts out of the prompt when it exceeds a budget: `compress({ budget: 100_000 })`. */
   readonly compress?: Fitter;
   /** "own": as a tool, only its own task (the default). "all": the caller's conversation too. */
   readonly context?: "own" | "all";
@@ -319,7 +319,7 @@ function targetsOf({ name, handoffs = [] }: Given): readonly Module[] {
   try {
     targets = handoffs();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = thrownMessage(error);
     throw new AgentError(
       name,
       `its handoffs cannot be found: ${reason}`,

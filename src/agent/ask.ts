@@ -1,5 +1,6 @@
 import {
   callModel,
+  callsOf,
   costOf,
   failureOf,
   type LanguageModel,
@@ -25,6 +26,8 @@ export interface Fitter {
     session: Session,
     config: ModelConfig,
     prompt: Prompt,
+    /** Those that the agent asks. */
+    models?: readonly LanguageModel[],
   ): Promise<{ readonly session: Session; readonly prompt: Prompt }>;
 }
 
@@ -43,9 +46,15 @@ export type Asking = {
 };
 
 /** The prompt before, which most of the next one repeats, the place of the model that answered it, and the answers so far. */
-export type Asked = { readonly prompt: Prompt | undefined; readonly place: number; readonly replies: number };
+export type Asked = {
+  readonly prompt: Prompt | undefined;
+  readonly place: number;
+  readonly replies: number;
+  /** Whether one of the answers called a tool. */
+  readonly called: boolean;
+};
 
-export const NOTHING_ASKED: Asked = Object.freeze({ prompt: undefined, place: 0, replies: 0 });
+export const NOTHING_ASKED: Asked = Object.freeze({ prompt: undefined, place: 0, replies: 0, called: false });
 
 /**
  * Asks the model what to do next. When it fails for good the next one is asked, and whoever answered is asked first
@@ -64,22 +73,24 @@ export async function ask(
     const model = models[place] as LanguageModel;
     prompt = renderPrompt(config, messagesFor(config, session), prompt);
     if (compress !== undefined && prompt.tokens > compress.budget)
-      ({ session, prompt } = await compress.fit(session, config, prompt));
-    session = await called(session, asking, model, prompt, before.replies);
+      ({ session, prompt } = await compress.fit(session, config, prompt, models));
+    session = await performed(session, asking, model, prompt, before);
     const { fact } = session;
-    if (fact.type === "model-reply")
-      return { session, asked: { prompt, place, replies: before.replies + 1 } };
+    if (fact.type === "model-reply") {
+      const called = before.called || callsOf(fact.content).length > 0;
+      return { session, asked: { prompt, place, replies: before.replies + 1, called } };
+    }
     failures.push({ model: model.modelId, error: (fact as FactOf<"model-failure">).error });
   }
   throw new ModelFailedError(config.agent, session, failures);
 }
 
-function called(
+function performed(
   session: Session,
   asking: Asking,
   model: LanguageModel,
   prompt: Prompt,
-  replies: number,
+  { replies, called }: Asked,
 ): Promise<Session> {
   const { config, configured, retry, timeout, stream, chunks } = asking;
   // What the host was told, else what is listed.
@@ -102,6 +113,7 @@ function called(
         chunks,
         // Counted from the configuration on: the whole past is looked at once, not at every step.
         turn: turnOf(configured, config.agent) + replies,
+        called,
         onDelta: (delta) => attempt.emit(delta),
       });
       return {

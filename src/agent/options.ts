@@ -114,7 +114,7 @@ function requireFitter(value: unknown, refuse: Refuse): void {
   if (typeof fit !== "function" || typeof budget !== "number" || typeof state !== "object")
     throw refuse(
       `its \`compress\` is ${shown(value)}, which leaves nothing out of view`,
-      "compress: compress({ budget: 100_000, policies: [dropOutputs(), summarise({ model })] })",
+      "compress: compress({ budget: 100_000 })",
     );
 }
 

@@ -11,6 +11,27 @@ import { agent } from "./index.js";
 import { add, answersOf, broken } from "./testing/tools.js";
 
 describe("tools", () => {
+  it("[A48] leave evidence in their own name, not in that of a person", async () => {
+    const check = tool({
+      name: "check",
+      description: "Checks.",
+      input: z.object({}),
+      effect: "read",
+      async run(_, context) {
+        context.record({ type: "note", kind: "seen" });
+        context.record({ type: "note", kind: "told", by: "user:ada" });
+        return "checked";
+      },
+    });
+    const ended = await ran(
+      agent({ name: "a", model: scripted({ tool: "check", input: {} }, "ok"), tools: [check] }),
+    );
+    expect(all(ended, "note").map(({ kind, by }) => [kind, by])).toEqual([
+      ["seen", "tool:check"],
+      ["told", "user:ada"],
+    ]);
+  });
+
   it("[T1] run side by side, and one after the other where they conflict", async () => {
     const log: string[] = [];
     const wait = tool({
@@ -140,7 +161,7 @@ describe("tools", () => {
   });
 
   it.each([
-    ["happened", { output: "found" }, ["run"], "found"],
+    ["happened", { value: "found" }, ["run"], "found"],
     ["did not happen", "again", ["run", "run"], "paid"],
   ] as const)("[T7] find out after a crash that a write %s", async (_what, finding, deeds, output) => {
     const keeper = openRath({ store: "memory:" });

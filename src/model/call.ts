@@ -18,6 +18,8 @@ export type CallSettings = {
   readonly chunks?: boolean;
   /** How many replies this agent has had before (`turnOf`): scripted models go by it. */
   readonly turn?: number;
+  /** Whether a tool was called since the agent was asked: then a `toolChoice` that demands a call is met. */
+  readonly called?: boolean;
 };
 
 /**
@@ -49,7 +51,7 @@ function optionsFor(
   model: LanguageModel,
   prompt: Prompt,
   config: ModelConfig,
-  { signal, stream, chunks, turn }: CallSettings,
+  { signal, stream, chunks, turn, called }: CallSettings,
 ): CallOptions {
   const { reasoning, toolChoice, stop, providerOptions, headers, ...numbers } = config.parameters ?? {};
   const tools = config.tools ?? [];
@@ -65,7 +67,7 @@ function optionsFor(
         ...(description !== undefined && { description }),
         inputSchema: input,
       })),
-      toolChoice: choiceOf(toolChoice),
+      toolChoice: choiceOf(called === true && toolChoice !== "none" ? "auto" : toolChoice),
     }),
     ...(config.output !== undefined && { responseFormat: { type: "json", schema: config.output } }),
     ...(stream === true && chunks === true && { includeRawChunks: true }),

@@ -34,6 +34,10 @@ export type Parameters = {
   readonly frequencyPenalty?: number;
   /** How hard the model shall think: understood by V4 models; for others use `providerOptions`. */
   readonly reasoning?: "provider-default" | "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+  /**
+   * Which tools the model may or must call. "required" and `{ tool }` hold until the agent has called a tool; then the choice
+   * is "auto", so that the model can answer.
+   */
   readonly toolChoice?: "auto" | "none" | "required" | { readonly tool: string };
   readonly providerOptions?: { readonly [provider: string]: { readonly [option: string]: Json } };
   /** Sent with the request. They may hold secrets, so they are neither recorded nor part of the prompt's digest. */

@@ -4,6 +4,7 @@ import {
   type FactId,
   frozen,
   isPerson,
+  isWorkflow,
   type Json,
   type Message,
   type Session,
@@ -93,8 +94,8 @@ function placeIn(messages: readonly Message[]): number {
 export function beginsTurn(fact: Fact): boolean {
   if (fact.type === "session-start") return fact.text !== undefined;
   if (fact.type === "session-detach") return true;
-  // What the runtime or another agent puts in belongs to the turn that is under way.
-  return fact.type === "message-say" && fact.role === "user" && isPerson(fact.by);
+  // What the runtime or another agent puts in belongs to the turn that is under way; what a body asks begins one.
+  return fact.type === "message-say" && fact.role === "user" && (isPerson(fact.by) || isWorkflow(fact.by));
 }
 
 function messageOf(shown: string | Withheld): Message {

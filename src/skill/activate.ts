@@ -19,6 +19,7 @@ export const FILE_TOOL = "skill_file";
 export function skillTool(skills: ReadonlyMap<string, Skill>): Tool {
   const read = step("skill-read", ({ name }: { readonly name: string }) => openSkill(known(skills, name)), {
     effect: "read",
+    origin: "file",
   });
   const module: Module = {
     name: SKILL_TOOL,

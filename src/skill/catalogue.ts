@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type FileEntry, Folder } from "../sandbox/index.js";
-import { digestOf, RathError } from "../session/index.js";
+import { digestOf, RathError, thrownMessage } from "../session/index.js";
 import { SkillChangedError, SkillFileError } from "./error.js";
 import { MAX_SKILL_BYTES, type ReadSkill, type Skill, type SkillProblem, skillOf, textOf } from "./skill.js";
 
@@ -200,5 +200,5 @@ function evenly(text: string, place: number): number {
 export function reasonOf(error: unknown): string {
   if (error instanceof RathError)
     return String(error.data.why ?? error.data.reason ?? error.message.split("\n")[0]);
-  return error instanceof Error ? error.message : String(error);
+  return thrownMessage(error);
 }

@@ -39,6 +39,7 @@ export function loadInstructions(root: string, file?: string): Module {
     (input: { readonly root: string; readonly paths: readonly string[] }) => readAll(input),
     {
       effect: "read",
+      origin: "file",
     },
   );
   const module: Module = {

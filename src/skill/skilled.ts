@@ -41,6 +41,7 @@ export function skilled(
     ({ folders }: { readonly folders: readonly string[] }) => readCatalogue(folders),
     {
       effect: "read",
+      origin: "file",
     },
   );
   const module: Module = {

@@ -382,7 +382,9 @@ describe("an output", () => {
   });
 
   it("[O11] that was found afterwards is held to the same rules", async () => {
-    const finding = (reconcile: () => Promise<{ output: unknown } | "again" | "unknown">) =>
+    const finding = (
+      reconcile: () => Promise<{ value: unknown } | { output: unknown } | "again" | "unknown">,
+    ) =>
       reconcileTool(
         tool({
           name: "t",
@@ -398,11 +400,18 @@ describe("an output", () => {
       );
     expect(await finding(async () => "again")).toBe("again");
     expect(await finding(async () => "unknown")).toBe("unknown");
-    expect(await finding(async () => ({ output: undefined }))).toEqual({ output: null });
-    const found = (await finding(async () => ({ output: "x".repeat(1_000) }))) as { output: string };
-    expect(found.output).toMatch(/of 1000 characters left out/);
-    expect(found.output.length).toBeLessThanOrEqual(200);
-    await expect(finding(async () => ({ output: new Map() }))).rejects.toThrow(ToolOutputError);
+    expect(await finding(async () => ({ value: undefined }))).toEqual({ value: null });
+    // What tools gave up to version 0.1.
+    expect(await finding(async () => ({ output: 7 }))).toEqual({ value: 7 });
+    const found = (await finding(async () => ({ value: "x".repeat(1_000) }))) as { value: string };
+    expect(found.value).toMatch(/of 1000 characters left out/);
+    expect(found.value.length).toBeLessThanOrEqual(200);
+    await expect(finding(async () => ({ value: new Map() }))).rejects.toThrow(ToolOutputError);
+    for (const wrong of [undefined, null, {}, { result: 1 }, "done", true, ["again"]])
+      await expect(finding(async () => wrong as never)).rejects.toMatchObject({
+        code: "finding-refused",
+        hint: expect.stringContaining("{ value }"),
+      });
     expect(await reconcileTool(returning(1), {}, callContext())).toBe("unknown");
   });
 });

@@ -1,4 +1,13 @@
-import { type Failure, type Json, nearestOf, type RathError } from "../session/index.js";
+import {
+  type Failure,
+  type Finding,
+  findingOf,
+  type Json,
+  nearestOf,
+  type RathError,
+  readableError,
+  thrownMessage,
+} from "../session/index.js";
 import { bounded } from "./bound.js";
 import { failureOf, ToolInputError, ToolOutputError, ToolSchemaError, UnknownToolError } from "./error.js";
 import { jsonOf, jsonOfOutput, NotJson, pathOf } from "./json.js";
@@ -23,7 +32,7 @@ export async function checkInput(tool: Tool, input: unknown): Promise<Checked> {
       ? result
       : { ok: false, failure: failureOf(new ToolInputError(tool.name, result.issues)) };
   } catch (error) {
-    return { ok: false, failure: failureOf(unchecked(tool, error)) };
+    return { ok: false, failure: failureOf(unchecked(tool, readableError(error))) };
   }
 }
 
@@ -38,11 +47,10 @@ export async function reconcileTool(
   tool: Tool,
   input: unknown,
   context: ToolContext,
-): Promise<{ readonly output: Json } | "again" | "unknown"> {
-  const finding = (await tool.reconcile?.(input, context)) ?? "unknown";
-  return typeof finding === "string"
-    ? finding
-    : { output: await outputOf(tool, context, () => finding.output) };
+): Promise<Finding<Json>> {
+  if (tool.reconcile === undefined) return "unknown";
+  const found = findingOf(await tool.reconcile(input, context), `the tool ${JSON.stringify(tool.name)}`);
+  return typeof found === "string" ? found : { value: await outputOf(tool, context, () => found.value) };
 }
 
 /** What the model reads when it calls a tool that is not there. */
@@ -57,7 +65,7 @@ function unchecked(tool: Tool, error: unknown): RathError {
     return new ToolInputError(tool.name, [
       { path: "", message: "it is too large or nested too deep to be checked" },
     ]);
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = thrownMessage(error);
   return new ToolSchemaError(
     tool.name,
     "input",
@@ -78,7 +86,8 @@ async function outputOf(tool: Tool, context: ToolContext, act: () => unknown): P
     // Half a secret at the edge would not be known as one.
     const whole = context.redact(typeof made === "string" ? made.toWellFormed() : jsonOfOutput(made));
     return bounded(whole, tool.maxOutput);
-  } catch (error) {
+  } catch (thrown) {
+    const error = readableError(thrown);
     if (error instanceof ToolOutputError || !(done || error instanceof NotJson)) throw error;
     // It is done, whatever was thrown then: only the output is lost.
     const { steps, reason, hint } = error instanceof NotJson ? error : unreadable(error);
@@ -87,6 +96,6 @@ async function outputOf(tool: Tool, context: ToolContext, act: () => unknown): P
 }
 
 function unreadable(error: unknown): Pick<NotJson, "steps" | "reason" | "hint"> {
-  const reason = `checking it failed: ${error instanceof Error ? error.message : String(error)}`;
+  const reason = `checking it failed: ${thrownMessage(error)}`;
   return { steps: [], reason, hint: "repair the schema of its output" };
 }

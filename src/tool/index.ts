@@ -1,3 +1,4 @@
+export type { Finding } from "../session/index.js";
 export { type AiSdkOptions, type AiSdkTool, fromAiSdk } from "./ai-sdk.js";
 export { type AskPersonOptions, askPerson, type PersonQuestion } from "./ask-person.js";
 export { type Checked, checkInput, reconcileTool, runTool, unknownTool } from "./call.js";
@@ -52,7 +53,6 @@ export type {
 export {
   DEFAULT_OUTPUT,
   type Deed,
-  type Finding,
   MAX_OUTPUT,
   specOf,
   type Tool,

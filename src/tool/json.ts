@@ -1,4 +1,4 @@
-import { type Json, MAX_CHARACTERS, MAX_DEPTH } from "../session/index.js";
+import { type Json, MAX_CHARACTERS, MAX_DEPTH, thrownMessage } from "../session/index.js";
 
 /**
  * A copy of the value as the record will hold it, or a `NotJson` that names the place. What JSON.stringify leaves
@@ -64,7 +64,7 @@ function told(value: unknown, key: string | number, room: Room): unknown {
   try {
     return toJSON.call(value, String(key));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = thrownMessage(error);
     throw new NotJson(`its toJSON failed: ${reason}`, "return plain data", error);
   }
 }

@@ -1,4 +1,4 @@
-import type { Json } from "../session/index.js";
+import { type Json, thrownMessage } from "../session/index.js";
 import { type Issue, ToolSchemaError } from "./error.js";
 import { flawOf } from "./flaw.js";
 import { jsonOf, jsonOfOutput, NotJson, pathOf } from "./json.js";
@@ -160,7 +160,7 @@ function converted(tool: string, converter: Converter): unknown {
       throw new ToolSchemaError(
         tool,
         "input",
-        `it has no JSON Schema: ${error instanceof Error ? error.message : String(error)}`,
+        `it has no JSON Schema: ${thrownMessage(error)}`,
         "describe what the model writes, which is JSON: a date is text, a Map is an object",
         error,
       );

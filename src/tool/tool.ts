@@ -2,6 +2,7 @@ import type { Sandbox } from "../sandbox/index.js";
 import {
   type Effect,
   type FactInput,
+  type Finding,
   type Json,
   nearestOf,
   type Session,
@@ -60,15 +61,15 @@ export interface Tool<Input = unknown, Output = unknown> {
   question?(input: Input): Json;
   run(input: Input, context: ToolContext): Output | Promise<Output>;
   /** Finds out what became of a `write` that was started and has no outcome. */
-  reconcile?(input: Input, context: ToolContext): Promise<Finding<Output>>;
+  reconcile?(input: Input, context: ToolContext): Promise<Found<Output>>;
   /** What the module is told on its fork. */
   say?(input: Input): string;
   /** What came of the module; left out, what was said last. */
   answer?(session: Session): Json;
 }
 
-/** It happened and this came of it; it certainly did not happen; or nobody can tell but a person. */
-export type Finding<Output> = { readonly output: Output } | "again" | "unknown";
+/** The result of a tool's `reconcile`; `{ output }` is the form of version 0.1. */
+type Found<Output> = Finding<Output> | { readonly output: Output };
 
 /** What a tool gets to know about the call it answers. */
 export interface ToolContext {
@@ -148,7 +149,8 @@ export type Deed<Input, Output> = {
   readonly touches?: (input: Input) => ToolTouches;
   /** Whether a call can be undone. Default: whether it changes nothing. */
   readonly reversible?: boolean | ((input: Input) => boolean);
-  readonly reconcile?: (input: Input, context: ToolContext) => Promise<Finding<Output>>;
+  /** Finds out what became of a `write` that was started and has no outcome. */
+  readonly reconcile?: (input: Input, context: ToolContext) => Promise<Found<Output>>;
   readonly run: (input: Input, context: ToolContext) => Output | Promise<Output>;
 };
 
