@@ -89,7 +89,7 @@ describe("the budget", () => {
   });
 
   it("[B2] throws before the call where pins are too large, and says which", async () => {
-    const { error, session } = await failed(reading(20, { pins: { last: 50 } }));
+    const { error, session } = await failed(reading(20, { pins: { when: () => true } }));
     expect(error).toBeInstanceOf(ContextError);
     const { data, message } = error as ContextError;
     expect(data).toMatchObject({ agent: "a", budget: BUDGET, stays: expect.any(Array) });
@@ -100,6 +100,68 @@ describe("the budget", () => {
     const head = await failed(reading(1, {}, { instructions: "x".repeat(20_000) }));
     expect((head.error as Error).message).toContain("its instructions and tools");
     expect(all(head.session, "model-call")).toEqual([]);
+  });
+
+  it("[B6] the default goes on with the agent's own model, whatever that makes of summaries", async () => {
+    const useless = agent({
+      name: "a",
+      // Asked for a summary, it calls a tool as always.
+      model: pages(60),
+      tools: [reader(1_000)],
+      maxSteps: 61,
+      compress: compress({ budget: 2_500 }),
+    });
+    const session = await ran(useless);
+    expect(all(session, "tool-result")).toHaveLength(60);
+    for (const tokens of promptsOf(session)) expect(tokens).toBeLessThanOrEqual(2_500);
+    expect(new Set(compressed(session).map(({ policy }) => policy))).toEqual(
+      new Set(["drop-outputs", "drop-turns"]),
+    );
+    // One line for all that was left out, however often; the task stays.
+    const view = session.transcript.map((message) => JSON.stringify(message));
+    expect(view.filter((text) => text.includes("no summary of them is available"))).toHaveLength(1);
+    expect(session.transcript[0]).toMatchObject({ role: "user", content: "go" });
+    expect(verified(session)).toBeGreaterThan(60);
+  });
+
+  it("[B6] the default of a room with a model, and of one used as a module", async () => {
+    const session = await ran(
+      agent({
+        name: "a",
+        model: pages(80),
+        tools: [reader(1_000)],
+        maxSteps: 81,
+        compress: compress({ budget: BUDGET, model: writer() }),
+      }),
+    );
+    expect(new Set(compressed(session).map(({ policy }) => policy))).toEqual(
+      new Set(["drop-outputs", "summarise", "condense"]),
+    );
+    for (const tokens of promptsOf(session)) expect(tokens).toBeLessThanOrEqual(BUDGET);
+    const talk = workflow("talk", async (given) => {
+      let said = given;
+      for (let turn = 0; turn < 12; turn++) said = said.say("word ".repeat(300));
+      return said;
+    });
+    const talked = await ran(sequence([talk, compress({ budget: BUDGET, pins: { last: 0 } })]));
+    expect(compressed(talked).map(({ policy }) => policy)).toEqual(["drop-turns"]);
+    expect(stateOf(reading(1, { policies: undefined as never }))).toMatchObject({
+      compress: { policies: [{ name: "drop-outputs" }, { name: "summarise" }, { name: "condense" }] },
+    });
+  });
+
+  it("[B7] lets go of pinned replies that are too large, one by one, and keeps the newest", async () => {
+    const session = await ran(reading(20, { pins: { last: 50 } }));
+    const prompts = promptsOf(session);
+    expect(prompts).toHaveLength(21);
+    for (const tokens of prompts) expect(tokens).toBeLessThanOrEqual(BUDGET);
+    // No more is let go than it takes: most of the room is still used.
+    for (const tokens of prompts.slice(-5)) expect(tokens).toBeGreaterThan(0.8 * BUDGET);
+    const outputs = session.transcript.flatMap((message) =>
+      message.role === "tool" ? [String(message.output)] : [],
+    );
+    expect(outputs.at(-1)).toBe(pageOf(19, 1_000));
+    expect(outputs[0]).toMatch(/left out of view/);
   });
 
   it("[B3] counts what summaries cost", async () => {
@@ -132,7 +194,8 @@ describe("the budget", () => {
   it.each<[keyof CompressOptions, readonly unknown[]]>([
     ["budget", [0, -1, 1.5, "7", Number.NaN, undefined]],
     ["target", [-1, 1.5, "7", BUDGET + 1]],
-    ["policies", [undefined, [], [7], [{}], "drop", [null]]],
+    ["policies", [null, [], [7], [{}], "drop", [null]]],
+    ["model", [writer(), 7, null, []]],
     ["pins", [7, null, { first: 1 }, { last: -1 }, { facts: ["x"] }, { facts: 7 }, { when: 7 }, { lst: 1 }]],
     ["name", ["", 7]],
     ["bugdet" as never, [1]],
@@ -321,7 +384,7 @@ describe("policies", () => {
 
   it.each<[string, () => LanguageModel, RegExp]>([
     ["no model", () => scripted([new Error("down")], { name: "small" }), /No model answered/],
-    ["no usable answer", () => scripted([() => "not JSON"], { name: "small" }), /cannot be used/],
+    ["no usable answer", () => scripted([() => '{ "sum": 7 }'], { name: "small" }), /cannot be used/],
     [
       "cut off",
       () =>
@@ -352,6 +415,37 @@ describe("policies", () => {
     );
     expect(error).toBeInstanceOf(ContextError);
     expect((error as Error).message).toMatch(reason);
+  });
+
+  it("[P9] shows what tools gave, also where it was left out of view before", async () => {
+    const session = await ran(
+      reading(90, {
+        policies: [dropOutputs(), summarise({ model: writer() }), condense({ model: writer() })],
+      }),
+    );
+    const shown = [...session.history()].flatMap((node) =>
+      node.fact.type === "model-call" && node.fact.agent === "summariser"
+        ? [JSON.stringify(renderedPrompt(node).messages)]
+        : [],
+    );
+    const ofTools = shown.filter((text) => text.includes("tool read: "));
+    expect(ofTools.length).toBeGreaterThan(2);
+    for (const text of shown) expect(text).not.toContain("left out of view");
+    expect(ofTools[0]).toMatch(/tool read: 0: a{50}/);
+    expect(verified(session)).toBeGreaterThan(90);
+  });
+
+  it("[P10] takes a summary in plain text, without claims, and says so", async () => {
+    const plain = scripted([() => "Many pages were read; all of them are letters."], { name: "small" });
+    const session = await ran(reading(20, { policies: [summarise({ model: plain })] }));
+    const facts = compressed(session);
+    expect(facts.length).toBeGreaterThan(0);
+    for (const fact of facts)
+      expect(fact).toMatchObject({
+        policy: "summarise",
+        summary: expect.stringMatching(/^Many pages were read; .*\n\[This summary names no facts/),
+        claims: [],
+      });
   });
 
   it("[P8] what a tool says does not become the system's word by being summed up", async () => {

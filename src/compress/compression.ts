@@ -1,6 +1,7 @@
 import { within } from "../agent/within.js";
 import { pastOf } from "../model/past.js";
 import {
+  BeyondHorizonError,
   type Entry,
   type FactId,
   type FactOf,
@@ -105,6 +106,52 @@ function coveredBy(session: Session, fact: FactOf<"context-compress">, isDrop: b
 function isWhole(entry: Entry): boolean {
   const { message } = stubbed(entry);
   return JSON.stringify(message) !== JSON.stringify(entry.message);
+}
+
+/**
+ * The entries with what tools gave, also where that was left out of view before: a summary is of what was said, not of the
+ * lines in its place. What was erased, or lies before the part of the past that is loaded, stays as it is shown.
+ */
+export function wholeEntries(session: Session, entries: readonly Entry[]): readonly Entry[] {
+  const missing = new Set(
+    entries.flatMap((entry) => (entry.outcome !== undefined && !isWhole(entry) ? [entry.outcome] : [])),
+  );
+  const found = outcomesIn(session, missing);
+  return entries.map((entry) => {
+    const fact = found.get(entry.outcome ?? "");
+    if (fact === undefined || entry.message.role !== "tool") return entry;
+    const { output: _, error: __, ...asked } = entry.message;
+    const given = fact.type === "tool-result" ? { output: fact.output } : { error: fact.error };
+    return { ...entry, message: { ...asked, ...given } as Entry["message"] };
+  });
+}
+
+type ToolOutcome = FactOf<"tool-result"> | FactOf<"tool-failure">;
+
+/** One walk back, as far as it takes. */
+function outcomesIn(session: Session, missing: Set<FactId>): ReadonlyMap<FactId, ToolOutcome> {
+  const found = new Map<FactId, ToolOutcome>();
+  if (missing.size === 0) return found;
+  const seen = new Set<Session>();
+  const open: Session[] = [session];
+  try {
+    for (let node = open.shift(); node !== undefined && found.size < missing.size; node = open.shift()) {
+      if (seen.has(node)) continue;
+      seen.add(node);
+      const { id, fact } = node;
+      if (missing.has(id) && (fact.type === "tool-result" || fact.type === "tool-failure") && isTold(fact))
+        found.set(id, fact);
+      else missing.delete(id);
+      open.push(...node.parents);
+    }
+  } catch (error) {
+    if (!(error instanceof BeyondHorizonError)) throw error;
+  }
+  return found;
+}
+
+function isTold(fact: ToolOutcome): boolean {
+  return !(fact.type === "tool-result" && (fact.output as unknown) instanceof Withheld);
 }
 
 function toldOf({ id, outcome, message, summary }: Entry): Covered {

@@ -1,7 +1,7 @@
 import type { Entry, Session } from "../session/index.js";
 import { DROP_OUTPUTS, stubbed } from "../session/transcript.js";
 import type { Crowded, Policy } from "./policy.js";
-import { idOf, tokensOf, type Unit } from "./unit.js";
+import { idOf, stretchesOf, tokensOf, type Unit } from "./unit.js";
 
 /**
  * Leaves the outputs of tools out of view, the oldest first: a line that names the fact stands in their place. What was
@@ -21,6 +21,46 @@ export function dropOutputs(): Policy {
     },
   });
 }
+
+const DROP_TURNS = "drop-turns";
+
+/**
+ * Leaves the oldest messages out of view, summaries too: one line stands in their place. For when nothing else helps, so
+ * that an agent whose summaries cannot be had goes on.
+ */
+export function dropTurns(): Policy {
+  return Object.freeze({
+    name: DROP_TURNS,
+    state: Object.freeze({}),
+    apply: async ({ session, agent, units, excess }: Crowded) => {
+      const runs = stretchesOf(units, () => true);
+      const run = runs.find((one) => one.length > 1 || one[0]?.summary === false) ?? [];
+      const chosen: Unit[] = [];
+      let before = 0;
+      for (const unit of run) {
+        if (before >= excess + TURNS_LINE && chosen.length > 1) break;
+        chosen.push(unit);
+        before += unit.tokens;
+      }
+      const [first, last] = [chosen[0]?.entries[0], chosen.at(-1)?.entries.at(-1)];
+      if (first === undefined || last === undefined || before <= TURNS_LINE) return undefined;
+      return {
+        session: session.append({
+          type: "context-compress",
+          from: idOf(first),
+          to: idOf(last),
+          summary: "Older messages are not shown here, and no summary of them is available.",
+          policy: DROP_TURNS,
+          tokens: { before, after: TURNS_LINE },
+          by: `agent:${agent}`,
+        }),
+      };
+    },
+  });
+}
+
+/** About how many tokens the line takes that stands for messages. */
+const TURNS_LINE = 96;
 
 /** The session without as many outputs in view as it takes, or undefined where none is worth it. */
 export function withoutOutputs({ session, agent, units, excess }: Crowded, note = ""): Session | undefined {

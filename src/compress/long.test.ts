@@ -1,12 +1,14 @@
+import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { agent } from "../agent/index.js";
 import { callModel, type LanguageModel, type ModelConfig, renderPrompt, scripted } from "../model/index.js";
 import { conversations, converse } from "../model/testing/history.js";
 import { providers } from "../model/testing/providers.js";
-import { openRath } from "../runtime/index.js";
+import { type Module, openRath } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
 import { callContext } from "../tool/testing/context.js";
+import { all } from "../workflow/testing/ran.js";
 import {
   ContextError,
   compress,
@@ -17,10 +19,11 @@ import {
   recallTool,
   summarise,
 } from "./index.js";
+import { oldPrograms } from "./testing/old.js";
 import { gone, pageOf, pages, reader, writer } from "./testing/summaries.js";
 
 const STEPS = 2_000;
-const BUDGET = 4_000;
+const BUDGET = 8_000;
 const CHARACTERS = 2_000;
 
 function worker(model: LanguageModel, small: LanguageModel) {
@@ -29,11 +32,7 @@ function worker(model: LanguageModel, small: LanguageModel) {
     model,
     tools: [reader(CHARACTERS)],
     maxSteps: STEPS + 1,
-    compress: compress({
-      budget: BUDGET,
-      policies: [dropOutputs(), summarise({ model: small }), condense({ model: small })],
-      pins: { last: 3 },
-    }),
+    compress: compress({ budget: BUDGET, model: small }),
   });
 }
 
@@ -45,15 +44,21 @@ describe("a long session", () => {
       const calls = new Map<string, string>();
       const results = new Map<string, string>();
       let prompts = 0;
+      const quarters = [0, 0, 0, 0];
       for (const { id, fact } of session.history()) {
         if (fact.type === "model-call") calls.set(id, fact.agent ?? "");
         if (fact.type === "tool-result") results.set(id, fact.output as string);
-        if (fact.type !== "model-reply" || calls.get(fact.of) !== "a") continue;
+        if (fact.type !== "model-reply") continue;
+        const quarter = Math.min(3, Math.floor((4 * prompts) / STEPS));
+        quarters[quarter] = (quarters[quarter] as number) + fact.usage.input;
+        if (calls.get(fact.of) !== "a") continue;
         prompts++;
         // A scripted model says how many tokens it was given.
         expect(fact.usage.input).toBeLessThanOrEqual(BUDGET);
       }
       expect(prompts).toBe(STEPS + 1);
+      // What the agent and its summaries read costs no more at the end than before.
+      expect(quarters[3]).toBeLessThan(1.2 * (quarters[1] as number));
       expect(results.size).toBe(STEPS);
       const covered = new Set(
         compressionsOf(session).flatMap(({ covers }) => covers.map(({ outcome }) => outcome)),
@@ -65,7 +70,7 @@ describe("a long session", () => {
         expect(covered.has(id) || shown.includes(output)).toBe(true);
         if (page++ % 50 === 0 && covered.has(id)) expect(await recalled(session, id)).toBe(output);
       }
-      expect(covered.size).toBeGreaterThan(STEPS - 20);
+      expect(covered.size).toBeGreaterThan(STEPS - 30);
       expect(new Set(compressionsOf(session).map(({ policy }) => policy)).size).toBe(3);
       const again = await rath.replay(session.id, worker(gone(), gone("small")), { mode: "verify" });
       expect(again.id).toBe(session.id);
@@ -73,6 +78,32 @@ describe("a long session", () => {
       await rath.close();
     }
   }, 180_000);
+});
+
+describe("what version 0.1.0 recorded", () => {
+  it.each([
+    ["summed", "dee5f76cb38e010940f02e2ca1b82116deed121bc31eb953c67780b6e0337445"],
+    ["plain", "d9b68c73ce0d809f273257e2ce892b269e19b59110362ebd1a9911ec288d67a5"],
+    ["pinned", "61fe138e91523cbf5df08e60cf5c0b7929080b5417129e7ed4e04956c9f703d3"],
+  ])("[R4] replays to the same id: %s", async (name, id) => {
+    const rath = openRath({ store: "memory:" });
+    const lines = readFileSync(new URL("./testing/old.jsonl", import.meta.url), "utf8")
+      .trim()
+      .split("\n");
+    try {
+      await (await rath.store()).import(lines);
+      const module = oldPrograms()[name] as Module;
+      expect((await rath.replay(id, module, { mode: "verify" })).id).toBe(id);
+      // Today the same program gets further.
+      const replies = (at: Session) => all(at, "tool-result").length;
+      const session = await rath
+        .run(module, rath.start("Read everything."))
+        .catch((error: { readonly session: Session }) => error.session);
+      expect(replies(session)).toBeGreaterThan(replies(await rath.load(id)));
+    } finally {
+      await rath.close();
+    }
+  });
 });
 
 async function recalled(session: Session, fact: string): Promise<string> {

@@ -10,11 +10,11 @@ import {
 } from "../workflow/given.js";
 import type { Unit } from "./unit.js";
 
-/** What stays in view as it is, whatever happens. */
+/** The messages that stay in view unchanged. */
 export type Pins = {
   /** The first message of the user, which mostly is the task. Default true. */
   readonly first?: boolean;
-  /** The newest replies, with what they called and all that came after. Default 4. */
+  /** The newest replies, with what they called and all that came after. Default 4; fewer where they are too large. */
   readonly last?: number;
   /** These facts: messages, calls or their outcomes. */
   readonly facts?: readonly FactId[];
@@ -38,6 +38,12 @@ export function requirePins(pins: Pins, refuse: Refuse): void {
   )
     throw refuse("its pins name facts that are no ids", "pins: { facts: [session.id] }");
   if (when !== undefined) requireFunction(when, "pins.when", refuse, EXAMPLE);
+}
+
+/** The same pins with one reply less that stays; undefined where only the newest does. */
+export function sparser(pins: Pins): Pins | undefined {
+  const { last = LAST } = pins;
+  return last > 1 ? { ...pins, last: last - 1 } : undefined;
 }
 
 /** The same units, those that are pinned marked as such. */

@@ -1,5 +1,5 @@
 import type { LanguageModel, Parameters } from "../model/index.js";
-import type { Retry } from "../runtime/index.js";
+import { isOfVersion01, type Retry } from "../runtime/index.js";
 import type { Entry, FactId, Json, Session } from "../session/index.js";
 import { BeyondHorizonError } from "../session/index.js";
 import {
@@ -13,11 +13,11 @@ import {
   requireRetry,
   shown,
 } from "../workflow/given.js";
-import { type Compression, compressionsView } from "./compression.js";
+import { type Compression, compressionsView, wholeEntries } from "./compression.js";
 import { withoutOutputs } from "./drop.js";
 import type { Crowded, Policy, Relieved } from "./policy.js";
 import { INSTRUCTIONS, outputOf, tokensOfSummary, type Writer, write } from "./summary.js";
-import { idOf, type Unit } from "./unit.js";
+import { idOf, stretchesOf, type Unit } from "./unit.js";
 
 export type SummariseOptions = {
   /** Who writes the summary. Of several, the first; the others when it fails for good. */
@@ -100,9 +100,11 @@ function policyOf(
       const units = choose(crowded, most);
       const [first, last] = [units[0]?.entries[0], units.at(-1)?.entries.at(-1)];
       if (first === undefined || last === undefined) return undefined;
-      const entries = units.flatMap((unit) => unit.entries);
+      const inView = units.flatMap((unit) => unit.entries);
       const { session } = crowded;
-      const facts = citable(session, entries);
+      const facts = citable(session, inView);
+      // A run of version 0.1 showed what was in view, and its replay must ask the same.
+      const entries = isOfVersion01(session) ? inView : wholeEntries(session, inView);
       const written = await write(session, writer, output, { entries, facts, room: most });
       if ("failed" in written) return instead(crowded, written.session, written.failed);
       const before = units.reduce((sum, unit) => sum + unit.tokens, 0);
@@ -156,7 +158,7 @@ function known(session: Session): Iterable<Compression> {
 
 /** The oldest stretch that is worth it: as much as it takes, and no more than a model is shown at once. */
 function oldest(units: readonly Unit[], excess: number, most: number, least: number): readonly Unit[] {
-  for (const run of runsOf(units, (unit) => !unit.summary)) {
+  for (const run of stretchesOf(units, (unit) => !unit.summary)) {
     const chosen: Unit[] = [];
     let tokens = 0;
     for (const unit of run) {
@@ -174,7 +176,7 @@ function lowest(session: Session, units: readonly Unit[], fan: number, most: num
   const levels = new Map<string, number>();
   for (const { id, level } of known(session)) levels.set(id, level);
   const levelOf = ({ entries }: Unit) => levels.get(entries[0]?.id ?? "") ?? 1;
-  const runs = runsOf(units, (unit) => unit.summary);
+  const runs = stretchesOf(units, (unit) => unit.summary);
   let found: readonly Unit[] = [];
   for (const run of runs) {
     for (let start = 0; start + fan <= run.length; start++) {
@@ -193,22 +195,6 @@ function lowest(session: Session, units: readonly Unit[], fan: number, most: num
     tokens += unit.tokens;
   }
   return chosen;
-}
-
-/** The stretches of units that may be left out and stand side by side. */
-function runsOf(units: readonly Unit[], fits: (unit: Unit) => boolean): readonly (readonly Unit[])[] {
-  const runs: Unit[][] = [];
-  let next = -1;
-  for (const unit of units) {
-    if (unit.stays !== undefined || !fits(unit)) {
-      next = -1;
-      continue;
-    }
-    if (unit.first === next) runs.at(-1)?.push(unit);
-    else runs.push([unit]);
-    next = unit.last + 1;
-  }
-  return runs;
 }
 
 const SUMMARISES: Known<SummariseOptions> = {

@@ -1,9 +1,16 @@
 import { ask, NOTHING_ASKED } from "../agent/ask.js";
 import { ModelFailedError } from "../agent/error.js";
 import { checked, type Output, outputFor, repairOf } from "../agent/output.js";
-import { configFact, estimateTokens, type LanguageModel, type Parameters, turnOf } from "../model/index.js";
-import { BudgetError, type Retry } from "../runtime/index.js";
-import type { Entry, FactId, FactOf, Json, Session } from "../session/index.js";
+import {
+  configFact,
+  estimateTokens,
+  type LanguageModel,
+  type Parameters,
+  textOf,
+  turnOf,
+} from "../model/index.js";
+import { BudgetError, isOfVersion01, type Retry } from "../runtime/index.js";
+import type { Content, Entry, FactId, FactOf, Json, Session } from "../session/index.js";
 import type { Claim } from "./compression.js";
 import { materialOf, short } from "./material.js";
 
@@ -104,14 +111,18 @@ async function answered(fork: Session, writer: Writer, output: Output, draft: Dr
   try {
     for (let refusals = 0; ; refusals++) {
       ({ session, asked } = await ask(session, asking, asked));
-      const { finish, of } = session.fact as FactOf<"model-reply">;
+      const { finish, of, content } = session.fact as FactOf<"model-reply">;
       if (finish === "length" || finish === "content-filter")
         return { session, failed: `the answer is not all there (${finish})` };
       const verdict = await checked(session, name, output);
       session = verdict.session;
       if (verdict.problem === undefined) return { session, of, ...answerIn(session) };
-      if (verdict.hopeless === true || refusals >= repairs)
-        return { session, failed: `the answer cannot be used: ${verdict.problem}` };
+      if (verdict.hopeless === true || refusals >= repairs) {
+        const text = isOfVersion01(session) ? "" : plainText(content);
+        return text === ""
+          ? { session, failed: `the answer cannot be used: ${verdict.problem}` }
+          : { session, of, summary: `${text}\n${WITHOUT_CLAIMS}`, claims: [] };
+      }
       session = session.say(repairOf(verdict.problem), { by: "runtime" });
     }
   } catch (error) {
@@ -120,6 +131,14 @@ async function answered(fork: Session, writer: Writer, output: Output, draft: Dr
       return { session: error.session, failed: (error.message.split("\n  hint:", 1)[0] ?? "").trim() };
     throw error;
   }
+}
+
+const WITHOUT_CLAIMS = "[This summary names no facts: it was written as plain text.]";
+
+/** The words of an answer that was not meant to be JSON; "" where it was. */
+function plainText(content: Content): string {
+  const text = textOf(content).trim();
+  return /^(```|[{[])/.test(text) ? "" : text;
 }
 
 function answerIn(session: Session): { readonly summary: string; readonly claims: readonly Claim[] } {

@@ -55,6 +55,25 @@ function unitOf(
   };
 }
 
+/** The stretches of units that may be left out and stand side by side. */
+export function stretchesOf(
+  units: readonly Unit[],
+  fits: (unit: Unit) => boolean,
+): readonly (readonly Unit[])[] {
+  const runs: Unit[][] = [];
+  let next = -1;
+  for (const unit of units) {
+    if (unit.stays !== undefined || !fits(unit)) {
+      next = -1;
+      continue;
+    }
+    if (unit.first === next) runs.at(-1)?.push(unit);
+    else runs.push([unit]);
+    next = unit.last + 1;
+  }
+  return runs;
+}
+
 /** For each entry the last one that must stay with it, and the entries in which something is not answered. */
 function linked(entries: readonly Entry[]): {
   readonly ends: readonly number[];
