@@ -2,7 +2,7 @@ import { type Json, RathError } from "../session/index.js";
 
 /**
  * What went wrong at the other system: nobody is there, it does not want to, what was asked for is not there, its answer
- * is none or too long, it took too long, or whoever asked does not want it any more.
+ * is missing or too long, it took too long, or the caller has given up; or the npm package of its client is not installed.
  */
 export type BackendFault =
   | "unreachable"
@@ -11,7 +11,8 @@ export type BackendFault =
   | "malformed"
   | "too-large"
   | "timeout"
-  | "stopped";
+  | "stopped"
+  | "not-installed";
 
 const HINTS: { readonly [fault in BackendFault]: string } = {
   unreachable:
@@ -22,6 +23,7 @@ const HINTS: { readonly [fault in BackendFault]: string } = {
   "too-large": "ask for less, or allow longer answers with maxAnswer",
   timeout: "ask again, or allow more time with timeout",
   stopped: "ask again: nobody waits for this answer any more",
+  "not-installed": "install the package that the message names",
 };
 
 /** Another system that was to keep or find memories did not. Our own record is as it was. */
@@ -34,10 +36,11 @@ export class BackendError extends RathError {
     use: string,
     reason: string,
     data: { readonly [key: string]: Json } = {},
+    hint = HINTS[fault],
   ) {
     const said = brief(reason);
     super("memory-backend", `Cannot ${use} at ${backend}: ${said}.`, {
-      hint: HINTS[fault],
+      hint,
       data: { backend, fault, reason: said, ...data },
     });
     this.fault = fault;

@@ -1,4 +1,5 @@
 import type { FactId } from "../session/index.js";
+import { beforeClosing } from "../store/closing.js";
 import type { Store } from "../store/index.js";
 import type { Embedder } from "./embedding/embedder.js";
 import { derivedFolderOf } from "./place.js";
@@ -23,19 +24,23 @@ class Derived {
   ): Promise<Value> {
     const key = `${space}\0${embedder.name}${at === undefined ? "" : `\0${at}`}`;
     return this.alone(key, async () => {
+      const head = at ?? (await this.#store.head(space));
       const index = await (at === undefined
         ? this.#present(key, space, embedder)
         : this.#past(key, space, embedder));
-      const head = at ?? (await this.#store.head(space));
-      // Also where it stands there already: content may have been erased, or have come, since. Vectors are made when they are
-      // asked for: whoever only writes waits for no model.
-      if (head !== undefined)
-        await index.sync(this.#store, head, {
-          meaning: false,
-          ...(progress !== undefined && { progress }),
-          ...(signal !== undefined && { signal }),
-        });
-      return act(index);
+      try {
+        // Also where it stands there already: content may have been erased, or have come, since. Vectors are made when they
+        // are asked for: a caller that only writes does not wait for a model.
+        if (head !== undefined)
+          await index.sync(this.#store, head, {
+            meaning: false,
+            ...(progress !== undefined && { progress }),
+            ...(signal !== undefined && { signal }),
+          });
+        return await act(index);
+      } finally {
+        index.rest();
+      }
     });
   }
 
@@ -114,6 +119,7 @@ export function derivedOf(store: Store): Derived {
   if (derived === undefined) {
     derived = new Derived(store);
     known.set(store, derived);
+    beforeClosing(store, () => closeIndexes(store));
   }
   return derived;
 }

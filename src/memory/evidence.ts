@@ -1,5 +1,13 @@
 import { labelsView, originsOf } from "../policy/labels.js";
-import { type Fact, type FactId, isPerson, RathError, readFact, type Session } from "../session/index.js";
+import {
+  type Fact,
+  type FactId,
+  isPerson,
+  isWorkflow,
+  RathError,
+  readFact,
+  type Session,
+} from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { MemoryRefusedError } from "./error.js";
 import { GROUNDS, isGround, type Source } from "./source.js";
@@ -131,7 +139,8 @@ const DECIDED: ReadonlySet<string> = new Set([
 /** Undefined for what was concluded from other things. */
 function ownOrigins(fact: Fact): readonly string[] | undefined {
   if (DECIDED.has(fact.type)) return [isPerson(fact.by) ? "user" : "agent"];
-  if (fact.type === "message-say" && fact.role === "assistant") return undefined;
+  // What a body says may repeat all that it has heard, as what a model says may.
+  if (fact.type === "message-say" && (fact.role === "assistant" || isWorkflow(fact.by))) return undefined;
   const own = originsOf(fact);
   return own.length > 0 ? own : undefined;
 }

@@ -6,7 +6,7 @@ const MOST = 24;
 const FARTHEST = 5_000;
 
 /**
- * What a turn rests on so far, as evidence for what is remembered in it: what the person said, what tools gave, what was
+ * What a turn rests on so far, as evidence for what is remembered in it: what was asked, what tools gave, what was
  * found, what was recalled, and the words of the model that wants it remembered.
  */
 export function groundsOf(session: Session): Because {
@@ -14,9 +14,9 @@ export function groundsOf(session: Session): Because {
   let node: Session | undefined = session;
   for (let steps = 0; node !== undefined && steps < FARTHEST; steps++) {
     const { fact, id } = node;
-    const person = (fact.type === "message-say" && fact.role === "user") || fact.type === "session-start";
-    if (person || GROUNDS.has(fact.type)) found.push(id);
-    if (person) break;
+    const asked = (fact.type === "message-say" && fact.role === "user") || fact.type === "session-start";
+    if (asked || GROUNDS.has(fact.type)) found.push(id);
+    if (asked) break;
     node = node.parents[0];
   }
   const newest = found.slice(0, MOST);

@@ -114,7 +114,7 @@ export function memory(options: MemoryOptions): MemorySpace {
           `bring ${name} to ${backend.name}`,
           async (memories: readonly FactId[], context: StepContext) =>
             mirrored(space(await context.store()), backend, memories, context),
-          { effect: "idempotent" },
+          { effect: "idempotent", origin: "input" },
         );
 
   /** A deed in the space as an effect of the session: once, whatever crashes. */
@@ -127,7 +127,7 @@ export function memory(options: MemoryOptions): MemorySpace {
       async (input: Json, context: StepContext) =>
         // What the record of the session does not say, the space does not say either.
         act(space(await context.store()), context.redact(input) as unknown as Input, context),
-      { effect: "idempotent" },
+      { effect: "idempotent", origin: "input" },
     );
     return async (session, input) => {
       const told = (await made.call(session, input as unknown as Json)) as unknown as Told<Value>;
@@ -198,7 +198,7 @@ export function memory(options: MemoryOptions): MemorySpace {
         ...(contradicts.length > 0 && { contradicts }),
       } as const;
     },
-    { effect: "read" },
+    { effect: "read", origin: "memory" },
   );
   const recall = recallFrom(settings, space, backend);
 

@@ -8,6 +8,8 @@ import type { Store } from "../store/index.js";
 import { ModuleError, workflow } from "../workflow/index.js";
 import {
   type Draft,
+  influence,
+  influenceText,
   memory,
   memoryTools,
   type RecallOptions,
@@ -58,6 +60,32 @@ function toldTo(session: Session): string {
 }
 
 describe("a recall", () => {
+  it("[R13] says in which modules it was made, by a body, by a tool and before a module, and influence tells it", async () => {
+    const { notes, rath, store, ids } = await filled();
+    const [search] = memoryTools(notes);
+    if (search === undefined) throw new Error("the tool is missing");
+    const clerk = agent({
+      name: "clerk",
+      model: scripted({ tool: search.name, input: { query: "port" } }, "8080."),
+      tools: [search],
+    });
+    const known = remembering("known", agent({ name: "scout", model: scripted("It is.") }), { from: notes });
+    const desk = workflow("desk", { clerk, known }, async (session, parts) => {
+      const asked = (await notes.recall(session, "which port?")).session;
+      return parts.known.forward(await parts.clerk.forward(asked));
+    });
+    const ended = await rath.run(desk, rath.start("Port?"), { name: "port" });
+    const paths = [...ended.history()].flatMap(({ fact }) =>
+      fact.type === "memory-read" ? [fact.module?.slice(0, 2)] : [],
+    );
+    expect(paths.map((path) => path?.[0])).toEqual(["desk", "desk", "desk"]);
+    expect(paths.map((path) => path?.[1])).toEqual(expect.arrayContaining(["clerk", "known"]));
+    const reached = await influence(store, ids[0] as FactId);
+    expect(reached.reads.every(({ module }) => module?.[0] === "desk")).toBe(true);
+    expect(influenceText(reached)).toContain(" in desk › clerk at ");
+    expect((await rath.replay("port", desk, { mode: "verify" })).id).toBe(ended.id);
+  });
+
   it("[R1] is on the record of who asked", async () => {
     const { notes, rath, space, ids } = await filled();
     const session = await rath.run(asking(notes, "which port does the server use?"), rath.start("Port?"));
@@ -334,6 +362,32 @@ describe("a recall", () => {
 });
 
 describe("a model with tools", () => {
+  it("[R9] changes nothing that is kept for more than where it is", async () => {
+    const here = await world();
+    const { space, store } = here;
+    const rath = openRath({ store });
+    const wide = await space.write(draft(here, "Releases are made on Fridays."));
+    const own = await space.write(draft(here, "Bob likes tea.", { scope: ["project:rath", "user:bob"] }));
+    const bob = memory({ name: "notes", scope: ["project:rath", "user:bob"] });
+    const calls = [wide, own].map(({ memory: id }) => ({
+      tool: "memory_revise",
+      input: { memory: id.slice(0, 16), text: "Never.", why: "so" },
+    }));
+    const model = scripted([
+      { tool: "memory_recall", input: { query: "releases Fridays" } },
+      ...calls,
+      "done",
+    ]);
+    const helper = agent({ name: "bobs", model, tools: memoryTools(bob) });
+    const session = await rath.run(helper, rath.start("Change them.", { by: "user:bob" }));
+    const facts = [...session.history()].map(({ fact }) => fact);
+    // It was told the wide one, and may not change it for everybody.
+    expect(JSON.stringify(facts.find(({ type }) => type === "memory-read"))).toContain(wide.memory);
+    const failed = facts.flatMap((fact) => (fact.type === "tool-failure" ? [fact.error] : []));
+    expect(failed).toMatchObject([{ code: "memory-scope" }]);
+    expect((await space.list()).map(({ text }) => text)).toEqual(["Releases are made on Fridays.", "Never."]);
+  });
+
   it("[R9] changes what it could have been told, and nothing of others; not even by their ids", async () => {
     const here = await world();
     const { space, store } = here;
@@ -368,7 +422,7 @@ describe("a review", () => {
     await rath.run(review, rath.start("?"), { name: "r" });
     const shown = JSON.stringify((await rath.pending("r"))[0]);
     for (const word of ["A note.", "tool-result", "untrusted", here.result]) expect(shown).toContain(word);
-    await rath.approve("r", { by: "agent:clerk" });
+    await expect(rath.approve("r", { by: "agent:clerk" })).rejects.toMatchObject({ code: "answer-refused" });
     expect((await rath.resume("r", review)).fact.type).toBe("run-suspend");
     expect((await space.get(held.memory))?.status).toBe("held");
     await rath.approve("r", { by: "user:ada" });

@@ -127,7 +127,7 @@ export function recallFrom(
       return found.length;
     },
     // What a backend finds that nobody knew of is written down here: once.
-    { effect: backend === undefined ? "read" : "idempotent" },
+    { effect: backend === undefined ? "read" : "idempotent", origin: "memory" },
   );
   return async (session, query, options = {}) => {
     const asked = checked(query, options, home, name);

@@ -30,8 +30,9 @@ import type { Embedder } from "./embedding/embedder.js";
 import { MemoryRefusedError, UnknownMemoryError } from "./error.js";
 import { type Evidence, evidenceIn, heardBy, originsIn, requireGround } from "./evidence.js";
 import { requireSpaceName } from "./name.js";
+import { hasRead } from "./readings.js";
 import { type Needs, needsOf, type Rules, requireAdmission, rulesIn } from "./rules.js";
-import { holdsIn, type Scope, type ScopeGiven, scopeOf } from "./scope.js";
+import { holdsIn, isWider, type Scope, type ScopeGiven, scopeOf } from "./scope.js";
 import type { SpaceIndex } from "./search/space-index.js";
 import { isGround, type Source } from "./source.js";
 import { type Memory, memoriesOf, type Status, trustOf } from "./state.js";
@@ -201,6 +202,7 @@ export class Space extends SpaceView {
   async write(draft: Draft, deed: Deed = {}): Promise<Written> {
     const use = `write to the memory "${this.name}"`;
     const checked = checkDraft(draft, this.#settings.scope, use);
+    this.#requireInside(checked.scope, use, deed);
     const evidence = await this.#evidence(checked.because, deed, use);
     requireGround(checked.source, evidence, use);
     const origins = await this.#origins(evidence, checked.by, deed);
@@ -212,7 +214,7 @@ export class Space extends SpaceView {
     return this.#append(use, checked.by, deed, async (index) => {
       // What takes the place of others is as good as the worst of them.
       for (const id of checked.merges ?? [])
-        for (const origin of this.#require(index, id, use, ["live"]).origins) origins.add(origin);
+        for (const origin of this.#changeable(index, id, use, deed, ["live"]).origins) origins.add(origin);
       const needs = this.#needs(index, checked.source, origins);
       const contradicts = judged ?? (await this.#judged(checked, this.#meets(index, checked)));
       const { because, merges, scope, text, source, by, ...more } = checked;
@@ -229,7 +231,6 @@ export class Space extends SpaceView {
         ...(needs !== undefined && { needs }),
         ...(contradicts.length > 0 && { contradicts: contradicts.map(({ id }) => id) }),
         ...(merges !== undefined && merges.length > 0 && { merges }),
-        ...(deed.from !== undefined && { of: deed.from.id }),
       };
     });
   }
@@ -268,7 +269,7 @@ export class Space extends SpaceView {
     const grounded = (one: Source): boolean => [...evidence.values()].some((fact) => isGround(one, fact));
     const origins = await this.#origins(evidence, by, deed);
     return this.#append(use, by, deed, async (index) => {
-      const known = this.#require(index, memory, use, ["live", "held"]);
+      const known = this.#changeable(index, memory, use, deed, ["live", "held"]);
       if (revision.was !== undefined && revision.was !== known.version)
         throw new MemoryRefusedError(
           "over",
@@ -326,10 +327,11 @@ export class Space extends SpaceView {
     const evidence =
       ending.because === undefined ? undefined : await this.#evidence(ending.because, deed, use);
     return this.#append(use, by, deed, async (index) => {
-      const known = this.#require(
+      const known = this.#changeable(
         index,
         memory,
         use,
+        deed,
         type === "memory-revoke" ? ["live", "held", "expired", "merged"] : ["live", "held"],
       );
       if (version !== undefined && !(await this.#isVersion(known.id, version)))
@@ -356,9 +358,10 @@ export class Space extends SpaceView {
     requireOptions(promotion, refusing(use), '{ because: [approval.id], by: "user:ada" }', PROMOTION);
     const by = principalOf(promotion.by, use);
     const to = promotion.to === undefined ? undefined : scopeOf(promotion.to, use);
+    if (to !== undefined) this.#requireInside(to, use, deed);
     const evidence = await this.#evidence(promotion.because, deed, use);
     return this.#append(use, by, deed, async (index) => {
-      const known = this.#require(index, memory, use, ["live", "held"]);
+      const known = this.#changeable(index, memory, use, deed, ["live", "held"]);
       const version = promotion.version ?? known.waiting;
       if (version !== undefined && !(await this.#isVersion(known.id, version)))
         throw new UnknownMemoryError(
@@ -412,7 +415,8 @@ export class Space extends SpaceView {
     const by = principalOf(linking.by, use);
     const relation = whyOf(linking.relation, use);
     return this.#append(use, by, deed, async (index) => {
-      const [one, other] = [this.#require(index, memory, use), this.#require(index, linking.to, use)];
+      const one = this.#changeable(index, memory, use, deed);
+      const other = this.#require(index, linking.to, use);
       return {
         type: "memory-link",
         of: one.id,
@@ -431,9 +435,10 @@ export class Space extends SpaceView {
     const why = whyOf(back.why, use);
     const by = principalOf(back.by, use);
     const to = await this.#resolved(back.to, use);
-    const session = await this.#save(use, by, deed, async (_, end) => {
+    const session = await this.#save(use, by, deed, async (index, end) => {
       await this.#requirePast(to, use);
-      const { facts } = await this.#since(end.id, to);
+      const { facts, touched } = await this.#since(end.id, to);
+      for (const id of touched) if (index.get(id) !== undefined) this.#changeable(index, id, use, deed);
       if (facts.length === 0)
         throw new MemoryRefusedError(
           "refused",
@@ -559,13 +564,17 @@ export class Space extends SpaceView {
     return evidenceIn(this.store, because, use);
   }
 
-  /** Who is no person writes from all that they have heard, whatever they name as evidence. */
+  /**
+   * A writer that is not a person writes from everything that it has read, whatever it names as evidence. A memory that
+   * anybody writes after another one was read may repeat that one.
+   */
   async #origins(evidence: Evidence, by: Principal, { from }: Deed): Promise<Set<string>> {
     const origins = new Set(await originsIn(this.store, evidence));
+    if (await hasRead(this.store, [...evidence.keys()], from)) origins.add("memory");
     if (isPerson(by)) return origins;
     if (from !== undefined) for (const origin of heardBy(from)) origins.add(origin);
     // The program itself says what it was written to say; of an agent nobody knows what it has heard.
-    else if (!/^runtime(:|$)/.test(by)) origins.add("agent");
+    else if (!/^(runtime|workflow)(:|$)/.test(by)) origins.add("agent");
     return origins;
   }
 
@@ -615,6 +624,30 @@ export class Space extends SpaceView {
         },
       );
     return known;
+  }
+
+  /** A memory that the session may change. */
+  #changeable(index: SpaceIndex, id: FactId, use: string, deed: Deed, statuses?: readonly Status[]): Memory {
+    const known = this.#require(index, id, use, statuses);
+    this.#requireInside(known.scope, use, deed, known.id);
+    return known;
+  }
+
+  /**
+   * A session reads memories of its scope and of wider ones, and writes none of a wider scope: the words of one user must not
+   * reach all others. Without a session, the caretaker of the space may change everything.
+   */
+  #requireInside(scope: Scope, use: string, { from }: Deed, memory?: FactId): void {
+    const own = this.#settings.scope;
+    if (from === undefined || !isWider(scope, own)) return;
+    const [wide, narrow] = [scope, own].map((one) => one.join(" / ")) as [string, string];
+    throw new MemoryRefusedError(
+      "scope",
+      use,
+      `it is for ${wide}, and this scope may only write for ${narrow}`,
+      `write a memory for ${narrow} instead, or change it with a memory made for ${wide}: memory({ name: ${JSON.stringify(this.name)}, scope: ${JSON.stringify(scope)} })`,
+      { scope: wide, own: narrow, ...(memory !== undefined && { memory }) },
+    );
   }
 
   /** What of a memory waits for somebody's word, if anything does. */
@@ -682,9 +715,15 @@ export class Space extends SpaceView {
     deed: Deed,
     make: (index: SpaceIndex, end: Session) => Promise<FactInput>,
   ): Promise<Written> {
-    const session = await this.#save(use, by, deed, async (index, end) =>
-      end.append({ ...(deed.at !== undefined && { at: deed.at }), ...(await make(index, end)) } as FactInput),
-    );
+    const session = await this.#save(use, by, deed, async (index, end) => {
+      const fact = await make(index, end);
+      const writer = fact.type === "memory-write" ? "of" : "from";
+      return end.append({
+        ...(deed.at !== undefined && { at: deed.at }),
+        ...fact,
+        ...(deed.from !== undefined && { [writer]: deed.from.id }),
+      } as FactInput);
+    });
     const { fact, id } = session;
     // What was just written is known without asking; whoever writes much need not wait for the index each time.
     if (fact.type === "memory-write" && session !== this.#replayed)

@@ -170,7 +170,10 @@ function deedOf({ session, key }: ToolContext): Required<Deed> {
   return { from: session, key, at: hostServices(session).time() };
 }
 
-/** A model changes what it could have been told, and nothing else: not the notes of others, not blocks and files. */
+/**
+ * A model changes what it could have been told, and nothing else: not the notes of others, not blocks and files. What is kept
+ * for more than where it is, the space refuses.
+ */
 async function ownId(space: MemorySpace, given: string, context: ToolContext): Promise<FactId> {
   const store = await context.store();
   const id = await store.resolve(given.trim().toLowerCase());

@@ -1,7 +1,7 @@
 import { beginsTurn } from "../../model/index.js";
 import { type Fact, type FactId, isPerson, parentsOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { factOf, idsIn, isId } from "./fact-line.js";
+import { factOf, idsIn, isId, writerOf } from "./fact-line.js";
 import type { Ground } from "./why.js";
 
 /** How one fact rests on another. */
@@ -69,6 +69,7 @@ export async function behind(
       break;
     case "session-detach":
       add("from", fact.from);
+      add("saw", ...(await saidBefore(store, [fact.from])).seen);
       break;
     case "context-compress":
       add("covers", fact.from, fact.to);
@@ -83,7 +84,10 @@ export async function behind(
       // A call is told with its result; what led to it is another question.
       if (!fact.type.endsWith("-call")) add("of", body.of);
   }
-  const concluded = isConcluded(fact) ? await seenIn(store, parents) : { seen: [], more: false };
+  // A session wrote it, after all that it had seen, whatever it names as evidence.
+  const writer = fact.type.startsWith("memory-") ? writerOf(fact) : undefined;
+  const from = isConcluded(fact) ? parents : isId(writer) ? [writer] : undefined;
+  const concluded = from === undefined ? { seen: [], more: false } : await seenIn(store, from);
   add("saw", ...concluded.seen);
   return { links: unique(links), more: concluded.more };
 }
@@ -101,7 +105,7 @@ export function groundOf(fact: Fact, last: boolean): Ground | undefined {
   return fact.type === "model-failure" || fact.type === "context-compress" ? "model" : "tool";
 }
 
-/** What a model, or an agent, concluded: it rests on what was seen in that turn. */
+/** What a model, or an agent, concluded: it rests on what was in its prompt. */
 function isConcluded({ type, by }: Fact): boolean {
   if (type === "model-reply" || type === "model-call") return true;
   if (type === "message-say" || type === "route-choose" || type === "note") return /^agent(:|$)/.test(by);
@@ -119,24 +123,47 @@ const SEEN: ReadonlySet<string> = new Set([
   "answer-take",
 ] satisfies Fact["type"][]);
 
-/** What was there to be seen in a turn: everything back to the words with which it began. */
-async function seenIn(
-  store: Store,
-  from: readonly FactId[],
-): Promise<{ readonly seen: readonly FactId[]; readonly more: boolean }> {
+/** What was there to be seen: everything back to the words with which the turn began, and what was said before it. */
+async function seenIn(store: Store, from: readonly FactId[]): Promise<Seen> {
   const seen: FactId[] = [];
+  const before: FactId[] = [];
   const met = new Set(from);
+  let more = false;
   for (const id of met) {
-    if (met.size > TURN) return { seen, more: true };
+    more = met.size > TURN;
+    if (more) break;
     const line = await store.line(id);
     if (line === undefined) continue;
     const fact = await factOf(store, line, ["hits"]);
     const begins = beginsTurn(fact);
     if (begins || (SEEN.has(fact.type) && !isConcluded(fact))) seen.push(id);
-    if (!begins) for (const parent of parentsOf(line)) met.add(parent);
+    if (begins) before.push(...parentsOf(line));
+    else for (const parent of parentsOf(line)) met.add(parent);
+  }
+  const earlier = before.length === 0 ? { seen: [], more: false } : await saidBefore(store, before);
+  return { seen: [...earlier.seen, ...seen.reverse()], more: more || earlier.more };
+}
+
+/**
+ * What stood in the prompt of earlier turns: the last reply, and what came since then. What was before that is behind the
+ * reply. Notes that were recalled stand in no later prompt.
+ */
+async function saidBefore(store: Store, from: readonly FactId[]): Promise<Seen> {
+  const seen: FactId[] = [];
+  const met = new Set(from);
+  for (const id of met) {
+    if (met.size > TURN) return { seen: seen.reverse(), more: true };
+    const line = await store.line(id);
+    if (line === undefined) continue;
+    const fact = await factOf(store, line, []);
+    const replied = fact.type !== "model-call" && isConcluded(fact);
+    if (replied || beginsTurn(fact) || (SEEN.has(fact.type) && fact.type !== "memory-read")) seen.push(id);
+    if (!replied) for (const parent of parentsOf(line)) met.add(parent);
   }
   return { seen: seen.reverse(), more: false };
 }
+
+type Seen = { readonly seen: readonly FactId[]; readonly more: boolean };
 
 /** The last thing that was concluded or found on the way to a session. */
 async function concludedBy(store: Store, from: FactId | undefined): Promise<FactId | undefined> {

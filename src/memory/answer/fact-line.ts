@@ -1,4 +1,12 @@
-import { type Digest, type Fact, type FactId, readFact, refsOf, Withheld } from "../../session/index.js";
+import {
+  type Digest,
+  type Fact,
+  type FactId,
+  readFact,
+  refsOf,
+  visibleText,
+  Withheld,
+} from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 
 /** The fact of a line with the content of its blobs, or of these fields alone; what is not there is `Withheld`. */
@@ -21,7 +29,13 @@ export function isId(value: unknown): value is FactId {
   return typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 }
 
-/** Some words of something, on one line and without what a terminal would obey. */
+/** The session that wrote a fact about a memory: all that it had read by then is behind the fact. */
+export function writerOf(fact: Fact): FactId | undefined {
+  if (fact.type === "memory-write") return fact.of;
+  return (fact as { readonly from?: FactId }).from;
+}
+
+/** Some words of something, on one line, with an escape for each character that a reader would not see. */
 export function brief(value: unknown, most = 120): string {
   const text =
     typeof value === "string"
@@ -31,9 +45,7 @@ export function brief(value: unknown, most = 120): string {
         : value instanceof Withheld
           ? `(${value.reason})`
           : JSON.stringify(value);
-  const line = text
-    .slice(0, 4 * most)
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
+  const line = visibleText(text.slice(0, 4 * most).replace(/[\p{Zl}\p{Zp}\s]+/gu, " "))
     .trim()
     .toWellFormed();
   return line.length <= most && text.length <= 4 * most ? line : `${line.slice(0, most - 1).toWellFormed()}…`;

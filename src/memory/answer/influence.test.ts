@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { FactId } from "../../session/index.js";
 import { openStore } from "../../store/index.js";
+import { rollback } from "../index.js";
+import { poisoned } from "../testing/poisoned.js";
 import { influence, influenceText } from "./index.js";
 import { naive, plain } from "./testing/naive.js";
 import { HandRecord } from "./testing/record.js";
@@ -46,7 +49,7 @@ describe("what a memory reached", () => {
       "tool-result": 1,
     });
     expect(found.totals).toEqual({ facts: 8, reads: 1, decisions: 3, direct: 3, memories: 0 });
-    expect(found).toMatchObject({ memories: [], spaces: [], more: false, unresolved: 0 });
+    expect(found).toMatchObject({ memories: [], spaces: ["notes"], more: false, unresolved: 0 });
   });
 
   it("[A1] goes back to before the call that a reading is evidence of", async () => {
@@ -126,7 +129,7 @@ describe("what a memory reached", () => {
         text: expect.any(String),
       },
     ]);
-    expect(found.spaces).toEqual(["team"]);
+    expect(found.spaces).toEqual(["notes", "team"]);
     expect(found.sessions.map(({ name }) => name)).toEqual(["a", "b"]);
     // What came later says nothing about what was before.
     expect((await influence(store, third)).totals).toMatchObject({ facts: 0, memories: 0 });
@@ -229,6 +232,45 @@ describe("what a memory reached", () => {
     // The memory is taken back, and with it what led there.
     await record.to(store, { "memory/notes": memory });
     expect((await influence(store, memory)).totals).toMatchObject({ reads: 0, facts: 0, memories: 0 });
+  });
+});
+
+describe("what was written after a reading", () => {
+  it("[A16] follows detached sessions, the session that wrote a memory, and forks of the space", async () => {
+    const { rath, store, by, keep, poison, read, space } = await poisoned();
+    const old = [[...read.history()][0]?.id as FactId] as const;
+    const innocent = await keep("Parcels go out on Mondays.", rath.start("On Mondays.", { by }), {
+      name: "b",
+    });
+    const detached = await keep("Our account is MAL-999.", read.detach().say("Remember it.", { by }), {
+      name: "detached",
+    });
+    const older = await keep("Money goes back to MAL-999.", read, { name: "older", because: old });
+    await keep("Parcels go to MAL-999.", read, { name: "revised", because: old, of: innocent });
+    await space.fork("notes-fork", { by });
+    const found = await influence(store, poison);
+    expect(found.memories.map(({ id }) => id).sort()).toEqual([detached, older, innocent].sort());
+    const names = found.sessions.flatMap(({ name, kept }) => (kept ? [] : [name]));
+    expect(names).toEqual(["detached", "older", "read", "revised"]);
+    expect(found).toMatchObject({ spaces: ["notes", "notes-fork"], unresolved: 0 });
+    const before = (await store.load(poison)).parents[0]?.id as FactId;
+    const { reached } = await rollback(space, before, { why: "poison", by });
+    expect(reached[0]?.influence.spaces).toContain("notes-fork");
+    await rath.close();
+  });
+
+  it("[A16] a root whose origin is not here counts as unresolved until it comes", async () => {
+    const { record, evidence, memory } = noted();
+    const away = new HandRecord();
+    const told = away.reply(away.read(away.start("Elsewhere."), [memory]));
+    const head = record.reply(record.detach(told));
+    const store = await openStore("memory:");
+    await record.to(store, { evidence, "memory/notes": memory, s: head });
+    expect(await influence(store, memory)).toMatchObject({ sessions: [], unresolved: 1 });
+    await away.to(store);
+    const found = await influence(store, memory);
+    expect(found.sessions.map(({ name }) => name)).toEqual(["s"]);
+    expect(found).toMatchObject({ unresolved: 0, counts: { "session-detach": 1, "model-reply": 2 } });
   });
 });
 

@@ -1,11 +1,12 @@
-import type { FactId, Principal } from "../../session/index.js";
+import { type FactId, type Principal, readFact } from "../../session/index.js";
 import type { Name, Store } from "../../store/index.js";
 import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/given.js";
 import { MemoryRefusedError } from "../error.js";
+import { storeNameOf } from "../view.js";
 import { brief, factOf } from "./fact-line.js";
 import { type Lineage, withLineage } from "./lineage.js";
 import { DECISIONS, IN_TURN } from "./lineage-growth.js";
-import type { Progress } from "./lineage-sync.js";
+import { isSpace, type Progress } from "./lineage-sync.js";
 import { HINT, knownMemory, optionRefusal } from "./memory-id.js";
 import { type Reach, reachOf } from "./reach.js";
 import { saidBy } from "./said.js";
@@ -26,7 +27,7 @@ export type Influence = {
   /** Those in the turn of a reading that showed it first. */
   readonly decisions: readonly Decision[];
   readonly memories: readonly LaterMemory[];
-  /** The spaces that those memories are in. */
+  /** The spaces that have the memory or one of those, including forks of a space. */
   readonly spaces: readonly string[];
   /** How many facts were reached, by type: readings, and all that comes from them. */
   readonly counts: { readonly [type: string]: number };
@@ -51,6 +52,8 @@ export type Reading = {
   readonly at: string;
   readonly by: Principal;
   readonly branch?: string;
+  /** The modules in which it was read, the outermost first; a run of version 0.1 does not say. */
+  readonly module?: readonly string[];
   /** Whether whoever asked was told one of them: not so where others were put into the prompt in its place. */
   readonly shown: boolean;
   readonly score?: number;
@@ -94,8 +97,8 @@ const MOST = 1_000;
 
 /**
  * Every session, branch, decision and later memory that a memory reached. A fact is reached when it is, or comes from, a
- * reading that found the memory; a memory is reached when one of its facts rests on a fact that is reached, or on the memory
- * itself; then its readings count too, and so on.
+ * reading that found the memory, also through a detached root; a memory is reached when one of its facts was written by a
+ * session that is reached, or rests on a fact that is reached or on the memory itself; then its readings count too, and so on.
  *
  * ```ts
  * const { sessions, decisions, memories } = await influence(store, memory);
@@ -115,9 +118,14 @@ export async function influence(
   const given = await knownMemory(store, memory);
   const found = await withLineage(store, progress, (lineage) => {
     const reach = reachOf(lineage.file, given);
-    return { ...listed(lineage, reach, most), reach, sessions: sessionsIn(lineage, reach) };
+    return {
+      ...listed(lineage, reach, most),
+      reach,
+      sessions: sessionsIn(lineage, reach),
+      kin: kinOf(lineage, [given, ...reach.memories.map(({ id }) => id)]),
+    };
   });
-  const { reach, sessions, rows, counts, direct, unresolved } = found;
+  const { reach, sessions, kin, rows, counts, direct, unresolved } = found;
   // A slip of the pen must not look like a memory that did no harm.
   if (reach.reads.length + reach.memories.length === 0 && !(await store.has(given)))
     throw new MemoryRefusedError(
@@ -129,6 +137,13 @@ export async function influence(
         memory: given,
       },
     );
+  const reads: Reading[] = [];
+  for (const one of reach.reads.slice(0, most)) {
+    const line = await store.line(one.id);
+    const fact = line === undefined ? undefined : readFact(line, undefined);
+    const module = fact?.type === "memory-read" ? fact.module : undefined;
+    reads.push({ ...one, ...(module !== undefined && { module }) });
+  }
   const decisions: Decision[] = [];
   for (const one of rows) {
     const line = await store.line(one.id);
@@ -146,14 +161,14 @@ export async function influence(
   const total = DECISIONS.reduce((sum, type) => sum + (counts[type] ?? 0), 0);
   return {
     memory: given,
-    reads: reach.reads.slice(0, most),
+    reads,
     sessions,
     decisions: decisions.sort(
       (one, other) =>
         Number(other.direct) - Number(one.direct) || (one.at < other.at ? -1 : one.at > other.at ? 1 : 0),
     ),
     memories,
-    spaces: [...new Set(reach.memories.flatMap(({ space }) => (space === undefined ? [] : [space])))].sort(),
+    spaces: await spacesWith(store, kin),
     counts,
     totals: {
       facts: Object.values(counts).reduce((sum, n) => sum + n, 0),
@@ -218,6 +233,36 @@ function listed(
     .get() as { open: number; missing: number };
   const counts = Object.fromEntries([...amounts].sort(([one], [other]) => (one < other ? -1 : 1)));
   return { rows, counts, direct, unresolved: open + missing };
+}
+
+/** A space that has a beginning in common with some memories, and so may have them. */
+type Kin = { readonly space: string; readonly head: FactId; readonly memories: readonly FactId[] };
+
+function kinOf({ file, names }: Lineage, memories: readonly FactId[]): readonly Kin[] {
+  const rootOf = file.statement("SELECT root FROM about WHERE fact = ?1 AND memory = ?1");
+  const byRoot = new Map<unknown, FactId[]>();
+  for (const memory of memories) {
+    const root = rootOf.get(memory)?.root;
+    const known = byRoot.get(root);
+    if (known === undefined) byRoot.set(root, [memory]);
+    else known.push(memory);
+  }
+  const rootAt = file.statement("SELECT root FROM head WHERE id = ?");
+  return names.filter(isSpace).flatMap(({ name, id: head }) => {
+    const found = byRoot.get(rootAt.get(head)?.root);
+    return found === undefined ? [] : [{ space: name.slice(storeNameOf("").length), head, memories: found }];
+  });
+}
+
+async function spacesWith(store: Store, kin: readonly Kin[]): Promise<readonly string[]> {
+  const spaces: string[] = [];
+  for (const { space, head, memories } of kin) {
+    const elsewhere = new Set<FactId>();
+    for await (const lines of store.lines(memories, { without: [head] }))
+      for (const { id } of lines) elsewhere.add(id);
+    if (memories.some((memory) => !elsewhere.has(memory))) spaces.push(space);
+  }
+  return spaces.sort();
 }
 
 const KEPT = /^(?:run|answer)\//;

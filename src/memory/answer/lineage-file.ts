@@ -8,19 +8,21 @@ const BUSY_MS = 50;
 /** "lind" in ASCII: tells our files from others'. */
 const APPLICATION = 0x6c696e64;
 /** Another number is another format: a file that has it is made anew. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 /**
  * What has happened since memories were read, in a form that can be asked: a million facts after one reading are one node.
  *
- * A node is a reading that found something, or a fact in which facts of different nodes come together; every fact that comes
- * from it, up to the next node, is of that node. Facts without a reading in their past are of none and are not kept here. An
+ * A node is a reading that found something, a detached root, or a fact in which facts of different nodes come together; every
+ * fact that comes from it, up to the next node, is of that node. Other facts are of no node and are not kept here. An
  * `edge` leads from a node to the next; `turn` says whether there is a way on which nobody has begun a new turn, and the lowest bit
- * of a fact's `kind` the same of the way from its node. `k` is the first 48 bits of an id. The index covers the past of the
- * sessions in `head`: those of names, and facts that memories cite and no name leads to.
+ * of a fact's `kind` the same of the way from its node. A detached root cites the session that it was detached from, which may
+ * come later or never: a `way` is an edge, or leads from there. `k` is the first 48 bits of an id. `root` is the first fact of a
+ * memory space: forks of a space have it in common. The index covers the past of the sessions in `head`: those of names, and
+ * facts that are cited and that no name leads to.
  */
 const SCHEMA = `
-  CREATE TABLE head (id TEXT PRIMARY KEY, cited INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE head (id TEXT PRIMARY KEY, cited INTEGER NOT NULL, root TEXT) WITHOUT ROWID;
   CREATE TABLE fact (n INTEGER PRIMARY KEY, k INTEGER NOT NULL, id BLOB NOT NULL, node INTEGER NOT NULL, kind INTEGER NOT NULL);
   CREATE INDEX fact_k ON fact (k);
   CREATE INDEX fact_node ON fact (node, kind) WHERE kind > 1;
@@ -30,14 +32,17 @@ const SCHEMA = `
   CREATE TABLE hit (memory TEXT NOT NULL, node INTEGER NOT NULL, score REAL, shown INTEGER NOT NULL, PRIMARY KEY (memory, node)) WITHOUT ROWID;
   CREATE INDEX hit_node ON hit (node);
   CREATE TABLE amount (node INTEGER NOT NULL, type TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (node, type)) WITHOUT ROWID;
-  CREATE TABLE about (fact TEXT NOT NULL, memory TEXT NOT NULL, space TEXT, PRIMARY KEY (fact, memory)) WITHOUT ROWID;
+  CREATE TABLE about (fact TEXT NOT NULL, memory TEXT NOT NULL, space TEXT, root TEXT, PRIMARY KEY (fact, memory)) WITHOUT ROWID;
   CREATE INDEX about_memory ON about (memory);
   CREATE TABLE cite (fact TEXT NOT NULL, cited TEXT NOT NULL, node INTEGER NOT NULL, PRIMARY KEY (fact, cited)) WITHOUT ROWID;
   CREATE INDEX cite_cited ON cite (cited);
   CREATE INDEX cite_node ON cite (node) WHERE node > 0;
   CREATE TABLE outside (digest TEXT NOT NULL, fact TEXT NOT NULL, open INTEGER NOT NULL, PRIMARY KEY (digest, fact)) WITHOUT ROWID;
   CREATE INDEX outside_fact ON outside (fact);
-  CREATE TABLE missing (cited TEXT PRIMARY KEY) WITHOUT ROWID;`;
+  CREATE TABLE missing (cited TEXT PRIMARY KEY) WITHOUT ROWID;
+  CREATE VIEW way AS SELECT parent, child FROM edge
+    UNION ALL SELECT cite.node, node.n FROM cite JOIN node ON node.fact = cite.fact
+    WHERE cite.node > 0 AND NOT EXISTS (SELECT 1 FROM about WHERE about.fact = cite.fact);`;
 
 const TABLES = ["head", "fact", "node", "edge", "hit", "amount", "about", "cite", "outside", "missing"];
 

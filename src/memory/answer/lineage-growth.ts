@@ -12,7 +12,7 @@ import {
 import type { Line, Store } from "../../store/index.js";
 import { MEMORY_FACTS, memoriesOf } from "../state.js";
 import { Breather } from "./breather.js";
-import { factOf, idsIn, isId } from "./fact-line.js";
+import { factOf, idsIn, isId, writerOf } from "./fact-line.js";
 import { bytesOf, keyOf, type LineageFile } from "./lineage-file.js";
 
 /** What is looked for among what a memory reached: where somebody, or something, decided. */
@@ -142,6 +142,7 @@ export class LineageGrowth {
     const type = typeOf(line);
     const parents = parentsOf(line);
     if (MEMORY_FACTS.has(type)) await this.#memory(id, line);
+    if (type === "session-detach") return this.#detached(id, line);
     const standings = parents.map((parent) => this.#standing(parent));
     const nodes = nodesOf(standings);
     const [first = ROOT] = standings;
@@ -164,6 +165,13 @@ export class LineageGrowth {
     const next = turn && !begins;
     const same = first.node === node && first.turn === next && first.branch === branch;
     return this.#place(id, type, same ? first : { node, turn: next, branch });
+  }
+
+  /** A detached root is a node of its own: what it was detached from may not be known yet. */
+  #detached(id: FactId, line: string): Standing {
+    const { from } = readFact(line, undefined) as FactOf<"session-detach">;
+    this.#cite(id, [from]);
+    return this.#place(id, "session-detach", { ...ROOT, node: this.#node(id, new Map(), true) });
   }
 
   /** Keeps a fact that is of a node. */
@@ -236,11 +244,17 @@ export class LineageGrowth {
     this.#note(id, line, { because, merges });
     const about = fact.type === "memory-write" ? [id] : memoriesOf(id, fact);
     const space = fact.type === "memory-write" ? fact.space : null;
+    const root = (await rootOf(this.#file, this.#store, id)) ?? null;
     for (const memory of about)
       if (isId(memory))
-        this.#file.statement("INSERT OR IGNORE INTO about VALUES (?, ?, ?)").run(id, memory, space);
-    for (const cited of new Set([...idsIn(because), ...idsIn(merges)])) {
-      this.#file.statement("INSERT OR IGNORE INTO cite VALUES (?, ?, 0)").run(id, cited);
+        this.#file.statement("INSERT OR IGNORE INTO about VALUES (?, ?, ?, ?)").run(id, memory, space, root);
+    this.#cite(id, [...idsIn(because), ...idsIn(merges), writerOf(fact)].filter(isId));
+  }
+
+  #cite(id: FactId, all: readonly FactId[]): void {
+    const insert = this.#file.statement("INSERT OR IGNORE INTO cite VALUES (?, ?, 0)");
+    for (const cited of all) {
+      insert.run(id, cited);
       this.#fresh.add(cited);
     }
   }
@@ -328,6 +342,20 @@ export class LineageGrowth {
       id = before;
     }
     return parent;
+  }
+}
+
+/** The first fact of the space that a fact stands in: forks of a space have it in common. */
+export async function rootOf(file: LineageFile, store: Store, from: FactId): Promise<FactId | undefined> {
+  const known = file.statement("SELECT root FROM about WHERE fact = ? LIMIT 1");
+  for (let id = from; ; ) {
+    const root = known.get(id)?.root;
+    if (typeof root === "string") return root;
+    const line = await store.line(id);
+    if (line === undefined) return undefined;
+    const [parent] = parentsOf(line);
+    if (parent === undefined) return id;
+    id = parent;
   }
 }
 

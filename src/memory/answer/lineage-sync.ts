@@ -1,7 +1,8 @@
 import { type FactId, parentsOf } from "../../session/index.js";
 import type { Name, Store } from "../../store/index.js";
+import { storeNameOf } from "../view.js";
 import type { LineageFile } from "./lineage-file.js";
-import { LineageGrowth } from "./lineage-growth.js";
+import { LineageGrowth, rootOf } from "./lineage-growth.js";
 
 /** How far the making of the index has come; nobody knows before how far it is. */
 export type Progress = (done: number, total?: number) => void;
@@ -47,8 +48,10 @@ export async function catchUp(
 /** Whether the index covers exactly what these names lead to, and what is cited beside. */
 function isCovered(file: LineageFile, names: readonly Name[]): boolean {
   const wanted = new Set(names.map(({ id }) => id));
-  for (const { id, cited } of file.statement("SELECT id, cited FROM head").all()) {
+  const spaces = new Set(names.filter(isSpace).map(({ id }) => id));
+  for (const { id, cited, root } of file.statement("SELECT id, cited, root FROM head").all()) {
     if (cited === 0 ? !wanted.delete(id as FactId) : !isCited(file, id as FactId)) return false;
+    if (root === null && spaces.has(id as FactId)) return false;
     wanted.delete(id as FactId);
   }
   return wanted.size === 0;
@@ -97,8 +100,12 @@ class LineageSync {
     elsewhere.push(...(await this.#reread()), ...this.#missing());
     while (elsewhere.length > 0) elsewhere = [...(await this.#beside(elsewhere, wanted))];
     this.#file.exec("DELETE FROM head");
-    const insert = this.#file.statement("INSERT INTO head VALUES (?, ?)");
-    for (const [id, cited] of wanted) insert.run(id, cited ? 1 : 0);
+    const insert = this.#file.statement("INSERT INTO head VALUES (?, ?, ?)");
+    const spaces = new Set(names.filter(isSpace).map(({ id }) => id));
+    for (const [id, cited] of wanted) {
+      const root = spaces.has(id) ? await rootOf(this.#file, this.#store, id) : undefined;
+      insert.run(id, cited ? 1 : 0, root ?? null);
+    }
     return true;
   }
 
@@ -179,8 +186,11 @@ class LineageSync {
 
 /** Memories first: then it is known what they cite when it comes. */
 function inOrder(names: readonly Name[]): readonly Name[] {
-  const isSpace = ({ name }: Name): number => (name.startsWith("memory/") ? 0 : 1);
-  return [...names].sort((one, other) => isSpace(one) - isSpace(other));
+  return [...names].sort((one, other) => Number(isSpace(other)) - Number(isSpace(one)));
+}
+
+export function isSpace({ name }: Name): boolean {
+  return name.startsWith(storeNameOf(""));
 }
 
 /** Whether something that was not there is there now, or the other way round. */

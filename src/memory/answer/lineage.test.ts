@@ -34,6 +34,9 @@ const deed = fc.record({
     "reply",
     "tool",
     "fork",
+    "detach",
+    "detach",
+    "fork space",
     "merge",
     "merge",
     "read",
@@ -100,6 +103,17 @@ class World {
       case "fork":
         sessions.push(record.add([at], { type: "branch-fork", name: `b${two % 3}` }));
         break;
+      case "detach":
+        sessions.push(record.detach(at));
+        break;
+      case "fork space": {
+        const name = two % 2 === 0 ? "a" : "b";
+        this.spaces[`${name}${three % 2}`] = record.add([this.spaces[name] as FactId], {
+          type: "branch-fork",
+          name: `${name}${three % 2}`,
+        });
+        break;
+      }
       case "merge":
       case "answer": {
         const sides = [
@@ -128,7 +142,8 @@ class World {
         break;
       }
       case "write": {
-        const space = two % 2 === 0 ? "a" : "b";
+        const space = pick(Object.keys(this.spaces), two);
+        const writer = three % 4 === 0 ? { of: pick(sessions, three) } : {};
         const because = [
           at,
           ...(three % 3 === 0 && memory !== undefined ? [memory] : []),
@@ -138,6 +153,7 @@ class World {
         this.spaces[space] = record.write(this.spaces[space] as FactId, [...new Set(because)], {
           space,
           ...merges,
+          ...writer,
         });
         memories.push(this.spaces[space] as FactId);
         break;
@@ -145,10 +161,17 @@ class World {
       case "revise":
       case "link": {
         if (memory === undefined) return;
+        const writer = three % 2 === 0 ? { from: pick(sessions, three) } : {};
         const fact =
           what === "link"
-            ? { type: "memory-link" as const, of: memory, to: pick(memories, three), relation: "like" }
-            : { type: "memory-revise" as const, of: memory, text: "again", because: [at] };
+            ? {
+                type: "memory-link" as const,
+                of: memory,
+                to: pick(memories, three),
+                relation: "like",
+                ...writer,
+              }
+            : { type: "memory-revise" as const, of: memory, text: "again", because: [at], ...writer };
         this.spaces.a = record.add([this.spaces.a as FactId], fact);
         break;
       }
@@ -370,6 +393,9 @@ describe("what can be wrong with it", () => {
       database.close();
     };
     change("PRAGMA user_version = 99; DROP TABLE hit; CREATE TABLE theirs (x); CREATE VIEW v AS SELECT 1");
+    expect(await influence(store, memory)).toEqual(answer);
+    // The format before detached roots and forks of spaces were followed.
+    change("PRAGMA user_version = 1; DROP VIEW way; ALTER TABLE head DROP COLUMN root");
     expect(await influence(store, memory)).toEqual(answer);
     change("PRAGMA application_id = 5; DELETE FROM hit");
     expect(await influence(store, memory)).toEqual(answer);

@@ -140,7 +140,7 @@ class Reaching {
   /** The nodes that come from one and were not reached before, itself among them. */
   #from(start: number, via: { readonly read: FactId; readonly memory: FactId }): readonly number[] {
     if (this.#nodes.has(start)) return [];
-    const children = this.#file.statement("SELECT child FROM edge WHERE parent = ?");
+    const children = this.#file.statement("SELECT child FROM way WHERE parent = ?");
     const found = [start];
     this.#nodes.set(start, via);
     for (const node of found)
@@ -165,8 +165,8 @@ class Reaching {
    * what was before them had been reached already.
    */
   #firsts(reads: readonly Read[]): ReadonlyMap<number, Read> {
-    const parents = this.#file.statement("SELECT parent FROM edge WHERE child = ?");
-    const children = this.#file.statement("SELECT child FROM edge WHERE parent = ?");
+    const parents = this.#file.statement("SELECT parent FROM way WHERE child = ?");
+    const children = this.#file.statement("SELECT child FROM way WHERE parent = ?");
     const firsts = new Map<number, Read>();
     for (const read of reads) {
       if (parents.all(read.node).some((row) => this.#nodes.has(row.parent as number))) continue;

@@ -50,8 +50,8 @@ export function influenceText(influence: Influence): string {
   list(
     "read by",
     reads.map(
-      ({ id, space, at, by, branch, shown }) =>
-        `memory-read ${short(id)} of "${brief(space)}" by ${brief(by)} at ${brief(at)}${branch === undefined ? "" : ` on ${brief(branch)}`}${shown ? "" : ", not shown"}`,
+      ({ id, space, at, by, branch, module, shown }) =>
+        `memory-read ${short(id)} of "${brief(space)}" by ${brief(by)}${module === undefined ? "" : ` in ${brief(module.join(" › "))}`} at ${brief(at)}${branch === undefined ? "" : ` on ${brief(branch)}`}${shown ? "" : ", not shown"}`,
     ),
     totals.reads,
   );

@@ -1,6 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { agent } from "../../agent/index.js";
+import { scripted } from "../../model/index.js";
 import type { FactId } from "../../session/index.js";
 import { openStore, type Store } from "../../store/index.js";
+import { memoryTools } from "../index.js";
+import { poisoned } from "../testing/poisoned.js";
 import { forkBefore, influence, influenceText, type Why, why, whyText } from "./index.js";
 import { HandRecord } from "./testing/record.js";
 
@@ -64,9 +68,10 @@ describe("why a memory is there", () => {
     expect((await why(store, revised)).memory).toBe(memory);
   });
 
-  it("[A10] follows a reply to what was seen in its turn, and no further", async () => {
+  it("[A10] follows a reply to what was in its prompt", async () => {
     const record = new HandRecord();
-    const before = record.tool(record.start("Long ago."), "old");
+    const root = record.start("Long ago.");
+    const before = record.tool(root, "old");
     const asked = record.say(before, "Which colour?");
     const looked = record.tool(asked, "blue");
     const reply = record.reply(looked, "It is blue.");
@@ -76,7 +81,7 @@ describe("why a memory is there", () => {
     expect(groundOf(answer, asked)).toBe("person");
     expect(groundOf(answer, looked)).toBe("tool");
     expect(groundOf(answer, reply)).toBeUndefined();
-    expect(answer.nodes.has(before)).toBe(false);
+    const [began, earlier] = [root, record.facts.get(before)?.parents[0] as FactId];
     const call = record.facts.get(looked)?.parents[0] as FactId;
     expect(answer.nodes.get(call)).toMatchObject({
       type: "tool-call",
@@ -88,8 +93,35 @@ describe("why a memory is there", () => {
         `${reply} saw ${asked}`,
         `${reply} saw ${looked}`,
         `${looked} of ${call}`,
+        `${reply} saw ${began}`,
+        `${reply} saw ${before}`,
+        `${before} of ${earlier}`,
       ]),
     );
+  });
+
+  it("[A17] follows earlier replies that were in the prompt, also of another session and of the writer", async () => {
+    const { rath, store, by, keep, notes, poison, read, space } = await poisoned();
+    // The first is what was said in the turn before.
+    const answer = scripted(
+      "Send it.",
+      { tool: "memory_remember", input: { text: "Accounts: MAL-999." } },
+      "Done.",
+    );
+    const clerk = agent({ name: "clerk", model: answer, tools: memoryTools(notes) });
+    await rath.run(clerk, read.say("Remember this for later.", { by }), { name: "later" });
+    const written = (await space.list()).find(({ text }) => text.startsWith("Accounts"))?.id as FactId;
+    const asked = [...read.history()][0]?.id as FactId;
+    const detached = await keep("Ours is MAL-999.", read.detach().say("Keep it.", { by }), { name: "d" });
+    const older = await keep("Back to MAL-999.", read, { name: "o", because: [asked] });
+    for (const memory of [written, detached, older]) {
+      const { nodes } = await why(store, memory);
+      expect([...nodes.values()].map(({ type }) => type)).toContain("memory-read");
+      expect(nodes.has(poison)).toBe(true);
+    }
+    const fresh = await keep("Tea is at four.", rath.start("Tea is at four.", { by }), { name: "fresh" });
+    expect((await why(store, fresh)).nodes.has(poison)).toBe(false);
+    await rath.close();
   });
 
   it("[A10] follows a reading to the memories that it found, and those to what they rest on", async () => {

@@ -3,7 +3,7 @@ import { type Known, requireCount, requireFunction, requireOptions, shown } from
 import { type Contradicts, differInOneThing } from "../contradiction.js";
 import type { Progress } from "../derived.js";
 import { principalOf, refusing } from "../draft.js";
-import { type ScopeGiven, scopeOf, scopeText } from "../scope.js";
+import { isWider, type Scope, type ScopeGiven, scopeOf, scopeText } from "../scope.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
 import { breath, type Group, groupsOf } from "./group.js";
@@ -152,10 +152,21 @@ export async function consolidate(space: Space, options: ConsolidateOptions): Pr
 export async function lookedAt(
   space: Space,
   { scope, most, ...grouping }: Grouping,
-  watching: { readonly progress?: Progress | undefined; readonly signal?: AbortSignal | undefined },
+  {
+    own,
+    ...watching
+  }: {
+    readonly progress?: Progress | undefined;
+    readonly signal?: AbortSignal | undefined;
+    /** Where a run works: what is kept for more than that it leaves alone. */
+    readonly own?: Scope;
+  },
 ): Promise<{ readonly groups: readonly Group[]; readonly looked: number }> {
   const live = await space.list();
-  const meant = live.filter((one) => scope === undefined || scopeText(one.scope) === scope).slice(-most);
+  const meant = live
+    .filter((one) => scope === undefined || scopeText(one.scope) === scope)
+    .filter((one) => own === undefined || !isWider(one.scope, own))
+    .slice(-most);
   return { groups: await groupsOf(meant, { ...grouping, ...watching }), looked: meant.length };
 }
 

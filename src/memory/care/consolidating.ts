@@ -78,7 +78,7 @@ export function consolidating(name: string, options: ConsolidatingOptions): Modu
       const { signal, emit } = context;
       const progress = (count: number, total: number | undefined): void =>
         emit({ done: count, ...(total !== undefined && { total }) });
-      const { groups, looked } = await lookedAt(space, grouping, { signal, progress });
+      const { groups, looked } = await lookedAt(space, grouping, { signal, progress, own: memory.scope });
       const taken = groups.slice(0, grouping.limit);
       if (writer !== undefined) await recorded(space, taken, context);
       return {
@@ -87,7 +87,7 @@ export function consolidating(name: string, options: ConsolidatingOptions): Modu
         plans: taken.map((group) => planOf(group, writer !== undefined)),
       };
     },
-    { effect: "read" },
+    { effect: "read", origin: "input" },
   );
   const act = step(
     `merge what ${memory.name} says twice`,
@@ -115,7 +115,7 @@ export function consolidating(name: string, options: ConsolidatingOptions): Modu
       }
       return merges;
     },
-    { effect: "idempotent" },
+    { effect: "idempotent", origin: "input" },
   );
 
   const made: Module & Rebuilds = {

@@ -4,6 +4,8 @@ import { called, type Known, refusing, requireName, requireOptions } from "../..
 import { type StepContext, step } from "../../workflow/index.js";
 import { type Rebuilds, rebuild } from "../../workflow/state.js";
 import type { MemorySpace } from "../memory.js";
+import { isWider } from "../scope.js";
+import type { Memory } from "../state.js";
 import { expire, type ForgettingOptions, type Forgotten, forgettable, ruleOf } from "./forget.js";
 
 export type ForgettingModuleOptions = ForgettingOptions & { readonly memory: MemorySpace };
@@ -47,9 +49,11 @@ export function forgetting(name: string, options: ForgettingModuleOptions): Modu
         emit({ done: count, ...(total !== undefined && { total }) });
       const now = hostServices(request).time();
       const space = memory.open(await context.store());
-      return { now, ...(await forgettable(space, rule, now, { signal, progress })) };
+      // What is kept for more than where this runs is not its to forget.
+      const keep = (one: Memory): boolean => isWider(one.scope, memory.scope) || rule.keep?.(one) === true;
+      return { now, ...(await forgettable(space, { ...rule, keep }, now, { signal, progress })) };
     },
-    { effect: "read" },
+    { effect: "read", origin: "input" },
   );
   const act = step(
     `forget in ${memory.name}`,
@@ -63,7 +67,7 @@ export function forgetting(name: string, options: ForgettingModuleOptions): Modu
       }
       return plan.length;
     },
-    { effect: "idempotent" },
+    { effect: "idempotent", origin: "input" },
   );
   const made: Module & Rebuilds = {
     name,

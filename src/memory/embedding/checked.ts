@@ -1,3 +1,4 @@
+import { readableError, thrownMessage } from "../../session/index.js";
 import type { Embedder, EmbeddingFunction, Numbers } from "./embedder.js";
 import { EmbeddingError } from "./error.js";
 
@@ -37,10 +38,11 @@ async function answered(
   });
   try {
     return await Promise.race([Promise.resolve(texts).then((all) => embed(all, signal)), abortion]);
-  } catch (error) {
+  } catch (thrown) {
     if (signal?.aborted) throw signal.reason;
+    const error = readableError(thrown);
     if (error instanceof EmbeddingError) throw error;
-    const reason = (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");
+    const reason = thrownMessage(error).replace(/\.$/, "");
     throw new EmbeddingError(`"${name}"`, `it failed: ${reason}`, "see the cause, and try again", error);
   } finally {
     signal?.removeEventListener("abort", aborted);

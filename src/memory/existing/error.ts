@@ -1,4 +1,4 @@
-import { type Json, RathError } from "../../session/index.js";
+import { type Json, RathError, thrownMessage } from "../../session/index.js";
 
 /**
  * What is wrong with a store that exists elsewhere: it is not there, nothing in it can be read, it has no such columns, it
@@ -29,6 +29,6 @@ export class ExistingError extends RathError {
 
 /** What an error says, on one line. */
 export function reasonOf(error: unknown): string {
-  const words = error instanceof Error ? error.message : String(error);
+  const words = thrownMessage(error);
   return (words.split("\n")[0] ?? "").slice(0, 300).toWellFormed();
 }

@@ -57,7 +57,7 @@ function* rowsOf(path: string, table: string, columns: Fields<Row>, use: string)
     database = openDatabase(path, { readOnly: true });
     const select = database.prepare(selectOf(database, table, columns, use));
     // A whole number that JavaScript cannot hold exactly would end the reading.
-    (select as { setReadBigInts?(on: boolean): void }).setReadBigInts?.(true);
+    select.setReadBigInts(true);
     yield* select.iterate();
   } catch (error) {
     if (error instanceof ExistingError) throw error;

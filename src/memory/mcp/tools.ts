@@ -1,5 +1,6 @@
 import type { McpServer } from "../../mcp/index.js";
-import { type Json, RathError, Session } from "../../session/index.js";
+import { MissingPackageError } from "../../model/index.js";
+import { type Json, RathError, readableError, Session, thrownMessage } from "../../session/index.js";
 import type { Tool, ToolContext } from "../../tool/index.js";
 import type { BackendContext } from "../backend.js";
 import { BackendError, type BackendFault } from "../backend-error.js";
@@ -40,17 +41,17 @@ export class GraphTools {
         found.run(input, contextOf(stop.signal, context)),
         aborted(stop.signal),
       ])) as Json;
-    } catch (error) {
+    } catch (thrown) {
+      const error = readableError(thrown);
       if (error instanceof BackendError) throw error;
       if (stop.signal.aborted)
         throw stop.signal.reason === "timeout"
           ? this.#failed("timeout", use, `it gave no answer within ${this.#timeout} ms`)
           : this.#failed("stopped", use, "it was stopped while it was asked");
-      throw this.#failed(
-        faultOf(error),
-        use,
-        error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error),
-      );
+      const reason = thrownMessage(error).split("\n")[0] ?? "";
+      if (error instanceof MissingPackageError)
+        throw new BackendError(this.name, "not-installed", use, reason, error.data, error.hint);
+      throw this.#failed(faultOf(error), use, reason);
     } finally {
       clearTimeout(timer);
       context.signal.removeEventListener("abort", onAbort);

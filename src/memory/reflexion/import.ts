@@ -1,4 +1,4 @@
-import { digestOf, type FactId, type Json, Session } from "../../session/index.js";
+import { digestOf, type FactId, type Json, Session, secretFrom } from "../../session/index.js";
 import { type Known, refusing, requireName, requireOptions, shown } from "../../workflow/given.js";
 import type { Space } from "../space.js";
 import { PassedTrialError } from "./error.js";
@@ -61,7 +61,7 @@ export async function importTrials(
   const imported: ImportedTrial[] = [];
   for (const { task, trial, passed, reflection, detail } of trials) {
     const key = keyOf(task);
-    const before = sessions.get(key) ?? begun(task, { source, digest, at });
+    const before = sessions.get(key) ?? begun(task, text, { source, digest, at });
     const session = before.append({
       type: "validation-report",
       name: `trial ${trial}`,
@@ -99,9 +99,11 @@ export async function importTrials(
 
 function begun(
   task: string,
+  text: string,
   { source, digest, at }: { readonly source: string; readonly digest: string; readonly at: string },
 ): Session {
-  return Session.start(task, { nonce: `${digest}:${task}`, at }).append({
+  const secret = secretFrom(text, task);
+  return Session.start(task, { nonce: `${digest}:${task}`, at, secret }).append({
     type: "record-import",
     format: "reflexion",
     source,

@@ -69,7 +69,7 @@ export function lessonsFrom(memory: MemorySpace): Lessons {
       });
       return found.length;
     },
-    { effect: "read" },
+    { effect: "read", origin: "memory" },
   );
   return async (session, asked) => {
     const { session: told } = await look.call(session, asked as unknown as Json);

@@ -21,8 +21,10 @@ export type State = {
   readonly erasures: string;
 };
 
-/** Pages of the log after which they are taken over into the file. */
-export const LOG_PAGES = 4_000;
+/** Pages of the log after which they are taken over into the file: 4 MB. */
+export const LOG_PAGES = 1_000;
+/** What the log keeps on disk when it is written from the beginning again: one long way must not leave it long. */
+const LOG_BYTES = LOG_PAGES * 4_096;
 
 /** One connection, with its statements by their text. */
 export class Connection {
@@ -137,7 +139,8 @@ function opened(path: string, space: string): Connections {
     // Written ahead and synced now and then: after a power cut it is as it was some changes ago, and whole.
     write.exec("PRAGMA busy_timeout = 2000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     write.exec(
-      `PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = ${LOG_PAGES}`,
+      `PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = ${LOG_PAGES};
+       PRAGMA journal_size_limit = ${LOG_BYTES}`,
     );
     // What was erased from the store must not be found in a page that nobody uses.
     write.exec("PRAGMA secure_delete = ON");

@@ -181,6 +181,11 @@ export class SpaceIndex {
     }
   }
 
+  /** Ends reading as of one moment. While nobody reads, SQLite writes its log from the beginning again. */
+  rest(): void {
+    this.#release();
+  }
+
   close(): void {
     if (this.#connections !== undefined) this.#shorten();
     if (this.#connections !== undefined) closeIndex(this.#connections);

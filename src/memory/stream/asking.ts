@@ -26,10 +26,10 @@ export async function ask<Input>(
   { name, whom, input, words }: Question<Input>,
 ): Promise<Told<Json>> {
   if (!isModule(whom))
-    return step(name, async (given: Json) => (await whom(given as Input)) as Json, { effect: "read" }).call(
-      session,
-      input as Json,
-    );
+    return step(name, async (given: Json) => (await whom(given as Input)) as Json, {
+      effect: "read",
+      origin: "input",
+    }).call(session, input as Json);
   let began: Session | undefined;
   const by = askedOf(whom);
   const ended = await perform(session, {
@@ -45,7 +45,12 @@ export async function ask<Input>(
         began = fork;
         return enter(whom, fork.say(words, { by: "runtime" }));
       },
-      outcome: (end) => ({ type: "step-result", value: answerOf(whom, end, began as Session) ?? null, by }),
+      outcome: (end) => ({
+        type: "step-result",
+        value: answerOf(whom, end, began as Session) ?? null,
+        origin: "input",
+        by,
+      }),
     },
   });
   const { fact } = ended;

@@ -165,7 +165,7 @@ function gatheredIn(memory: MemorySpace): ReturnType<typeof step<Json, Json>> {
         .reduce((total, { importance = 0 }) => total + importance, 0);
       return { sum, newest: all.findLast(({ status }) => status === "live")?.id ?? null };
     },
-    { effect: "read" },
+    { effect: "read", origin: "input" },
   );
 }
 

@@ -71,7 +71,7 @@ export function retrieveFrom(memory: MemorySpace): Retrieve {
       });
       return found.length;
     },
-    { effect: "read" },
+    { effect: "read", origin: "memory" },
   );
   return async (session, asking) => {
     const { session: told } = await look.call(session, asking as unknown as Json);

@@ -1,4 +1,4 @@
-import { type Because, type FactId, readFact, type Session } from "../../session/index.js";
+import type { Because, FactId, Session } from "../../session/index.js";
 import type { ToolContext } from "../../tool/index.js";
 import { derivedOf } from "../derived.js";
 import { agentOf, groundsOf } from "../grounds.js";
@@ -208,9 +208,9 @@ function nothingToUndo(label: string): BlockError {
 }
 
 async function versionOf(space: Space, version: FactId): Promise<Pick<Memory, "text" | "meta">> {
-  const line = await space.store.line(version);
-  const fact = line === undefined ? undefined : readFact(line, undefined);
-  if (fact?.type !== "memory-write" && fact?.type !== "memory-revise") return { text: "" };
+  if (!(await space.store.has(version))) return { text: "" };
+  const { fact } = await space.store.load(version, { horizon: 1 });
+  if (fact.type !== "memory-write" && fact.type !== "memory-revise") return { text: "" };
   const text = typeof fact.text === "string" ? fact.text : "";
   return { text, ...(fact.meta !== undefined && { meta: fact.meta }) };
 }

@@ -78,7 +78,7 @@ export function tieredMemory(options: TierOptions): Tiers {
       });
       return core.held.length;
     },
-    { effect: "idempotent" },
+    { effect: "idempotent", origin: "memory" },
   );
   return Object.freeze({
     memory,

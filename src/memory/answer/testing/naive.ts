@@ -16,16 +16,18 @@ export type Plain = {
   readonly decisions: readonly string[];
   readonly direct: number;
   readonly memories: readonly FactId[];
+  readonly spaces: readonly string[];
   readonly counts: { readonly [type: string]: number };
 };
 
-export function plain({ reads, sessions, decisions, memories, counts, totals }: Influence): Plain {
+export function plain({ reads, sessions, decisions, memories, spaces, counts, totals }: Influence): Plain {
   return {
     reads: reads.map(({ id }) => id).sort(),
     sessions: sessions.map(({ name, first, before }) => `${name} ${first} ${before}`).sort(),
     decisions: decisions.map(({ id, direct }) => `${id} ${direct}`).sort(),
     direct: totals.direct,
     memories: memories.map(({ id }) => id).sort(),
+    spaces,
     counts,
   };
 }
@@ -43,8 +45,8 @@ export function naive(
   );
   const all = [...here.values()];
   const children = new Map<FactId, FactId[]>();
-  for (const { id, parents } of all)
-    for (const parent of parents) children.set(parent, [...(children.get(parent) ?? []), id]);
+  for (const one of all)
+    for (const parent of parentsOf(one)) children.set(parent, [...(children.get(parent) ?? []), one.id]);
   const descend = (from: readonly FactId[], stop: (id: FactId) => boolean = () => false): Set<FactId> => {
     const met = new Set(from);
     for (const id of met) for (const child of children.get(id) ?? []) if (!stop(child)) met.add(child);
@@ -62,11 +64,14 @@ export function naive(
     );
     for (const one of all) {
       if (!one.fact.type.startsWith("memory-")) continue;
-      const { because, merges } = bodyOf(one);
-      if ([...ids(because), ...ids(merges)].some((id) => reached.has(id) || about.has(id)))
+      if (citedBy(one).some((id) => reached.has(id) || about.has(id)))
         for (const id of aboutOf(one)) memories.add(id);
     }
   }
+  const spaces = named
+    .filter(([name, head]) => name.startsWith("memory/") && hasAny(past(facts, [head]), memories))
+    .map(([name]) => name.slice("memory/".length))
+    .sort();
   memories.delete(memory);
   const showing = reads.filter((one) =>
     hitsOf(one).some(
@@ -88,12 +93,11 @@ export function naive(
     reads: reads.map(({ id }) => id).sort(),
     sessions: named
       .flatMap(([name, head]) => {
-        const past = covered(here, [head], false);
+        const before = past(here, [head]);
         const first = reads
-          .filter(({ id }) => past.has(id))
+          .filter(({ id }) => before.has(id))
           .filter(
-            ({ id, parents }) =>
-              !reads.some((other) => other.id !== id && covered(here, parents, false).has(other.id)),
+            ({ id, parents }) => !reads.some((other) => other.id !== id && past(here, parents).has(other.id)),
           )
           .sort((one, other) =>
             one.fact.at < other.fact.at ? -1 : one.fact.at > other.fact.at ? 1 : one.id < other.id ? -1 : 1,
@@ -109,15 +113,23 @@ export function naive(
       (id) => direct.has(id) && DECIDED.includes((here.get(id) as Recorded).fact.type),
     ).length,
     memories: [...memories].sort(),
+    spaces,
     counts: Object.fromEntries(Object.entries(counts).sort(([one], [other]) => (one < other ? -1 : 1))),
   };
 }
 
-/** The past of the heads and, with `cited`, of everything that memories in it cite. */
+/** The past of the heads, and of everything that memories in it cite. */
 function covered(
   facts: ReadonlyMap<FactId, Recorded>,
   heads: readonly FactId[],
-  cited = true,
+): ReadonlyMap<FactId, Recorded> {
+  return past(facts, heads, (one) => [...parentsOf(one), ...citedBy(one)]);
+}
+
+function past(
+  facts: ReadonlyMap<FactId, Recorded>,
+  heads: readonly FactId[],
+  behind: (one: Recorded) => readonly FactId[] = parentsOf,
 ): ReadonlyMap<FactId, Recorded> {
   const met = new Map<FactId, Recorded>();
   const open = [...heads];
@@ -125,11 +137,27 @@ function covered(
     const one = facts.get(id);
     if (one === undefined || met.has(id)) continue;
     met.set(id, one);
-    open.push(...one.parents);
-    if (cited && one.fact.type.startsWith("memory-") && one.fact.type !== "memory-read")
-      open.push(...ids(bodyOf(one).because), ...ids(bodyOf(one).merges));
+    open.push(...behind(one));
   }
   return met;
+}
+
+function hasAny(facts: ReadonlyMap<FactId, unknown>, some: Iterable<FactId>): boolean {
+  for (const id of some) if (facts.has(id)) return true;
+  return false;
+}
+
+/** A detached root comes from the session that it was detached from. */
+function parentsOf({ parents, fact }: Recorded): readonly FactId[] {
+  return fact.type === "session-detach" ? [fact.from] : parents;
+}
+
+/** What a fact about a memory rests on: its evidence, what it takes the place of, and the session that wrote it. */
+function citedBy(one: Recorded): readonly FactId[] {
+  if (aboutOf(one).length === 0) return [];
+  const { because, merges, of, from } = bodyOf(one);
+  const writer = one.fact.type === "memory-write" ? of : from;
+  return [...ids(because), ...ids(merges), ...ids([writer])];
 }
 
 function hitsOf(

@@ -52,6 +52,16 @@ export class HandRecord {
     });
   }
 
+  detach(from: FactId): FactId {
+    return this.add([], {
+      type: "session-detach",
+      by: "user",
+      nonce: String(this.#count),
+      from,
+      messages: [],
+    });
+  }
+
   /** A reading that found these. */
   read(parent: FactId, memories: readonly FactId[], more: object = {}): FactId {
     const hits = memories.map((memory) => ({ memory, score: 0.5, text: "…" }));
