@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { within } from "../agent/within.js";
 import { textOf } from "../model/index.js";
 import { CancelledError, type Module, type Rath, RunFailedError, statusOf } from "../runtime/index.js";
-import type { Json, Principal, Session } from "../session/index.js";
+import { type Json, type Principal, type Session, warnOf } from "../session/index.js";
 import type { A2aOptions } from "./a2a.js";
 import { CARD_PATH } from "./a2a-card.js";
 import { type A2aMessage, contentOf, messageOf, repliesOf } from "./a2a-message.js";
@@ -119,7 +119,9 @@ export class Desk {
         "The task waits for nothing.",
         `begin another in its context: leave out taskId, and send contextId ${ids.contextId}`,
       );
-    await giveReplies(this.#rath, name, repliesOf(message, await this.#rath.pending(name)), who);
+    const { selfApproval = false } = this.#options;
+    const replies = repliesOf(message, await this.#rath.pending(name));
+    await giveReplies(this.#rath, name, replies, { who, selfApproval });
     const live = this.#begin(name, ids, who, (signal) => this.#rath.resume(name, this.#module, { signal }));
     return { name, live, run: session.fact.run };
   }
@@ -336,5 +338,5 @@ function broken(error: unknown): unknown {
 }
 
 function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : new Error(String(error)), { code: "OPENRATH_FRONT" });
+  warnOf(error, "OPENRATH_FRONT");
 }

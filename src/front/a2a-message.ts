@@ -48,6 +48,8 @@ export function contentOf({ parts }: A2aMessage): Content {
  */
 export function repliesOf({ parts }: A2aMessage, pending: readonly Awaited[]): readonly Reply[] {
   const open = pending.filter((one) => isAnswerable(one) && !one.answered);
+  // Somebody else has answered: whatever is said makes the task go on.
+  if (open.length === 0 && pending.some(({ answered }) => answered)) return [];
   const data = parts.find((part) => "data" in part)?.data;
   const { answers } = Object(data) as { readonly answers?: Json };
   if (Array.isArray(answers))

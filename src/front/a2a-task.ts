@@ -1,6 +1,13 @@
 import { textOf } from "../model/index.js";
-import { type Awaited, type Rath, type Status, statusOf } from "../runtime/index.js";
-import type { Failure, Json, Session } from "../session/index.js";
+import { type Awaited, detailsOf, type Rath, type Status, statusOf } from "../runtime/index.js";
+import {
+  type FactId,
+  type Failure,
+  isWorkflow,
+  type Json,
+  type Session,
+  transcriptView,
+} from "../session/index.js";
 import { replySchema } from "./answer.js";
 
 /** A task of A2A as it is sent: what the record says of a run. */
@@ -95,11 +102,8 @@ function askedOf(one: Awaited): Json {
     id: one.id,
     type: one.doubt === true ? "in-doubt" : one.type,
     what: one.what,
-    ...(one.shown !== undefined && { shown: one.shown }),
-    ...(one.digest !== undefined && { digest: one.digest }),
-    ...(one.to !== undefined && { to: one.to }),
+    ...detailsOf(one),
     ...(one.expires !== undefined && { expires: one.expires }),
-    ...(one.problem !== undefined && { problem: one.problem }),
     ...(schema !== undefined && { schema }),
   };
 }
@@ -113,12 +117,23 @@ function answerIn({ transcript }: Session): string | undefined {
   return last?.role === "assistant" ? textOf(last.content) : undefined;
 }
 
-function historyOf({ transcript }: Session, { taskId, contextId }: Ids): readonly Json[] {
-  return transcript.flatMap((message, place) => {
-    if (message.role !== "user" && message.role !== "assistant") return [];
+function historyOf(session: Session, { taskId, contextId }: Ids): readonly Json[] {
+  const { settled, open } = session.view(transcriptView);
+  const ids = [...settled, ...open].map(({ id }) => id);
+  const asked = askedInside(session);
+  return session.transcript.flatMap((message, place) => {
+    if ((message.role !== "user" && message.role !== "assistant") || asked.has(ids[place] ?? "")) return [];
     const text = textOf(message.content);
     if (text === "") return [];
     const role = message.role === "user" ? "ROLE_USER" : "ROLE_AGENT";
     return [{ messageId: `${contextId}-${place}`, role, parts: [{ text }], taskId, contextId }];
   });
+}
+
+/** Messages of bodies to their agents: a model reads them as the user's, but the sender of the task did not send them. */
+function askedInside(session: Session): ReadonlySet<FactId> {
+  const asked = new Set<FactId>();
+  for (const { id, fact } of session.history())
+    if (fact.type === "message-say" && fact.role === "user" && isWorkflow(fact.by)) asked.add(id);
+  return asked;
 }

@@ -114,6 +114,18 @@ describe("A2A", () => {
     );
   });
 
+  it("[T10] the history of a task has what was sent and answered, and not what the program asked its agents", async () => {
+    const clerk = agent({ name: "clerk", model: scripted("Twelve.") });
+    const module = workflow("desk", { clerk }, async (session, parts) =>
+      parts.clerk.forward(session.say("Look into the stock.")),
+    );
+    const task = await sent(a2a(rathOf(), module, { open: true, card }), "How many?");
+    expect(task.history?.map(({ role, parts: [part] }) => [role, part?.text])).toEqual([
+      ["ROLE_USER", "How many?"],
+      ["ROLE_AGENT", "Twelve."],
+    ]);
+  });
+
   it("[T2] [T3] [T5] runs tasks, one after the other in a context", async () => {
     const store = await storeOf();
     const rath = rathOf({ store });
@@ -192,7 +204,7 @@ describe("A2A", () => {
   it("[T4] asks, and goes on with the answer", async () => {
     const rath = rathOf();
     const { module, calls } = careful();
-    const handler = a2a(rath, module, { authorize: () => "user:ada", card });
+    const handler = a2a(rath, module, { authorize: () => "user:ada", selfApproval: true, card });
     const asked = await sent(handler, "deploy");
     expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
     const [, shown] = asked.status.message?.parts ?? [];
@@ -227,6 +239,50 @@ describe("A2A", () => {
       "user:ada",
     );
     expect((await rath.replay(name, module, { mode: "verify" })).id).toBe(session.id);
+  });
+
+  it("[D5] [D6] the requester neither approves nor settles their own call", async () => {
+    const rath = rathOf();
+    let paid = 0;
+    const pay = tool({
+      name: "pay",
+      description: "Pays.",
+      input: { type: "object" },
+      effect: "write",
+      approval: true,
+      timeout: 30,
+      run: () => {
+        paid += 1;
+        return paid === 1 ? new Promise<never>(() => {}) : "paid";
+      },
+    });
+    const module = agent({
+      name: "clerk",
+      model: scripted({ tool: "pay", input: { to: "x" } }, "Done."),
+      tools: [pay],
+    });
+    const handler = a2a(rath, module, { authorize: () => "user:customer", card });
+    const asked = await sent(handler, "refund me");
+    const to = { taskId: asked.id };
+    expect(await call(handler, "SendMessage", message({ approved: true }, to))).toBe(-32602);
+    const name = `a2a/user%3Acustomer/task/${asked.id}`;
+    await rath.approve(name, { by: "user:boss" });
+    const doubt = await sent(handler, "go on", to);
+    const [, told] = doubt.status.message?.parts ?? [];
+    expect(Object(told?.data).pending).toMatchObject([
+      {
+        type: "in-doubt",
+        shown: { tool: "pay", input: { to: "x" } },
+        digest: expect.any(String),
+        key: expect.any(String),
+        started: expect.any(String),
+        approved: ["user:boss"],
+      },
+    ]);
+    expect(await call(handler, "SendMessage", message({ decision: "again" }, to))).toBe(-32602);
+    expect(paid).toBe(1);
+    await rath.settle(name, { by: "user:boss", decision: "done", value: "paid" });
+    expect(await sent(handler, "go on", to)).toMatchObject({ status: { state: "TASK_STATE_COMPLETED" } });
   });
 
   it("[T6] [T3] cancels what is under way, or waits, and nothing else", async () => {
@@ -302,7 +358,7 @@ describe("A2A", () => {
       const { module, calls } = careful();
       let handler: Handler = async () => new Response(null, { status: 503 });
       const url = await served((request) => handler(request));
-      handler = a2a(rath, module, { open: true, card: { ...card, url } });
+      handler = a2a(rath, module, { open: true, selfApproval: true, card: { ...card, url } });
       const factory = new (sdk as NonNullable<typeof sdk>).ClientFactory();
       const client = await factory.createFromUrl(url);
       const say = (part: Json, taskId = "", contextId = ""): Json => ({

@@ -1,9 +1,13 @@
-import type { Awaited } from "../runtime/index.js";
+import { type Awaited, detailsOf } from "../runtime/index.js";
 import type { FactId, Json, Session } from "../session/index.js";
 import { replySchema } from "./answer.js";
 
-/** Something that is awaited, as an interrupt: its id names exactly what is shown. */
-export function interruptOf(one: Awaited, session: Session): Json {
+/**
+ * Something that is awaited, as an interrupt: its id names exactly what is shown.
+ *
+ * @param mayAnswer whether the reader is one of those who may answer it
+ */
+export function interruptOf(one: Awaited, session: Session, mayAnswer: boolean): Json {
   const schema = replySchema(one);
   const call =
     one.type === "approval-ask" ? callOf(session, one.id) : one.doubt === true ? one.id : undefined;
@@ -14,14 +18,7 @@ export function interruptOf(one: Awaited, session: Session): Json {
     ...(call !== undefined && { toolCallId: call }),
     ...(schema !== undefined && { responseSchema: schema }),
     ...(one.expires !== undefined && { expiresAt: one.expires }),
-    metadata: {
-      openrath: {
-        ...(one.shown !== undefined && { shown: one.shown }),
-        ...(one.digest !== undefined && { digest: one.digest }),
-        ...(one.to !== undefined && { to: one.to }),
-        ...(one.problem !== undefined && { problem: one.problem }),
-      },
-    },
+    metadata: { openrath: { ...detailsOf(one), mayAnswer } },
   };
 }
 

@@ -51,7 +51,12 @@ export class AguiTeller {
   }
 
   /** The run is over, or waits for what `awaited` says. */
-  ended(session: Session, awaited: readonly Awaited[], state: Json, outcome: "success" | "cancelled"): void {
+  ended(
+    session: Session,
+    awaited: readonly (Awaited & { readonly mayAnswer: boolean })[],
+    state: Json,
+    outcome: "success" | "cancelled",
+  ): void {
     this.#closeAll(awaited.length > 0);
     this.#send({ type: "STATE_SNAPSHOT", snapshot: state });
     this.#send({
@@ -61,7 +66,7 @@ export class AguiTeller {
       outcome:
         awaited.length === 0
           ? { type: outcome }
-          : { type: "interrupt", interrupts: awaited.map((one) => interruptOf(one, session)) },
+          : { type: "interrupt", interrupts: awaited.map((one) => interruptOf(one, session, one.mayAnswer)) },
       usage: this.#tokens(),
       metadata: { openrath: { session: session.id, run: session.fact.run ?? null } },
     });

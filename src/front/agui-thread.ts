@@ -1,4 +1,4 @@
-import { type Budget, type Module, type Rath, statusOf } from "../runtime/index.js";
+import { type Budget, type Module, type Rath, type Sender, statusOf } from "../runtime/index.js";
 import type { Principal, Session, View } from "../session/index.js";
 import type { AguiInput } from "./agui-input.js";
 import { giveReplies, isAnswerable } from "./answer.js";
@@ -15,10 +15,9 @@ type Given = {
   readonly rath: Rath;
   readonly module: Module;
   readonly name: string;
-  readonly who: Principal;
   readonly input: AguiInput;
   readonly budget: Budget | undefined;
-};
+} & Sender;
 
 const NOTE = "agui-run";
 
@@ -75,7 +74,7 @@ function saying({ input }: Given, session: Session, fresh: AguiInput["messages"]
 
 /** A run that waits goes on with the answers. */
 async function answered(given: Given, session: Session, speaks: boolean): Promise<Prepared> {
-  const { rath, module, name, who, input } = given;
+  const { rath, module, name, input } = given;
   if (speaks)
     throw new RequestError(409, "work-pending", "The thread waits for an answer, not for a message.", {
       hint: "answer its interrupts first, in `resume`",
@@ -92,7 +91,7 @@ async function answered(given: Given, session: Session, speaks: boolean): Promis
       ? [{ of: interruptId, value: { approved: false, why: "nobody decided: it was cancelled" } }]
       : [];
   });
-  await giveReplies(rath, name, replies, who);
+  await giveReplies(rath, name, replies, given);
   return { run: session.fact.run, go: (signal) => rath.resume(name, module, { signal }) };
 }
 

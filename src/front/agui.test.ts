@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { agent } from "../agent/index.js";
 import { scripted } from "../model/index.js";
 import { type Module, openRath, type Rath, type RathOptions, statusOf } from "../runtime/index.js";
-import { rathOf } from "../runtime/testing/rath.js";
+import { rathOf, urlOf } from "../runtime/testing/rath.js";
 import type { Json } from "../session/index.js";
 import { openStore } from "../store/index.js";
 import { tool } from "../tool/index.js";
@@ -82,6 +82,28 @@ async function verified(rath: Rath, module: Module): Promise<void> {
   expect((await rath.replay(NAME, module, { mode: "verify" })).id).toBe(session.id);
 }
 
+/** Pays; the first time nobody knows how it ended. */
+function payment(approval: true | { readonly from: "user:boss" }): {
+  readonly module: Module;
+  readonly paid: () => number;
+} {
+  let paid = 0;
+  const pay = tool({
+    name: "pay",
+    description: "Pays.",
+    input: { type: "object" },
+    effect: "write",
+    approval,
+    timeout: 30,
+    run: () => {
+      paid += 1;
+      return paid === 1 ? new Promise<never>(() => {}) : "paid";
+    },
+  });
+  const model = scripted({ tool: "pay", input: { to: "a\u202eb" } }, "Done.");
+  return { module: agent({ name: "clerk", model, tools: [pay] }), paid: () => paid };
+}
+
 describe("any door", () => {
   it("[D1] is not opened by mistake", () => {
     const rath = rathOf();
@@ -114,6 +136,87 @@ describe("any door", () => {
     const bob = await rath.load("agui/user%3Abob/t1");
     expect([saidIn(ada)[0], saidIn(bob)[0]]).toEqual(["mine", "yours"]);
     expect([...ada.history()].find(({ fact }) => fact.type === "message-say")?.fact.by).toBe("user:ada");
+  });
+
+  it("[D5] [D6] the requester neither approves nor settles their own call", async () => {
+    for (const approval of [true, { from: "user:boss" } as const] as const) {
+      const rath = rathOf();
+      const { module, paid } = payment(approval);
+      const handler = agui(rath, module, {
+        // One thread for all: the boss comes in by the same door.
+        name: (thread) => `shared/${thread}`,
+        authorize: (request) => `user:${request.headers.get("x-who")}`,
+      });
+      let runs = 0;
+      const answer = (who: string, interruptId: string, payload: Json) =>
+        handler(
+          posted(
+            inputFor("refund me", {
+              runId: `a${++runs}`,
+              resume: [{ interruptId, status: "resolved", payload }],
+            }),
+            { "x-who": who },
+          ),
+        );
+      const interruptIn = async (response: Response) => {
+        const { outcome } = (await eventsOf(response)).at(-1) as Event;
+        return (outcome as { interrupts: [{ id: string; metadata: { openrath: Json } }] }).interrupts[0];
+      };
+      const first = await interruptIn(await handler(posted(inputFor("refund me"), { "x-who": "customer" })));
+      expect(first.metadata.openrath).toMatchObject({
+        shown: { tool: "pay", input: { to: "a\\u202eb" } },
+        escaped: true,
+        digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+        mayAnswer: false,
+      });
+      for (const word of [
+        { approved: true },
+        { approved: true, edit: {} },
+        { approved: false, instead: 1 },
+      ]) {
+        const refused = await answer("customer", first.id, word);
+        expect([refused.status, await refused.json()]).toMatchObject([
+          403,
+          { error: { code: "answer-refused", hint: expect.any(String) } },
+        ]);
+      }
+      const doubt = await interruptIn(await answer("boss", first.id, { approved: true }));
+      expect(doubt).toMatchObject({
+        reason: "in-doubt",
+        metadata: {
+          openrath: {
+            shown: { tool: "pay", input: { to: "a\\u202eb" } },
+            digest: (first.metadata.openrath as { digest: string }).digest,
+            key: expect.stringMatching(/^[0-9a-f]{32}$/),
+            started: expect.stringMatching(/Z$/),
+            attempts: 1,
+            approved: ["user:boss"],
+          },
+        },
+      });
+      for (const decision of ["again", "done", "failed"])
+        expect((await answer("customer", doubt.id, { decision })).status).toBe(403);
+      expect(paid()).toBe(1);
+      const done = await eventsOf(await answer("boss", doubt.id, { decision: "again" }));
+      expect([done.at(-1), paid()]).toMatchObject([{ outcome: { type: "success" } }, 2]);
+    }
+  });
+
+  it("[D5] senders approve their own where that was configured, and go on with an answer from elsewhere", async () => {
+    for (const selfApproval of [true, false]) {
+      const rath = rathOf();
+      const module = agent({ name: "ops", model: scripted({ tool: "deploy" }, "Done."), tools: [deploy] });
+      const handler = agui(rath, module, { authorize: () => "user:ada", selfApproval });
+      const [{ id }] = interruptsOf(await asked(handler, inputFor("deploy")));
+      const resume = [{ interruptId: id, status: "resolved", payload: { approved: true } }];
+      if (!selfApproval) await rath.approve("agui/user%3Aada/t1", { by: "user:boss" });
+      const events = await asked(
+        handler,
+        inputFor("deploy", { runId: "r2", resume: selfApproval ? resume : [] }),
+      );
+      expect(events.at(-1)).toMatchObject({ outcome: { type: "success" } });
+    }
+    expect(() => agui(rathOf(), talker(), { open: true, selfApproval: 1 as never })).toThrow("selfApproval");
   });
 
   it("[D3] answers what makes no sense with a reason", async () => {
@@ -305,7 +408,7 @@ describe("AG-UI", () => {
       ),
       tools: [deploy],
     });
-    const handler = agui(rath, module, { open: true });
+    const handler = agui(rath, module, { open: true, selfApproval: true });
     const events = await asked(handler, inputFor("deploy"));
     expect(events.at(-1)).toMatchObject({
       type: "RUN_FINISHED",
@@ -573,6 +676,34 @@ describe("AG-UI", () => {
     },
   );
 
+  it.skipIf(client === undefined).each(["memory:", "sqlite", "file"] as const)(
+    "[G9] its own client ends with the messages in the order of the record (@ag-ui/client, skipped where it is not installed): %s",
+    async (kind) => {
+      const rath = rathOf({ store: kind === "memory:" ? kind : urlOf(kind) });
+      const module = agent({
+        name: "adder",
+        stream: true,
+        model: scripted({ tool: "add", input: { a: 1, b: 2 } }, "One and two make three, I am told."),
+        tools: [add],
+      });
+      const { HttpAgent } = client as Client;
+      const front = new HttpAgent({ url: await served(agui(rath, module, { open: true })), threadId: "t1" });
+      front.addMessage({ id: "1", role: "user", content: "Add." });
+      const events: Event[] = [];
+      await front.runAgent({ runId: "r1" }, { onEvent: ({ event }) => void events.push(event) });
+      const told = types(events);
+      expect(told.indexOf("TOOL_CALL_RESULT")).toBeGreaterThan(0);
+      expect(told.indexOf("TEXT_MESSAGE_START")).toBeGreaterThan(told.indexOf("TOOL_CALL_RESULT"));
+      expect(front.messages.map(({ role, toolCalls }) => (toolCalls ? `${role} calls` : role))).toEqual([
+        "user",
+        "assistant calls",
+        "tool",
+        "assistant",
+      ]);
+      expect(front.messages.at(-1)).toMatchObject({ content: "One and two make three, I am told." });
+    },
+  );
+
   it.skipIf(client === undefined)(
     "[G1] [G5] serves the protocol's own client (@ag-ui/client, skipped where it is not installed)",
     async () => {
@@ -595,7 +726,10 @@ describe("AG-UI", () => {
         tools: [add, deploy, agent({ name: "inner", model: scripted("inner words"), stream: true })],
       });
       const { HttpAgent } = client as Client;
-      const front = new HttpAgent({ url: await served(agui(rath, module, { open: true })), threadId: "t1" });
+      const front = new HttpAgent({
+        url: await served(agui(rath, module, { open: true, selfApproval: true })),
+        threadId: "t1",
+      });
       front.addMessage({ id: "1", role: "user", content: "Deploy." });
       const events: Event[] = [];
       const subscriber = { onEvent: ({ event }: { event: Event }) => void events.push(event) };

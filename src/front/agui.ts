@@ -2,12 +2,14 @@ import {
   type Awaited,
   type Budget,
   CancelledError,
+  competence,
   type Module,
   type Rath,
   RunFailedError,
+  type Sender,
   statusOf,
 } from "../runtime/index.js";
-import type { Failure, Json, Principal, Session } from "../session/index.js";
+import { type Failure, type Json, type Principal, type Session, warnOf } from "../session/index.js";
 import { requireModule } from "../workflow/part.js";
 import { type AguiEvent, mergedEvent } from "./agui-event.js";
 import { type AguiInput, inputOf } from "./agui-input.js";
@@ -54,6 +56,7 @@ export function agui(rath: Rath, module: Module, options: AguiOptions): Handler 
         });
       const who = await whoSent(request, options);
       if (who instanceof Response) return who;
+      const sender: Sender = { who, selfApproval: options.selfApproval === true };
       const input = inputOf(await jsonOf(request, options));
       const name = nameOf(input.threadId, who, options);
       if (busy.has(name))
@@ -63,8 +66,8 @@ export function agui(rath: Rath, module: Module, options: AguiOptions): Handler 
         });
       busy.add(name);
       try {
-        const prepared = await opened({ rath, module, name, who, input, budget: options.budget });
-        return told(rath, name, input, prepared, options, () => busy.delete(name));
+        const prepared = await opened({ rath, module, name, ...sender, input, budget: options.budget });
+        return told(rath, name, sender, input, prepared, options, () => busy.delete(name));
       } catch (error) {
         busy.delete(name);
         throw error;
@@ -84,6 +87,7 @@ function nameOf(threadId: string, who: Principal, { name }: AguiOptions): string
 function told(
   rath: Rath,
   name: string,
+  sender: Sender,
   input: AguiInput,
   { run, go }: Prepared,
   options: AguiOptions,
@@ -109,7 +113,7 @@ function told(
   const work = async (): Promise<void> => {
     try {
       const session = await go(controller.signal);
-      teller.ended(session, await awaitedIn(rath, name, session), state(session), "success");
+      teller.ended(session, await awaitedIn(rath, name, sender, session), state(session), "success");
     } catch (error) {
       const session = error instanceof CancelledError ? error.session : undefined;
       if (session !== undefined) teller.ended(session, [], state(session), "cancelled");
@@ -121,18 +125,22 @@ function told(
     }
   };
   work().catch((error: unknown) => {
-    process.emitWarning(error instanceof Error ? error : new Error(String(error)), {
-      code: "OPENRATH_FRONT",
-    });
+    warnOf(error, "OPENRATH_FRONT");
     stream.end();
   });
   return stream.response();
 }
 
 /** What a run that stopped waits for: what nobody has answered yet. */
-async function awaitedIn(rath: Rath, name: string, session: Session): Promise<readonly Awaited[]> {
+async function awaitedIn(
+  rath: Rath,
+  name: string,
+  sender: Sender,
+  session: Session,
+): Promise<readonly (Awaited & { readonly mayAnswer: boolean })[]> {
   if (statusOf(session) !== "waiting") return [];
-  const all = await rath.pending(name);
+  const may = await competence(rath, name, sender);
+  const all = (await rath.pending(name)).map((one) => ({ ...one, mayAnswer: may(one) }));
   const open = all.filter(({ answered }) => !answered);
   return open.length > 0 ? open : all;
 }

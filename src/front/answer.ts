@@ -1,5 +1,5 @@
-import type { Awaited, Rath } from "../runtime/index.js";
-import type { FactId, Json, Principal, Settlement } from "../session/index.js";
+import { type Awaited, competence, type Rath, type Sender } from "../runtime/index.js";
+import type { FactId, Json, Settlement } from "../session/index.js";
 import { RequestError } from "./error.js";
 
 /** What somebody outside says to something that a run waits for. */
@@ -20,7 +20,10 @@ const YES_OR_NO: Json = {
 const WHAT_BECAME: Json = {
   type: "object",
   properties: {
-    decision: { enum: ["done", "failed", "again"] },
+    decision: {
+      enum: ["done", "failed", "again"],
+      description: "done: it happened; failed: it did not happen; again: it is executed once more.",
+    },
     value: {},
     why: { type: "string" },
   },
@@ -46,8 +49,10 @@ export async function giveReplies(
   rath: Rath,
   name: string,
   replies: readonly Reply[],
-  by: Principal,
+  sender: Sender,
 ): Promise<void> {
+  const { who: by } = sender;
+  const may = replies.length === 0 ? () => true : await competence(rath, name, sender);
   const pending = new Map((await rath.pending(name)).map((one) => [one.id, one]));
   const given = replies.map((reply) => {
     const one = pending.get(reply.of);
@@ -56,7 +61,17 @@ export async function giveReplies(
         hint: "answer what is asked, once, by its id",
         data: { of: reply.of, waiting: [...pending.keys()] },
       });
-    return { one, value: checked(one, reply.value) };
+    const value = checked(one, reply.value);
+    // Anybody who is asked may say no.
+    if (!may(one) && (one.to !== undefined || !isRefusal(one, value)))
+      throw new RequestError(403, "answer-refused", `Cannot answer: ${by} may not decide this.`, {
+        hint:
+          one.to === undefined
+            ? "another person must decide: rath.approve(name, { by }); or let senders approve their own requests: selfApproval: true"
+            : `it is for ${one.to.join(" or ")} to decide`,
+        data: { of: one.id, ...(one.to !== undefined && { to: one.to }) },
+      });
+    return { one, value };
   });
   for (const { one, value } of given) {
     if (one.doubt === true) {
@@ -76,6 +91,11 @@ export async function giveReplies(
       else await rath.reject(name, decision);
     } else await rath.answer(name, one.id, value, by);
   }
+}
+
+function isRefusal(one: Awaited, value: Json): boolean {
+  const { approved, instead } = Object(value) as Partial<Word>;
+  return one.type === "approval-ask" && approved === false && instead === undefined;
 }
 
 /** What somebody says to an approval. */

@@ -1,4 +1,4 @@
-import { type Json, RathError } from "../session/index.js";
+import { type Json, RathError, readableError, warnOf } from "../session/index.js";
 
 /** A front door that cannot be made of what it was given. */
 export class FrontError extends RathError {
@@ -29,7 +29,7 @@ export function refusal(error: unknown): Response {
 }
 
 /** What whoever is outside gets to know of an error. */
-export function toldOf(error: unknown): {
+export function toldOf(thrown: unknown): {
   readonly status: number;
   readonly told: {
     readonly code: string;
@@ -38,13 +38,14 @@ export function toldOf(error: unknown): {
     readonly data?: Json;
   };
 } {
+  const error = readableError(thrown);
   if (error instanceof RathError && (error instanceof RequestError || OURS.has(error.code))) {
     const [message = ""] = error.message.split("\n  hint: ");
     const status = error instanceof RequestError ? error.status : 409;
     return { status, told: { code: error.code, message, hint: error.hint, data: error.data } };
   }
   // The reason may hold anything, a path or a password in a URL: it is for the log of the server.
-  process.emitWarning(error instanceof Error ? error : new Error(String(error)), { code: "OPENRATH_FRONT" });
+  warnOf(error, "OPENRATH_FRONT");
   return { status: 500, told: { code: "internal", message: "The server could not do this." } };
 }
 

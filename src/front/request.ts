@@ -14,6 +14,11 @@ export type DoorOptions = {
   readonly authorize?: (request: Request) => Principal | Response | Promise<Principal | Response>;
   /** Lets anybody in, all as one and the same "user". Without it, and without `authorize`, no door is opened. */
   readonly open?: boolean;
+  /**
+   * Lets the sender of a request approve and settle the calls that it leads to. Default false: only other people may, or
+   * the approvers that the terms name. Only a person (`user:…`) can approve in this way.
+   */
+  readonly selfApproval?: boolean;
   /** Bytes of a request at most. Default 4 MiB. */
   readonly maxBody?: number;
   /** Bytes that wait for a slow reader at most; then it is cut off, and the run goes on. Default 8 MiB. */
@@ -25,6 +30,7 @@ export type DoorOptions = {
 const KNOWN: { readonly [option in keyof DoorOptions]-?: true } = {
   authorize: true,
   open: true,
+  selfApproval: true,
   maxBody: true,
   maxWaiting: true,
   onDisconnect: true,
@@ -50,7 +56,7 @@ export function requireDoor<Options extends DoorOptions>(
       meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${JSON.stringify(meant)}?`,
     );
   }
-  const { authorize, open, maxBody, maxWaiting, onDisconnect } = options;
+  const { authorize, open, selfApproval, maxBody, maxWaiting, onDisconnect } = options;
   if (authorize !== undefined && typeof authorize !== "function")
     throw refuse("its `authorize` is no function", 'authorize: (request) => "user:ada", or a Response');
   if (authorize === undefined && open !== true)
@@ -60,6 +66,8 @@ export function requireDoor<Options extends DoorOptions>(
     );
   if (authorize !== undefined && open === true)
     throw refuse("it is open and asks who comes in", "leave out one of `open` and `authorize`");
+  if (selfApproval !== undefined && typeof selfApproval !== "boolean")
+    throw refuse("its `selfApproval` is not a boolean", "selfApproval: true, or leave it out");
   for (const [option, value] of Object.entries({ maxBody, maxWaiting }))
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
       throw refuse(`its \`${option}\` is no number of bytes`, `${option}: ${MAX_BODY}`);

@@ -21,6 +21,7 @@ export type Desk = {
   readonly rath: Rath;
   readonly by: Principal;
   readonly store: boolean;
+  readonly selfApproval: boolean;
   readonly codec: RequestStateCodec<State>;
   readonly abilities: (context: ServerContext) => Abilities;
 };
@@ -40,7 +41,8 @@ export async function conduct(
   context: ServerContext,
   told: (report: Report) => object | Promise<object>,
 ): Promise<object> {
-  const { rath, by, codec } = desk;
+  const { rath, by, selfApproval, codec } = desk;
+  const sender = { who: by, selfApproval };
   const { of, module, task, session } = call;
   const { signal } = context.mcpReq;
   const state = context.mcpReq.requestState<State>();
@@ -58,16 +60,14 @@ export async function conduct(
         signal,
       );
       const early = earlyIn(context, report);
-      if (early.size > 0) report = await wentOn(rath, module, run, early, by, signal);
-    } else report = await wentOn(rath, module, run, answersIn(context, state), by, signal);
+      if (early.size > 0) report = await wentOn(rath, module, run, early, sender, signal);
+    } else report = await wentOn(rath, module, run, answersIn(context, state), sender, signal);
   } finally {
     stop();
   }
   const abilities = desk.abilities(context);
   // What is asked of others is none of this client's business, but that it waits for them.
-  const helpful = report.waiting.filter(
-    (one) => abilityFor(one) !== undefined && (one.to === undefined || one.to.includes(by)),
-  );
+  const helpful = report.waiting.filter((one) => abilityFor(one) !== undefined && one.mayAnswer === true);
   const able = helpful.filter((one) => abilities[abilityFor(one) as keyof Abilities] !== undefined);
   // What only a client can tell is asked for even so: the protocol has an error that says what the client lacks.
   const asked = able.length > 0 ? able : helpful.filter((one) => abilityFor(one) !== "elicitation");

@@ -1,4 +1,4 @@
-import { canonical, digestOf, type Effect, type Json } from "../session/index.js";
+import { canonical, digestOf, type Effect, type Json, thrownMessage } from "../session/index.js";
 import { type InputChecker, type JsonObject, ToolSchemaError } from "../tool/index.js";
 import { customChecker, inputChecker } from "../tool/schema.js";
 import { brief } from "./error.js";
@@ -118,7 +118,7 @@ export function flawIn(tool: string, { input }: Definition): string | undefined 
     return undefined;
   } catch (error) {
     if (error instanceof ToolSchemaError) return String(error.data.reason);
-    return error instanceof Error ? error.message : String(error);
+    return thrownMessage(error);
   }
 }
 

@@ -113,7 +113,7 @@ describe("who calls by HTTP", () => {
 
   it("[S14] who calls is on the record of the run and of the answer, in both protocols", async () => {
     const rath = memory();
-    const { url } = await listening(served(rath, { authorize: users }));
+    const { url } = await listening(served(rath, { authorize: users, selfApproval: true }));
     for (const mode of ["auto", "legacy"] as const) {
       const client = new Client(
         { name: "other", version: "1" },
@@ -133,6 +133,28 @@ describe("who calls by HTTP", () => {
       expect(lastOf(session, "approval-give").by).toBe(`user:${mode}`);
       expect(factsOf(session)[0]).toMatchObject({ by: `user:${mode}` });
     }
+  });
+
+  it("[S16] a caller does not approve their own call, unless that was configured", async () => {
+    const rath = memory();
+    paid.length = 0;
+    const { url } = await listening(served(rath, { authorize: users }));
+    const client = new Client(
+      { name: "other", version: "1" },
+      { capabilities: { elicitation: { form: {} } } },
+    );
+    let asking = 0;
+    client.setRequestHandler("elicitation/create", () => {
+      asking += 1;
+      return { action: "accept", content: { approved: true } };
+    });
+    const requestInit = { headers: { authorization: "Bearer ada" } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }));
+    kept({ close: () => client.close() });
+    const waits = await client.callTool({ name: "transfer", arguments: { amount: 5 } });
+    expect([asking, paid, JSON.stringify(waits)]).toEqual([0, [], expect.stringContaining("mayAnswer")]);
+    expect(() => served(memory(), { open: true, selfApproval: true })).toThrow(/needs a person/);
+    expect(() => served(memory(), { open: true, selfApproval: "yes" as never })).toThrow(/not a boolean/);
   });
 
   it("[S15] what others are asked is not asked of the client, and what a question wants is", async () => {
@@ -182,7 +204,7 @@ describe("who calls by HTTP", () => {
 
   it("[S14] nobody uses the session of another's connection, nor the state of another's call", async () => {
     const rath = memory();
-    const server = served(rath, { authorize: users });
+    const server = served(rath, { authorize: users, selfApproval: true });
     const clientInfo = { name: "other", version: "1" };
     const hello = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
     const begun = await server.fetch(asked("initialize", hello, { authorization: "Bearer ada" }));
@@ -293,7 +315,7 @@ describe("what a client's person says to an approval", () => {
     input: { [field: string]: Json },
     ...answers: { [field: string]: string | boolean }[]
   ): Promise<{ text: string; asked: string[] }> {
-    const { url } = await listening(served(memory()));
+    const { url } = await listening(served(memory(), { open: true, by: "user:ada", selfApproval: true }));
     const client = new Client(
       { name: "other", version: "1" },
       { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: "auto" } },

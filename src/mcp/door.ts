@@ -1,4 +1,4 @@
-import type { Principal } from "../session/index.js";
+import { isPerson, type Principal, warnOf } from "../session/index.js";
 import type { Refuse } from "../workflow/given.js";
 import { loadServer } from "./package.js";
 
@@ -13,6 +13,11 @@ export type DoorOptions = {
   ) => Principal | Response | undefined | Promise<Principal | Response | undefined>;
   /** Lets anybody in, all as one and the same `by`. Without it, and without `authorize`, `fetch` refuses everybody. */
   readonly open?: boolean;
+  /**
+   * Lets the person behind a client approve and settle the calls that the client's request leads to. Default false: only
+   * other people may, or the approvers that the terms name. The caller must be a person: `by: "user:ada"`, or `authorize`.
+   */
+  readonly selfApproval?: boolean;
   /** The names of the host under which it is reached by HTTP. Default: those of this machine alone. */
   readonly hosts?: readonly string[];
   /** The names of hosts whose pages may call it. Default: those of this machine alone. */
@@ -20,7 +25,14 @@ export type DoorOptions = {
 };
 
 /** Refuses options that would open the door to everybody by mistake, or to nobody. */
-export function requireDoor({ authorize, open, hosts, origins }: DoorOptions, refuse: Refuse): void {
+export function requireDoor(
+  { authorize, open, hosts, origins, selfApproval, by }: DoorOptions & { readonly by?: Principal },
+  refuse: Refuse,
+): void {
+  if (selfApproval !== undefined && typeof selfApproval !== "boolean")
+    throw refuse("its `selfApproval` is not a boolean", "selfApproval: true, or leave it out");
+  if (selfApproval === true && authorize === undefined && !isPerson(by ?? ""))
+    throw refuse("`selfApproval` needs a person as the caller", 'selfApproval: true, by: "user:ada"');
   if (authorize !== undefined && typeof authorize !== "function")
     throw refuse("its `authorize` is no function", 'authorize: (request) => "user:ada", or a Response');
   if (open !== undefined && typeof open !== "boolean") throw refuse("its `open` is no boolean", "open: true");
@@ -58,7 +70,7 @@ export async function whoSent(
     who = await authorize(request);
   } catch (error) {
     // The reason may hold anything: it is for the log of the server.
-    process.emitWarning(error instanceof Error ? error : new Error(String(error)), { code: "OPENRATH_MCP" });
+    warnOf(error, "OPENRATH_MCP");
   }
   if (who instanceof Response) return who;
   if (typeof who === "string" && /^(user|agent|service)(:.+)?$/s.test(who)) return who as Principal;

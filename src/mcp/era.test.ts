@@ -93,7 +93,15 @@ describe("our server and a client of 2025 by HTTP", () => {
   async function client(): Promise<{ client: Client; server: ServedMcp; heard: string[] }> {
     const resources = { day: { uri: "day://today", read: () => "Monday" } };
     const server = kept(
-      mcpServer({ rath: memory(), open: true, modules: { pay }, tools: [count], resources }),
+      mcpServer({
+        rath: memory(),
+        open: true,
+        by: "user:ada",
+        selfApproval: true,
+        modules: { pay },
+        tools: [count],
+        resources,
+      }),
     );
     const { url } = await listening(server);
     const one = new Client({ name: "other", version: "1" }, { capabilities: { elicitation: {} } });

@@ -1,5 +1,5 @@
 import type { InputRequests } from "@modelcontextprotocol/server";
-import type { Json } from "../session/index.js";
+import { type Json, visibleText } from "../session/index.js";
 import { APPROVAL } from "./approval.js";
 import { clientQuestion } from "./client-ask.js";
 import type { loadServer } from "./package.js";
@@ -43,15 +43,15 @@ export function questionsOf(
 }
 
 /** What a person reads. */
-function messageOf({ kind, shown, problem }: Waiting): string {
+function messageOf({ kind, shown, problem, execution }: Waiting): string {
   const { message } = (shown ?? {}) as { readonly message?: unknown };
   const words =
     typeof message === "string"
       ? message
       : kind === "approval"
-        ? `Do you agree to this? ${JSON.stringify(shown)}`
+        ? `Do you agree to this?${execution === undefined ? "" : ` The call was started before and may have happened: this is execution ${execution}.`} ${JSON.stringify(shown)}`
         : `It waits for: ${JSON.stringify(shown)}`;
-  return problem === undefined ? words : `${words} (The answer before did not fit: ${problem})`;
+  return visibleText(problem === undefined ? words : `${words} (The answer before did not fit: ${problem})`);
 }
 
 /** Forms of the protocol choose among words. */

@@ -26,6 +26,7 @@ export type Serving = {
   readonly rath: Rath;
   readonly store: boolean;
   readonly name: string;
+  readonly selfApproval: boolean;
   readonly key: Uint8Array;
   /** As it is now. */
   readonly offer: () => Offer;
@@ -46,7 +47,7 @@ export async function instanceOf(
   by: Principal,
 ): Promise<Instance> {
   const { McpServer, createRequestStateCodec, CLIENT_CAPABILITIES_META_KEY } = await loadServer();
-  const { rath, store, name, key, offer } = serving;
+  const { rath, store, name, selfApproval, key, offer } = serving;
   const { prompts, resources } = offer();
   const readable = store || Object.keys(resources).length > 0;
   const prompting = Object.keys(prompts).length > 0;
@@ -79,7 +80,7 @@ export async function instanceOf(
     const { envelope = {} } = context.mcpReq as { readonly envelope?: { readonly [key: string]: unknown } };
     return (envelope[CLIENT_CAPABILITIES_META_KEY] ?? {}) as Abilities;
   };
-  const desk: Desk = { rath, by, store, codec, abilities };
+  const desk: Desk = { rath, by, store, selfApproval, codec, abilities };
   const offers = {
     modules: () => offerModules(server, offer().modules, desk),
     tools: () => offerTools(server, offer().tools, desk),
@@ -94,7 +95,7 @@ export async function instanceOf(
     }
   };
   await renew(["modules", "tools", "prompts", "resources"]);
-  if (store) await offerSessions(server, rath, () => modulesOf(offer()));
+  if (store) await offerSessions(server, { rath, by }, () => modulesOf(offer()));
   if (prompting) offerSuggestions(server, () => offer().prompts);
   return { server, subscribed: subscriptions(server, readable && era === "legacy"), renew };
 }

@@ -126,10 +126,10 @@ export function mcp(peer: Peer, options: McpOptions = {}): McpServer {
       await current();
       return refusals;
     },
-    discover: step(`${peer.name}.discover`, async (_: null) => current(), { effect: "read" }) as Step<
-      null,
-      Pin
-    >,
+    discover: step(`${peer.name}.discover`, async (_: null) => current(), {
+      effect: "read",
+      origin: trusted ? "trusted" : "tool",
+    }) as Step<null, Pin>,
     toolsFrom,
     ...bookSteps(connection),
     setRoots: (next) => connection.setRoots(next),

@@ -134,7 +134,7 @@ describe("tools", () => {
   });
 
   it("[S10] a tool that must be agreed to waits for that", async () => {
-    const world = await served({ elicitation: true });
+    const world = await served({ elicitation: true }, { by: "user:ada", selfApproval: true });
     const before = written.length;
     const module = using(
       await world.client.tools(),

@@ -1,10 +1,13 @@
 import { textOf } from "../model/index.js";
 import {
   type Awaited,
+  competence,
+  detailsOf,
   type Module,
   NotARunError,
   type Rath,
   RunFailedError,
+  type Sender,
   statusOf,
   VerificationError,
 } from "../runtime/index.js";
@@ -36,10 +39,14 @@ export type Waiting = {
   readonly answer?: Json;
   /** Why the answer before was none. */
   readonly problem?: string;
+  /** Whether the caller may answer it. */
+  readonly mayAnswer?: boolean;
+  /** What else is known of it, such as its digest; of a call in doubt, its key, when it was begun and who approved it. */
+  readonly [detail: string]: Json | undefined;
 };
 
-/** Who calls, and whether every session of the store is theirs to go on from. */
-export type Caller = { readonly by: Principal; readonly store: boolean };
+/** Who calls, whether every session of the store is theirs to go on from, and whether they may approve their own calls. */
+export type Caller = { readonly by: Principal; readonly store: boolean; readonly selfApproval: boolean };
 
 /** What the names of runs begin with that clients began. */
 export const RUNS = "mcp/";
@@ -53,10 +60,10 @@ export async function began(
   caller: Caller,
   signal: AbortSignal,
 ): Promise<Report> {
-  const { by } = caller;
+  const { by, selfApproval } = caller;
   const base =
     from === undefined ? rath.start(task, { by }) : (await known(rath, from, caller)).say(task, { by });
-  return reported(rath, name, () => rath.run(module, base, { name, signal, by }));
+  return reported(rath, name, { who: by, selfApproval }, () => rath.run(module, base, { name, signal, by }));
 }
 
 /** A session to go on from. Where the store is not offered, a caller knows only what came of their own calls. */
@@ -83,13 +90,15 @@ export async function wentOn(
   module: Module,
   run: string,
   answers: ReadonlyMap<string, Given>,
-  by: Principal,
+  sender: Sender,
   signal: AbortSignal,
 ): Promise<Report> {
+  const { who: by } = sender;
+  const may = await competence(rath, run, sender);
   const problems = new Map<string, string>();
   for (const one of await rath.pending(run)) {
     const given = answers.get(one.id);
-    if (given === undefined || one.answered) continue;
+    if (given === undefined || one.answered || !may(one)) continue;
     const problem = await problemIn(given, one);
     if (problem !== undefined) problems.set(one.id, problem);
     else if (one.type === "approval-ask") {
@@ -97,7 +106,7 @@ export async function wentOn(
       if (refused !== undefined) problems.set(one.id, refused);
     } else if (one.type === "signal-await") await rath.answer(run, one.id, answerOf(given, one.shown), by);
   }
-  const report = await reported(rath, run, () => rath.resume(run, module, { signal }));
+  const report = await reported(rath, run, sender, () => rath.resume(run, module, { signal }));
   const waiting = report.waiting.map((one) => {
     const problem = problems.get(one.id);
     return problem === undefined ? one : { ...one, problem };
@@ -140,7 +149,12 @@ function schemaIn(shown: Json | undefined): Json | undefined {
   return typeof schema === "object" && schema !== null ? schema : undefined;
 }
 
-async function reported(rath: Rath, run: string, act: () => Promise<Session>): Promise<Report> {
+async function reported(
+  rath: Rath,
+  run: string,
+  sender: Sender,
+  act: () => Promise<Session>,
+): Promise<Report> {
   let session: Session;
   try {
     session = await act();
@@ -148,21 +162,23 @@ async function reported(rath: Rath, run: string, act: () => Promise<Session>): P
     if (!(error instanceof RunFailedError)) throw error;
     return { ...reportOf(error.session, run), status: "failed", text: error.message, waiting: [] };
   }
-  const waiting = statusOf(session) === "waiting" ? (await rath.pending(run)).map(waitingOf) : [];
+  if (statusOf(session) !== "waiting") return { ...reportOf(session, run), waiting: [] };
+  const may = await competence(rath, run, sender);
+  const waiting = (await rath.pending(run)).map((one) => ({ ...waitingOf(one), mayAnswer: may(one) }));
   return { ...reportOf(session, run), waiting };
 }
 
-function waitingOf({ id, type, what, shown, to, expires, answer, problem }: Awaited): Waiting {
-  const kind = type === "approval-ask" ? "approval" : type === "signal-await" ? "signal" : type;
+function waitingOf(one: Awaited): Waiting {
+  const { id, type, what, expires, answer, doubt } = one;
+  const kinds: { readonly [type: string]: string } = { "approval-ask": "approval", "signal-await": "signal" };
   return {
     id,
-    kind,
+    kind: doubt === true ? "in-doubt" : (kinds[type] ?? type),
     name: what,
-    shown: shown ?? what,
-    ...(to !== undefined && { to }),
+    shown: what,
+    ...detailsOf(one),
     ...(expires !== undefined && { expires }),
     ...(answer !== undefined && { answer }),
-    ...(problem !== undefined && { problem }),
   };
 }
 
@@ -197,13 +213,19 @@ export async function shown(rath: Rath, nameOrId: string): Promise<Json> {
     facts: session.depth + 1,
     transcript: session.transcript as unknown as Json,
     usage: session.usage as unknown as Json,
-    pending: (await rath.pending(nameOrId)).map(waitingOf),
+    pending: (await rath.pending(nameOrId)).map(waitingOf) as unknown as Json,
   };
 }
 
 /** A branch of a session under a name of its own. */
-export async function forked(rath: Rath, nameOrId: string, branch: string, name: string): Promise<Json> {
-  const session = await rath.save((await rath.load(nameOrId)).fork(branch), name);
+export async function forked(
+  rath: Rath,
+  by: Principal,
+  nameOrId: string,
+  branch: string,
+  name: string,
+): Promise<Json> {
+  const session = await rath.save((await rath.load(nameOrId)).fork(branch, { by }), name);
   return { session: session.id, name };
 }
 

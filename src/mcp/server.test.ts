@@ -51,6 +51,8 @@ function served(rath: Rath, more: Partial<McpServerOptions> = {}): ServedMcp {
       modules: { greet, pay, slow: slow as never, fails },
       store: true,
       open: true,
+      by: "user:owner",
+      selfApproval: true,
       ...more,
     }),
   );
@@ -137,7 +139,7 @@ describe("our server with our client over HTTP", () => {
     );
     const values = outputs(more).map((one) => JSON.parse(String(one)) as { [field: string]: Json });
     expect(values[0]).toMatchObject({ status: "finished", pending: [] });
-    expect((await rath.load("kept")).fact.type).toBe("branch-fork");
+    expect((await rath.load("kept")).fact).toMatchObject({ type: "branch-fork", by: "user:owner" });
     expect(values.slice(2, 5).map(({ same }) => same)).toEqual([true, true, false]);
     expect(lastOf(more, "tool-failure").error.message).toContain("nobody");
     const flow = workflow("read", async (at) => {

@@ -49,7 +49,7 @@ export interface ServedMcp {
  */
 export function mcpServer(options: McpServerOptions): ServedMcp {
   check(options);
-  const { rath, store = false, name = "openrath", by = "service:mcp" } = options;
+  const { rath, store = false, name = "openrath", by = "service:mcp", selfApproval = false } = options;
   let offered: Offer = {
     modules: options.modules ?? {},
     tools: options.tools ?? [],
@@ -57,7 +57,7 @@ export function mcpServer(options: McpServerOptions): ServedMcp {
     resources: options.resources ?? {},
   };
   checkOffer(offered);
-  const serving = { rath, store, name, key: randomBytes(32), offer: () => offered };
+  const serving = { rath, store, name, selfApproval, key: randomBytes(32), offer: () => offered };
   const live = new Set<Instance>();
   const made = async ({ era, lasting, by: who }: Parameters<Make>[0]): Promise<Package> => {
     const instance = await instanceOf(serving, era, who);
@@ -106,6 +106,7 @@ const OPTIONS: Known<McpServerOptions> = {
   by: true,
   authorize: true,
   open: true,
+  selfApproval: true,
   hosts: true,
   origins: true,
 };

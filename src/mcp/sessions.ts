@@ -1,6 +1,6 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import type { Module, Rath } from "../runtime/index.js";
-import { type Json, RathError } from "../session/index.js";
+import { type Json, type Principal, RathError, readableError, thrownMessage } from "../session/index.js";
 import { shown as word } from "../workflow/given.js";
 import { brief, McpOptionError } from "./error.js";
 import { loadServer } from "./package.js";
@@ -18,7 +18,7 @@ export const STORE: readonly string[] = [
 /** Offers the sessions of a runtime: as tools, and to be read. */
 export async function offerSessions(
   server: McpServer,
-  rath: Rath,
+  { rath, by }: { readonly rath: Rath; readonly by: Principal },
   runnable: () => { readonly [tool: string]: Module },
 ): Promise<void> {
   const { ResourceNotFoundError, ResourceTemplate, fromJsonSchema } = await loadServer();
@@ -82,7 +82,7 @@ export async function offerSessions(
     ["session", "branch", "name"],
     false,
     (input: { session: string; branch: string; name: string }) =>
-      forked(rath, input.session, input.branch, input.name),
+      forked(rath, by, input.session, input.branch, input.name),
   );
   offer(
     "session_replay",
@@ -130,11 +130,9 @@ export async function offerSessions(
 export async function outcome<Value>(act: () => Promise<Value>): Promise<Value | object> {
   try {
     return await act();
-  } catch (error) {
-    const text =
-      error instanceof RathError
-        ? error.message
-        : `It failed: ${error instanceof Error ? error.message : String(error)}`;
+  } catch (thrown) {
+    const error = readableError(thrown);
+    const text = error instanceof RathError ? error.message : `It failed: ${thrownMessage(error)}`;
     return { content: [{ type: "text", text: brief(text, 4_000) }], isError: true };
   }
 }

@@ -15,4 +15,4 @@ const pay = workflow("pay", { consent }, async (session, parts) => {
 });
 
 const rath = openRath({ store: "memory:" });
-await mcpServer({ rath, modules: { pay } }).serveStdio();
+await mcpServer({ rath, modules: { pay }, by: "user:owner", selfApproval: true }).serveStdio();
