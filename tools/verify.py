@@ -146,7 +146,7 @@ def take_fact(line, at, raw):
         if kind != "file" and digest in sizes: todo += named(digest, kind)
         elif sizes.get(digest, size if args.partial else None) != size: asked.append((at, digest))
 def agree(claim):  # an erasure line against the fact it names
-    told = {**claim, "digests": [claim["erased"]], **erasers.get(claim["fact"], {"by": None} if claim["fact"] in facts else {})}
+    told = {**claim, "digests": [claim["erased"]], **erasers.get(claim["fact"], {} if args.partial and claim["fact"] not in facts else {"by": None})}
     return claim["erased"] in told["digests"] and all(told[key] == claim[key] for key in ERASURE[2:])
 def check_head(at, raw, parents, fact):  # the signature is over the line without it, so it covers all that the fact says
     label, text = fact.get("key"), raw.decode("utf-8").split('"signature":"%s"' % fact.get("signature"))
@@ -241,7 +241,7 @@ else:
 erased = {digest: dict(fact, fact=name) for name, fact in erasers.items() for digest in fact.get("digests", [])}
 for at, claim in claims: erased.setdefault(claim["erased"], claim)
 gone = {digest: erased[digest] for _, digest in asked if digest in erased and digest not in sizes}
-problems += ["line %d: the fact it names does not say so" % at for at, claim in claims if not agree(claim)]
+problems += ["line %d: the fact it names does not say so, or is not in this file" % at for at, claim in claims if not agree(claim)]
 problems += ["line %d: parent %s is not above it" % (at, id) for id, at in awaited.items() if not args.partial or id in facts]
 problems += ["line %d: blob %s is missing, below, or of another size" % lost for lost in asked if lost[1] not in gone]
 problems += ["head %s is not in this file" % ascii(head) for head in args.head if head not in facts]

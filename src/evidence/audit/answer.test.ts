@@ -47,6 +47,31 @@ describe("which branch produced this answer", () => {
   });
 });
 
+describe("which branch produced this answer, of trials", () => {
+  it("[Q1] branches that were gathered are told with their last words, and none as rejected", async () => {
+    const store = await openStore("memory:");
+    const trunk = Session.start("Go.");
+    const trials = [0, 1].map((number) =>
+      trunk
+        .fork(`trial-${number}`)
+        .say(`done ${number}`, { role: "assistant" })
+        .append({ type: "validation-report", name: "reward", passed: number === 1, score: number }),
+    );
+    await store.save(trunk.merge(trials, { adopt: "none", by: "runtime", why: "trials" }), { name: "task" });
+    const answer = await whichBranch(store, "task");
+    expect(await faultsOf(store, answer)).toEqual([]);
+    expect(answer.answer).toMatch(/gathered 3 branches and preferred none/);
+    expect(answer.answer).toMatch(/The branch trial-1 ended with .*done 1/);
+    expect(answer.answer).toMatch(/reward/);
+    expect(answer.answer).not.toMatch(/rejected/);
+    const one = await whichBranch(store, "task", {
+      message: (trials[0] as Session).parents[0]?.id as string,
+    });
+    expect(one.answer).toMatch(/After it, the merge .* gathered 3 branches and preferred none/);
+    expect(one.answer).not.toMatch(/rejected|did not go on/);
+  });
+});
+
 describe("which memory was read at this step", () => {
   it("[Q2] a later reading takes the place of one before, and whoever begins in the middle was told nothing before", async () => {
     const store = await openStore("memory:");

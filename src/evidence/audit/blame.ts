@@ -7,6 +7,7 @@ import {
   BeyondHorizonError,
   type Digest,
   type FactId,
+  goesOnFrom,
   RathError,
   type Session,
   type TreeEntry,
@@ -112,11 +113,11 @@ async function sameBefore(node: Session, files: Files, now: File | undefined): P
 }
 
 /** The parents whose files a session goes on with, the likeliest first. */
-function taken({ fact, parents }: Session): readonly Session[] {
-  if (fact.type !== "branch-merge") return parents.slice(0, 1);
-  if (fact.adopt === "both") return parents;
-  const side = parents[fact.adopt === "theirs" ? 1 : fact.adopt === "ours" ? 0 : fact.adopt];
-  return side === undefined ? parents.slice(0, 1) : [side];
+function taken(node: Session): readonly Session[] {
+  const { fact, parents } = node;
+  if (fact.type === "branch-merge" && fact.adopt === "both") return parents;
+  const on = goesOnFrom(node);
+  return on === undefined ? [] : [on];
 }
 
 /** The sessions whose files a change was made from: of a merge of files, both sides. */

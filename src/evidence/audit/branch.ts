@@ -5,6 +5,7 @@ import {
   diff,
   type FactId,
   type FactOf,
+  goesOnFrom,
   type Session,
 } from "../../session/index.js";
 import { NotFoundError, type Store } from "../../store/index.js";
@@ -46,7 +47,10 @@ export async function whichBranch(
   try {
     said = message === undefined ? lastWords(head) : await messageAt(store, head, message);
     if (said !== undefined) await tellBranch(telling, head, said);
-    else telling.claim(`Nobody has answered anything in ${short(head.id)}: no model replied there.`, head.id);
+    else {
+      telling.claim(`Nobody has answered anything in ${short(head.id)}: no model replied there.`, head.id);
+      for (const gathering of gatheringsOf(head)) await tellGathered(telling, gathering);
+    }
   } catch (error) {
     if (!(error instanceof BeyondHorizonError)) throw error;
     telling.gap(
@@ -121,6 +125,14 @@ async function tellMerge(telling: Telling, merge: Session, side: number, begin: 
   const mine = merge.parents[side] as Session;
   const reason =
     why === undefined ? ", and the record does not say why" : `, because: ${plainWords(why, erasures)}`;
+  if (adopt === "none") {
+    telling.claim(
+      `${begin} merge ${short(merge.id)} by ${by} at ${at} gathered ${many(merge.parents.length, "branch", "branches")} and preferred none${reason}.`,
+      merge.id,
+      mine.id,
+    );
+    return;
+  }
   const goesOn = isAdopted(adopt, side, merge.parents.length);
   const winner = goesOn ? mine : (merge.parents[adoptedSide(merge.fact, merge.parents.length)] as Session);
   const deed =
@@ -139,6 +151,30 @@ async function tellMerge(telling: Telling, merge: Session, side: number, begin: 
   for (const other of merge.parents)
     if (other !== winner && other !== mine) await tellRejected(telling, other, merge, winner);
   if (!goesOn) tellFound(telling, mine, winner, erasures);
+}
+
+/** The merges without a preference that a session stands at, newest first. */
+function gatheringsOf(head: Session): readonly Session[] {
+  return mergesBefore(head, () => {}).filter(({ fact }) => (fact as FactOf<"branch-merge">).adopt === "none");
+}
+
+/** What each of the gathered branches said last, and what was found about it. */
+async function tellGathered(telling: Telling, gathering: Session): Promise<void> {
+  const erasures = await telling.reader.erasures();
+  const shared = goesOnFrom(gathering);
+  telling.claim(
+    `The merge ${short(gathering.id)} gathered ${many(gathering.parents.length, "branch", "branches")} and preferred none.`,
+    gathering.id,
+  );
+  for (const side of gathering.parents) {
+    const words = lastWords(side);
+    const own = words !== undefined && shared?.descendsFrom(words) !== true ? words : undefined;
+    telling.claim(
+      `The branch ${side.branch} ${own === undefined ? "said nothing of its own" : `ended with ${quoted(contentOf(own), erasures)}`}.`,
+      ...([gathering.id, (own ?? side).id] as unknown as Named),
+    );
+    if (shared !== undefined) tellFound(telling, side, shared, erasures);
+  }
 }
 
 /** What stood beside the side that was adopted: its last words, and what was found about it. */
@@ -182,7 +218,7 @@ function lastOf(session: Session): Session {
 /** So many merges before an answer are told. */
 const MERGES = 10;
 
-function isAdopted(adopt: Adopt, side: number, sides: number): boolean {
+function isAdopted(adopt: Exclude<Adopt, "none">, side: number, sides: number): boolean {
   return (
     adopt === "both" || side === (adopt === "theirs" ? 1 : adopt === "ours" ? 0 : Math.min(adopt, sides - 1))
   );

@@ -8,9 +8,9 @@ import {
   typeOf,
   Withheld,
 } from "../../session/index.js";
-import type { Recorded } from "../../store/index.js";
+import { lineBefore, type Recorded } from "../../store/index.js";
 import type { Named } from "./answer.js";
-import { goesOnFrom, type Reader } from "./reader.js";
+import type { Reader } from "./reader.js";
 import type { Telling } from "./telling.js";
 import { plainWords, quoted, row, short } from "./words.js";
 
@@ -142,7 +142,8 @@ function tellGive(
 async function tellWanted(telling: Telling, call: Recorded): Promise<void> {
   const { call: wanted } = call.fact as { readonly call?: unknown };
   if (typeof wanted !== "string") return;
-  let id = goesOnFrom(call);
+  const { store } = telling.reader;
+  let id = await lineBefore(store, call.id, call.line);
   // A reply may ask for several calls: they stand one after the other behind it.
   for (let steps = 0; id !== undefined && steps < 100; steps++) {
     const before = await telling.reader.fact(id);
@@ -150,14 +151,17 @@ async function tellWanted(telling: Telling, call: Recorded): Promise<void> {
       const { content, agent, of } = before.fact;
       const asked =
         Array.isArray(content) && content.some((part) => part.type === "tool-call" && part.call === wanted);
-      if (asked)
-        telling.claim(
-          `The model wanted it: its reply ${short(before.id)} to ${plainWords(agent ?? "whoever asked", new Map())} asked for that call.`,
-          ...([before.id, of] as unknown as Named),
-        );
+      if (!asked) return;
+      const request = typeof of === "string" ? await telling.reader.fact(of) : undefined;
+      const model = request?.fact.type === "model-call" ? request.fact.model : before.fact.model;
+      const named = model === undefined ? "" : ` ${plainWords(model, new Map())}`;
+      telling.claim(
+        `The model${named} wanted it: its reply ${short(before.id)} to ${plainWords(agent ?? "the caller", new Map())} asked for that call.`,
+        ...([before.id, of] as unknown as Named),
+      );
       return;
     }
-    id = before && goesOnFrom(before);
+    id = before && (await lineBefore(store, id, before.line));
   }
 }
 

@@ -1,5 +1,5 @@
 import { brief } from "../../memory/answer/fact-line.js";
-import { type Erased, UNREACHABLE } from "./erasure.js";
+import { type Erased, remainsOf, UNREACHABLE } from "./erasure.js";
 import type { Found } from "./find.js";
 import type { Retention } from "./retention.js";
 import { many, row, short } from "./words.js";
@@ -39,7 +39,16 @@ export function foundText(
 }
 
 /** What was erased and what was not, for people. */
-export function erasedText({ erased, overridden, left, refusals, indexes, runs, check }: Erased): string {
+export function erasedText({
+  erased,
+  overridden,
+  left,
+  refusals,
+  unsaid,
+  indexes,
+  runs,
+  check,
+}: Erased): string {
   const facts = [...new Set(erased.map(({ fact }) => fact))];
   const bytes = erased.reduce((sum, { size }) => sum + size, 0);
   const lines = [
@@ -54,6 +63,10 @@ export function erasedText({ erased, overridden, left, refusals, indexes, runs, 
     );
   for (const { session, why } of refusals)
     lines.push(`From ${brief(session)} nothing could be erased now: ${brief(why, 300)} Try again later.`);
+  if (unsaid.length > 0)
+    lines.push(
+      `Somebody is at work on ${brief(row(unsaid), 400)}: the content is gone from there too, but an export of it alone cannot prove that it was erased.`,
+    );
   if (overridden !== undefined)
     lines.push(
       `A retention floor held some of it until ${overridden.until}; the basis is on the record: ${brief(overridden.basis)}.`,
@@ -63,6 +76,7 @@ export function erasedText({ erased, overridden, left, refusals, indexes, runs, 
       `The search indexes of memories in ${brief(indexes, 400)} were removed; they are made again when they are needed.`,
     );
   lines.push(...leftLines(left));
+  if (remainsOf({ left, refusals })) lines.push("Some of it remains in this store.");
   lines.push(
     check.findings.length === 0
       ? `The store verifies: ${many(check.facts, "fact")}, ${many(check.blobs, "blob")}, ${many(check.erased, "erasure")}, nothing is broken.`
@@ -83,6 +97,7 @@ function leftLines({ fixed, more, names, files, unsearched }: Erased["left"]): r
       `${many(content.length, "place")} cannot be erased: the content is short and stands in the line itself, whose hash covers it.`,
       ...content.slice(0, TOLD).map(placeText),
       ...(content.length > TOLD ? [`  … and ${content.length - TOLD} more`] : []),
+      "  Messages of people and memories are erasable by default (except in records of version 0.1); replies of models and outputs of tools are not.",
       "  To keep all content erasable, start sessions with inline 0: rath.start(text, { inline: 0 }).",
       "  To get rid of it, forget the sessions and collect them: rath gc. Their whole record goes then.",
     );

@@ -23,6 +23,7 @@ import {
   foundText,
   heldUntil,
   readRetention,
+  remainsOf,
   retentionFolder,
   writeRetention,
 } from "./index.js";
@@ -54,8 +55,8 @@ describe("finding content", () => {
     const store = await openStore("memory:");
     const long = "x".repeat(5_000);
     const session = Session.start(`about AUGUSTA  Ada\nKing-Noel ${long}`)
-      .say("Zoe\u0308 Müller was here") // composed otherwise
-      .append({ type: "note", kind: "k", deep: [{ [SECRET]: 1 }], pad: long })
+      .say("Zoe\u0308 Müller was here", { role: "assistant" }) // composed otherwise
+      .append({ type: "note", kind: "k", deep: [{ [SECRET]: 1 }], pad: long, by: "agent" })
       .append({ type: "tool-call", name: "mail", input: { to: 'augusta ada king-noel "x"', pad: long } })
       .fork(SECRET);
     await store.save(session, { name: `case of ${SECRET}` });
@@ -150,7 +151,7 @@ describe("finding content", () => {
 });
 
 describe("erasing content", () => {
-  it("[E3] of memories: the search indexes beside the store are removed, and what stands in lines is said to stay", async () => {
+  it("[E3] of memories, however short: they are in no file beside the store, and the search indexes are removed", async () => {
     const path = place();
     const store = await openStore(`sqlite:${path}`);
     const said = Session.start("Remember her.", { by: "user:ada" });
@@ -172,18 +173,13 @@ describe("erasing content", () => {
     const report = await eraseContent(store, found, { why, by: "user:dpo" });
     expect(report.indexes).toBe(indexes);
     expect(existsSync(indexes)).toBe(false);
-    expect(report.left.fixed.map(({ type, field, kind }) => [type, field, kind])).toEqual([
-      ["memory-write", "text", "content"],
-    ]);
+    expect([report.left.fixed, report.erased.length, remainsOf(report)]).toEqual([[], 2, false]);
     const words = erasedText(report);
-    expect(words).toContain("1 place cannot be erased: the content is short and stands in the line itself");
-    expect(words).toContain("inline 0: rath.start(text, { inline: 0 })");
     expect(words).toContain("The search indexes of memories");
     expect(words).toContain("exports, bundles and dossiers that were handed out before");
     await closeIndexes(store);
     await store.close();
-    // The long one is nowhere; the short one stands in its line, and nowhere else.
-    expect(filesWith(join(path, ".."), "analytical engines")).toEqual([]);
+    for (const gone of ["analytical engines", SECRET]) expect(filesWith(join(path, ".."), gone)).toEqual([]);
   });
 
   it("[E4] [E5] names that are part of the chain stay and are told; a reason that says what is erased is refused", async () => {
@@ -217,15 +213,16 @@ describe("erasing content", () => {
   it("[E6] content without a salt goes from all sessions that have it; a second time there is nothing left to erase", async () => {
     const store = await openStore("memory:");
     const text = `${SECRET} ${"y".repeat(5_000)}`;
-    await store.save(Session.start(text), { name: "one" });
-    await store.save(Session.start("other").say(text), { name: "two" });
+    const by = "agent:a";
+    await store.save(Session.start().say(text, { role: "assistant", by }), { name: "one" });
+    await store.save(Session.start().say(text, { role: "assistant", by }), { name: "two" });
     const found = await findContent(store, { about: SECRET, names: ["one"] });
     expect(foundText(found)).toContain(
       "What is not salted disappears from every session that has the same bytes",
     );
     await eraseContent(store, found, { why, by: "user:dpo" });
     expect(JSON.stringify((await store.load("two")).transcript)).not.toContain(SECRET);
-    const again = await findContent(store, { by: "user" });
+    const again = await findContent(store, { by });
     expect([again.erasable, again.gone]).toEqual([[], 1]);
     const report = await eraseContent(store, again, { why, by: "user:dpo" });
     expect(report.erased).toEqual([]);
@@ -253,9 +250,12 @@ describe("erasing content of some sessions", () => {
 
   it("[E8] tells every session of the store that loses it, and the floor holds from the last of them", async () => {
     const store = await openStore("memory:");
-    const old = Session.start("a").say(text, { at: "2020-01-01T00:00:00.000Z" });
+    const by = { role: "assistant", by: "agent:a" } as const;
+    const old = Session.start("a").say(text, { at: "2020-01-01T00:00:00.000Z", ...by });
     await store.save(old, { name: "old" });
-    await store.save(Session.start("b").say(text, { at: "2026-05-01T00:00:00.000Z" }), { name: "fresh" });
+    await store.save(Session.start("b").say(text, { at: "2026-05-01T00:00:00.000Z", ...by }), {
+      name: "fresh",
+    });
     await store.save(old.fork("side").say("more"), { name: "fork" });
     await store.save(Session.start("other"), { name: "other" });
     const found = await findContent(store, { about: SECRET, names: ["old"] });
@@ -283,6 +283,26 @@ describe("erasing content of some sessions", () => {
     const report = await eraseContent(store, found, { why, by: "user:dpo" });
     expect([report.erased, report.refusals.map(({ session }) => session)]).toEqual([[], ["one"]]);
     expect(JSON.stringify((await store.load("two")).transcript)).toContain(SECRET);
+  });
+
+  it("[E11] is on the record of every session that lost it, so that each export proves it", async () => {
+    const store = await openStore("memory:");
+    const trunk = Session.start(`Write to ${SECRET}.`, { by: "user:ada" });
+    for (const name of ["one", "two", "busy"]) await store.save(trunk.fork(name), { name });
+    await store.lease("busy", { owner: "somebody" });
+    const found = await findContent(store, { about: SECRET, names: ["one"] });
+    const report = await eraseContent(store, found, { why, by: "user:dpo" });
+    expect(report.unsaid).toEqual(["busy"]);
+    expect(erasedText(report)).toContain("an export of it alone cannot prove that it was erased");
+    for (const [name, findings] of [
+      ["one", 0],
+      ["two", 0],
+      ["busy", 1],
+    ] as const) {
+      const other = await openStore("memory:");
+      await other.import(store.export(name));
+      expect([name, (await other.check()).findings.length]).toEqual([name, findings]);
+    }
   });
 
   it("[E9] what no name leads to is counted, and said not to have been searched", async () => {

@@ -7,6 +7,7 @@ import { AuditError } from "./error.js";
 import type { Erasable, Found } from "./find.js";
 import { type Known, requireOptions } from "./given.js";
 import { Needle } from "./needle.js";
+import { isKeptByRuntime } from "./principal.js";
 import { heldUntil, type Retention, readRetention, retentionFolder } from "./retention.js";
 import { many } from "./words.js";
 
@@ -37,10 +38,20 @@ export type Erased = {
   readonly runs: Found["runs"];
   /** Sessions that nothing could be erased from now, and why. */
   readonly refusals: readonly { readonly session: string; readonly why: string }[];
+  /** Sessions that lost it and whose own record could not say so now, since somebody is at work on them. */
+  readonly unsaid: readonly string[];
   /** The folder of search indexes that were removed, since memories were among it; they are made again when they are needed. */
   readonly indexes?: string;
   readonly check: Checked;
 };
+
+/** Whether content that was to be erased is there still, or in blobs that were not searched, or somebody at work keeps it for now. */
+export function remainsOf({ left, refusals }: Pick<Erased, "left" | "refusals">): boolean {
+  const { fixed, more, names, files, unsearched } = left;
+  // A run that waited leaves a fact that no name leads to; words of people are in blobs.
+  const counts = [fixed.length, more, names.length, files.length, refusals.length, unsearched.blobs];
+  return counts.some((count) => count > 0);
+}
 
 /** What no store can reach. */
 export const UNREACHABLE: readonly string[] = [
@@ -115,6 +126,7 @@ export async function eraseContent(
     for (const { digest, size, salted, where, sessions } of mine)
       erased.push({ digest, size, salted, where, sessions, session, fact: told.id });
   }
+  const unsaid = await tellOthers(store, erased, { why: reason, by });
   const remembered = found.erasable.some(({ types }) => types.some((type) => type.startsWith("memory-")));
   const indexes = erased.length > 0 && remembered ? await withoutIndexes(store) : undefined;
   const { fixed, more, names, files, unsearched, runs } = found;
@@ -124,9 +136,30 @@ export async function eraseContent(
     left: { fixed, more, names, files, unsearched },
     runs,
     refusals,
+    unsaid,
     ...(indexes !== undefined && { indexes }),
     check: await store.check(),
   };
+}
+
+/** Puts the erasure on the record of every other session that lost it: the export of one must prove it without the others. */
+async function tellOthers(
+  store: Store,
+  erased: Erased["erased"],
+  said: { readonly why: string; readonly by: Principal },
+): Promise<readonly string[]> {
+  const unsaid: string[] = [];
+  const others = erased.flatMap(({ session, sessions }) => sessions.filter((one) => one !== session));
+  for (const other of new Set(others.filter((name) => !isKeptByRuntime(name)))) {
+    const lost = erased.filter(({ session, sessions }) => session !== other && sessions.includes(other));
+    try {
+      await store.erase(other, { digests: lost.map(({ digest }) => digest), ...said });
+    } catch (error) {
+      if (!(error instanceof RathError)) throw error;
+      unsaid.push(other);
+    }
+  }
+  return unsaid;
 }
 
 /** Removes what was derived from memories: the texts are in it, too. */

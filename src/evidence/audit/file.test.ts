@@ -110,6 +110,69 @@ describe("which call wrote this line", () => {
   });
 });
 
+describe("what was there before any call", () => {
+  it("[Q14] is told with the folder that it was taken in from, and a call with the model that wanted it", async () => {
+    const store = await openStore("memory:");
+    const trees = new Trees(store);
+    const [first, second, third] = [
+      await treeWith(trees, "a\n"),
+      await treeWith(trees, "b\n"),
+      await treeWith(trees, "c\n"),
+    ];
+    const usage = { input: 1, output: 1 };
+    const called = (session: Session, name: string, call: string): Session => {
+      const asked = session.append({ type: "model-call", model: "scripted/one", agent: "research" });
+      return asked
+        .append({
+          type: "model-reply",
+          of: asked.id,
+          content: [{ type: "tool-call", call, name, input: {} }],
+          finish: "tool-calls",
+          usage,
+          agent: "research",
+        })
+        .append({ type: "tool-call", name, input: {}, call });
+    };
+    const size = { files: 1, bytes: 2 };
+    const looking = called(Session.start("Go."), "view", "c1");
+    const taken = looking.append({
+      type: "workspace-import",
+      source: "./repo",
+      after: first,
+      ...size,
+      of: looking.id,
+    });
+    await store.save(taken, { name: "taken" });
+    for (const answer of [
+      await whichCall(store, "taken", "f"),
+      await whichCall(store, "taken", "f", { line: 1 }),
+    ]) {
+      const told = answer.claims.map(({ text }) => text).join(" ");
+      expect(told).toContain("was there from the beginning: taken in from ./repo at");
+      expect(told).not.toMatch(/view|research|did it/);
+      expect(await faultsOf(store, answer)).toEqual([]);
+    }
+    const editing = called(taken, "edit", "c2");
+    const changed = editing.append({
+      type: "workspace-change",
+      before: first,
+      after: second,
+      paths: [{ path: "f", change: "modify" }],
+      by: "tool",
+      of: editing.id,
+    });
+    const again = changed.append({ type: "workspace-import", source: "./other", after: third, ...size });
+    await store.save(again, { name: "again" });
+    const told = (await whichCall(store, "again", "f")).claims.map(({ text }) => text);
+    expect(told.find((text) => text.includes("./other"))).toContain(
+      "f was changed by an import: taken in from",
+    );
+    expect(told.join(" ")).toMatch(
+      /called edit .*The model scripted\/one wanted it: its reply \w+ to research/,
+    );
+  });
+});
+
 describe("a fault of the program", () => {
   it("[Q13] is no gap of the record, and comes through", async () => {
     const store = await openStore("memory:");

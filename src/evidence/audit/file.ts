@@ -5,6 +5,7 @@ import {
   BeyondHorizonError,
   type Fact,
   type FactId,
+  type FactOf,
   type Json,
   nearestOf,
   RathError,
@@ -19,7 +20,7 @@ import { AuditError } from "./error.js";
 import { type Known, requireOptions } from "./given.js";
 import { Telling } from "./telling.js";
 import { reachable } from "./way.js";
-import { many, quoted, row, short } from "./words.js";
+import { many, plainWords, quoted, row, short } from "./words.js";
 
 export type WhichCallOptions = {
   /** A line of the file as it is in the end, counted from 1. */
@@ -69,6 +70,10 @@ async function tellFile(
   }
   for (const { id, change } of changes?.slice(0, limit) ?? []) {
     const { fact } = (await telling.reader.fact(id)) as { readonly fact: Fact };
+    if (fact.type === "workspace-import") {
+      await tellImport(telling, session, id, fact, `${path} was`, CHANGED[change]);
+      continue;
+    }
     telling.claim(
       `${path} was ${CHANGED[change]} by ${fact.by} at ${fact.at} (${fact.type} ${short(id)}).`,
       id,
@@ -110,6 +115,17 @@ async function tellLine(
       telling.gap(`Who wrote it cannot be followed behind ${short(at)}: ${why}.`);
   } else {
     const { fact } = (await telling.reader.fact(found.fact)) as { readonly fact: Fact };
+    if (fact.type === "workspace-import") {
+      await tellImport(
+        telling,
+        session,
+        found.fact,
+        fact,
+        `Line ${line} of ${path}, ${words}, was`,
+        "written",
+      );
+      return telling.done({ path, line: { ...found } as Json });
+    }
     telling.claim(
       `Line ${line} of ${path}, ${words}, was written by ${fact.by} at ${fact.at} (${fact.type} ${short(found.fact)}).`,
       found.fact,
@@ -118,6 +134,27 @@ async function tellLine(
     await tellCall(telling, fact, found.fact);
   }
   return telling.done({ path, line: { ...found } as Json });
+}
+
+/** What was taken in was made by no call: the one at which the sandbox was opened only came first. */
+async function tellImport(
+  telling: Telling,
+  session: Session,
+  id: FactId,
+  fact: FactOf<"workspace-import">,
+  was: string,
+  changed: string,
+): Promise<void> {
+  let first = false;
+  for (const node of reachable(session))
+    if (node.id === id) first = (node.parents[0]?.files.tree ?? null) === null;
+  const source = plainWords(fact.source, await telling.reader.erasures());
+  telling.claim(
+    first
+      ? `${was} there from the beginning: taken in from ${source} at ${fact.at} (${fact.type} ${short(id)}).`
+      : `${was} ${changed} by an import: taken in from ${source} at ${fact.at} (${fact.type} ${short(id)}).`,
+    id,
+  );
 }
 
 const CHANGED = { add: "added", modify: "changed", delete: "deleted" } as const;

@@ -4,7 +4,7 @@ import type { Store } from "../../store/index.js";
 import type { Answer, Named } from "./answer.js";
 import { type Known, requireOptions } from "./given.js";
 import { Telling } from "./telling.js";
-import { deedOf, many, quoted, short } from "./words.js";
+import { deedOf, many, plainWords, quoted, short } from "./words.js";
 
 export type IfFalseOptions = {
   /** How many of each kind are told one by one. Default 20. The counts are exact whatever it is. */
@@ -37,7 +37,7 @@ export async function ifFalse(store: Store, memory: FactId, options: IfFalseOpti
   );
   for (const read of reads.slice(0, limit))
     telling.claim(
-      `${read.by} read it at ${read.at}${read.branch === undefined ? "" : ` on the branch ${read.branch}`}${read.shown ? " and was told it" : ", and others were shown in its place"}.`,
+      `${read.by} read it${read.module === undefined ? "" : ` in ${plainWords(read.module.join(" › "), erasures)}`} at ${read.at}${read.branch === undefined ? "" : ` on the branch ${read.branch}`}${read.shown ? " and was told it" : ", and others were shown in its place"}.`,
       read.id,
     );
   for (const session of sessions.slice(0, limit))

@@ -4,7 +4,14 @@ export { whatStep } from "./at-step.js";
 export { type BetweenOptions, whatHappened } from "./between.js";
 export { type Blame, type BlamedLine, blame } from "./blame.js";
 export { type WhichBranchOptions, whichBranch } from "./branch.js";
-export { type EraseContentOptions, type Erased, eraseContent, floorOf, UNREACHABLE } from "./erasure.js";
+export {
+  type EraseContentOptions,
+  type Erased,
+  eraseContent,
+  floorOf,
+  remainsOf,
+  UNREACHABLE,
+} from "./erasure.js";
 export { erasedText, foundText } from "./erasure-text.js";
 export { AuditError } from "./error.js";
 export { type WhichCallOptions, whichCall } from "./file.js";

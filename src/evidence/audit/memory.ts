@@ -80,11 +80,11 @@ async function tellReading(
   isModel: boolean,
 ): Promise<{ reading: FactId; memory: FactId; shown: boolean }[]> {
   const erasures = await telling.reader.erasures();
-  const { space, query, hits, head, shown, by, at } = fact;
+  const { space, query, hits, head, shown, by, at, module } = fact;
   const where = isModel ? `in the turn of ${stepWords(step)}` : `at ${stepWords(step)}`;
   const stood = head === undefined ? "" : `, which stood at ${short(head)}`;
   telling.claim(
-    `${by} looked in the memory ${plainWords(space, erasures)}${stood}, for ${quoted(query, erasures)}, ${where} at ${at}.`,
+    `${by}${module === undefined ? "" : `, in ${plainWords(module.join(" › "), erasures)},`} looked in the memory ${plainWords(space, erasures)}${stood}, for ${quoted(query, erasures)}, ${where} at ${at}.`,
     ...([id, step.id, ...(head === undefined ? [] : [head])] as unknown as Named),
   );
   if (!Array.isArray(hits)) {

@@ -4,6 +4,7 @@ import {
   isPrincipal,
   type Json,
   nearestOf,
+  PRINCIPAL_KINDS,
   type Principal,
   readFact,
   typeOf,
@@ -59,7 +60,11 @@ export async function whatDid(
         facts += 1;
         const by = byOf(line);
         others.add(by);
-        const how = by === principal ? "by" : line.includes(word) ? howOf(principal, line) : undefined;
+        let how: How | undefined;
+        if (by === principal) how = "by";
+        else if (EDITED_OUTSIDE.test(line))
+          how = howOf(principal, (await telling.reader.read(id, line)).fact);
+        else if (line.includes(word)) how = howOf(principal, readFact(line, undefined));
         if (how === undefined) continue;
         const type = typeOf(line);
         const types = counts.get(how) ?? counts.set(how, new Map()).get(how);
@@ -130,9 +135,9 @@ function tellCounts(
 }
 
 /** In which way a fact by somebody else has to do with a principal. */
-function howOf(principal: Principal, line: string): How | undefined {
+function howOf(principal: Principal, told: Fact): How | undefined {
   const agent = agentIn(principal);
-  const fact = readFact(line, undefined) as unknown as {
+  const fact = told as unknown as {
     readonly agent?: unknown;
     readonly for?: unknown;
     readonly to?: unknown;
@@ -153,6 +158,8 @@ function isAmong(list: unknown, principal: Principal): boolean {
   return Array.isArray(list) && list.includes(principal);
 }
 
+/** Who changed arguments stands beside what they were changed to, which may be in a blob. */
+const EDITED_OUTSIDE = /"edited":\{"digest":"[0-9a-f]{64}","size":/;
 const BY = /"fact":\{"type":"[^"\\]*","at":"([^"\\]*)"(?:,"run":"[^"\\]*")?(?:,"seq":\d+)?,"by":"([^"\\]*)"/;
 
 function byOf(line: string): string {
@@ -186,12 +193,12 @@ export async function namesIn(
 
 function notAPrincipal(given: string): AuditError {
   const text = String(given).slice(0, 80);
-  const kind = nearestOf(text.split(":")[0] ?? "", ["user", "agent", "tool", "runtime", "service"]);
+  const kind = nearestOf(text.split(":")[0] ?? "", PRINCIPAL_KINDS);
   return new AuditError(
     "question-refused",
     `${JSON.stringify(text)} names nobody who could have acted.`,
     kind === undefined || !text.includes(":")
-      ? `say what kind: user:${text.replace(/[^\w.-]/g, "") || "ada"}, agent:coder, tool:write, runtime or service`
+      ? `say what kind: user:${text.replace(/[^\w.-]/g, "") || "ada"}, agent:coder, workflow:repair, tool:write, runtime or service`
       : `did you mean ${kind}:${text.slice(text.indexOf(":") + 1)}?`,
     { principal: text },
   );

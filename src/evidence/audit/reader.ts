@@ -1,5 +1,4 @@
 import {
-  adoptedSide,
   type BlobSource,
   type Digest,
   type FactId,
@@ -7,7 +6,7 @@ import {
   readFact,
   refsOf,
 } from "../../session/index.js";
-import type { Erasure, Recorded, Store } from "../../store/index.js";
+import { type Erasure, lineBefore, type Recorded, type Store } from "../../store/index.js";
 
 /** How far back the fork that a fact's branch began with is looked for. */
 const BACK = 5_000;
@@ -69,14 +68,9 @@ export class Reader {
       if (fork?.type === "branch-fork") found = fork.name;
       else if (parents.length === 0) found = "main";
       if (found !== undefined) break;
-      at = parents[parents.length > 1 ? adoptedSide(readFact(line, undefined), parents.length) : 0];
+      at = await lineBefore(this.store, at, line);
     }
     for (const one of way) this.#branches.set(one, found);
     return found;
   }
-}
-
-/** The fact that the conversation of another goes on from. */
-export function goesOnFrom({ fact, parents }: Pick<Recorded, "fact" | "parents">): FactId | undefined {
-  return parents[adoptedSide(fact, parents.length)];
 }

@@ -1,5 +1,6 @@
 import { beginsTurn } from "../../model/index.js";
-import { adoptedSide, type Fact, type FactId, type FactOf, parentsOf, typeOf } from "../../session/index.js";
+import { type Fact, type FactId, type FactOf, parentsOf, typeOf } from "../../session/index.js";
+import { lineBefore } from "../../store/index.js";
 import type { Reader } from "./reader.js";
 
 /** A reading of a memory, on the record of who read. */
@@ -31,13 +32,12 @@ export async function turnReadings(reader: Reader, from: FactId): Promise<readon
     if (fact !== undefined && beginsTurn(fact)) continue;
     // Of both, ours is taken from the end first.
     if (fact?.type === "branch-merge" && fact.adopt === "both") open.push(...parents.toReversed());
-    else open.push(...parents.filter((_, side) => side === sideOf(fact, parents)));
+    else {
+      const on = await lineBefore(reader.store, id, line);
+      if (on !== undefined) open.push(on);
+    }
   }
   return found.reverse();
-}
-
-function sideOf(fact: Fact | undefined, parents: readonly FactId[]): number {
-  return fact === undefined ? 0 : adoptedSide(fact, parents.length);
 }
 
 /** What only these can do: the others need not be read for it. */

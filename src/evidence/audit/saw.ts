@@ -9,9 +9,8 @@ import {
   transcriptView,
   Withheld,
 } from "../../session/index.js";
-import type { Store } from "../../store/index.js";
+import { lineBefore, type Store } from "../../store/index.js";
 import type { Answer, Named } from "./answer.js";
-import { goesOnFrom } from "./reader.js";
 import { turnReadings } from "./reading.js";
 import { type Step, stepOf, stepWords } from "./step.js";
 import { Telling } from "./telling.js";
@@ -50,7 +49,8 @@ export async function whatModelSaw(store: Store, ref: string, step: string | num
 
 /** A tool has no prompt: the call of the model that asked for it has. */
 async function askedBefore(telling: Telling, step: Step): Promise<Step | undefined> {
-  let id = goesOnFrom(step);
+  const { store } = telling.reader;
+  let id = await lineBefore(store, step.id, step.line);
   for (let steps = 0; id !== undefined && steps < 10_000; steps++) {
     const before = await telling.reader.fact(id);
     if (before?.fact.type === "model-call") {
@@ -61,7 +61,7 @@ async function askedBefore(telling: Telling, step: Step): Promise<Step | undefin
       );
       return before;
     }
-    id = before && goesOnFrom(before);
+    id = before && (await lineBefore(store, id, before.line));
   }
   telling.claim(`${capital(stepWords(step))} is no call of a model, and none was called before it.`, step.id);
   return undefined;

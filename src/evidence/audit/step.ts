@@ -1,5 +1,5 @@
-import { adoptedSide, type Fact, type FactId, parentsOf, readFact, typeOf } from "../../session/index.js";
-import { NotFoundError, type Recorded } from "../../store/index.js";
+import { type Fact, type FactId, readFact, typeOf } from "../../session/index.js";
+import { lineBefore, NotFoundError, type Recorded } from "../../store/index.js";
 import { AuditError } from "./error.js";
 import type { Reader } from "./reader.js";
 
@@ -102,12 +102,11 @@ async function callAt(reader: Reader, from: FactId): Promise<Recorded> {
     if (line === undefined) break;
     if (isCall(typeOf(line))) return reader.read(id, line);
     const fact = readFact(line, undefined) as { readonly type: string; readonly of?: unknown };
-    const parents = parentsOf(line);
     // What says which call it is about is believed; a question about an approval leads to the call through it.
     id =
       typeof fact.of === "string" && /^[0-9a-f]{64}$/.test(fact.of)
         ? fact.of
-        : parents[adoptedSide(fact as Fact, parents.length)];
+        : await lineBefore(reader.store, id, line);
   }
   throw new AuditError(
     "step-unknown",

@@ -1,10 +1,10 @@
 import { textOf } from "../../model/index.js";
-import { adoptedSide, type FactId, type Session } from "../../session/index.js";
+import { adoptedSide, type FactId, goesOnFrom, type Session } from "../../session/index.js";
 
 /** The merges that the line of a session went through, newest first, as far back as it is loaded. */
 export function mergesBefore(session: Session, horizon: (at: Session) => void): readonly Session[] {
   const found: Session[] = [];
-  for (let node: Session | undefined = session; node !== undefined; node = before(node)) {
+  for (let node: Session | undefined = session; node !== undefined; node = goesOnFrom(node)) {
     if (node.atHorizon) {
       horizon(node);
       break;
@@ -12,11 +12,6 @@ export function mergesBefore(session: Session, horizon: (at: Session) => void): 
     if (node.fact.type === "branch-merge") found.push(node);
   }
   return found;
-}
-
-/** The session that a conversation goes on from. */
-function before(session: Session): Session | undefined {
-  return session.parents[adoptedSide(session.fact, session.parents.length)];
 }
 
 /** A session on the way, and the side by which it goes on. */
@@ -56,7 +51,7 @@ export function forkOf(session: Session): FactId | undefined {
     // Behind what is loaded, the lineage still knows it.
     if (node.atHorizon)
       return node.lineage.findLast(({ kind, branch }) => kind === "fork" && branch === session.branch)?.id;
-    node = before(node);
+    node = goesOnFrom(node);
   }
   return node?.id;
 }
@@ -64,7 +59,7 @@ export function forkOf(session: Session): FactId | undefined {
 /** The last words of a conversation that a model, or somebody as the assistant, said. */
 export function lastWords(session: Session): Session | undefined {
   let spoken: Session | undefined;
-  for (let node: Session | undefined = session; node !== undefined; node = before(node)) {
+  for (let node: Session | undefined = session; node !== undefined; node = goesOnFrom(node)) {
     const { fact } = node;
     const speaks = fact.type === "model-reply" || (fact.type === "message-say" && fact.role === "assistant");
     if (!speaks) continue;

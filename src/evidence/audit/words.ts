@@ -113,9 +113,10 @@ function toldOf(fact: Fact, erasures: Erasures, most: number): string {
     case "branch-fork":
       return `began the branch ${plain(fact.name)}${why(fact.why)}`;
     case "branch-merge":
+      if (fact.adopt === "none") return `gathered branches and preferred none${why(fact.why)}`;
       return `merged branches and adopted ${typeof fact.adopt === "number" ? `side ${fact.adopt + 1}` : plain(fact.adopt)}${why(fact.why)}`;
     case "run-start":
-      return `began a run of ${plain(fact.module)}`;
+      return `began a run of ${plain(fact.module)}${fact.for === undefined ? "" : ` for ${plain(fact.for)}`}`;
     case "run-end":
       return fact.error === undefined ? "ended the run" : `ended the run: ${plain(failureIn(fact.error))}`;
     case "run-suspend":
@@ -125,7 +126,9 @@ function toldOf(fact: Fact, erasures: Erasures, most: number): string {
     case "route-choose":
       return `chose ${plain(fact.chosen ?? "none")} for ${plain(fact.selector)}${why(fact.why)}`;
     case "approval-ask":
-      return `asked ${fact.to === undefined ? "anybody" : plain(row(fact.to))} to agree to ${say(fact.what)}`;
+      return `asked ${fact.to === undefined ? "anybody" : plain(row(fact.to))} to agree to ${fact.execution === undefined ? "" : `execution ${fact.execution} of `}${say(fact.what)}`;
+    case "effect-settle":
+      return `${SETTLEMENTS[fact.decision] ?? plain(fact.decision)} ${short(fact.of)}${fact.digest === undefined ? "" : ", which had been approved"}${why(fact.why)}`;
     case "approval-give":
       return `${DECISIONS[fact.decision] ?? plain(fact.decision)} ${short(fact.of)}${fact.edit === undefined ? "" : `, with ${plain(fact.edit)} instead`}${why(fact.why)}`;
     case "policy-set":
@@ -158,6 +161,12 @@ const DECISIONS: { readonly [decision: string]: string } = {
   approve: "agreed to",
   reject: "rejected",
   "take-over": "took over",
+};
+
+const SETTLEMENTS: { readonly [decision: string]: string } = {
+  done: "said that it happened:",
+  failed: "said that it did not happen:",
+  again: "wanted a second execution of",
 };
 
 const STAMPS: ReadonlySet<string> = new Set(["type", "at", "by", "run", "seq"]);

@@ -141,7 +141,7 @@ it("[B5] lines in another place, twice, or left out are told with the line", asy
 it("[B6] nothing is given out of a bundle that does not verify", async () => {
   const { text } = await example();
   const file = join(folder, "changed.json");
-  writeFileSync(file, text.replace("step 3", "step 4"));
+  writeFileSync(file, text.replace("message-say", "message-sai"));
   await expect(readBundle(file)).rejects.toMatchObject({
     code: "bundle-refused",
     data: { findings: expect.anything() },

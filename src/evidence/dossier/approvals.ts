@@ -1,4 +1,12 @@
-import { canonical, digestOf, type FactId, type FactOf, type Json, Withheld } from "../../session/index.js";
+import {
+  canonical,
+  digestOf,
+  type FactId,
+  type FactOf,
+  type Json,
+  visible,
+  Withheld,
+} from "../../session/index.js";
 import type { Answer, Approval, Listed, PolicySet, Ruling } from "./dossier.js";
 import { Sample } from "./sample.js";
 import { itemOf, type Seen, timeOf } from "./seen.js";
@@ -51,10 +59,10 @@ export class Approvals {
   #asked(seen: Seen, fact: FactOf<"approval-ask">): Approval {
     const words = this.#words;
     const { name, rule, expires, of } = fact;
-    const [why, edited] = [words.maybe(fact.why), words.maybe(fact.edited)];
+    const [why, edited] = [words.maybe(seeable(fact.why)), words.maybe(seeable(fact.edited))];
     return {
       ...itemOf(seen),
-      what: words.tell(fact.what),
+      what: words.tell(seeable(fact.what)),
       digest: fact.digest,
       sound: soundness(fact),
       ...(name !== undefined && { name }),
@@ -90,6 +98,11 @@ export class Approvals {
   }
 }
 
+/** What somebody decided about, as they must be able to see it: what is hidden in it is told by escapes. */
+function seeable(value: Json | undefined): Json | undefined {
+  return value === undefined || (value as unknown) instanceof Withheld ? value : visible(value);
+}
+
 /** Whether what is told is what was shown: the question names the digest of it. */
 function soundness({ what, digest }: FactOf<"approval-ask">): boolean | "unknown" {
   if ((what as unknown) instanceof Withheld) return "unknown";
@@ -98,7 +111,7 @@ function soundness({ what, digest }: FactOf<"approval-ask">): boolean | "unknown
 
 function answered({ id }: Seen, fact: FactOf<"approval-give">, digest: string, words: Words): Answer {
   const at = timeOf(fact.at);
-  const [why, edit, value] = [words.maybe(fact.why), words.maybe(fact.edit), words.maybe(fact.value)];
+  const [why, edit, value] = [fact.why, fact.edit, fact.value].map((one) => words.maybe(seeable(one)));
   return {
     fact: id,
     decision: fact.decision,

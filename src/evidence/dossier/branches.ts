@@ -1,4 +1,11 @@
-import { adoptedSide, type FactId, type FactOf, type Usage } from "../../session/index.js";
+import {
+  adoptedSide,
+  type Cost,
+  costWith,
+  type FactId,
+  type FactOf,
+  type Usage,
+} from "../../session/index.js";
 import type { Recorded } from "../../store/index.js";
 import type { Branch, Fate, Listed } from "./dossier.js";
 import { Sample } from "./sample.js";
@@ -19,7 +26,7 @@ export type BranchDraft = {
   length: number;
   models: number;
   tools: number;
-  cost: number;
+  cost: Cost;
   usage: { input: number; output: number };
   checks: Check[];
   answer: unknown;
@@ -44,6 +51,7 @@ const CHECKS = 5;
 export class Branches {
   readonly all: BranchDraft[] = [];
   readonly #place = new Map<FactId, BranchDraft>();
+  readonly #runs = new Map<string, FactOf<"run-start">>();
 
   has(id: FactId): boolean {
     return this.#place.has(id);
@@ -58,15 +66,21 @@ export class Branches {
     return this.#place.get(id);
   }
 
+  /** A run of the record: what a line is called may depend on a run that is only read after it. */
+  sawRun(run: FactOf<"run-start">): void {
+    this.#runs.set(run.nonce, run);
+  }
+
   /** Puts a fact on its branch. Parents come before their children. */
   place(recorded: Recorded, elsewhere: boolean): BranchDraft {
     const { id, parents, fact } = recorded;
+    if (fact.type === "run-start") this.sawRun(fact);
     const sides = parents.flatMap((parent) => this.#place.get(parent) ?? []);
     const adopted = adoptedSide(fact, sides.length);
-    const first = sides[adopted] ?? sides[0];
+    const first = isGathering(fact) ? shared(sides) : (sides[adopted] ?? sides[0]);
     const goesOn =
       first !== undefined && fact.type !== "branch-fork" && !this.#leaves(recorded, first, elsewhere);
-    const branch = goesOn ? first : this.#begin(recorded, first, elsewhere);
+    const branch = goesOn ? first : (this.#lineOf(fact, first) ?? this.#begin(recorded, first, elsewhere));
     this.#place.set(id, branch);
     if (sides.length > 1) this.#decide(recorded, sides, branch, elsewhere);
     branch.length += 1;
@@ -84,7 +98,7 @@ export class Branches {
     else if (fact.type === "model-reply") {
       draft.usage.input += fact.usage.input;
       draft.usage.output += fact.usage.output;
-      draft.cost += fact.cost ?? 0;
+      draft.cost = costWith(draft.cost, fact.cost);
       draft.answer = fact.content;
     } else if (fact.type === "message-say" && fact.role === "assistant") draft.answer = fact.content;
     else if (fact.type === "validation-report") {
@@ -121,9 +135,35 @@ export class Branches {
     return elsewhere && !first.elsewhere && !ASIDE.has(fact.type);
   }
 
+  /** The line on which a run has left a branch already: a what-if begins in one place and goes its own way in another. */
+  #lineOf(fact: Recorded["fact"], parent: BranchDraft | undefined): BranchDraft | undefined {
+    if (fact.type === "branch-fork" || fact.run === undefined || parent === undefined) return undefined;
+    return this.all.find(
+      ({ begin, parent: from }) =>
+        from === parent && begin.fact.type !== "branch-fork" && begin.fact.run === fact.run,
+    );
+  }
+
+  /** What a line is called that left another one without a fork. Forks may share a name, these never do. */
+  #nameOf({ type, run: nonce }: Recorded["fact"], { name: from, begin }: BranchDraft): string {
+    const run = nonce === undefined ? undefined : this.#runs.get(nonce);
+    const name =
+      run?.from !== undefined
+        ? `what-if from ${from}`
+        : run === undefined
+          ? `${from}, added later`
+          : type === "run-start" || nonce !== begin.fact.run
+            ? `run of ${run.module} from ${from}`
+            : `${from}, not taken further`;
+    const times = this.all.filter(
+      (other) => other.name === name || other.name.startsWith(`${name} (`),
+    ).length;
+    return times === 0 ? name : `${name} (${times + 1})`;
+  }
+
   #begin({ id, fact }: Recorded, parent: BranchDraft | undefined, elsewhere: boolean): BranchDraft {
     const name =
-      fact.type === "branch-fork" ? fact.name : parent === undefined ? "main" : `${parent.name}, continued`;
+      fact.type === "branch-fork" ? fact.name : parent === undefined ? "main" : this.#nameOf(fact, parent);
     const draft: BranchDraft = {
       name,
       index: this.all.length,
@@ -164,7 +204,24 @@ export class Branches {
   }
 }
 
+function isGathering(fact: Recorded["fact"]): boolean {
+  return fact.type === "branch-merge" && fact.adopt === "none";
+}
+
+/** The nearest branch that all of these left, or are. */
+function shared(sides: readonly BranchDraft[]): BranchDraft | undefined {
+  const linesUp = sides.map((side) => {
+    const line = new Set<BranchDraft>();
+    for (let one: BranchDraft | undefined = side; one !== undefined; one = one.parent) line.add(one);
+    return line;
+  });
+  const [first, ...others] = linesUp;
+  for (const one of first ?? []) if (others.every((line) => line.has(one))) return one;
+  return sides[0];
+}
+
 function fateOf(fact: Recorded["fact"], isKept: boolean): Fate | undefined {
+  if (isGathering(fact)) return isKept ? undefined : "gathered";
   if (fact.type === "branch-merge")
     return fact.adopt === "both" ? (isKept ? undefined : "merged") : isKept ? "accepted" : "rejected";
   if (isKept || ASIDE.has(fact.type)) return undefined;

@@ -1,4 +1,4 @@
-import type { FactId } from "../../session/index.js";
+import { type FactId, readFact, typeOf } from "../../session/index.js";
 import type { Recorded, Store } from "../../store/index.js";
 import { Approvals } from "./approvals.js";
 import { Branches } from "./branches.js";
@@ -55,6 +55,12 @@ export class Collection {
   async read(store: Store, heads: readonly FactId[], without: readonly FactId[]): Promise<void> {
     if (heads.length === 0) return;
     const elsewhere = without.length > 0;
+    if (elsewhere)
+      for await (const lines of store.lines(heads, { without }))
+        for (const { line } of lines) {
+          const fact = typeOf(line) === "run-start" ? readFact(line, undefined) : undefined;
+          if (fact?.type === "run-start") this.branches.sawRun(fact);
+        }
     for await (const recorded of store.history(heads, { without })) {
       this.#see(recorded, elsewhere);
       this.#read += 1;

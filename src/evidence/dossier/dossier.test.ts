@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { memory } from "../../memory/index.js";
 import { patchTree, Trees } from "../../sandbox/index.js";
-import { digestOf, type Json, Session } from "../../session/index.js";
+import { digestOf, type Fact, type Json, Session } from "../../session/index.js";
 import { openStore } from "../../store/index.js";
 import { type Dossier, dossierHtml, dossierOf } from "./index.js";
 import { CODER, repaired, Teller } from "./testing/repaired.js";
@@ -34,6 +34,25 @@ describe("what is in a dossier", () => {
     expect(earlier.outcome.status).toBe("open");
     expect(earlier.session.name).toBeUndefined();
     expect(earlier.counts.elsewhere).toBeGreaterThan(0);
+  });
+
+  it("[D2] trials that were gathered are neither accepted nor rejected", async () => {
+    const store = await openStore("memory:");
+    const trunk = Session.start("Go.");
+    const trials = [0, 1, 2].map((number) =>
+      trunk.fork(`trial-${number}`).say("done", { role: "assistant" }),
+    );
+    const [first, ...others] = trials as [Session, ...Session[]];
+    await store.save(first.merge(others, { adopt: "none", by: "runtime" }), { name: "task" });
+    const dossier = await dossierOf(store, "task");
+    expect(dossier.branches.items.map(({ name, fate }) => [name, fate])).toEqual([
+      ["main", "trunk"],
+      ["trial-0", "gathered"],
+      ["trial-1", "gathered"],
+      ["trial-2", "gathered"],
+    ]);
+    expect(dossier.counts.rejected).toBe(0);
+    expect(dossierHtml(dossier)).toMatch(/gathers 3 branches, prefers none/);
   });
 
   it("[D1] what people, imports and notes say is told in full", async () => {
@@ -577,5 +596,45 @@ describe("what is in a dossier", () => {
     expect(proofs.length).toBeGreaterThan(60);
     for (const id of new Set(proofs)) expect(await store.has(id), id).toBe(true);
     for (const event of dossier.timeline.items) expect(event.facts).toHaveLength(1);
+  });
+});
+
+describe("the names of branches", () => {
+  it("[D13] a what-if is called one, and no two lines share a name that was made for them", async () => {
+    const store = await openStore("memory:");
+    const start = Session.start("Shall we?", { by: "user:ada" });
+    const asked = (session: Session, run: string, content: string) => {
+      const call = session.append({ type: "model-call", model: "m", run, seq: 2 });
+      return call.append({
+        type: "model-reply",
+        of: call.id,
+        content,
+        finish: "stop",
+        usage: { input: 1, output: 1 },
+        run,
+        seq: 3,
+      });
+    };
+    const begun = start.append({ type: "run-start", nonce: "n", module: "once", run: "n", seq: 0 });
+    const said = asked(begun, "n", "Yes.");
+    await store.save(said.append({ type: "run-end", of: begun.id, run: "n", seq: 4 }), { name: "a" });
+    for (const run of ["b", "c"]) {
+      // A what-if begins beside the run that it comes from, and goes its own way from one of that run's facts.
+      const from = { run: "n", start: begun.id, leaves: [said.id] };
+      const own = start.append({ type: "run-start", nonce: run, module: "once", from, run, seq: 0 });
+      const other = asked(
+        begun.append({ type: "message-say", role: "user", content: run, run, seq: 1 }),
+        run,
+        "No.",
+      );
+      const { at } = other.fact;
+      const end: Fact = Object.freeze({ type: "run-end", at, run, seq: 4, by: "runtime", of: own.id });
+      await store.save(Session.made([other, own], end, Session.realmOf(other)), { name: run });
+    }
+    const dossier = await dossierOf(store, "a");
+    const names = dossier.branches.items.map(({ name }) => name);
+    expect(names).toEqual(["main", "what-if from main", "what-if from main (2)"]);
+    // The figures say how many calls are this session's and how many are elsewhere.
+    expect(dossierHtml(dossier)).toMatch(/<dt>Model calls<\/dt><dd>1<small>and 2 elsewhere/);
   });
 });

@@ -73,6 +73,7 @@ export class Memories {
     this.#reads.add({
       ...itemOf(seen),
       space: fact.space,
+      ...(Array.isArray(fact.module) && { module: fact.module }),
       ...(fact.head !== undefined && { head: fact.head }),
       query: words.tell(fact.query),
       ...(settings !== undefined && { settings }),

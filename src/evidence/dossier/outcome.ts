@@ -1,5 +1,5 @@
 import { statusOf } from "../../runtime/index.js";
-import { adoptedSide, type FactId, RathError, type Session } from "../../session/index.js";
+import { type FactId, goesOnFrom, RathError, type Session } from "../../session/index.js";
 import type { Listed, Outcome, Task } from "./dossier.js";
 import { brief } from "./saying.js";
 import { type Seen, timeOf } from "./seen.js";
@@ -96,9 +96,7 @@ function hasWords(content: unknown): boolean {
 }
 
 function before(node: Session): Session | undefined {
-  if (node.atHorizon) return undefined;
-  const { fact, parents } = node;
-  return parents[adoptedSide(fact, parents.length)];
+  return node.atHorizon ? undefined : goesOnFrom(node);
 }
 
 /** The end of the run that the head stands at; what is said about the record afterwards is passed over. */

@@ -83,11 +83,11 @@ describe("the page of a dossier", () => {
         .slice(1, -1)
         .replaceAll(`'\\''`, "'");
     expect(digestOf(shell(dossierHtml(await dossierOf(store, "issue-7"))) ?? "")).toBe(head.id);
-    const quoted = head.say(`It's "so" <b>`);
+    const quoted = head.say(`It's "so" <b>`, { role: "assistant" });
     await store.save(quoted, { name: "quoted" });
     expect(digestOf(shell(dossierHtml(await dossierOf(store, "quoted"))) ?? "")).toBe(quoted.id);
     // What would be shown otherwise than it is cannot be copied, and is not offered.
-    await store.save(head.say("turned \u202e around"), { name: "turned" });
+    await store.save(head.say("turned \u202e around", { role: "assistant" }), { name: "turned" });
     expect(shell(dossierHtml(await dossierOf(store, "turned")))).toBeUndefined();
   });
 

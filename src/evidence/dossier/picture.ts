@@ -1,4 +1,4 @@
-import type { FactId } from "../../session/index.js";
+import { type FactId, isPerson } from "../../session/index.js";
 import type { Graph, Row, RowKind } from "./dossier.js";
 import { brief, saying } from "./saying.js";
 import { type Seen, timeOf } from "./seen.js";
@@ -137,7 +137,7 @@ function eventOf({ fact, parents, branch }: Seen): Event | undefined {
     case "branch-merge":
       return {
         kind: "merge",
-        label: `${fact.adopt === "both" ? "merges into" : "merges, accepts"} ${branch.name}${fact.why === undefined ? "" : `: ${brief(fact.why)}`}`,
+        label: `${fact.adopt === "both" ? `merges into ${branch.name}` : fact.adopt === "none" ? `gathers ${parents.length} branches, prefers none` : `merges, accepts ${branch.name}`}${fact.why === undefined ? "" : `: ${brief(fact.why)}`}`,
       };
     case "validation-report":
       return { kind: "check", label: saying(fact), tone: fact.passed ? "good" : "bad" };
@@ -155,7 +155,7 @@ function eventOf({ fact, parents, branch }: Seen): Event | undefined {
       return { kind: "person", label: `${fact.by} ${saying(fact)}`, tone: "good" };
     case "message-say":
       return fact.role === "user" && parents.length > 0
-        ? { kind: "person", label: `${fact.by}: ${brief(fact.content)}` }
+        ? { kind: isPerson(fact.by) ? "person" : "say", label: `${fact.by}: ${brief(fact.content)}` }
         : undefined;
     case "budget-stop":
     case "effect-doubt":
@@ -213,7 +213,7 @@ function folded(rows: readonly Draft[]): Draft[] {
 
 function countsOf(row: Draft): Iterable<readonly [string, number]> {
   if (row.kind === "stretch") return [...row.counts];
-  return row.kind === "person"
+  return row.kind === "person" || row.kind === "say"
     ? [["message-say", 1]]
     : row.kind === "check"
       ? [["validation-report", 1]]

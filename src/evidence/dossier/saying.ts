@@ -65,7 +65,7 @@ function sayingOf(fact: Fact): string {
     case "effect-doubt":
       return `nobody knows how it ended: ${failing(fact.error)}`;
     case "effect-settle":
-      return `settled as ${fact.decision}${because(fact.why)}`;
+      return `settled as ${fact.decision}${fact.digest === undefined ? "" : ", a second execution of what was approved"}${because(fact.why)}`;
     case "timer-set":
       return `waits ${fact.milliseconds === undefined ? `until ${fact.until ?? "?"}` : `${fact.milliseconds} ms`}`;
     case "signal-await":
@@ -112,9 +112,10 @@ function sayingOf(fact: Fact): string {
     case "branch-fork":
       return `forks ${fact.name}${because(fact.why)}`;
     case "branch-merge":
+      if (fact.adopt === "none") return `gathers branches, prefers none${because(fact.why)}`;
       return `merges, adopts ${fact.adopt === "theirs" ? "theirs" : typeof fact.adopt === "number" ? `side ${fact.adopt + 1}` : fact.adopt}${because(fact.why)}`;
     case "run-start":
-      return `${fact.module} begins${fact.name === undefined ? "" : ` as ${fact.name}`}`;
+      return `${fact.module} begins${fact.name === undefined ? "" : ` as ${fact.name}`}${fact.for === undefined ? "" : ` for ${fact.for}`}`;
     case "run-cancel":
       return `is cancelled${because(fact.why)}`;
     case "run-suspend":

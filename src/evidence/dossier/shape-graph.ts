@@ -1,4 +1,4 @@
-import type { Adopt, FactId, Usage } from "../../session/index.js";
+import type { Adopt, Cost, FactId, Usage } from "../../session/index.js";
 import type { Item, Told } from "./told.js";
 
 /** The picture: one row for each place where something began, branched, came together or was decided. */
@@ -11,6 +11,7 @@ export type RowKind =
   | "stretch"
   | "check"
   | "person"
+  | "say"
   | "stop"
   | "suspend"
   | "end";
@@ -39,6 +40,8 @@ export type Fate =
   | "rejected"
   /** Both sides went on. */
   | "merged"
+  /** Kept beside others without a preference: trials, and branches of an imported record. */
+  | "gathered"
   /** A call took its answer in. */
   | "returned"
   /** The run ended without it. */
@@ -70,7 +73,8 @@ export type Branch = Item & {
   readonly models: number;
   readonly tools: number;
   readonly usage: Usage;
-  readonly cost: number;
+  /** Null where a reply does not say what it cost. */
+  readonly cost: Cost;
   /** The newest checks on it: what a merge could go by. */
   readonly checks: readonly {
     readonly fact: FactId;

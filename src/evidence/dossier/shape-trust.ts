@@ -1,4 +1,4 @@
-import type { Digest, FactId, Usage } from "../../session/index.js";
+import type { Cost, Digest, FactId, Usage } from "../../session/index.js";
 import type { Item, Listed, Told } from "./told.js";
 
 export type Approval = Item & {
@@ -41,6 +41,8 @@ export type Ruling = Item & {
 };
 
 export type MemoryRead = Item & {
+  /** The modules in which it was read, the outermost first; a run of version 0.1 does not say. */
+  readonly module?: readonly string[];
   readonly space: string;
   readonly head?: FactId;
   readonly query: Told;
@@ -95,7 +97,8 @@ export type BudgetItem = Item & {
 export type Spent = {
   readonly calls: number;
   readonly usage: Required<Usage>;
-  readonly cost: number;
+  /** Null where a reply does not say what it cost. */
+  readonly cost: Cost;
   readonly milliseconds: number;
 };
 
@@ -143,6 +146,8 @@ export type Environment = {
       readonly name?: string;
       readonly digests?: Told;
       readonly from?: { readonly run: string; readonly start: FactId };
+      /** On whose behalf it acted; a run of version 0.1 does not say. */
+      readonly for?: string;
       readonly suspended: number;
       readonly end?: FactId;
       readonly error?: Told;

@@ -1,4 +1,4 @@
-import type { FactId } from "../../session/index.js";
+import { type Cost, costWith, type FactId } from "../../session/index.js";
 import type { BranchDraft } from "./branches.js";
 import type { Listed, Spending, Spent } from "./dossier.js";
 import { Sample } from "./sample.js";
@@ -10,7 +10,7 @@ type Sum = {
   output: number;
   cached: number;
   reasoning: number;
-  cost: number;
+  cost: Cost;
   milliseconds: number;
 };
 
@@ -47,7 +47,7 @@ export class Spendings {
       sum.output += fact.usage.output;
       sum.cached += fact.usage.cached ?? 0;
       sum.reasoning += fact.usage.reasoning ?? 0;
-      sum.cost += fact.cost ?? 0;
+      sum.cost = costWith(sum.cost, fact.cost);
       sum.milliseconds += fact.milliseconds ?? 0;
     }
   }
@@ -99,7 +99,8 @@ function spent({ calls, input, output, cached, reasoning, cost, milliseconds }: 
 function rows(sums: ReadonlyMap<string, Sum>, most: number): Listed<Spent & { readonly name: string }> {
   const sample = new Sample<Spent & { readonly name: string }>(most);
   const sorted = [...sums].sort(
-    ([, one], [, other]) => other.cost - one.cost || other.input + other.output - one.input - one.output,
+    ([, one], [, other]) =>
+      (other.cost ?? 0) - (one.cost ?? 0) || other.input + other.output - one.input - one.output,
   );
   for (const [name, sum] of sorted) sample.add({ name, ...spent(sum) });
   return sample.listed();

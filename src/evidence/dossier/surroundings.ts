@@ -147,6 +147,7 @@ export class Surroundings {
       ...(name !== undefined && { name }),
       ...this.#maybe({ digests: fact.digests }),
       ...(from !== undefined && { from: { run: from.run, start: from.start } }),
+      ...(fact.for !== undefined && { for: fact.for }),
       suspended: 0,
     };
     this.#runs.add(run);

@@ -175,7 +175,11 @@ export class Tools {
       if (fact.type === "effect-doubt" && !draft.isOver) draft.call = { ...draft.call, state: "in doubt" };
     } else if (fact.type === "effect-settle") {
       const why = this.#words.tell(fact.why ?? "");
-      draft.troubles.push({ fact: id, what: `${fact.by} settled it as ${fact.decision}`, text: why });
+      draft.troubles.push({
+        fact: id,
+        what: `${fact.by} settled it as ${fact.decision}${fact.digest === undefined ? "" : ", a second execution of what was approved"}`,
+        text: why,
+      });
       if (!draft.isOver) draft.call = { ...draft.call, state: "open" };
     }
   }

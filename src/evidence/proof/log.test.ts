@@ -273,6 +273,9 @@ it("[L7] the newest checkpoint of each log is remembered, and never an older one
   expect(memory.list()).toHaveLength(2);
   expect(memory.of("/home/one", undefined)).toMatchObject([{ checkpoint: { size: 2 } }]);
   expect(memory.of("/elsewhere", newer.origin)).toMatchObject([{ checkpoint: { size: 2 } }]);
+  memory.keep("/home/three", (await takeCheckpoint(store, newLog(), key)).checkpoint, "abc");
+  expect(memory.of("/moved", undefined, "abc")).toMatchObject([{ home: "/home/three", store: "abc" }]);
+  expect(memory.of("/moved", undefined, "other")).toEqual([]);
   writeFileSync(memory.list()[0]?.file as string, "garbage");
   expect(memory.list().some((one) => "problem" in one)).toBe(true);
   expect(() => readCheckpoint("garbage")).toThrow(expect.objectContaining({ code: "note-refused" }));

@@ -4,8 +4,8 @@ import { digestOf } from "../../session/index.js";
 import { type Checkpoint, readCheckpoint } from "./checkpoint.js";
 import { replaceFile, textOf } from "./file.js";
 
-/** A checkpoint that was seen before, and which home it was of. */
-export type Remembered = { readonly home: string; readonly file: string } & (
+/** A checkpoint that was seen before, and which home and which store it was of. */
+export type Remembered = { readonly home: string; readonly store?: string; readonly file: string } & (
   | { readonly checkpoint: Checkpoint }
   | { readonly problem: string }
 );
@@ -22,11 +22,11 @@ export class CheckpointMemory {
   }
 
   /** Keeps a checkpoint, unless one of the same log is kept already that is as new or newer. */
-  keep(home: string, checkpoint: Checkpoint): void {
+  keep(home: string, checkpoint: Checkpoint, store?: string): void {
     const file = join(this.#folder, `${digestOf(checkpoint.origin).slice(0, 16)}.json`);
     const before = this.#read(file);
     if (before !== undefined && "checkpoint" in before && before.checkpoint.size >= checkpoint.size) return;
-    replaceFile(file, `${JSON.stringify({ home, note: checkpoint.text })}\n`);
+    replaceFile(file, `${JSON.stringify({ home, store, note: checkpoint.text })}\n`);
   }
 
   list(): readonly Remembered[] {
@@ -35,11 +35,18 @@ export class CheckpointMemory {
     return files.sort().flatMap((name) => this.#read(join(this.#folder, name)) ?? []);
   }
 
-  /** What is known of a home: checkpoints that were made there, and those of a log wherever it was. */
-  of(home: string, origin: string | undefined): readonly Remembered[] {
-    // What cannot be read may be of any home.
+  /**
+   * The checkpoints of a store: those that were made in its home, those of its log, and those of a store with its
+   * identity, wherever it lay then: an older copy of it under another path is the same store.
+   */
+  of(home: string, origin: string | undefined, store?: string): readonly Remembered[] {
+    // One that cannot be read may be of any home.
     return this.list().filter(
-      (one) => "problem" in one || one.home === home || one.checkpoint.origin === origin,
+      (one) =>
+        "problem" in one ||
+        one.home === home ||
+        one.checkpoint.origin === origin ||
+        (store !== undefined && one.store === store),
     );
   }
 
@@ -47,9 +54,10 @@ export class CheckpointMemory {
     const text = textOf(file);
     if (text === undefined) return undefined;
     try {
-      const { home, note } = JSON.parse(text) as { home: unknown; note: unknown };
+      const { home, store, note } = JSON.parse(text) as { home: unknown; store?: unknown; note: unknown };
       if (typeof home !== "string") throw new Error("it names no home");
-      return { home, file, checkpoint: readCheckpoint(note) };
+      const checkpoint = readCheckpoint(note);
+      return { home, file, checkpoint, ...(typeof store === "string" && { store }) };
     } catch (error) {
       const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
       return { home: "", file, problem: `what was remembered cannot be read: ${reason}` };

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { type FactId, RathError } from "../../session/index.js";
-import { type Erasure, StoreError } from "../../store/index.js";
+import { StoreError } from "../../store/index.js";
 import { type Known, requireOptions } from "../proof/given.js";
 import type { PublicKey, Signer } from "../proof/index.js";
 import { BundleCheck } from "./bundle.js";
@@ -105,7 +105,7 @@ function bundleReport(
       });
   const notices = signers.length === 0 ? ["nobody signed this bundle: who wrote it, it does not prove"] : [];
   return {
-    ...common(record, keys, erasures, notices),
+    ...common(record, keys, notices),
     kind: "bundle",
     intact: record.findings.count === 0 && record.facts > 0,
     erased,
@@ -147,7 +147,7 @@ function linesReport(
       ]
     : [];
   return {
-    ...common(record, keys, erasures, notices),
+    ...common(record, keys, notices),
     kind: "lines",
     intact: record.findings.count === 0 && record.facts > 0,
     erased,
@@ -160,17 +160,11 @@ function linesReport(
 function common(
   record: RecordCheck,
   keys: Keys,
-  erasures: readonly Erasure[],
   notices: readonly string[],
 ): Pick<Verified, "facts" | "blobs" | "findings" | "more" | "signatures" | "notices"> {
   const stopped = record.findings.isFull ? ["so much is wrong that the rest of the file was not read"] : [];
   return {
-    notices: [
-      ...notices,
-      ...claimed(record, erasures),
-      ...signedAnyway(record.findings, record.signatures),
-      ...stopped,
-    ],
+    notices: [...notices, ...signedAnyway(record.findings, record.signatures), ...stopped],
     facts: record.facts,
     blobs: record.blobs,
     findings: record.findings.list,
@@ -178,21 +172,6 @@ function common(
     signatures: record.signatures.map(signatureIn(keys)),
   };
 }
-
-/** What was erased by a fact that is elsewhere, somebody only says. */
-function claimed(record: RecordCheck, erasures: readonly Erasure[]): readonly string[] {
-  const counts = new Map<FactId, number>();
-  for (const { fact } of erasures)
-    if (record.spotOf(fact) === undefined) counts.set(fact, (counts.get(fact) ?? 0) + 1);
-  const told = [...counts].slice(0, CLAIMS).map(([fact, count]) => {
-    const what = count === 1 ? "that a blob was erased" : `that ${count} blobs were erased`;
-    return `${what} is a claim: said by ${fact}, which is not in this file`;
-  });
-  return counts.size > CLAIMS ? [...told, `and so by ${counts.size - CLAIMS} more facts`] : told;
-}
-
-/** Of so many facts that are not here, claims are told one by one. */
-const CLAIMS = 20;
 
 function requireHeads(record: RecordCheck, asked: readonly string[], heads: readonly FactId[]): void {
   for (const one of asked)

@@ -57,11 +57,6 @@ export class RecordCheck {
     return this.#blobs.size;
   }
 
-  /** Whether a fact came, and where. */
-  spotOf(id: FactId): Met | undefined {
-    return this.#facts.get(id);
-  }
-
   /** Takes the next line, without its newline. Answers with what it is. */
   take(bytes: Buffer, spot: Spot): RecordLine {
     const line = this.#read(bytes);
@@ -222,15 +217,23 @@ export class RecordCheck {
     }
   }
 
-  /** What was erased, as facts say it; where they are not here, as erasure lines do. */
+  /** What was erased: an erasure line is proved by the fact that it names, and is a finding without it. */
   #erased(): ReadonlyMap<Digest, Erasure> {
     const erased = new Map<Digest, Erasure>();
     const held = { read: (digest: Digest) => this.#blobs.get(digest)?.text };
     const erasers = new Map([...this.#erasers].map(([fact, line]) => [fact, eraserIn(line, held)]));
     for (const { erasure, spot } of this.#claims) {
-      if (this.#facts.has(erasure.fact) && !says(erasers.get(erasure.fact), erasure))
+      const isHere = this.#facts.has(erasure.fact);
+      if (isHere && !says(erasers.get(erasure.fact), erasure)) {
         this.tell(spot, `it says of ${erasure.digest} what the fact ${erasure.fact} does not say`);
-      else erased.set(erasure.digest, erasure);
+        continue;
+      }
+      if (!isHere)
+        this.tell(
+          spot,
+          `it says that ${erasure.digest} was erased by ${erasure.fact}, but that fact is not in this file`,
+        );
+      erased.set(erasure.digest, erasure);
     }
     for (const [fact, eraser] of erasers)
       for (const digest of eraser?.digests ?? []) {

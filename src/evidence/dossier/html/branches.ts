@@ -1,21 +1,10 @@
+import { costText } from "../../../session/index.js";
 import type { Branch, Dossier } from "../dossier.js";
 import { rounded } from "../saying.js";
 import { fateWord } from "./graph.js";
 import { type Html, html } from "./html.js";
 import { reason } from "./summary.js";
-import {
-  type Anchors,
-  column,
-  count,
-  inline,
-  items,
-  line,
-  money,
-  pairs,
-  table,
-  told,
-  when,
-} from "./words.js";
+import { type Anchors, column, count, inline, items, line, pairs, table, told, when } from "./words.js";
 
 /** Every branch, what became of it and why; and what selectors chose. */
 export function branchesSection({ branches, routes }: Dossier, anchors: Anchors): Html {
@@ -31,7 +20,7 @@ function item(branch: Branch, anchors: Anchors): Html {
     count(branch.length, "fact"),
     models > 0 && count(models, "model call"),
     tools > 0 && count(tools, "tool call"),
-    cost > 0 && money(cost),
+    models > 0 && cost !== 0 && costText(cost),
     branch.parent !== undefined && `from ${branch.parent}`,
   )}</summary><div class="body">${pairs([
     ["Begun by", html`${branch.by}, ${when(branch.at)}`],

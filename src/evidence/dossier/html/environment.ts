@@ -15,6 +15,7 @@ ${items(
       run.end === undefined ? "not ended" : undefined,
     )}</summary><div class="body">${pairs([
       ["Run", html`<code>${run.run}</code>`],
+      ["On behalf of", run.for],
       ["What-if of", run.from && html`run <code>${run.from.run}</code> ${anchors.id(run.from.start)}`],
       ["Ended", run.end && anchors.id(run.end)],
     ])}${told(run.digests, "Digests of the program")}${told(run.error, "It ended with")}${anchors.proofs(run.facts)}</div></details>`,

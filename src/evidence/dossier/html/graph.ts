@@ -4,74 +4,78 @@ import { type Html, html } from "./html.js";
 import { type Anchors, count, line, when } from "./words.js";
 
 const HEIGHT = 46;
-const WIDTH = 18;
 const MIDDLE = 16;
-/** Lanes beyond these are drawn over the last one: a picture is no wider than a phone. */
-const COLUMNS = 12;
+/** Lanes are as wide as this; many lanes are narrower, and then the picture scrolls. */
+const WIDEST = 18;
+const NARROWEST = 6;
+const ROOM = 216;
 const COLOURS = 8;
 
 /** The picture of the graph: lanes on the left, and beside them, as a list, what each place says. */
 export function graphSection({ graph, branches, counts }: Dossier, anchors: Anchors): Html {
   const known = new Map(branches.items.map((branch) => [branch.index, branch]));
-  const columns = columnsOf(graph);
-  const width = (Math.max(0, ...columns.values()) + 1) * WIDTH + 8;
-  const lanes = [...columns].map(([branch]) => known.get(branch)?.name ?? "");
+  const lanes = lanesOf(graph);
+  const columns = Math.max(0, ...lanes.values()) + 1;
+  const step = Math.max(NARROWEST, Math.min(WIDEST, Math.floor(ROOM / columns)));
+  const xOf = (branch: number): number => (lanes.get(branch) ?? 0) * step + step / 2 + 4;
+  const width = columns * step + 8;
   return html`<section id="graph" aria-labelledby="graph-h"><h2 id="graph-h">The graph <span class="n">${count(counts.facts, "fact")}, ${count(counts.branches, "branch", "branches")}</span></h2>
 <p class="lead">From the beginning at the top to the result at the bottom. Every branch is here, also those that nothing took in; a dashed line was rejected.</p>
-<div class="graph"><svg width="${width}" height="${graph.rows.length * HEIGHT}" viewBox="0 0 ${width} ${graph.rows.length * HEIGHT}" role="img" aria-labelledby="graph-t"><title id="graph-t">Lanes of ${count(lanes.length, "branch", "branches")}; the list beside it says the same in words.</title>${edges(graph, columns, known)}${graph.rows.map((row, place) => dot(row, place, columns))}</svg>
+<div class="graph"><svg width="${width}" height="${graph.rows.length * HEIGHT}" viewBox="0 0 ${width} ${graph.rows.length * HEIGHT}" role="img" aria-labelledby="graph-t"><title id="graph-t">Lanes of ${count(lanes.size, "branch", "branches")}; the list beside it says the same in words.</title>${edges(graph, xOf, known)}${graph.rows.map((row, place) => dot(row, xOf(row.branch), place))}</svg>
 <ol>${graph.rows.map((row, place) => entry(row, place, graph, known, anchors))}</ol></div></section>`;
 }
 
-/** A lane is taken when a branch begins and given back when its last line has arrived. */
-function columnsOf({ rows }: Graph): ReadonlyMap<number, number> {
-  const until = new Map<number, number>();
-  rows.forEach((row, place) => {
-    until.set(row.branch, Math.max(until.get(row.branch) ?? 0, place));
-    for (const from of row.from) {
-      const branch = rows[from]?.branch;
-      if (branch !== undefined) until.set(branch, Math.max(until.get(branch) ?? 0, place));
+/**
+ * Which lane each branch is drawn on. A branch has its lane to itself from the row where it leaves another
+ * branch, not only from its own first row, until its last line has arrived: two branches are never drawn on one line.
+ */
+export function lanesOf({ rows }: Graph): ReadonlyMap<number, number> {
+  const spans = new Map<number, { from: number; until: number }>();
+  rows.forEach(({ branch, from }, place) => {
+    const span = spans.get(branch);
+    if (span === undefined) spans.set(branch, { from: Math.min(place, ...from), until: place });
+    else span.until = place;
+    for (const one of from) {
+      const source = spans.get((rows[one] as Row).branch);
+      // The first line of a branch runs on its own lane, every other one on the lane that it comes from.
+      if (source !== undefined && span !== undefined) source.until = Math.max(source.until, place);
     }
   });
-  const columns = new Map<number, number>();
-  const taken: (number | undefined)[] = [];
-  rows.forEach((row, place) => {
-    for (const [column, branch] of taken.entries())
-      if (branch !== undefined && (until.get(branch) ?? 0) < place) taken[column] = undefined;
-    if (columns.has(row.branch)) return;
-    const free = taken.indexOf(undefined);
-    const column = Math.min(free === -1 ? taken.length : free, COLUMNS - 1);
-    taken[column] = row.branch;
-    columns.set(row.branch, column);
-  });
-  return columns;
+  const lanes = new Map<number, number>();
+  const taken: number[] = [];
+  for (const [branch, { from, until }] of [...spans].sort(([, one], [, other]) => one.from - other.from)) {
+    const free = taken.findIndex((end) => end < from);
+    const lane = free === -1 ? taken.length : free;
+    taken[lane] = until;
+    lanes.set(branch, lane);
+  }
+  return lanes;
 }
 
 function edges(
   { rows }: Graph,
-  columns: ReadonlyMap<number, number>,
+  xOf: (branch: number) => number,
   known: ReadonlyMap<number, Branch>,
 ): readonly Html[] {
-  return rows.flatMap((row, place) =>
-    row.from.map((from) => {
+  const begun = new Set<number>();
+  return rows.flatMap((row, place) => {
+    const isFirst = !begun.has(row.branch);
+    begun.add(row.branch);
+    return row.from.map((from) => {
       const source = rows[from] as Row;
-      const [x1, y1, x2, y2] = [xOf(source.branch, columns), yOf(from), xOf(row.branch, columns), yOf(place)];
+      const [x1, y1, x2, y2] = [xOf(source.branch), yOf(from), xOf(row.branch), yOf(place)];
       // A branch has the colour of its lane from where it leaves to where it arrives.
-      const isNew = source.branch !== row.branch && row.kind !== "merge" && row.kind !== "end";
-      const lane = isNew || source.branch === row.branch ? row.branch : source.branch;
+      const lane = isFirst ? row.branch : source.branch;
       const path =
         x1 === x2
           ? `M${x1} ${y1}V${y2}`
-          : isNew
+          : isFirst
             ? `M${x1} ${y1}C${x1} ${y1 + HEIGHT * 0.6} ${x2} ${y1 + HEIGHT * 0.4} ${x2} ${y1 + HEIGHT}V${y2}`
             : `M${x1} ${y1}V${y2 - HEIGHT}C${x1} ${y2 - HEIGHT * 0.4} ${x2} ${y2 - HEIGHT * 0.6} ${x2} ${y2}`;
       const isRejected = known.get(lane)?.fate === "rejected";
       return html`<path class="edge${isRejected && " rejected"} s${colour(lane)}" d="${path}"/>`;
-    }),
-  );
-}
-
-function xOf(branch: number, columns: ReadonlyMap<number, number>): number {
-  return (columns.get(branch) ?? 0) * WIDTH + WIDTH / 2 + 4;
+    });
+  });
 }
 
 function yOf(place: number): number {
@@ -83,8 +87,8 @@ function colour(branch: number): number {
 }
 
 /** What a place looks like says what it is, also without colours. */
-function dot(row: Row, place: number, columns: ReadonlyMap<number, number>): Html {
-  const [x, y] = [xOf(row.branch, columns), yOf(place)];
+function dot(row: Row, x: number, place: number): Html {
+  const y = yOf(place);
   const lane = `s${colour(row.branch)}`;
   switch (row.kind) {
     case "check":
@@ -137,6 +141,7 @@ export function fateWord({ fate, elsewhere }: Branch): string {
     accepted: "accepted",
     rejected: "rejected",
     merged: "merged",
+    gathered: "gathered, none is preferred",
     returned: "gave its answer back",
     left: "left when the run ended",
     open: elsewhere === true ? "taken in by nothing" : "not merged",

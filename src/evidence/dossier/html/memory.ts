@@ -18,7 +18,7 @@ function reading(read: MemoryRead, anchors: Anchors): Html {
   return html`<details class="item"><summary><h3 dir="auto">Read ${read.space}</h3> <span class="soft">${inline(read.query, 120)}</span>${line(
     count(read.hits.total, "memory found", "memories found"),
     read.branch,
-    read.by,
+    read.module?.join(" › ") ?? read.by,
     when(read.at, "clock"),
   )}</summary><div class="body">${told(read.query, "Asked for", "plain")}${read.withheld !== undefined && told(read.withheld, "Found")}${items(
     read.hits,

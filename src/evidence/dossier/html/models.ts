@@ -1,6 +1,7 @@
+import { costText } from "../../../session/index.js";
 import type { Dossier, ModelCall, Prompt } from "../dossier.js";
 import { type Html, html } from "./html.js";
-import { type Anchors, count, inline, items, lasting, line, money, told, when } from "./words.js";
+import { type Anchors, count, inline, items, lasting, line, told, when } from "./words.js";
 
 /** Each call of a model: what it was asked, as it was rendered, and what it said. */
 export function modelsSection({ models, spending }: Dossier, anchors: Anchors): Html {
@@ -31,7 +32,7 @@ function item(
     call.branch,
     when(call.at, "clock"),
     usage && `${usage.input.toLocaleString("en")} in, ${usage.output.toLocaleString("en")} out`,
-    cost !== undefined && money(cost),
+    cost !== undefined && costText(cost),
     lasting(call.milliseconds),
     finish,
     call.calls.length > 0 && `wants ${call.calls.map(({ name }) => name).join(", ")}`,

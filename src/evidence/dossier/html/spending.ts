@@ -1,26 +1,16 @@
+import { costText } from "../../../session/index.js";
 import type { Dossier, Listed, Spent } from "../dossier.js";
 import { type Html, html } from "./html.js";
-import {
-  type Anchors,
-  column,
-  inline,
-  items,
-  lasting,
-  leftOut,
-  money,
-  numbers,
-  table,
-  when,
-} from "./words.js";
+import { type Anchors, column, inline, items, lasting, leftOut, numbers, table, when } from "./words.js";
 
 /** Usage and cost by agent, model and branch; budgets and where they stopped something. */
 export function spendingSection({ spending, budgets }: Dossier, anchors: Anchors): Html {
   if (spending.total.calls + spending.elsewhere.calls + budgets.total === 0) return html``;
   return html`<section id="spending" aria-labelledby="spending-h"><h2 id="spending-h">Usage and cost</h2>
-<p class="lead">Every call is counted once, however often branches share it.${!spending.priced && " Not every reply says what it cost; those count as nothing."}</p>
+<p class="lead">Every call is counted once, however often branches share it.${!spending.priced && " Some replies have no price: a sum that includes one of them is unknown."}</p>
 ${sums("By agent", spending.agents)}${sums("By model", spending.models)}${sums("By branch", spending.branches)}${
   spending.elsewhere.calls > 0 &&
-  html`<p class="small">On branches that are not in the past of the result: ${spending.elsewhere.calls.toLocaleString("en")} calls, ${money(spending.elsewhere.cost)}. They are in the tables, and not in the sums at the top.</p>`
+  html`<p class="small">On branches that are not in the past of the result: ${spending.elsewhere.calls.toLocaleString("en")} calls, ${costText(spending.elsewhere.cost)}. They are in the tables, and not in the sums at the top.</p>`
 }${
   budgets.total > 0 &&
   html`<p class="label">Budgets</p><ul>${items(
@@ -47,7 +37,7 @@ function sums(title: string, list: Listed<Spent & { readonly name: string }>): H
         usage.cached.toLocaleString("en"),
         usage.output.toLocaleString("en"),
         usage.reasoning.toLocaleString("en"),
-        money(cost),
+        costText(cost),
         lasting(milliseconds),
       ].map((value) => html`<td class="num">${value}</td>`)}</tr>`,
     leftOut(8),

@@ -99,8 +99,8 @@ tbody th { font-weight: 500; font-size: .9rem; color: var(--ink); white-space: n
 dl.pairs { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .15rem 1rem; margin: .4rem 0; font-size: .92rem; }
 dl.pairs dt { color: var(--soft); } dl.pairs dd { margin: 0; overflow-wrap: anywhere; }
 .more { color: var(--soft); font-style: italic; padding: .6rem 0; margin: 0; }
-.graph { display: grid; grid-template-columns: max-content minmax(0, 1fr); margin: 1rem 0; }
-.graph svg { display: block; max-width: 40vw; overflow: hidden; }
+.graph { display: grid; grid-template-columns: max-content minmax(12rem, 1fr); margin: 1rem 0; overflow-x: auto; }
+.graph svg { display: block; }
 .graph ol { list-style: none; margin: 0; padding: 0; min-width: 0; }
 .graph li { height: 46px; padding: 4px 0 0 10px; overflow: hidden; line-height: 1.3; }
 .graph li b { display: block; font-weight: 500; font-size: .92rem; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }

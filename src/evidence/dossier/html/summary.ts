@@ -1,8 +1,9 @@
+import { costText } from "../../../session/index.js";
 import type { Branch, Dossier, Told } from "../dossier.js";
 import { rounded } from "../saying.js";
 import { fateWord } from "./graph.js";
 import { type Html, html, type Piece } from "./html.js";
-import { type Anchors, count, gone, inline, lasting, money, told, when } from "./words.js";
+import { type Anchors, count, gone, inline, lasting, told, when } from "./words.js";
 
 const STATUS: { readonly [status in Dossier["outcome"]["status"]]: readonly [words: string, tone: string] } =
   {
@@ -77,10 +78,15 @@ function figures(dossier: Dossier): Html {
     ],
     [
       "Model calls",
-      models.total === 0
-        ? undefined
-        : (counts.elsewhere > 0 ? total.calls : models.total).toLocaleString("en"),
-      tokens(total.usage),
+      models.total === 0 ? undefined : total.calls.toLocaleString("en"),
+      [
+        models.total > total.calls
+          ? `and ${(models.total - total.calls).toLocaleString("en")} elsewhere`
+          : "",
+        tokens(total.usage) ?? "",
+      ]
+        .filter(Boolean)
+        .join(", ") || undefined,
     ],
     [
       "Tool calls and steps",
@@ -102,8 +108,8 @@ function figures(dossier: Dossier): Html {
     ["Approvals", approvals.total === 0 ? undefined : approvals.total.toLocaleString("en")],
     [
       "Cost",
-      total.calls === 0 ? undefined : spending.priced || total.cost > 0 ? money(total.cost) : "—",
-      spending.priced ? undefined : "not every reply has a price",
+      total.calls === 0 ? undefined : costText(total.cost),
+      total.cost === null ? "some replies have no price" : undefined,
     ],
     ["Time", time],
   ];

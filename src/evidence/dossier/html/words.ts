@@ -91,11 +91,6 @@ export function lasting(milliseconds: number | undefined): string | undefined {
   return hours < 72 ? `${hours} h` : `${Math.round(hours / 24)} days`;
 }
 
-export function money(cost: number): string {
-  if (cost === 0) return "$0";
-  return `$${cost >= 0.01 ? cost.toFixed(2) : cost.toPrecision(2)}`;
-}
-
 /** Which facts are on the page, so that ids can lead to them. */
 export class Anchors {
   readonly #here: ReadonlySet<FactId>;
