@@ -27,6 +27,8 @@ export type Imported = {
   readonly session: Session;
   /** What of the file the facts cannot say in their own words: kept in notes of the session, and told. */
   readonly notes: readonly string[];
+  /** Warnings about parts of the file that are cut off, unreadable or missing. The record has notes at their places. */
+  readonly warnings?: readonly string[];
 };
 
 /** A format that sessions are written in. */

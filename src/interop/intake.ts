@@ -1,4 +1,4 @@
-import { type Content, type Json, type Principal, Session } from "../session/index.js";
+import { type Content, type Json, type Principal, Session, secretFrom } from "../session/index.js";
 import type { Source } from "./exchange.js";
 
 /** Stands in for a time that the source does not tell: the same file must give the same ids whenever it is read. */
@@ -22,13 +22,33 @@ export function startImport(
   format: string,
   { name, text, at = UNKNOWN_TIME, by = "user", detail }: StartedImport,
 ): Session {
-  return Session.start(text, { nonce: `${source.digest}/${name}`, at, by }).append({
+  const secret = secretFrom(source.bytes, name);
+  return Session.start(text, { nonce: `${source.digest}/${name}`, at, by, secret }).append({
     type: "record-import",
     format,
     source: source.name,
     digest: source.digest,
     ...(detail !== undefined && { detail }),
     at,
+    by: "runtime",
+  });
+}
+
+/** Keeps a part that cannot be read as it came: `what` is the place in the file, `why` the reason. */
+export function keepUnreadable(
+  session: Session,
+  what: string,
+  why: string,
+  value: Json,
+  at?: string,
+): Session {
+  return session.append({
+    type: "note",
+    kind: "import-unreadable",
+    what,
+    why,
+    value,
+    at: at ?? session.fact.at,
     by: "runtime",
   });
 }

@@ -410,6 +410,23 @@ describe.each(kinds)("AI SDK %i, %s", (version, _, ai, stream) => {
     await rath.close();
   });
 
+  it("[I8] a name that is taken is refused before the model is asked", async () => {
+    const rath = openRath({ store: "memory:" });
+    await ask(ai, stream, mock(version, script), recording({ session: rath.start(), rath, name: "talk" }));
+    const kept = (await rath.load("talk")).id;
+    const model = mock(version, script);
+    const tape = recording({ session: rath.start(), rath, name: "talk" });
+    await expect(ask(ai, stream, model, tape)).rejects.toMatchObject({ code: "name-conflict" });
+    expect([model.doGenerateCalls.length, model.doStreamCalls.length]).toEqual([0, 0]);
+    expect(only(tape.session, "model-call")).toEqual([]);
+    expect((await rath.load("talk")).id).toBe(kept);
+    // Going on from where it stands is not another conversation.
+    const further = recording({ session: await rath.load("talk"), rath, name: "talk" });
+    await ask(ai, stream, mock(version, script), further, { prompt: "And tomorrow?" });
+    expect((await rath.load("talk")).id).toBe(further.session.id);
+    await rath.close();
+  });
+
   it("[I2] a conversation goes on over several calls, also with messages left out", async () => {
     const tape = recording(Session.start());
     const model = ai.wrapLanguageModel({
@@ -618,7 +635,8 @@ describe.each(versions)("AI SDK %i", (version, ai) => {
       await new Promise((resolve) => setImmediate(resolve));
       const outcomes = factsOf(tape.session).filter(({ type }) => /^model-(reply|failure)$/.test(type));
       expect(outcomes.map(({ type }) => type)).toEqual([outcome]);
-      expect(saved).toBe(1);
+      // Before the model was asked, and once for how it ended.
+      expect(saved).toBe(2);
     }
   });
 

@@ -11,7 +11,10 @@ export type RecordingOptions = {
   readonly mode?: "record" | "replay";
   /** Who asks, in the record. Default "ai-sdk". */
   readonly agent?: string;
-  /** Where to keep the session: it is saved after every reply, before the program hears of it. */
+  /**
+   * Where to keep the session. It is saved before the model is asked, so that a taken name is refused first, and after
+   * every reply, before the program receives the reply.
+   */
   readonly rath?: Pick<Rath, "save">;
   readonly name?: string;
 };
@@ -89,6 +92,7 @@ function records(recorder: Recorder, keep: (session: Session) => Promise<void>):
       return recorder.session;
     },
     async wrapGenerate({ doGenerate, params, model }) {
+      await keep(recorder.session);
       const asked = recorder.ask(params, model);
       const result = await attempted(asked, doGenerate);
       await recorder.generated(asked, result as Generated);
@@ -96,6 +100,7 @@ function records(recorder: Recorder, keep: (session: Session) => Promise<void>):
       return result;
     },
     async wrapStream({ doStream, params, model }) {
+      await keep(recorder.session);
       const asked = recorder.ask(params, model);
       const result = await attempted(asked, doStream);
       const { stream, ...rest } = result as Streamed;

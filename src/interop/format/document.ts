@@ -2,6 +2,7 @@ import { ContentError, FactError, type Json, MergeError, RathError } from "../..
 import type { Imported, Source } from "../exchange.js";
 import { ImportError, type ImportProblem } from "./error.js";
 import { jsonOf, LONG_NUMBERS, MAX_BYTES } from "./json.js";
+import { type BrokenLine, keepLines, type ReadLine, readLines, warningsOf } from "./lines.js";
 
 /** A file of another system under the eyes of one format: its text, its JSON, and how it is refused. */
 export class Document {
@@ -9,6 +10,10 @@ export class Document {
   readonly source: Source;
   /** What was found that the reader of the import shall know. */
   readonly notes: string[] = [];
+  /** The parts of the file that could not be read. */
+  readonly warnings: string[] = [];
+  /** The lines that could not be read. */
+  broken: readonly BrokenLine[] = [];
 
   constructor(format: string, source: Source) {
     this.format = format;
@@ -21,8 +26,7 @@ export class Document {
 
   /** The bytes as UTF-8, without a byte order mark. */
   text(): string {
-    if (this.source.bytes.length > MAX_BYTES)
-      throw this.refusal({ where: "", reason: `it is longer than ${MAX_BYTES} bytes` });
+    this.#requireSize();
     try {
       return new TextDecoder("utf-8", { fatal: true }).decode(this.source.bytes);
     } catch (cause) {
@@ -34,13 +38,18 @@ export class Document {
     return this.parsed(this.text(), "");
   }
 
-  /** One JSON value for each line that is not blank, with the number of the line. */
-  lines(): readonly { readonly line: number; readonly value: Json }[] {
-    return this.text()
-      .split("\n")
-      .flatMap((text, index) =>
-        text.trim() === "" ? [] : [{ line: index + 1, value: this.parsed(text, `line ${index + 1}`) }],
-      );
+  /** One JSON value for each readable line, with the number of the line. */
+  lines(): readonly ReadLine<Json>[] {
+    this.#requireSize();
+    const { lines, broken } = readLines(this.source.bytes, (text, where) => this.parsed(text, where));
+    this.broken = broken;
+    for (const warning of warningsOf(broken)) this.warn(warning);
+    return lines;
+  }
+
+  #requireSize(): void {
+    if (this.source.bytes.length > MAX_BYTES)
+      throw this.refusal({ where: "", reason: `it is longer than ${MAX_BYTES} bytes` });
   }
 
   /** JSON text. Whole numbers that JavaScript cannot hold become texts with all their digits. */
@@ -57,6 +66,10 @@ export class Document {
   note(text: string): void {
     if (!this.notes.includes(text)) this.notes.push(text);
   }
+
+  warn(text: string): void {
+    if (!this.warnings.includes(text)) this.warnings.push(text);
+  }
 }
 
 /** Reads a file of another system: sessions, or an `ImportError`, also where the record itself refuses a value. */
@@ -70,7 +83,13 @@ export async function readDocument(
     const imported = await read(document);
     // A line is written when its id is asked for: what cannot be written shall not come to light later.
     for (const { session } of imported) session.id;
-    return imported;
+    const { warnings, broken } = document;
+    if (warnings.length === 0) return imported;
+    return imported.map((one, place) => ({
+      ...one,
+      ...(place === 0 && { session: keepLines(one.session, broken) }),
+      warnings: [...(one.warnings ?? []), ...warnings],
+    }));
   } catch (cause) {
     if (cause instanceof ImportError || !isRefusal(cause)) throw cause;
     const reason = cause instanceof RathError ? String(cause.data.reason) : messageOf(cause);

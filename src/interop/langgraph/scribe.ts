@@ -78,12 +78,23 @@ export class Scribe {
     stamp: Stamped,
   ): Promise<{ readonly tip: Tip; readonly session: Session; readonly fork?: string }> {
     if (place === undefined) throw new Error("a thread that has not begun");
-    const session = await this.session(place.tip.at);
-    if (place.fork === undefined) return { tip: place.tip, session };
+    const kept = await this.session(place.tip.at);
+    const session = this.#goOn(kept, stamp);
+    if (place.fork === undefined)
+      return { tip: session === kept ? place.tip : this.#tipAt(session, place.tip), session };
     const why =
       checkpoint === undefined ? "it has no checkpoint before it" : `goes on from checkpoint ${checkpoint}`;
     const forked = this.#append(session, { type: "branch-fork", name: place.fork, why }, stamp);
     return { tip: this.#tipAt(forked, place.tip), session: forked, fork: place.fork };
+  }
+
+  /** An imported thread that waited waits no longer: LangGraph has the answer, and its writes say which it is. */
+  #goOn(session: Session, stamp: Stamped): Session {
+    if (session.fact.type !== "run-suspend") return session;
+    let next = session;
+    for (const of of session.fact.waiting)
+      next = this.#append(next, { type: "wait-cancel", of, why: "the thread went on" }, stamp);
+    return next;
   }
 
   /** Says the messages among new values that were not said already. */

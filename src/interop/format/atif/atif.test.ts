@@ -87,10 +87,6 @@ describe("the rules of ATIF", () => {
       (copy) => (copy.steps[1].observation.results[0].subagent_trajectory_ref = [{ session_id: "s" }]),
     ],
     [
-      "steps[1].observation.results[0].subagent_trajectory_ref[0].trajectory_id",
-      (copy) => (copy.steps[1].observation.results[0].subagent_trajectory_ref = [{ trajectory_id: "t" }]),
-    ],
-    [
       "subagent_trajectories[0].trajectory_id",
       (copy) => (copy.subagent_trajectories = [structuredClone(valid)]),
     ],
@@ -112,6 +108,25 @@ describe("the rules of ATIF", () => {
     ["final_metrics.total_steps", (copy) => (copy.final_metrics = { total_steps: -1 })],
     ["extra", (copy) => (copy.extra = [])],
   ];
+
+  it("[I6] a sub-agent whose trajectory is not in the file is reported, and the rest is read", async () => {
+    const plain = structuredClone(valid) as Loose;
+    const copy = structuredClone(valid) as Loose;
+    copy.steps[1].observation.results[0].subagent_trajectory_ref = [
+      { trajectory_id: "t", trajectory_path: "sub/t.json" },
+      { trajectory_id: "gone", session_id: "s" },
+    ];
+    expect(breachesOf(copy)).toEqual([]);
+    const [one] = await atif.read(sourceOf("run.json", JSON.stringify(copy)));
+    expect(one?.warnings).toEqual([
+      "The trajectory of the sub-agent t is not in the file: it is in sub/t.json.",
+      "The trajectory of the sub-agent gone is not in the file.",
+    ]);
+    const [other] = await atif.read(sourceOf("run.json", JSON.stringify(plain)));
+    expect(other?.warnings).toBeUndefined();
+    expect(one?.session.transcript).toEqual(other?.session.transcript);
+    expectNothingLost([copy as Json], [one as Imported]);
+  });
 
   it("[R1] a valid document breaks none", () => {
     expect(breachesOf(valid as unknown as Json)).toEqual([]);

@@ -4,7 +4,7 @@ import { Arrival, contentOf, isTime } from "../trajectory/arrival.js";
 import { amount, beginning, type Fields, Foreign, isFields, own, without } from "../trajectory/foreign.js";
 import { nameOf } from "../trajectory/name.js";
 import { copiedStep } from "./copied.js";
-import { breachesOf } from "./rules.js";
+import { breachesOf, embeddedIn } from "./rules.js";
 
 /** What the notes of an imported trajectory keep. */
 export const NOTES = {
@@ -39,6 +39,8 @@ class Story {
   readonly #document: Fields;
   readonly #name: string;
   readonly #steps: readonly Fields[];
+  /** The ids of all trajectories in the file. */
+  readonly #embedded: ReadonlySet<string>;
   readonly #inside: Map<string, { readonly document: Fields; readonly place: number }>;
   /** The session after each step. */
   readonly #after: Session[] = [];
@@ -49,6 +51,7 @@ class Story {
     this.#document = document;
     this.#name = name;
     this.#steps = document.steps as readonly Fields[];
+    this.#embedded = parent === undefined ? new Set(embeddedIn(document)) : parent.#embedded;
     const embedded = (own(document, "subagent_trajectories") ?? []) as readonly Fields[];
     this.#inside = new Map(
       embedded.map((one, place) => [String(one.trajectory_id), { document: one, place }]),
@@ -85,7 +88,7 @@ class Story {
       this.#finish(step);
     }
     // Nothing refers to these; they are of this run all the same.
-    for (const id of [...this.#inside.keys()]) this.#takeIn(id);
+    for (const id of [...this.#inside.keys()]) this.#takeIn({ trajectory_id: id });
   }
 
   #finish(step: Fields): void {
@@ -140,7 +143,7 @@ class Story {
       const of = asked.get(own(result, "source_call_id") ?? null);
       const content = own(result, "content") ?? null;
       for (const ref of (own(result, "subagent_trajectory_ref") ?? []) as readonly Fields[])
-        this.#takeIn(String(own(ref, "trajectory_id")));
+        this.#takeIn(ref);
       if (of === undefined) {
         // What the world answers to words instead of calls; a second result of one call reads the same.
         if (content !== null && content !== "") arrival.say("user", saidIn(content), "tool");
@@ -206,7 +209,7 @@ class Story {
     );
     for (const result of results)
       for (const ref of (own(result, "subagent_trajectory_ref") ?? []) as readonly Fields[])
-        this.#takeIn(String(own(ref, "trajectory_id")));
+        this.#takeIn(ref);
     const [before, after] = [
       amount(own(management, "tokens_before")),
       amount(own(management, "tokens_after")),
@@ -222,9 +225,19 @@ class Story {
     return true;
   }
 
-  #takeIn(id: string): void {
+  /** A trajectory that is in another file, or nowhere, is reported; the step keeps the reference to it. */
+  #takeIn(ref: Fields): void {
+    const id = String(own(ref, "trajectory_id"));
     const found = this.#inside.get(id);
-    if (found === undefined) return;
+    if (found === undefined) {
+      const named = own(ref, "trajectory_id") ?? own(ref, "session_id") ?? own(ref, "trajectory_path");
+      const path = own(ref, "trajectory_path");
+      if (!this.#embedded.has(id))
+        this.#foreign.warnings.add(
+          `The trajectory of the sub-agent ${String(named)} is not in the file${typeof path === "string" ? `: it is in ${path}` : ""}.`,
+        );
+      return;
+    }
     this.#inside.delete(id);
     const story = new Story(this.#foreign, found.document, `${this.#name}/${id}`, this);
     story.tell(found.place);

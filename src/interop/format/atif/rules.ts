@@ -15,17 +15,18 @@ type Shape = { readonly [key: string]: Check | readonly [Check, "required"] };
 /** What a document breaks of the rules of ATIF 1.7, or of the version that it says it is of; nothing when it is valid. */
 export function breachesOf(document: Json): readonly Breach[] {
   if (!isFields(document)) return [{ where: "", reason: "a trajectory is an object" }];
-  return trajectory(document, "", new Set(embeddedIn(document)));
+  return trajectory(document, "");
 }
 
-function embeddedIn(document: Fields): readonly string[] {
+/** The ids of the trajectories in a document, at every depth. */
+export function embeddedIn(document: Fields): readonly string[] {
   const inside = own(document, "subagent_trajectories");
   return (Array.isArray(inside) ? (inside as readonly Json[]) : []).flatMap((one) =>
     isFields(one) ? [String(own(one, "trajectory_id")), ...embeddedIn(one)] : [],
   );
 }
 
-function trajectory(document: Fields, where: string, known: ReadonlySet<string>): readonly Breach[] {
+function trajectory(document: Fields, where: string): readonly Breach[] {
   const version = own(document, "schema_version");
   const recent = version === VERSION;
   const found = [...shaped(document, where, TRAJECTORY)];
@@ -40,8 +41,7 @@ function trajectory(document: Fields, where: string, known: ReadonlySet<string>)
   if (Array.isArray(steps)) {
     if (steps.length === 0) found.push({ where: at(where, "steps"), reason: "there is no step" });
     for (const [place, one] of (steps as readonly Json[]).entries())
-      if (isFields(one))
-        found.push(...step(one, `${at(where, "steps")}[${place}]`, place + 1, recent ? known : undefined));
+      if (isFields(one)) found.push(...step(one, `${at(where, "steps")}[${place}]`, place + 1, recent));
   }
   const inside = own(document, "subagent_trajectories");
   if (Array.isArray(inside)) {
@@ -55,18 +55,13 @@ function trajectory(document: Fields, where: string, known: ReadonlySet<string>)
       else if (seen.has(id))
         found.push({ where: at(here, "trajectory_id"), reason: "another one beside it has the same" });
       seen.add(id);
-      found.push(...trajectory(one, here, known));
+      found.push(...trajectory(one, here));
     }
   }
   return found;
 }
 
-function step(
-  fields: Fields,
-  where: string,
-  expected: number,
-  known: ReadonlySet<string> | undefined,
-): readonly Breach[] {
+function step(fields: Fields, where: string, expected: number, recent: boolean): readonly Breach[] {
   const found: Breach[] = [];
   const number = own(fields, "step_id");
   if (typeof number === "number" && number !== expected)
@@ -98,20 +93,15 @@ function step(
     const id = own(result, "source_call_id") ?? null;
     if (id !== null && !calls.has(id))
       found.push({ where: at(here, "source_call_id"), reason: "no call of the step has this id" });
-    if (known === undefined) continue;
+    if (!recent) continue;
     for (const [index, ref] of objectsIn(own(result, "subagent_trajectory_ref")))
-      found.push(...reference(ref, `${here}.subagent_trajectory_ref[${index}]`, known));
+      if (!isThere(ref, "trajectory_path") && !isThere(ref, "trajectory_id"))
+        found.push({
+          where: `${here}.subagent_trajectory_ref[${index}]`,
+          reason: "it needs a trajectory_id or a trajectory_path to be found by",
+        });
   }
   return found;
-}
-
-function reference(ref: Fields, where: string, known: ReadonlySet<string>): readonly Breach[] {
-  if (isThere(ref, "trajectory_path")) return [];
-  const id = own(ref, "trajectory_id") ?? null;
-  if (id === null) return [{ where, reason: "it needs a trajectory_id or a trajectory_path to be found by" }];
-  return known.has(String(id))
-    ? []
-    : [{ where: at(where, "trajectory_id"), reason: "no embedded trajectory has this id" }];
 }
 
 function objectsIn(value: Json | undefined): readonly (readonly [number, Fields])[] {

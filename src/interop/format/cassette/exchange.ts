@@ -1,6 +1,7 @@
-import type { Json } from "../../../session/index.js";
+import { digestOf, type Json } from "../../../session/index.js";
 import type { Document } from "../document.js";
 import { Fields, isObject, type JsonObject } from "../fields.js";
+import { decoded } from "./encoding.js";
 import { safeAddress, safeHeaders } from "./secret.js";
 
 /** One request and its answer, without secrets. */
@@ -11,18 +12,23 @@ export type Exchange = {
   readonly sent: Json;
   readonly status: number;
   readonly got: Json;
+  /** Why the body of the answer cannot be read; then `got` has its bytes. */
+  readonly unreadable?: string;
   /** What else the recorder kept. */
   readonly rest: Json;
 };
 
-export function exchangesIn(cassette: Json, document: Document): readonly Exchange[] {
+export async function exchangesIn(cassette: Json, document: Document): Promise<readonly Exchange[]> {
   const list = isObject(cassette) ? (cassette.interactions ?? cassette.http_interactions) : undefined;
   if (!Array.isArray(list) || list.length === 0)
     throw document.refusal({ where: "", reason: "a cassette has a list of interactions" });
-  return (list as readonly Json[]).map((one, index) => exchangeOf(one, `interactions[${index}]`, document));
+  const exchanges: Exchange[] = [];
+  for (const [index, one] of (list as readonly Json[]).entries())
+    exchanges.push(await exchangeOf(one, `interactions[${index}]`, document));
+  return exchanges;
 }
 
-function exchangeOf(value: Json, where: string, document: Document): Exchange {
+async function exchangeOf(value: Json, where: string, document: Document): Promise<Exchange> {
   const refuse = (place: string, reason: string) => document.refusal({ where: `${where}${place}`, reason });
   if (!isObject(value)) throw refuse("", "an interaction is an object");
   const fields = new Fields(value);
@@ -39,31 +45,75 @@ function exchangeOf(value: Json, where: string, document: Document): Exchange {
     document.note(
       "The values of headers and of parameters that may be secrets are not recorded; their names are.",
     );
-  const [sent, got] = [bodyOf(request), bodyOf(response)];
+  const [asking, answering] = [request.json("headers"), response.json("headers")];
+  const [sent, got] = [await bodyOf(request, asking), await bodyOf(response, answering)];
+  if (sent.unreadable !== undefined)
+    document.warn(`${where}.request: what was sent is unreadable: ${sent.unreadable}.`);
   const method = (request.text("method") ?? "GET").toUpperCase();
-  const headers = {
-    request: safeHeaders(request.json("headers"), told),
-    response: safeHeaders(response.json("headers"), told),
-  };
+  const headers = { request: safeHeaders(asking, told), response: safeHeaders(answering, told) };
   response.keep("status", status.rest);
   const rest = { ...fields.rest, headers, request: request.rest ?? {}, response: response.rest ?? {} };
-  return { method, address: safeAddress(uri, told), path: pathOf(uri), sent, status: code, got, rest };
+  return {
+    method,
+    address: safeAddress(uri, told),
+    path: pathOf(uri),
+    sent: sent.body,
+    status: code,
+    got: got.body,
+    ...(got.unreadable !== undefined && { unreadable: got.unreadable }),
+    rest,
+  };
 }
 
-/** What was sent: parsed by the recorder, or as text, which may be JSON. */
-function bodyOf(fields: Fields): Json {
+type Body = { readonly body: Json; readonly unreadable?: string };
+
+/** What was sent: parsed by the recorder, as text, which may be JSON, or as bytes, which may be compressed. */
+async function bodyOf(fields: Fields, headers: Json | undefined): Promise<Body> {
   const parsed = fields.json("parsed_body");
-  if (parsed !== undefined) return parsed;
+  if (parsed !== undefined) return { body: parsed };
   const body = fields.json("body");
-  const text = isObject(body) && Object.keys(body).length === 1 ? body.string : body;
-  if (typeof text !== "string") return text ?? null;
+  const bytes = bytesIn(body);
+  if (bytes !== undefined) {
+    const result = await decoded(bytes, encodingsIn(headers));
+    if ("unreadable" in result) return { body: body as Json, unreadable: result.unreadable };
+    // The bytes themselves are in the file, which the record names by its digest.
+    fields.keep("body", { bytes: bytes.length, digest: digestOf(bytes), encodings: result.encodings });
+    return { body: parsedText(result.text) };
+  }
+  if (!isObject(body) || typeof body.string !== "string")
+    return { body: typeof body === "string" ? parsedText(body) : (body ?? null) };
+  const { string, ...more } = body;
+  if (Object.keys(more).length > 0) fields.keep("body", more);
+  return { body: parsedText(string) };
+}
+
+/** The encodings that a header names, in the order in which they were applied. */
+function encodingsIn(headers: Json | undefined): readonly string[] {
+  if (!isObject(headers)) return [];
+  return Object.entries(headers)
+    .filter(([name]) => name.toLowerCase() === "content-encoding")
+    .flatMap(([, value]) => (Array.isArray(value) ? value : [value]))
+    .flatMap((value) => (typeof value === "string" ? value.toLowerCase().split(",") : []))
+    .map((name) => name.trim())
+    .filter((name) => name !== "" && name !== "identity");
+}
+
+/** The value of a text that is JSON. A text that would not be written again as it was stays a text. */
+function parsedText(text: string): Json {
   try {
     const value = JSON.parse(text) as Json;
-    // What would not be written again as it was is kept as it was.
     return typeof value === "object" && JSON.stringify(value) === text ? value : text;
   } catch {
     return text;
   }
+}
+
+/** The bytes of a body that the recorder did not keep as text: `!!binary` in YAML, `base64_string` in JSON. */
+function bytesIn(body: Json | undefined): Buffer | undefined {
+  if (!isObject(body)) return undefined;
+  const held = isObject(body.string) ? body.string : body;
+  const base64 = held.base64 ?? held.base64_string;
+  return typeof base64 === "string" ? Buffer.from(base64, "base64") : undefined;
 }
 
 function pathOf(uri: string): string {

@@ -21,11 +21,14 @@ export const cassette: ImportFormat = {
 };
 
 async function read(source: Source, document: Document): Promise<Imported> {
-  const exchanges = exchangesIn(await parsed(document), document);
+  const exchanges = await exchangesIn(await parsed(document), document);
   const name = source.name.replace(/\.(ya?ml|json)$/i, "") || "cassette";
   const isMore = isObject(exchanges[0]?.rest);
   let session = startImport(source, FORMAT, { name, detail: { exchanges: exchanges.length } });
-  for (const exchange of exchanges) session = added(session, exchange);
+  for (const [index, exchange] of exchanges.entries())
+    session = added(session, exchange, (reason) =>
+      document.warn(`interactions[${index}].response: the answer of the model is unreadable: ${reason}.`),
+    );
   if (isMore) document.note("Headers and what else the recorder kept of each exchange are in notes.");
   return { name, session, notes: [...document.notes] };
 }
@@ -46,12 +49,15 @@ async function parsed(document: Document): Promise<Json> {
     });
   }
   try {
-    return plain(yaml.parse(text, { logLevel: "error", customTags: ["binary"] }));
+    return plain(yaml.parse(text, { logLevel: "error", customTags: ["binary", BINARY] }));
   } catch (cause) {
     const message = cause instanceof Error ? (cause.message.split("\n")[0] as string) : "unreadable";
     throw document.refusal({ where: "", reason: `it is not YAML (${message.slice(0, 200)})`, cause });
   }
 }
+
+/** The tag that recorders in Ruby write for `!!binary`. */
+const BINARY = { tag: "!binary", resolve: (text: string) => Buffer.from(text, "base64") };
 
 /** YAML has bytes and numbers that JSON has not. */
 function plain(value: unknown): Json {
@@ -64,18 +70,24 @@ function plain(value: unknown): Json {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]));
 }
 
-function added(session: Session, exchange: Exchange): Session {
+function added(session: Session, exchange: Exchange, unreadable: (reason: string) => void): Session {
   const { method, path, sent, rest } = exchange;
   const provider = providerFor(method, path);
   const body = jsonIn(sent);
   const next =
     provider === undefined || body === undefined
       ? stepped(session, exchange)
-      : called(session, exchange, provider, provider.asked(body, path));
+      : called(session, exchange, { provider, asked: provider.asked(body, path), unreadable });
   return keepRest(next, "exchange", rest);
 }
 
-function called(session: Session, exchange: Exchange, provider: Provider, asked: Asked): Session {
+type Call = {
+  readonly provider: Provider;
+  readonly asked: Asked;
+  readonly unreadable: (reason: string) => void;
+};
+
+function called(session: Session, exchange: Exchange, { provider, asked, unreadable }: Call): Session {
   const at = session.fact.at;
   const { model, instructions, messages } = asked;
   let next = heard(session, messages, undefined, at);
@@ -92,14 +104,15 @@ function called(session: Session, exchange: Exchange, provider: Provider, asked:
   });
   const of = next.id;
   if (status >= 400) return next.append({ type: "model-failure", of, error: failureOf(exchange), at });
-  const answer = answerIn(provider, got, asked);
+  const raw = { status, body: got };
+  const answer = exchange.unreadable === undefined ? answerIn(provider, got, asked) : undefined;
   if (answer === undefined) {
-    const error = {
-      name: "UnreadableAnswer",
-      message: "what came back is no whole answer",
-      data: { status, body: got },
-    };
-    return next.append({ type: "model-failure", of, error, at });
+    const reason = exchange.unreadable ?? "its body is not a complete answer of this API";
+    unreadable(reason);
+    // The provider answered: that nobody can read the answer here is not a failure of the model.
+    const content = [{ type: "other", value: { unreadable: reason } } as const];
+    const usage = { input: 0, output: 0 };
+    return next.append({ type: "model-reply", of, content, finish: "unreadable", usage, raw, at });
   }
   const parts = replyParts([{ role: "assistant", parts: answer.parts }]);
   const [only] = parts;
@@ -111,7 +124,7 @@ function called(session: Session, exchange: Exchange, provider: Provider, asked:
     usage: answer.usage,
     ...(answer.id !== undefined && { response: answer.id }),
     ...(answer.model !== undefined && { model: answer.model }),
-    raw: { status, body: got },
+    raw,
     at,
   });
 }

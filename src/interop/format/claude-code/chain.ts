@@ -1,8 +1,8 @@
 import type { Json } from "../../../session/index.js";
 import { type Fields, type Foreign, isFields, own } from "../trajectory/foreign.js";
 
-/** A line of the file. */
-export type Line = { readonly line: number; readonly value: Fields };
+/** A line of the file. `id` is its uuid, or its number where words are in it and no uuid. */
+export type Line = { readonly line: number; readonly value: Fields; readonly id?: string };
 
 /**
  * Lines that belong together: an answer of the model comes in several lines with one message id, and the results of the
@@ -25,16 +25,18 @@ export type Chains = {
   readonly loose: readonly Line[];
 };
 
-/** How the lines of a file follow each other, or an `ImportError` when they do not. */
-export function chainsOf(foreign: Foreign, lines: readonly Line[]): Chains {
+/** How the lines of a file follow each other. What leads to a line that is not there is reported. */
+export function chainsOf(foreign: Foreign, read: readonly Line[]): Chains {
+  const lines = read.map(idGiven);
+  const before = linesBefore(lines);
   const byId = new Map<string, Group>();
   const byMessage = new Map<string, Group>();
   const byCall = new Map<string, Group>();
   const groups: Group[] = [];
   const loose: Line[] = [];
   for (const line of lines) {
-    const id = own(line.value, "uuid");
-    if (typeof id !== "string") {
+    const { id } = line;
+    if (id === undefined) {
       loose.push(line);
       continue;
     }
@@ -51,7 +53,7 @@ export function chainsOf(foreign: Foreign, lines: readonly Line[]): Chains {
       if (block.type === "tool_use" && typeof block.id === "string") byCall.set(block.id, group);
   }
   refuseCircles(foreign, lines);
-  link(foreign, groups, byId);
+  link(foreign, groups, { byId, before });
   return { roots: rootsOf(foreign, groups), loose };
 }
 
@@ -61,7 +63,7 @@ function newGroup({ value }: Line, groups: Group[]): Group {
   const group: Group = {
     lines: [],
     kind,
-    aside: value.isSidechain === true,
+    aside: isAside(value),
     children: [],
     says: kind !== "other",
   };
@@ -76,29 +78,49 @@ function groupOf(
   byCall: ReadonlyMap<string, Group>,
 ): Group | undefined {
   const message = messageIn(value);
-  if (value.type === "assistant")
-    return byMessage.get(`${value.isSidechain === true} ${String(own(message, "id"))}`);
+  if (value.type === "assistant") return byMessage.get(`${isAside(value)} ${String(own(message, "id"))}`);
   if (value.type !== "user") return undefined;
   const [first] = blocksIn(message).filter((block) => block.type === "tool_result");
   const group = first && byCall.get(String(first.tool_use_id));
-  return group?.aside === (value.isSidechain === true) ? group : undefined;
+  return group?.aside === isAside(value) ? group : undefined;
+}
+
+/** Whether a sub-agent says it: session files mark the line, the stream of the program names the call that started it. */
+function isAside(value: Fields): boolean {
+  return value.isSidechain === true || typeof own(value, "parent_tool_use_id") === "string";
+}
+
+function idGiven(line: Line): Line {
+  const { uuid, type } = line.value;
+  if (typeof uuid === "string") return { ...line, id: uuid };
+  return type === "user" || type === "assistant" ? { ...line, id: `line ${line.line}` } : line;
+}
+
+/** Shapes without `parentUuid` follow each other in the order of the file, each sub-agent by itself. */
+function linesBefore(lines: readonly Line[]): ReadonlyMap<string, string> {
+  const before = new Map<string, string>();
+  const last = new Map<Json, string>();
+  for (const { id, value } of lines) {
+    if (id === undefined) continue;
+    const conversation = isAside(value) ? (own(value, "parent_tool_use_id") ?? true) : false;
+    const above = last.get(conversation);
+    if (own(value, "parentUuid") === undefined && above !== undefined) before.set(id, above);
+    last.set(conversation, id);
+  }
+  return before;
 }
 
 /** Lines must lead to one that follows none. */
 function refuseCircles(foreign: Foreign, lines: readonly Line[]): void {
   const above = new Map<string, string>();
-  for (const { value } of lines) {
-    const [id, parent] = [own(value, "uuid"), own(value, "parentUuid")];
-    if (typeof id === "string" && typeof parent === "string") above.set(id, parent);
+  for (const { id, value } of lines) {
+    const parent = own(value, "parentUuid");
+    if (id !== undefined && typeof parent === "string") above.set(id, parent);
   }
   const fine = new Set<string>();
-  for (const { line, value } of lines) {
+  for (const { line, id: start } of lines) {
     const way = new Set<string>();
-    for (
-      let id: string | undefined = String(own(value, "uuid"));
-      id !== undefined && !fine.has(id);
-      id = above.get(id)
-    ) {
+    for (let id = start; id !== undefined && !fine.has(id); id = above.get(id)) {
       if (way.has(id))
         foreign.refuse(`line ${line}.parentUuid`, "the lines that follow each other go round in a circle");
       way.add(id);
@@ -107,25 +129,46 @@ function refuseCircles(foreign: Foreign, lines: readonly Line[]): void {
   }
 }
 
-function link(foreign: Foreign, groups: readonly Group[], byId: ReadonlyMap<string, Group>): void {
+type Places = { readonly byId: ReadonlyMap<string, Group>; readonly before: ReadonlyMap<string, string> };
+
+function link(foreign: Foreign, groups: readonly Group[], { byId, before }: Places): void {
   let last: Group | undefined;
+  const done: Group[] = [];
   for (const group of groups) {
-    for (const { line, value } of group.lines) {
-      const above = own(value, "parentUuid") ?? null;
-      if (above !== null && !byId.has(String(above)))
-        foreign.refuse(`line ${line}.parentUuid`, "the line that it follows is not in the file");
-    }
     const [first] = group.lines as [Line];
-    const above = own(first.value, "parentUuid") ?? own(first.value, "logicalParentUuid") ?? null;
+    const above =
+      own(first.value, "parentUuid") ??
+      own(first.value, "logicalParentUuid") ??
+      before.get(first.id as string) ??
+      null;
     const boundary = own(first.value, "subtype") === "compact_boundary";
-    const parent = byId.get(String(above)) ?? (boundary ? last : undefined);
+    const parent =
+      byId.get(String(above)) ??
+      (above !== null ? afterGap(foreign, group, done) : boundary ? last : undefined);
     // A sub-agent has a conversation of its own, whatever it hangs from.
     if (parent !== undefined && parent !== group && parent.aside === group.aside) {
       group.parent = parent;
       parent.children.push(group);
     }
     if (!group.aside) last = group;
+    done.push(group);
   }
+}
+
+/** Where a line belongs that follows one that is not there: to what was before the unreadable line that it may follow. */
+function afterGap(foreign: Foreign, group: Group, done: readonly Group[]): Group | undefined {
+  const line = group.lines[0]?.line ?? 0;
+  const gap = foreign.broken.findLast((one) => one.line < line)?.line;
+  const parent =
+    gap === undefined
+      ? undefined
+      : done.findLast(({ aside, lines }) => aside === group.aside && (lines[0]?.line ?? 0) < gap);
+  foreign.warnings.add(
+    parent === undefined
+      ? `line ${line} follows a line that is not in the file: from there on it is a session of its own.`
+      : `line ${line} follows a line that cannot be read: it is placed after line ${parent.lines.at(-1)?.line}.`,
+  );
+  return parent;
 }
 
 /** Everything that can be reached, from the leaves up; what cannot goes round in a circle. */

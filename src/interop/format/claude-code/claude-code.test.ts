@@ -71,6 +71,19 @@ const result = (id: string, content: unknown = "a b", more: object = {}): object
   { type: "tool_result", tool_use_id: id, content, ...more },
 ];
 
+/** A line of `claude -p --output-format stream-json`. */
+const spoken = (
+  type: "user" | "assistant",
+  id: string | undefined,
+  content: unknown,
+  parent?: string,
+): object => ({
+  type,
+  message: { ...(id !== undefined && { id, model: "claude-x", usage }), role: type, content },
+  parent_tool_use_id: parent ?? null,
+  session_id: "s-2",
+});
+
 function fileOf(lines: readonly object[]): string {
   return lines.map((one) => JSON.stringify(one)).join("\n");
 }
@@ -300,9 +313,6 @@ describe("a session of Claude Code", () => {
     await expect(refused([user("u1", null, "a"), user("u1", null, "b")])).rejects.toMatchObject({
       data: { where: "line 2.uuid" },
     });
-    await expect(refused([user("u1", "gone", "a")])).rejects.toMatchObject({
-      data: { where: "line 1.parentUuid" },
-    });
     await expect(
       refused([user("u0", null, "a"), user("u1", "u3", "a"), user("u2", "u1", "b"), user("u3", "u2", "c")]),
     ).rejects.toMatchObject({
@@ -312,9 +322,102 @@ describe("a session of Claude Code", () => {
     await expect(refused([{ type: "summary", summary: "x", leafUuid: "y" }])).rejects.toThrow(
       /no conversation/,
     );
-    await expect(claudeCode.read(sourceOf("x.jsonl", fileOf(plain).slice(0, -9)))).rejects.toMatchObject({
-      data: { where: `line ${plain.length}` },
+    await expect(claudeCode.read(sourceOf("x.jsonl", '{"type":\n{{\n'))).rejects.toMatchObject({
+      data: { where: "line 1" },
     });
+  });
+
+  it("[I8] a file with a cut-off or a bad line is read without it, and the line is kept and reported", async () => {
+    const chain = [
+      user("u1", null, "one"),
+      assistant("a1", "u1", "m1", text("Two.")),
+      user("u2", "a1", "three"),
+      assistant("a2", "u2", "m2", text("Vier é")),
+      user("u3", "a2", "five"),
+    ];
+    const lines = fileOf(chain).split("\n");
+    const told = async (content: string | Uint8Array) => {
+      const source = sourceOf("s-1.jsonl", content);
+      expect(claudeCode.fits(source)).toBe(true);
+      const [only, ...others] = await claudeCode.read(source);
+      expect(others).toEqual([]);
+      const kept = [...(only as Imported).session.history()].flatMap(({ fact }) =>
+        fact.type === "note" && fact.kind === "import-unreadable" ? [[fact.what, fact.why, fact.value]] : [],
+      );
+      return {
+        only: only as Imported,
+        kept,
+        words: said((only as Imported).session).map((one) => (one as Json[])[1]),
+      };
+    };
+    const half = lines[4]?.slice(0, 60) as string;
+    const running = await told([...lines.slice(0, 4), half].join("\n"));
+    expect(running.words).toEqual(["one", "Two.", "three", "Vier é"]);
+    expect(running.kept).toEqual([["line 5", "the file ends in the middle of it", half]]);
+    expect(running.only.warnings).toEqual(["line 5 is unreadable: the file ends in the middle of it."]);
+
+    const whole = Buffer.from(fileOf(chain.slice(0, 4)));
+    const split = await told(whole.subarray(0, whole.indexOf(Buffer.from("é")) + 1));
+    expect(split.words).toEqual(["one", "Two.", "three"]);
+    expect(split.kept).toMatchObject([["line 4", "it is not text in UTF-8", { base64: expect.any(String) }]]);
+
+    for (const bad of [0, 1, 2, 3]) {
+      const middle = await told(
+        lines.map((one, place) => (place === bad ? one.slice(0, -12) : one)).join("\n"),
+      );
+      expect(middle.words).toEqual(["one", "Two.", "three", "Vier é", "five"].filter((_, at) => at !== bad));
+      expect(middle.kept).toEqual([[`line ${bad + 1}`, "it is not JSON", lines[bad]?.slice(0, -12)]]);
+      expect(middle.only.warnings).toEqual([
+        `line ${bad + 1} is unreadable: it is not JSON.`,
+        expect.stringMatching(
+          bad === 0
+            ? /^line 2 follows a line that is not in the file/
+            : /^line \d follows a line that cannot be read: it is placed after line \d\.$/,
+        ),
+      ]);
+    }
+    const [gone] = await claudeCode.read(sourceOf("x.jsonl", fileOf([user("u1", "gone", "a")])));
+    expect(gone?.warnings).toEqual([expect.stringMatching(/^line 1 follows a line that is not in the file/)]);
+  });
+
+  it("[I9] lines without parentUuid follow each other, as in streams of the program", async () => {
+    const stream = [
+      { type: "system", subtype: "init", session_id: "s-2", cwd: "/w", model: "claude-x", tools: ["Task"] },
+      spoken("assistant", "m1", [text("Asking."), call("t1", "Task", { prompt: "Look." })]),
+      spoken("user", undefined, [text("Look.")], "t1"),
+      spoken("assistant", "m2", [call("t2")], "t1"),
+      spoken("user", undefined, result("t2"), "t1"),
+      spoken("assistant", "m3", [text("Seen.")], "t1"),
+      spoken("user", undefined, result("t1", "Seen.")),
+      spoken("assistant", "m4", [text("Done.")]),
+      {
+        type: "result",
+        subtype: "success",
+        is_error: false,
+        result: "Done.",
+        session_id: "s-2",
+        num_turns: 2,
+      },
+    ];
+    for (const lines of [stream, stream.map((one, place) => ({ ...one, uuid: `x${place}` }))]) {
+      const made = await read(lines);
+      expect(made).toHaveLength(1);
+      expect(made[0]?.warnings).toBeUndefined();
+      const { session } = made[0] as Imported;
+      expect(said(session)).toEqual([
+        ["assistant", "Asking."],
+        ["tool", "Task", "Seen."],
+        ["assistant", "Done."],
+      ]);
+      expect(session.usage.calls).toBe(4);
+      expectNothingLost(lines as readonly Json[], made);
+    }
+    const plainLines = plain.map((one) => {
+      const { parentUuid: _, uuid: __, ...rest } = one as { parentUuid?: Json; uuid?: Json };
+      return rest;
+    });
+    const [{ session }] = (await read(plainLines)) as [Imported];
+    expect(said(session)).toEqual(said(((await read(plain)) as [Imported])[0].session));
   });
 
   it("[G1] stands long chains", async () => {

@@ -13,9 +13,16 @@ export const claudeCode: ImportFormat = {
   title:
     "Session of Claude Code (JSONL): a session for the conversation, and one for each fork that was left",
   fits(source: Source): boolean {
-    if (typeof firstLine(source)?.type !== "string") return false;
     const text = beginning(source, 1024 ** 2);
-    return /"parentUuid"\s*:/.test(text) && /"sessionId"\s*:/.test(text);
+    if (!/^\s*\{\s*"/.test(text) || !/"(sessionId|session_id)"\s*:/.test(text)) return false;
+    // The first line may be one that cannot be read.
+    const second = text.indexOf("\n") + 1;
+    const [first, next] = [firstLine(source), firstLine({ ...source, bytes: source.bytes.subarray(second) })];
+    if (typeof (first ?? next)?.type !== "string") return false;
+    return (
+      /"parentUuid"\s*:/.test(text) ||
+      (/"type"\s*:\s*"(user|assistant)"/.test(text) && /"message"\s*:\s*\{/.test(text))
+    );
   },
   async read(source: Source): Promise<readonly Imported[]> {
     const foreign = new Foreign("claude-code", source);
@@ -65,6 +72,7 @@ class Story {
     }
     const main = told.find(([suffix]) => suffix === "")?.[1] as Arrival;
     for (const line of this.#chains.loose) keepLines(main, [line], String(own(line.value, "type") ?? "line"));
+    main.keepBroken();
     return told
       .map(([suffix, arrival]) =>
         arrival.imported(suffix === "" ? nameOf(source.name) : nameOf(source.name, suffix)),
@@ -90,7 +98,7 @@ class Story {
     const value = root.lines[0]?.value ?? {};
     const at = own(value, "timestamp");
     const detail = Object.fromEntries(
-      ["sessionId", "version", "cwd", "gitBranch"].flatMap((key) =>
+      ["sessionId", "session_id", "version", "cwd", "gitBranch"].flatMap((key) =>
         own(value, key) === undefined ? [] : [[key, own(value, key) as Json]],
       ),
     );
@@ -203,6 +211,7 @@ class Story {
       const first = root.lines[0]?.value ?? {};
       const isIts =
         (typeof agent === "string" && own(first, "agentId") === agent) ||
+        (call !== undefined && own(first, "parent_tool_use_id") === call.call) ||
         (typeof prompt === "string" && wordsOf(blocksIn(messageIn(first)).map(partOf)) === prompt);
       if (!isIts) continue;
       arrival.take(this.#aside(root), "a sub-agent");

@@ -235,9 +235,114 @@ describe("a rollout of Codex", () => {
     await expect(refused([meta, item("function_call_output", { output: "x" })])).rejects.toMatchObject({
       data: { where: "line 2.payload.call_id" },
     });
-    await expect(codex.read(sourceOf("x.jsonl", fileOf(rollout).slice(0, -9)))).rejects.toMatchObject({
-      data: { where: `line ${rollout.length}` },
+  });
+
+  it("[I6] a message need not say that it is one", async () => {
+    const loose = (payload: object) => line("response_item", payload);
+    const messages = [
+      { role: "user", content: [{ type: "input_text", text: "One?" }] },
+      { role: "assistant", content: [{ type: "output_text", text: "Two." }] },
+    ];
+    const bare = { id: "r", timestamp: "2026-01-01T00:00:00.000Z", instructions: null };
+    for (const lines of [
+      [meta, ...messages.map(loose)],
+      [bare, ...messages],
+      [bare, ...messages.map((one, place) => ({ ...one, id: `m${place}` }))],
+    ]) {
+      const [only] = await read(lines);
+      expect(said((only as Imported).session)).toEqual([
+        ["user", "One?"],
+        ["assistant", "Two."],
+      ]);
+      expect((only as Imported).session.usage.calls).toBe(1);
+    }
+  });
+
+  it("[I7] a stream of codex exec --json is read: words, thoughts, calls, usage, errors", async () => {
+    const done = (id: string, type: string, more: object): object => ({
+      type: "item.completed",
+      item: { id, type, ...more },
     });
+    const ran = { command: "bash -lc ls", aggregated_output: "a\nb\n", exit_code: 0, status: "completed" };
+    const stream = [
+      { type: "thread.started", thread_id: "0199a213" },
+      { type: "turn.started" },
+      done("item_0", "reasoning", { text: "**Scanning**" }),
+      {
+        type: "item.started",
+        item: {
+          ...ran,
+          id: "item_1",
+          type: "command_execution",
+          aggregated_output: "",
+          exit_code: null,
+          status: "in_progress",
+        },
+      },
+      done("item_1", "command_execution", ran),
+      done("item_2", "command_execution", {
+        ...ran,
+        command: "false",
+        aggregated_output: "",
+        exit_code: 1,
+        status: "failed",
+      }),
+      done("item_3", "file_change", { changes: [{ path: "a.txt", kind: "add" }], status: "completed" }),
+      done("item_4", "mcp_tool_call", {
+        server: "docs",
+        tool: "find",
+        arguments: { q: "x" },
+        result: { content: [{ type: "text", text: "found" }], structured_content: null },
+        error: null,
+        status: "completed",
+      }),
+      done("item_5", "mcp_tool_call", {
+        server: "docs",
+        tool: "find",
+        arguments: {},
+        result: null,
+        error: { message: "no such page" },
+        status: "failed",
+      }),
+      done("item_6", "todo_list", { items: [{ text: "look", completed: true }] }),
+      done("item_7", "agent_message", { text: "Two files." }),
+      {
+        type: "turn.completed",
+        usage: { input_tokens: 24763, cached_input_tokens: 24448, output_tokens: 122 },
+      },
+    ];
+    const made = await read(stream);
+    expect(made).toHaveLength(1);
+    const { session } = made[0] as Imported;
+    expectNothingLost(stream as readonly Json[], made);
+    expect(said(session)).toEqual([
+      ["assistant", ""],
+      ["tool", "command_execution", "a\nb\n"],
+      ["assistant", ""],
+      ["tool", "command_execution", "failed"],
+      ["assistant", ""],
+      ["tool", "file_change", "completed"],
+      ["assistant", ""],
+      ["tool", "docs__find", "found"],
+      ["assistant", ""],
+      ["tool", "docs__find", "no such page"],
+      ["assistant", "Two files."],
+    ]);
+    expect(session.usage).toMatchObject({ input: 24763, output: 122, cached: 24448 });
+    expect(session.pending).toEqual([]);
+    const cut = fileOf(stream).slice(0, -30);
+    const [running] = await codex.read(sourceOf("x.jsonl", cut));
+    expect(running?.warnings).toEqual(["line 12 is unreadable: the file ends in the middle of it."]);
+    expect(said((running as Imported).session)).toEqual(said(session));
+    const failed = [
+      { type: "thread.started", thread_id: "1" },
+      { type: "error", message: "out of tokens" },
+      { type: "turn.failed", error: { message: "out of tokens" } },
+    ];
+    const failures = [...((await read(failed))[0] as Imported).session.history()].filter(
+      ({ fact }) => fact.type === "model-failure",
+    );
+    expect(failures.map(({ fact }) => fact)).toMatchObject([{ error: { message: "out of tokens" } }]);
   });
 
   it("[G1] whatever is done to one, it is read or refused", async () => {

@@ -4,17 +4,19 @@ import { Arrival, contentOf, isTime } from "../trajectory/arrival.js";
 import { amount, type Fields, Foreign, firstLine, isFields, own } from "../trajectory/foreign.js";
 import { nameOf } from "../trajectory/name.js";
 import { wordsOf } from "../trajectory/turn.js";
-import { callOf, contentIn, type Deed, deedsOf, type Item, itemOf, partsOf } from "./turn.js";
+import { isExecEvent, rolloutOf } from "./exec.js";
+import { callOf, contentIn, type Deed, deedsOf, type Item, itemOf, kindOf, partsOf } from "./turn.js";
 
 export const NOTE = "codex lines";
 
 export const codex: ImportFormat = {
   name: "codex",
   title:
-    "Rollout of Codex (JSONL): a session for the conversation, and one for each way that was rolled back",
+    "Rollout of Codex, or stream of codex exec --json (JSONL): a session for the conversation, and one for each way that was rolled back",
   fits(source: Source): boolean {
     const first = firstLine(source);
     if (first === undefined) return false;
+    if (isExecEvent(first)) return true;
     if (own(first, "type") === "session_meta") return isFields(own(first, "payload"));
     return (
       own(first, "type") === undefined &&
@@ -25,15 +27,14 @@ export const codex: ImportFormat = {
   async read(source: Source): Promise<readonly Imported[]> {
     const foreign = new Foreign("codex", source);
     return foreign.reading(() => {
-      const items = foreign.lines().map(({ line, value }) => itemOf(line, value));
-      if (
-        !items.some(
-          ({ type, payload }) => type === "response_item" && typeof own(payload, "type") === "string",
-        )
-      )
+      const lines = foreign.lines();
+      const isStream = lines.some(({ value }) => isExecEvent(value));
+      const items = isStream ? rolloutOf(lines) : lines.map(({ line, value }) => itemOf(line, value));
+      const deeds = deedsOf(items);
+      if (!deeds.some((deed) => deed.do === "fail" || deed.items.some(isSaid)))
         foreign.refuse("", "there is no conversation in it");
       const story = new Story(foreign, items);
-      for (const deed of deedsOf(items)) story.take(deed);
+      for (const deed of deeds) story.take(deed);
       return story.end();
     });
   },
@@ -79,11 +80,13 @@ class Story {
         error: { name: "CodexError", message: String(own(item.payload, "message") ?? "") },
       });
     }
+    const kept = deed.items.filter(({ isRepeated }) => isRepeated === undefined);
+    if (kept.length === 0) return;
     this.#arrival.keep(
       NOTE,
-      deed.items.map(({ line, value }) => ({ line, value })),
+      kept.map(({ line, value }) => ({ line, value })),
       labelOf(item),
-      deed.items.map(({ value }) => value),
+      kept.map(({ value }) => value),
     );
   }
 
@@ -175,7 +178,12 @@ class Story {
   }
 }
 
-function labelOf({ type, payload }: Item): string {
+function isSaid({ type, payload }: Item): boolean {
+  return type === "response_item" && typeof kindOf(payload) === "string" && kindOf(payload) !== "";
+}
+
+function labelOf({ type, payload, value }: Item): string {
   const kind = own(payload, "type");
+  if (isExecEvent(value)) return String(value.type);
   return typeof kind === "string" && kind !== type ? `${type} ${kind}` : type;
 }

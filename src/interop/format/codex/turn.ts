@@ -8,6 +8,8 @@ export type Item = {
   readonly at: Json | undefined;
   readonly type: string;
   readonly payload: Fields;
+  /** The next item is of the same line. */
+  readonly isRepeated?: true;
 };
 
 /** What a line does to the conversation. */
@@ -28,13 +30,19 @@ export function itemOf(line: number, value: Fields): Item {
   if (isFields(payload))
     return { line, value, at: own(value, "timestamp"), type: String(type ?? ""), payload };
   const isMeta = type === undefined && typeof own(value, "id") === "string";
+  const isItem = typeof type === "string" || kindOf(value) === "message";
   return {
     line,
     value,
     at: own(value, "timestamp"),
-    type: isMeta ? "session_meta" : typeof type === "string" ? "response_item" : "",
+    type: isMeta && !isItem ? "session_meta" : isItem ? "response_item" : "",
     payload: value,
   };
+}
+
+/** A message may leave out that it is one. */
+export function kindOf(payload: Fields): Json {
+  return own(payload, "type") ?? (typeof own(payload, "role") === "string" ? "message" : "");
 }
 
 const OUTPUTS: ReadonlySet<Json> = new Set([
@@ -55,7 +63,7 @@ export function deedsOf(items: readonly Item[]): readonly Deed[] {
   let answer: (Deed & { do: "answer" }) | undefined;
   let open = false;
   for (const item of items) {
-    const kind = own(item.payload, "type") ?? "";
+    const kind = kindOf(item.payload);
     if (item.type === "response_item" && isAnswer(item.payload)) {
       if (answer === undefined || !open) {
         answer = { do: "answer", items: [] };
@@ -92,7 +100,7 @@ function deedOf(item: Item, kind: Json): Deed {
 }
 
 function isAnswer(payload: Fields): boolean {
-  const kind = own(payload, "type") ?? "";
+  const kind = kindOf(payload);
   return kind === "reasoning" || CALLS.has(kind) || (kind === "message" && payload.role === "assistant");
 }
 
@@ -104,7 +112,7 @@ function usageIn(payload: Fields): Fields | undefined {
 
 /** What a model said, thought or wanted, in the record's words. */
 export function partsOf(payload: Fields): readonly Part[] {
-  const kind = own(payload, "type") ?? "";
+  const kind = kindOf(payload);
   if (kind === "message") return contentIn(own(payload, "content"));
   if (kind === "reasoning") {
     const thoughts = [...contentIn(own(payload, "summary")), ...contentIn(own(payload, "content"))];

@@ -1,8 +1,8 @@
 import {
-  adopted,
   type Fact,
   type FactId,
   type FactOf,
+  goesOnFrom,
   type Session,
   Withheld,
 } from "../../../session/index.js";
@@ -53,9 +53,8 @@ function* rowsOf(session: Session): Generator<readonly Cell[]> {
   for (const { fact } of session.history()) if (isOutcome(fact)) outcomes.set(fact.of, fact);
   const branches = new Map<FactId, string>();
   for (const node of session.history()) {
-    const { fact, id, parentIds } = node;
-    const side = fact.type === "branch-merge" ? (adopted({ fact, parents: node.parents }) ?? 0) : 0;
-    const before = branches.get(parentIds[side] ?? parentIds[0] ?? "") ?? "main";
+    const { fact, id } = node;
+    const before = branches.get(goesOnFrom(node)?.id ?? "") ?? "main";
     const branch = fact.type === "branch-fork" ? fact.name : before;
     branches.set(id, branch);
     if (fact.type === "model-call" || fact.type === "tool-call")

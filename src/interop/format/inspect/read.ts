@@ -1,8 +1,9 @@
 import type { Json } from "../../../session/index.js";
 import type { Imported, ImportFormat, Source } from "../../exchange.js";
+import { Arrival, isTime } from "../trajectory/arrival.js";
 import { beginning, type Fields, Foreign, own, without } from "../trajectory/foreign.js";
 import { nameOf } from "../trajectory/name.js";
-import { SampleStory } from "./sample.js";
+import { NOTES, SampleStory } from "./sample.js";
 import { ArchiveFault, isZip, readZip } from "./zip.js";
 
 export const inspect: ImportFormat = {
@@ -21,7 +22,7 @@ export const inspect: ImportFormat = {
       const { log, samples, others } = isZip(source.bytes) ? fromArchive(foreign) : fromJson(foreign);
       if (own(log, "version") !== 2) foreign.refuse("version", "only logs of version 2 are read");
       foreign.object(own(log, "eval"), "eval");
-      if (samples.length === 0) foreign.refuse("samples", "there are no samples in it");
+      if (samples.length === 0) return [logAlone(foreign, log, others)];
       const seen = new Set<string>();
       return samples.map((sample, place) => {
         const where = `samples[${place}]`;
@@ -39,6 +40,24 @@ export const inspect: ImportFormat = {
     });
   },
 };
+
+/** A log of an evaluation that ended before its first sample did: what it says about itself is all there is. */
+function logAlone(foreign: Foreign, log: Fields, others: Fields | undefined): Imported {
+  const spec = log.eval as Fields;
+  const status = own(log, "status");
+  const at = own(spec, "created");
+  const arrival = Arrival.start(foreign, {
+    name: "log",
+    ...(isTime(at) && { at }),
+    detail: { task: own(spec, "task") ?? null, model: own(spec, "model") ?? null, status: status ?? null },
+  });
+  arrival.keep(NOTES.log, log, "log");
+  if (others !== undefined) arrival.keep(NOTES.archive, others, "archive");
+  foreign.warnings.add(
+    `The log has no samples${typeof status === "string" ? `: the status of the evaluation is ${status}` : ""}.`,
+  );
+  return arrival.imported(nameOf(foreign.source.name));
+}
 
 type Log = {
   readonly log: Fields;

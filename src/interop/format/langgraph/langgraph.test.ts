@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { Command, MemorySaver } from "@langchain/langgraph";
 import type { BaseCheckpointSaver, CheckpointTuple } from "@langchain/langgraph-checkpoint";
 import { afterAll, expect, it } from "vitest";
-import { digestOf } from "../../../session/index.js";
+import { statusOf } from "../../../runtime/index.js";
+import { digestOf, type Session } from "../../../session/index.js";
 import { openDatabase } from "../../../store/sqlite-driver.js";
 import type { Source } from "../../exchange.js";
 import { rathSaver } from "../../langgraph/index.js";
@@ -84,7 +85,7 @@ it("[L1] [L4] a SQLite database becomes a session for each thread, with its bran
   expect(
     [...(branched?.history() ?? [])].filter(({ fact }) => fact.type === "branch-fork").length,
   ).toBeGreaterThan(0);
-  expect(branched?.fact.type).toBe("branch-merge");
+  expect(branched?.lineage.filter(({ kind }) => kind === "merge")).toHaveLength(1);
   expect([...(whole?.history() ?? [])][1]?.fact).toMatchObject({
     type: "record-import",
     format: "langgraph",
@@ -119,6 +120,28 @@ it("[L2] what was imported is read as LangGraph's own saver read it, and goes on
   // The subgraph gives back what it was given, and the reducer adds it: so it is on LangGraph's own saver.
   for (const resume of ["4", "5", "6"]) await graph.invoke(new Command({ resume }), config);
   expect((await graph.getState(config)).values.answers).toEqual(["by hand", "by hand", "4", "5", "6"]);
+  expect((await ours.store.check()).findings).toEqual([]);
+  await ours.close();
+});
+
+it("[L8] a thread that is interrupted waits, and waits no longer once it goes on", async () => {
+  const saver = new MemorySaver();
+  const config = { configurable: { thread_id: "asked" } };
+  await program(saver, newWorld()).invoke(question(), config);
+  const [one] = await langgraph.read(await sqliteOf(saver));
+  const asked = one?.session as Session;
+  expect(statusOf(asked)).toBe("waiting");
+  expect(asked.pending).toMatchObject([{ type: "signal-await", what: "interrupt" }]);
+  const { tasks } = await program(saver, newWorld()).getState(config);
+  const signal = [...asked.history()].find(({ fact }) => fact.type === "signal-await")?.fact;
+  expect(JSON.stringify(signal)).toContain(JSON.stringify(tasks[0]?.interrupts[0]?.value));
+  const ours = await rathSaver("memory:");
+  await ours.store.save(asked, { name: one?.name as string });
+  for (const resume of ["1", "2", "3"])
+    await program(ours, newWorld()).invoke(new Command({ resume }), config);
+  const after = await ours.store.load(one?.name as string);
+  expect(after.pending).toEqual([]);
+  expect(statusOf(after)).toBe("open");
   expect((await ours.store.check()).findings).toEqual([]);
   await ours.close();
 });

@@ -1,4 +1,4 @@
-import type { Json, Session } from "../../../session/index.js";
+import type { FactId, Json, Session } from "../../../session/index.js";
 import type { Imported, Source } from "../../exchange.js";
 import { keepRest, startImport, UNKNOWN_TIME } from "../../intake.js";
 import type { Dumped } from "../../langgraph/held.js";
@@ -134,9 +134,38 @@ async function threadOf(
     notes.push(
       `${odd.length} rows are kept as they are: ${[...new Set(odd.map(({ what }) => what))].join(", ")}`,
     );
+  session = waiting(session, start, rows.writes, scribe.ledger.current?.latest.get("")?.id);
   const opaque = checkpoints.filter(({ values }) => [...values.values()].some(({ binary }) => binary)).length;
   if (opaque > 0) notes.push(`${opaque} checkpoints have values that only their serializer can read`);
   return { name: nameOfThread(thread, PREFIX), session, notes };
+}
+
+/** A thread whose newest checkpoint was interrupted waits for an answer to each interrupt. */
+function waiting(
+  session: Session,
+  start: Session,
+  writes: readonly WriteRow[],
+  newest: string | undefined,
+): Session {
+  const stamp = { at: session.fact.at, by: "runtime:langgraph" } as const;
+  let next = session;
+  const awaited: FactId[] = [];
+  for (const { namespace, checkpoint, channel, value } of writes) {
+    if (namespace !== "" || checkpoint !== newest || channel !== "__interrupt__") continue;
+    next = next.append({ type: "signal-await", name: "interrupt", what: askedIn(value), ...stamp });
+    awaited.push(next.id);
+  }
+  if (awaited.length === 0) return session;
+  return next.append({ type: "run-suspend", of: start.id, waiting: awaited, ...stamp });
+}
+
+function askedIn({ text, binary }: Dumped): Json {
+  if (binary) return { base64: text };
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
 }
 
 function putOf(row: CheckpointRow): Put {

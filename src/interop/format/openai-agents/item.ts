@@ -22,6 +22,7 @@ export function partsOf(item: Json): readonly Part[] {
     case "hosted_tool_call":
       return hostedParts(fields);
     case "computer_call":
+    case "local_shell_call":
     case "shell_call":
     case "apply_patch_call":
     case "program": {
@@ -91,6 +92,7 @@ function contentPart(part: Json): Part {
 function reasoningParts(fields: Fields): readonly Part[] {
   const texts: Part[] = [];
   for (const [key, from] of [
+    ["summary", fields.list("summary")],
     ["content", fields.list("content")],
     ["rawContent", fields.list("rawContent")],
   ] as const)

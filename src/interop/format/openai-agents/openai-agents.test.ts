@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Json, Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
 import type { Imported } from "../../exchange.js";
+import { formatOf } from "../../formats.js";
 import { ImportError } from "../error.js";
 import { attack } from "../testing/attack.js";
 import { dataFiles, dataSource } from "../testing/data.js";
@@ -207,16 +208,18 @@ describe("run states of the OpenAI Agents SDK", () => {
     const { $schemaVersion: _, ...without } = state();
     expect((await refused(without)).data.reason).toMatch(/no schema version/);
     for (const version of [117, null, "one", "1.2.3", "01.2"])
-      expect((await refused(state({ $schemaVersion: version }))).data.reason).toMatch(/malformed|not known/);
+      expect((await refused(state({ $schemaVersion: version }))).data.reason).toMatch(
+        /malformed|not supported/,
+      );
     for (const version of ["99.0", "1.21", "2.0", "0.9"])
-      expect((await refused(state({ $schemaVersion: version }))).data.reason).toMatch(/not known here/);
+      expect((await refused(state({ $schemaVersion: version }))).data.reason).toMatch(/is not supported/);
   });
 
   it.skipIf(negative.length === 0)(
     "[O6] [O7] [O8] every negative state is refused for what is wrong with it",
     async () => {
       const reasons = new Map<string, RegExp>([
-        ["future-schema", /99\.0 is not known/],
+        ["future-schema", /99\.0 is not supported/],
         ["malformed-schema", /malformed/],
         ["missing-schema", /no schema version/],
         ["pre-1.8-tool-search", /1\.7 does not have tool search/],
@@ -276,6 +279,108 @@ describe("run states of the OpenAI Agents SDK", () => {
       reason: expect.stringMatching(/prototype/),
     });
     expect(({} as { tenant?: unknown }).tenant).toBeUndefined();
+  });
+
+  it("[O10] states of the SDK for Python are read: agents, responses, items, results, and what waits", async () => {
+    const counted = {
+      requests: 1,
+      input_tokens: 12,
+      output_tokens: 5,
+      total_tokens: 17,
+      input_tokens_details: [],
+    };
+    const thought = {
+      id: "rs_1",
+      type: "reasoning",
+      summary: [{ type: "summary_text", text: "Look it up." }],
+    };
+    const asking = (call_id: string) => ({
+      id: `fc_${call_id}`,
+      type: "function_call",
+      call_id,
+      name: "weather",
+      arguments: '{"city": "Rome"}',
+      status: "completed",
+    });
+    const by = { name: "Helper" };
+    const waits = { type: "tool_approval_item", raw_item: asking("call-2"), agent: by, tool_name: "weather" };
+    const python = (version: string) => ({
+      $schemaVersion: version,
+      current_turn: 2,
+      current_agent: by,
+      original_input: "How warm is Rome?",
+      model_responses: [
+        { usage: counted, output: [thought, asking("call-1")], response_id: "resp_1", request_id: "req_1" },
+        { usage: counted, output: [asking("call-2")], response_id: "resp_2", request_id: "req_2" },
+      ],
+      context: { usage: counted, approvals: {}, context: { tenant_id: "acme" }, context_meta: {} },
+      tool_use_tracker: { Helper: ["weather"] },
+      max_turns: 10,
+      no_active_agent_run: true,
+      input_guardrail_results: [],
+      conversation_id: null,
+      generated_items: [
+        { type: "reasoning_item", raw_item: thought, agent: by },
+        { type: "tool_call_item", raw_item: asking("call-1"), agent: by },
+        {
+          type: "tool_call_output_item",
+          raw_item: { call_id: "call-1", output: "21 degrees", type: "function_call_output" },
+          agent: by,
+          output: "21 degrees",
+        },
+        { type: "tool_call_item", raw_item: asking("call-2"), agent: by },
+        waits,
+      ],
+      current_step: { type: "next_step_interruption", data: { interruptions: [waits] } },
+      last_model_response: {
+        usage: counted,
+        output: [asking("call-2")],
+        response_id: "resp_2",
+        request_id: "req_2",
+      },
+      last_processed_response: null,
+      trace: null,
+    });
+    for (let minor = 0; minor <= 17; minor += 1) {
+      const source = sourceOf("state.json", JSON.stringify(python(`1.${minor}`), null, 2));
+      expect((await formatOf(source)).name).toBe("openai-agents");
+      const [one] = await openaiAgents.read(source);
+      const { session } = one as Imported;
+      expect(session.usage).toMatchObject({ calls: 2, input: 24, output: 10 });
+      expect(session.transcript.map(({ role }) => role)).toEqual([
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+      ]);
+      expect(session.transcript[1]).toMatchObject({
+        content: [
+          { type: "reasoning", text: "Look it up." },
+          { type: "tool-call", call: "call-1", input: { city: "Rome" } },
+        ],
+      });
+      expect(session.transcript[2]).toMatchObject({ call: "call-1", name: "weather", output: "21 degrees" });
+      expect(session.pending).toMatchObject([
+        { type: "tool-call" },
+        { type: "approval-ask", what: "weather" },
+      ]);
+      expectAllHeld(
+        python(`1.${minor}`) as unknown as Json,
+        [session],
+        (path, leaf) => leaf === null || /\.(type|role|status)$/.test(path),
+      );
+    }
+    for (const version of ["1.18", "2.0"])
+      await expect(
+        openaiAgents.read(sourceOf("state.json", JSON.stringify(python(version)))),
+      ).rejects.toMatchObject({ data: { where: "$schemaVersion" } });
+    await attack(
+      openaiAgents,
+      [sourceOf("a.json", JSON.stringify(python("1.9")))],
+      60,
+      (source) => JSON.parse(Buffer.from(source.bytes).toString()) as Json,
+    );
   });
 
   it("[O9] damaged states are sessions or an ImportError", async () => {

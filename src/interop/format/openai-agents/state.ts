@@ -229,7 +229,7 @@ export class StateReader {
       const at = next.fact.at;
       const branch = this.read(next.fork(key, { at, by: "runtime" }), state, place, depth + 1);
       next = next.append({ type: "note", kind: "agent-tool", run: key, at });
-      next = next.merge(branch, { adopt: "ours", why: GATHERED, at, by: "runtime" });
+      next = next.merge(branch, { adopt: "none", why: GATHERED, at, by: "runtime" });
       if (typeof text === "string" && JSON.stringify(state) !== text) left[key] = text;
     }
     fields.keep("pendingAgentToolRuns", Object.keys(left).length > 0 ? left : undefined);

@@ -4,6 +4,8 @@ import { isObject, type JsonObject } from "../fields.js";
 
 /** The newest minor version of schema 1 that is known; each minor version only adds to the one before. */
 const NEWEST = 20;
+/** The SDK for Python counts its versions by itself. */
+const NEWEST_OF_PYTHON = 17;
 /** The first version in which tools could be searched for, and in which sandboxes were kept. */
 const TOOL_SEARCH = 8;
 const SANDBOX = 9;
@@ -18,6 +20,20 @@ const SANDBOX_FORMS: readonly (readonly [since: number, form: number])[] = [
 
 /** Refuses a state that no SDK of the version that it names can have written; the minor version otherwise. */
 export function requireVersion(state: JsonObject, where: string, document: Document): number {
+  const known = minorOf(state, where, NEWEST, document);
+  requirePlain(state, where, document);
+  if (known < TOOL_SEARCH) requireNoToolSearch(state, where, `1.${known}`, document);
+  requireSandbox(state, where, known, document);
+  return known;
+}
+
+/** The same for the SDK for Python, which has its own numbers for when tool search and sandboxes came. */
+export function requirePythonVersion(state: JsonObject, document: Document): void {
+  minorOf(state, "", NEWEST_OF_PYTHON, document);
+  requirePlain(state, "", document);
+}
+
+function minorOf(state: JsonObject, where: string, newest: number, document: Document): number {
   const place = where === "" ? "$schemaVersion" : `${where}.$schemaVersion`;
   const refuse = (reason: string, hint?: string) =>
     document.refusal({ where: place, reason, ...(hint !== undefined && { hint }) });
@@ -26,16 +42,12 @@ export function requireVersion(state: JsonObject, where: string, document: Docum
   if (typeof version !== "string") throw refuse("its schema version is malformed: it is not a text");
   const [, major, minor] = /^(\d{1,9})\.(\d{1,9})$/.exec(version) ?? [];
   if (major === undefined) throw refuse(`its schema version is malformed: ${JSON.stringify(version)}`);
-  if (major !== "1" || Number(minor) > NEWEST || String(Number(minor)) !== minor)
+  if (major !== "1" || Number(minor) > newest || String(Number(minor)) !== minor)
     throw refuse(
-      `its schema version ${version} is not known here: the newest that is known is 1.${NEWEST}`,
+      `its schema version ${version} is not supported: the newest supported version is 1.${newest}`,
       "write the state again with an SDK that is known here, or update this program",
     );
-  requirePlain(state, where, document);
-  const known = Number(minor);
-  if (known < TOOL_SEARCH) requireNoToolSearch(state, where, version, document);
-  requireSandbox(state, where, known, document);
-  return known;
+  return Number(minor);
 }
 
 /** A key of this name means the prototype of the object to whoever copies it carelessly. */

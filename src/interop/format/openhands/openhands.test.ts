@@ -2,13 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../../session/index.js";
 import type { Imported } from "../../exchange.js";
+import { formatOf } from "../../formats.js";
 import { restored } from "../trajectory/kept.js";
 import { lacking, recordings, sourceOf } from "../trajectory/testing/corpus.js";
 import { mutated, nonsense, survives } from "../trajectory/testing/garbage.js";
 import { expectNothingLost } from "../trajectory/testing/leaves.js";
 import { wordsOf } from "../trajectory/turn.js";
 import { openHands } from "./index.js";
-import { NOTE } from "./read.js";
+import { NOTE } from "./part.js";
 
 const files = recordings("openhands", /\.jsonl$/);
 const linesOf = (bytes: Uint8Array): Json[] =>
@@ -91,6 +92,127 @@ describe.skipIf(lacking !== undefined)(
 );
 
 describe("events of OpenHands", () => {
+  it("[I6] trajectories of V0 are read, and told from chats of the AI SDK", async () => {
+    const asked = (id: string, call: string, name: string, input: object): object => ({
+      function_name: name,
+      tool_call_id: call,
+      total_calls_in_response: 1,
+      model_response: {
+        id,
+        model: "claude-x",
+        object: "chat.completion",
+        usage: { prompt_tokens: 10, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 4 } },
+        choices: [
+          {
+            finish_reason: "tool_calls",
+            message: {
+              role: "assistant",
+              content: "I look.",
+              tool_calls: [
+                { id: call, type: "function", function: { name, arguments: JSON.stringify(input) } },
+              ],
+            },
+          },
+        ],
+      },
+    });
+    const metrics = (cost: number): object => ({
+      accumulated_cost: cost,
+      accumulated_token_usage: { prompt_tokens: 10, completion_tokens: 2 },
+    });
+    let id = 0;
+    const at = (source: string, more: object): object => ({
+      id: id++,
+      timestamp: "2025-06-01T10:00:00.123456",
+      source,
+      message: "",
+      ...more,
+    });
+    const events = [
+      at("agent", {
+        action: "system",
+        args: {
+          content: "You are OpenHands agent, a helpful AI assistant that can interact with a computer.",
+          agent_class: "CodeActAgent",
+          tools: [
+            { type: "function", function: { name: "execute_bash", description: "Runs it.", parameters: {} } },
+          ],
+        },
+      }),
+      at("user", { action: "message", args: { content: "List the files.", image_urls: null } }),
+      at("environment", {
+        observation: "agent_state_changed",
+        content: "",
+        extras: { agent_state: "running" },
+      }),
+      at("agent", {
+        action: "run",
+        args: { command: "ls", thought: "I look.", confirmation_state: "confirmed" },
+        tool_call_metadata: asked("r1", "t1", "execute_bash", { command: "ls" }),
+        llm_metrics: metrics(0.25),
+      }),
+      at("agent", {
+        cause: 3,
+        observation: "run",
+        content: "a.txt",
+        extras: { command: "ls", metadata: { exit_code: 0 } },
+        success: true,
+      }),
+      at("agent", { action: "read", args: { path: "b" }, tool_call_metadata: asked("r2", "t2", "edit", {}) }),
+      at("agent", { cause: 5, observation: "error", content: "no such file", extras: { error_id: "" } }),
+      at("agent", { action: "run", args: { command: "rm a" } }),
+      at("user", { cause: 7, observation: "user_rejected", content: "not that", extras: {} }),
+      at("agent", {
+        action: "condensation",
+        args: { forgotten_events_start_id: 3, forgotten_events_end_id: 6, summary: "It looked." },
+      }),
+      at("agent", { action: "message", args: { content: "One file.", wait_for_response: true } }),
+      at("agent", { action: "finish", args: { final_thought: "Done.", outputs: {} } }),
+    ];
+    for (const content of [JSON.stringify(events), JSON.stringify({ trajectory: events }, null, 2)]) {
+      const source = sourceOf("trajectory.json", content);
+      expect((await formatOf(source)).name).toBe("openhands");
+      const imported = await openHands.read(source);
+      expectNothingLost(events as unknown as Json[], imported);
+      const [{ session }] = imported as [Imported];
+      expect(session.pending).toEqual([]);
+      expect(session.usage).toMatchObject({ calls: 5, input: 20, output: 4, cached: 8 });
+      const facts = [...session.history()].map(({ fact }) => fact);
+      expect(facts.find(({ type }) => type === "model-reply")).toMatchObject({ cost: 0.25, response: "r1" });
+      expect(facts.find(({ type }) => type === "agent-configure")).toMatchObject({
+        agent: "CodeActAgent",
+        tools: [{ name: "execute_bash", description: "Runs it." }],
+      });
+      expect(facts.filter(({ type }) => type === "tool-call")).toMatchObject([
+        { name: "execute_bash", call: "t1", input: { command: "ls" } },
+        { name: "edit", call: "t2" },
+        { name: "run", input: { command: "rm a" } },
+      ]);
+      expect(facts.flatMap((fact) => (fact.type === "tool-failure" ? [fact.error] : []))).toMatchObject([
+        { message: "no such file" },
+        { message: "not that", code: "tool-denied" },
+      ]);
+      expect(session.transcript.map((one) => (one.role === "tool" ? "tool" : wordsOf(one.content)))).toEqual([
+        "List the files.",
+        expect.stringContaining("It looked."),
+        "",
+        "tool",
+        "One file.",
+        "Done.",
+      ]);
+      expect(session.id).toBe((await openHands.read(source))[0]?.session.id);
+    }
+    const words = JSON.stringify([{ id: "m1", role: "user", parts: [{ type: "text", text: "an action" }] }]);
+    expect((await formatOf(sourceOf("chat.json", words))).name).toBe("ai-sdk-ui");
+    await fc.assert(
+      fc.asyncProperty(
+        mutated([sourceOf("t.json", JSON.stringify(events))], true),
+        async (changed) => void (await survives(openHands, changed)),
+      ),
+      { numRuns: Number(process.env.FUZZ_RUNS ?? 80) },
+    );
+  });
+
   const action = (call: string, response: string): object =>
     event("ActionEvent", "agent", {
       thought: text("I look."),

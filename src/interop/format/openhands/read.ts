@@ -1,18 +1,19 @@
-import type { Content, FactId, Json, Part, Usage } from "../../../session/index.js";
+import type { FactId, Json, Part, Usage } from "../../../session/index.js";
 import type { Imported, ImportFormat, Source } from "../../exchange.js";
 import { Arrival, contentOf, isTime } from "../trajectory/arrival.js";
 import { amount, beginning, type Fields, Foreign, firstLine, isFields, own } from "../trajectory/foreign.js";
 import { nameOf } from "../trajectory/name.js";
 import { wordsOf } from "../trajectory/turn.js";
-
-export const NOTE = "openhands event";
+import { contentIn, NOTE, parsed, partsIn, textIn, toolOf } from "./part.js";
+import { eventsOfV0, isV0, StoryOfV0 } from "./v0.js";
 
 export const openHands: ImportFormat = {
   name: "openhands",
-  title: "Events of OpenHands (the software agent SDK), one in each line or in a list",
+  title: "Events of OpenHands (the software agent SDK, or trajectories of V0), one in each line or in a list",
   fits(source: Source): boolean {
     const first = firstLine(source);
-    if (first !== undefined) return isEvent(first);
+    if (first !== undefined && isEvent(first)) return true;
+    if (isV0(source)) return true;
     return (
       /^\s*\[\s*\{/.test(beginning(source, 64)) &&
       /"kind"\s*:\s*"\w+(Event|Condensation)"/.test(beginning(source))
@@ -21,6 +22,11 @@ export const openHands: ImportFormat = {
   async read(source: Source): Promise<readonly Imported[]> {
     const foreign = new Foreign("openhands", source);
     return foreign.reading(() => {
+      if (isV0(source)) {
+        const told = new StoryOfV0(foreign, eventsOfV0(foreign));
+        told.tell();
+        return [told.arrival.imported(nameOf(source.name))];
+      }
       const events = eventsIn(foreign);
       const story = new Story(foreign, events);
       for (const place of events.keys()) story.take(place);
@@ -293,50 +299,6 @@ class Story {
   }
 }
 
-function textIn(fields: Fields, ...keys: readonly string[]): string {
-  for (const key of keys) {
-    const value = own(fields, key);
-    if (typeof value === "string") return value;
-  }
-  return "";
-}
-
 function code(fields: Fields): { readonly code?: string } {
   return typeof fields.code === "string" ? { code: fields.code } : {};
-}
-
-function contentIn(content: Json | undefined): Content {
-  if (typeof content === "string") return content;
-  return contentOf(
-    (Array.isArray(content) ? (content as readonly Json[]) : []).map((part) =>
-      isFields(part) && typeof part.text === "string"
-        ? { type: "text", text: part.text }
-        : { type: "other", value: part },
-    ),
-  );
-}
-
-function partsIn(content: Content): readonly Part[] {
-  return typeof content !== "string" ? content : content === "" ? [] : [{ type: "text", text: content }];
-}
-
-function parsed(text: Json | undefined): Json | undefined {
-  if (typeof text !== "string") return undefined;
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Tools are told in the form of OpenAI, or in the SDK's own. */
-function toolOf(tool: Fields): Json {
-  const inside = own(tool, "function");
-  const fields = isFields(inside) ? inside : tool;
-  const description = own(fields, "description");
-  return {
-    name: textIn(fields, "name", "title"),
-    ...(typeof description === "string" && { description }),
-    input: own(fields, "parameters") ?? own(fields, "input_schema") ?? {},
-  };
 }

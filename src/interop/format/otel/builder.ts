@@ -1,6 +1,7 @@
 import { canonical, type FactId, type Json, type Session } from "../../../session/index.js";
 import { keepRest, UNKNOWN_TIME } from "../../intake.js";
 import { agentNamed, type Fields, isSame, type JsonObject, toolNamed } from "../fields.js";
+import { AI } from "./ai-sdk.js";
 import { inputMessages } from "./content.js";
 import { EVALUATION_EVENT, GEN_AI, OURS } from "./conventions.js";
 import { MEMORY_NOTE } from "./describe.js";
@@ -50,7 +51,7 @@ export class Builder {
     const others = [...new Set(this.#heads.values())].filter(({ id }) => !past.has(id));
     const apart = others.filter((one) => !others.some((other) => other !== one && other.descendsFrom(one)));
     if (apart.length === 0) return last;
-    return last.merge(apart, { adopt: "ours", why: GATHERED, at: last.fact.at, by: "runtime" });
+    return last.merge(apart, { adopt: "none", why: GATHERED, at: last.fact.at, by: "runtime" });
   }
 
   get #head(): Session {
@@ -105,7 +106,11 @@ export class Builder {
     at: string,
     end: string,
   ): () => void {
-    const name = left.text(role === "agent" ? GEN_AI.agent : GEN_AI.workflow) ?? span.name;
+    const name =
+      left.text(role === "agent" ? GEN_AI.agent : GEN_AI.workflow) ??
+      left.text("agent.name") ??
+      left.text(AI.function) ??
+      span.name;
     const nonce = `${span.traceId}/${span.spanId}`;
     const started = isRoot
       ? this.#append({ type: "run-start", nonce, module: name, at })
@@ -127,12 +132,12 @@ export class Builder {
 
   #chat(span: ReadSpan, is: Understood, at: string, end: string): () => void {
     const { left } = is;
-    const raw = left.rest?.[GEN_AI.inputMessages];
+    const asked = left.rest?.[GEN_AI.inputMessages] === undefined ? AI.prompt : GEN_AI.inputMessages;
+    const raw = left.rest?.[asked];
     const chat = chatIn(left);
     const agent = chat.agent;
     this.#head = heard(this.#head, chat.input, agent, at);
-    if (raw !== undefined && !isSame(inputMessages(this.#head).messages, chat.input))
-      left.keep(GEN_AI.inputMessages, raw);
+    if (raw !== undefined && !isSame(inputMessages(this.#head).messages, chat.input)) left.keep(asked, raw);
     const { parameters, instructions, tools, json } = chat;
     const config = this.#configure(
       {
@@ -176,15 +181,20 @@ export class Builder {
   #tool(span: ReadSpan, is: Understood, at: string, end: string): () => void {
     const { left } = is;
     const name =
-      left.text(GEN_AI.toolName) ?? left.text("tool.name") ?? span.name.replace(/^execute_tool /, "");
-    const call = left.text(GEN_AI.toolCall);
+      left.text(GEN_AI.toolName) ??
+      left.text("tool.name") ??
+      left.text(AI.toolName) ??
+      span.name.replace(/^execute_tool /, "");
+    const call = left.text(GEN_AI.toolCall) ?? left.text(AI.toolCall) ?? left.text("tool_call.id");
     left.drop(GEN_AI.toolType, "function");
     const input =
       valueIn(left, GEN_AI.toolArguments) ??
+      valueIn(left, AI.toolArguments) ??
       valueIn(left, "input.value") ??
       valueIn(left, "langfuse.observation.input");
     const output =
       valueIn(left, GEN_AI.toolResult) ??
+      valueIn(left, AI.toolResult) ??
       valueIn(left, "output.value") ??
       valueIn(left, "langfuse.observation.output");
     const author = left.text(OURS.by);
@@ -274,7 +284,9 @@ export class Builder {
     const place =
       typeof adopt === "number" && adopt >= 0 && adopt <= others.length ? Math.trunc(adopt) : undefined;
     const side =
-      adopt === "ours" || adopt === "both" || (adopt === "theirs" && others.length === 1) ? adopt : place;
+      adopt === "ours" || adopt === "both" || adopt === "none" || (adopt === "theirs" && others.length === 1)
+        ? adopt
+        : place;
     this.#head = ours.merge(others, {
       adopt: side ?? "ours",
       at,

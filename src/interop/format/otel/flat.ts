@@ -1,5 +1,5 @@
 import type { Json } from "../../../session/index.js";
-import { argumentsOf, type Fields, type JsonObject } from "../fields.js";
+import { argumentsOf, type Fields, isObject, type JsonObject } from "../fields.js";
 
 /** Messages that OpenInference spreads over attributes (`llm.input_messages.0.message.role`), in the shape of the conventions. */
 export function flatMessages(left: Fields, prefix: string): readonly JsonObject[] {
@@ -17,7 +17,7 @@ export function flatMessages(left: Fields, prefix: string): readonly JsonObject[
 
 const CALL = /^tool_calls\.(\d{1,4})\.tool_call\.(id|function\.name|function\.arguments)$/;
 const KNOWN =
-  /^(role|content|name|tool_call_id)$|^tool_calls\.\d{1,4}\.tool_call\.(id|function\.name|function\.arguments)$/;
+  /^(role|content|name|tool_call_id)$|^contents\.\d{1,4}\.message_content\.[\w.]+$|^tool_calls\.\d{1,4}\.tool_call\.(id|function\.name|function\.arguments)$/;
 
 function messageOf(fields: ReadonlyMap<string, Json>): JsonObject {
   const role = text(fields.get("role")) ?? "user";
@@ -29,7 +29,9 @@ function messageOf(fields: ReadonlyMap<string, Json>): JsonObject {
       parts: [{ type: "tool_call_response", ...(id !== undefined && { id }), response: content ?? null }],
     };
   const words =
-    content === undefined ? [] : [{ type: "text", content: text(content) ?? JSON.stringify(content) }];
+    content === undefined
+      ? contentsOf(fields)
+      : [{ type: "text", content: text(content) ?? JSON.stringify(content) }];
   const calls = new Map<number, { [field: string]: Json }>();
   for (const [name, value] of fields) {
     const [, index, field] = CALL.exec(name) ?? [];
@@ -42,6 +44,36 @@ function messageOf(fields: ReadonlyMap<string, Json>): JsonObject {
   }
   const asked = [...calls].sort(([one], [other]) => one - other).map(([, call]) => call);
   return { role, parts: [...words, ...asked] };
+}
+
+/** Parts of a message: `contents.0.message_content.type`. What is not text is kept as it is. */
+function contentsOf(fields: ReadonlyMap<string, Json>): readonly JsonObject[] {
+  const parts = new Map<number, { [field: string]: Json }>();
+  for (const [name, value] of fields) {
+    const [, index, field] = /^contents\.(\d+)\.message_content\.(.+)$/.exec(name) ?? [];
+    if (index === undefined || field === undefined) continue;
+    parts.set(Number(index), { ...parts.get(Number(index)), [field]: value });
+  }
+  return [...parts]
+    .sort(([one], [other]) => one - other)
+    .map(([, part]) =>
+      typeof part.text === "string" && Object.keys(part).every((key) => key === "text" || key === "type")
+        ? { type: part.type === "reasoning" ? "reasoning" : "text", content: part.text }
+        : { type: "other", value: part },
+    );
+}
+
+/** The tools that OpenInference names: `llm.tools.0.tool.json_schema`. */
+export function flatTools(left: Fields): readonly Json[] | undefined {
+  const names = left.names.filter((name) => /^llm\.tools\.\d{1,4}\.tool\.json_schema$/.test(name));
+  if (names.length === 0) return undefined;
+  return names.map((name) => {
+    const value = left.json(name) ?? null;
+    const tool = typeof value === "string" ? argumentsOf(value).input : value;
+    if (!isObject(tool)) return tool;
+    const { function: held, ...rest } = tool;
+    return isObject(held) ? { ...rest, ...held } : tool;
+  });
 }
 
 function text(value: Json | undefined): string | undefined {

@@ -2,11 +2,13 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { FactOf, Json, Session } from "../../../session/index.js";
 import { openStore, type Store } from "../../../store/index.js";
 import type { Imported } from "../../exchange.js";
+import { versions } from "../../testing/sdk.js";
 import { ImportError } from "../error.js";
 import { attack } from "../testing/attack.js";
 import { expectAllHeld, heldIn, keysIn, sourceOf } from "../testing/leaves.js";
 import { otelExport, otelImport } from "./index.js";
 import { timeOf } from "./span.js";
+import { aiSdkSpans } from "./testing/ai-sdk.js";
 import { world } from "./testing/world.js";
 
 const T = 1_767_323_045_000_000_000n;
@@ -326,6 +328,92 @@ describe("reading spans", () => {
     ]);
   });
 
+  // Version 7 tells OpenTelemetry nothing by itself.
+  it.each(versions.slice(0, 2))(
+    "[I8] spans of the AI SDK %s are calls of a model and of tools",
+    async (version, ai) => {
+      const document = await aiSdkSpans(version, ai);
+      const [one, ...others] = await read(document);
+      expect(others).toEqual([]);
+      const made = one?.session as Session;
+      const isKnown = isWord(heldIn([made]), keysIn([made]));
+      expectAllHeld(document, [made], (path, leaf) => isKnown(path, leaf) || String(leaf).startsWith("ai."));
+      expect(one?.session.transcript).toMatchObject([
+        { role: "system", content: "Be kind." },
+        { role: "user", content: "How warm?" },
+        { role: "assistant", content: [{ name: "weather", call: "c1", input: { city: "Rome" } }] },
+        { role: "tool", name: "weather", call: "c1", output: { degrees: 21 } },
+        { role: "assistant", content: "It is 21." },
+      ]);
+      expect(one?.session.usage).toMatchObject({ calls: 2, input: 20, output: 10 });
+      const facts = [...(one?.session.history() ?? [])].map(({ fact }) => fact);
+      expect(facts.find(({ type }) => type === "run-start")).toMatchObject({ module: "forecast" });
+      expect(facts.find(({ type }) => type === "agent-configure")).toMatchObject({
+        tools: [{ name: "weather", description: "How warm it is.", input: { type: "object" } }],
+        parameters: { temperature: 0.5 },
+      });
+      expect(facts.filter(({ type }) => type === "model-reply")).toMatchObject([
+        { finish: "tool-calls", response: "response-0", model: "gpt-5-mini-2025" },
+        { finish: "stop" },
+      ]);
+      expect(facts.map(({ type }) => type)).not.toContain("step-call");
+    },
+  );
+
+  it("[I9] spans that name no operation, or parts of messages, are calls all the same", async () => {
+    const asked = {
+      "llm.model_name": "gpt-5",
+      "llm.provider": "openai",
+      "llm.token_count.prompt": 7,
+      "llm.token_count.completion": 3,
+      "llm.input_messages.0.message.role": "user",
+      "llm.input_messages.0.message.contents.0.message_content.type": "text",
+      "llm.input_messages.0.message.contents.0.message_content.text": "How warm?",
+      "llm.output_messages.0.message.role": "assistant",
+      "llm.output_messages.0.message.content": "21.",
+      "llm.tools.0.tool.json_schema":
+        '{"type":"function","function":{"name":"weather","parameters":{"type":"object"}}}',
+    };
+    for (const kind of [{}, { "openinference.span.kind": "llm" }, { "openinference.span.kind": "LLM" }]) {
+      const attributes = { ...asked, ...kind };
+      const [one] = await read(documentOf({ id: "2", name: "call", from: 1, to: 20, attributes }));
+      expect(one?.session.usage).toMatchObject({ calls: 1, input: 7, output: 3 });
+      expect(one?.session.transcript).toMatchObject([
+        { role: "user", content: "How warm?" },
+        { role: "assistant", content: "21." },
+      ]);
+      const facts = [...(one?.session.history() ?? [])].map(({ fact }) => fact);
+      expect(facts.find(({ type }) => type === "agent-configure")).toMatchObject({
+        tools: [{ name: "weather", input: { type: "object" } }],
+      });
+      // Every digit of the nanoseconds is kept.
+      expect(facts.find(({ type }) => type === "model-call")?.at).toMatch(/\.\d{9}Z$/);
+    }
+    const worded = {
+      "openinference.span.kind": "LLM",
+      "llm.model_name": "m",
+      "input.value": '{"messages":[{"role":"user","content":"Hi"}]}',
+      "output.value": "Hello.",
+    };
+    const [two] = await read(documentOf({ id: "2", name: "x", from: 1, to: 2, attributes: worded }));
+    expect(two?.session.transcript).toMatchObject([{ content: "Hi" }, { content: "Hello." }]);
+    const conventional = { "gen_ai.request.model": "m", "gen_ai.usage.output_tokens": 3 };
+    const [three] = await read(documentOf({ id: "2", name: "x", from: 1, to: 2, attributes: conventional }));
+    expect(three?.session.usage).toMatchObject({ calls: 1, output: 3 });
+    const embedded = { "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 3 };
+    const [four] = await read(documentOf({ id: "2", name: "x", from: 1, to: 2, attributes: embedded }));
+    expect(four?.session.usage.calls).toBe(0);
+  });
+
+  it("[I10] lines after each other: one that is cut off is kept and reported, the others are read", async () => {
+    const line = JSON.stringify(documentOf({ id: "1", name: "x", from: 0, to: 9, attributes: {} }));
+    const other = line.replaceAll(TRACE, "f".repeat(32));
+    const [one, two] = await otelImport.read(sourceOf("x.jsonl", `${line}\n${other}\n${line.slice(0, 50)}`));
+    expect(one?.warnings).toEqual(["line 3 is unreadable: the file ends in the middle of it."]);
+    expect(two?.session.fact.type).toBe("note");
+    expect(one?.session.fact).toMatchObject({ kind: "import-unreadable", value: line.slice(0, 50) });
+  });
+
   it("[I3] every value of a document is in some fact, and what is only in notes is told", async () => {
     const document = documentOf(...spans);
     const [only] = await read(document);
@@ -478,7 +566,8 @@ function conventional(text: string): Json {
       name: span.name as string,
       below: nameOf.get(span.parentSpanId as string) ?? null,
       kind: span.kind as Json,
-      start: span.startTimeUnixNano as Json,
+      // Made by the export around facts of no run: it lasts as long as what lies in it.
+      start: span.name === "invoke_workflow world" ? null : (span.startTimeUnixNano as Json),
       end: span.name === "invoke_workflow world" ? null : (span.endTimeUnixNano as Json),
       status: span.status as Json,
       links: (span.links as readonly Json[]).length,

@@ -1,4 +1,4 @@
-import { adopted, type Fact, type FactId, type FactOf, type Session } from "../../../session/index.js";
+import { type Fact, type FactId, type FactOf, goesOnFrom, type Session } from "../../../session/index.js";
 import type { Subject } from "../../exchange.js";
 import { GEN_AI, OPERATION, OURS, SESSION } from "./conventions.js";
 import { callAttributes, type Detail, errorOf, memoryOf, outcomeAttributes } from "./describe.js";
@@ -110,12 +110,11 @@ class Tracer {
 
   /** Where the fact before left off; a merge goes on where the side that it adopts does. */
   #before(node: Session): Place {
-    const { parentIds: ids, fact } = node;
+    const { parentIds: ids } = node;
     if (ids.length === 0)
       return { root: node.id, enclosing: undefined, latest: undefined, branch: "main", sandbox: undefined };
-    const side = fact.type === "branch-merge" ? (adopted({ fact, parents: node.parents }) ?? 0) : 0;
     const first = this.#places.get(ids[0] as FactId) as Place;
-    const chosen = this.#places.get((ids[side] ?? ids[0]) as FactId) as Place;
+    const chosen = this.#places.get(goesOnFrom(node)?.id ?? (ids[0] as FactId)) as Place;
     return { ...chosen, enclosing: first.enclosing, root: first.root };
   }
 

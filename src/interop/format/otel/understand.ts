@@ -1,7 +1,8 @@
 import type { Json } from "../../../session/index.js";
 import { argumentsOf, Fields, isObject, type JsonObject } from "../fields.js";
+import { AI, aiSdkMessage, aiSdkOutput, aiSdkRole, aiSdkTools } from "./ai-sdk.js";
 import { ERROR_TYPE, GEN_AI, INFERENCE, MEMORY, OPERATION, OURS, SESSION } from "./conventions.js";
-import { flatMessages } from "./flat.js";
+import { flatMessages, flatTools } from "./flat.js";
 import type { ReadSpan } from "./parse.js";
 
 export type Role = "chat" | "tool" | "agent" | "workflow" | "session" | "memory" | "fork" | "merge" | "step";
@@ -39,7 +40,7 @@ export function understood(span: ReadSpan): Understood {
   if (session !== undefined && session !== conversation) left.keep(SESSION, session);
   const held = session ?? conversation ?? left.text("langfuse.session.id");
   if (held !== undefined && conversation === undefined) left.keep(SESSION, held);
-  const role = roleOf(operation, ours, kind, observation);
+  const role = roleOf(operation, ours, kind, observation) ?? roleByContent(left) ?? "step";
   if (role === "step" && operation !== undefined) left.keep(GEN_AI.operation, operation);
   if (role === "step" && kind !== undefined) left.keep("openinference.span.kind", kind);
   if (role === "step" && observation !== undefined) left.keep("langfuse.observation.type", observation);
@@ -53,7 +54,7 @@ function roleOf(
   ours: string | undefined,
   kind: string | undefined,
   observation: string | undefined,
-): Role {
+): Role | undefined {
   if (ours === "fork" || ours === "merge" || ours === "session") return ours;
   if (operation !== undefined) {
     if (INFERENCE.has(operation)) return "chat";
@@ -62,8 +63,26 @@ function roleOf(
     if (operation === OPERATION.agent) return "agent";
     if (operation === OPERATION.workflow) return "workflow";
   }
-  const named = kind === undefined ? undefined : own(OPENINFERENCE, kind);
-  return named ?? (observation === undefined ? undefined : own(LANGFUSE, observation)) ?? "step";
+  const named = kind === undefined ? undefined : own(OPENINFERENCE, kind.toUpperCase());
+  return named ?? (observation === undefined ? undefined : own(LANGFUSE, observation));
+}
+
+/** What a span is that does not name its operation: the AI SDK's own, and whatever says which model it asked for how much. */
+function roleByContent(left: Fields): Role | undefined {
+  const operation = left.text(AI.operation);
+  const role = operation === undefined ? undefined : aiSdkRole(operation);
+  if (operation !== undefined) left.keep(AI.operation, operation);
+  if (role !== undefined) return role;
+  const { names } = left;
+  const model = [GEN_AI.requestModel, GEN_AI.responseModel, "llm.model_name"];
+  const isAsked = names.some((name) => model.includes(name));
+  // Embeddings have a model and input tokens; only a model that answers has words or output tokens.
+  const isAnswered = names.some((name) =>
+    /^(gen_ai\.(input|output)\.messages$|gen_ai\.usage\.output_tokens$|llm\.(input|output)_messages\.|llm\.token_count\.completion$)/.test(
+      name,
+    ),
+  );
+  return isAsked && isAnswered ? "chat" : undefined;
 }
 
 function own(table: { readonly [kind: string]: Role }, key: string): Role | undefined {
@@ -122,31 +141,52 @@ export function chatIn(left: Fields): ReadChat {
   const model =
     left.text(GEN_AI.requestModel) ??
     left.text("llm.model_name") ??
+    left.text(AI.model) ??
     left.text("langfuse.observation.model.name");
   const instructions = instructionsIn(left);
   return {
     model: model ?? "unknown",
-    provider: left.text(GEN_AI.provider) ?? left.text("gen_ai.system"),
+    provider: left.text(GEN_AI.provider) ?? left.text("gen_ai.system") ?? left.text("llm.provider"),
     agent: left.text(GEN_AI.agent),
     parameters,
     json: type === "json",
-    finish: typeof finish === "string" ? finish : undefined,
+    finish: typeof finish === "string" ? finish : left.text(AI.finish),
     usage: usageIn(left),
     cost: left.number(OURS.cost, 0),
     response: left.text(GEN_AI.responseId),
     responseModel: left.text(GEN_AI.responseModel),
     instructions,
-    tools: listIn(left, GEN_AI.toolDefinitions),
-    input: messagesIn(left, GEN_AI.inputMessages, "llm.input_messages", "langfuse.observation.input", "user"),
-    output: messagesIn(
-      left,
-      GEN_AI.outputMessages,
-      "llm.output_messages",
-      "langfuse.observation.output",
-      "assistant",
-    ),
+    tools: listIn(left, GEN_AI.toolDefinitions) ?? aiSdkTools(left) ?? flatTools(left),
+    input: messagesIn(left, INPUT),
+    output: messagesIn(left, OUTPUT),
   };
 }
+
+type Names = {
+  readonly role: string;
+  /** A list of messages, of the conventions. */
+  readonly list: string;
+  /** Messages that are spread over attributes, by OpenInference. */
+  readonly flat: string;
+  /** Words, or a list of messages with words, by Langfuse and OpenInference. */
+  readonly plain: readonly string[];
+  readonly aiSdk: (left: Fields) => readonly JsonObject[];
+};
+
+const INPUT: Names = {
+  role: "user",
+  list: GEN_AI.inputMessages,
+  flat: "llm.input_messages",
+  plain: ["langfuse.observation.input", "input.value"],
+  aiSdk: (left) => (listIn(left, AI.prompt) ?? []).filter(isObject).map(aiSdkMessage),
+};
+const OUTPUT: Names = {
+  role: "assistant",
+  list: GEN_AI.outputMessages,
+  flat: "llm.output_messages",
+  plain: ["langfuse.observation.output", "output.value"],
+  aiSdk: aiSdkOutput,
+};
 
 function usageIn(left: Fields): ReadChat["usage"] {
   const count = (...names: readonly string[]) => {
@@ -161,11 +201,27 @@ function usageIn(left: Fields): ReadChat["usage"] {
   const held = isObject(details) ? details : {};
   const number = (value: Json | undefined) =>
     typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
-  const input = count(GEN_AI.inputTokens, "llm.token_count.prompt") ?? number(held.input);
-  const output = count(GEN_AI.outputTokens, "llm.token_count.completion") ?? number(held.output);
+  const input =
+    count(GEN_AI.inputTokens, "llm.token_count.prompt", "ai.usage.inputTokens", "ai.usage.promptTokens") ??
+    number(held.input);
+  const output =
+    count(
+      GEN_AI.outputTokens,
+      "llm.token_count.completion",
+      "ai.usage.outputTokens",
+      "ai.usage.completionTokens",
+    ) ?? number(held.output);
   if (details !== undefined) left.keep("langfuse.observation.usage_details", JSON.stringify(details));
-  const cached = count(GEN_AI.cachedTokens, "llm.token_count.prompt_details.cache_read");
-  const reasoning = count(GEN_AI.reasoningTokens, "llm.token_count.completion_details.reasoning");
+  const cached = count(
+    GEN_AI.cachedTokens,
+    "llm.token_count.prompt_details.cache_read",
+    "ai.usage.cachedInputTokens",
+  );
+  const reasoning = count(
+    GEN_AI.reasoningTokens,
+    "llm.token_count.completion_details.reasoning",
+    "ai.usage.reasoningTokens",
+  );
   if (input === undefined && output === undefined) {
     if (cached !== undefined) left.keep(GEN_AI.cachedTokens, cached);
     if (reasoning !== undefined) left.keep(GEN_AI.reasoningTokens, reasoning);
@@ -192,14 +248,8 @@ function instructionsIn(left: Fields): string | undefined {
   return texts.length === 1 ? only : texts.filter((text) => text !== undefined).join("\n\n");
 }
 
-/** Messages in the shape of the conventions, from whoever's names. */
-function messagesIn(
-  left: Fields,
-  name: string,
-  flat: string,
-  plain: string,
-  role: string,
-): readonly JsonObject[] {
+/** Messages in the shape of the conventions, whichever names they have. */
+function messagesIn(left: Fields, { role, list: name, flat, plain, aiSdk }: Names): readonly JsonObject[] {
   const list = listIn(left, name);
   if (list !== undefined) {
     const messages = list.filter(isObject);
@@ -208,12 +258,16 @@ function messagesIn(
   }
   const unfolded = flatMessages(left, flat);
   if (unfolded.length > 0) return unfolded;
-  const value = parsed(left, plain);
-  if (value === undefined) return [];
+  const told = aiSdk(left);
+  if (told.length > 0) return told;
+  const key = plain.find((one) => left.names.includes(one));
+  const value = key === undefined ? undefined : parsed(left, key);
+  if (key === undefined || value === undefined) return [];
   if (typeof value === "string") return [{ role, parts: [{ type: "text", content: value }] }];
-  left.keep(plain, JSON.stringify(value));
-  const held = Array.isArray(value) ? (value as readonly Json[]) : [value];
-  return held.filter(isObject).flatMap((message) =>
+  left.keep(key, JSON.stringify(value));
+  const held = isObject(value) && Array.isArray(value.messages) ? value.messages : value;
+  const messages = Array.isArray(held) ? (held as readonly Json[]) : [held];
+  return messages.filter(isObject).flatMap((message) =>
     typeof message.content === "string"
       ? [
           {

@@ -1,4 +1,4 @@
-import type { FactId, FactOf, Json, Part, Session } from "../../../session/index.js";
+import type { Content, FactId, FactOf, Json, Part, Session } from "../../../session/index.js";
 import type { Imported, ImportFormat, Source } from "../../exchange.js";
 import { keepRest, startImport } from "../../intake.js";
 import { beginsLike, type Document, readDocument } from "../document.js";
@@ -8,8 +8,7 @@ const FORMAT = "tau-bench";
 const AGENT = "agent:tau-bench";
 /** A reward is a product of ones and zeros; what is written as 1.0 may come as 0.999999. */
 const FULL = 1 - 1e-6;
-const GATHERED =
-  "the trials are gathered so that one session has them all; the conversation of the first goes on and none is preferred";
+const GATHERED = "the trials are gathered so that one session has them all";
 
 /** Results of tau-bench: each task a session, each trial a branch, each reward a validation. */
 export const tauBench: ImportFormat = {
@@ -100,7 +99,7 @@ function sessionOf(source: Source, task: Json, runs: readonly Run[], document: D
   return {
     name,
     session:
-      others.length === 0 ? ours : ours.merge(others, { adopt: "ours", why: GATHERED, by: "runtime", at }),
+      others.length === 0 ? ours : ours.merge(others, { adopt: "none", why: GATHERED, by: "runtime", at }),
     notes: [...document.notes, ...notes],
   };
 }
@@ -136,13 +135,29 @@ function said(session: Session, message: JsonObject, where: string, document: Do
     if (isObject(call)) return callOf(call);
     throw document.refusal({ where: `${where}.tool_calls[${index}]`, reason: "a call is an object" });
   });
-  const by = role === "assistant" ? ({ by: AGENT } as const) : {};
   const texts: readonly Part[] = wordsOf(words);
   const content = calls.length === 0 && typeof words === "string" ? words : [...texts, ...calls];
-  let next = session.say(content, { role, at, ...by });
+  let next =
+    role === "assistant" ? replied(session, content, calls.length > 0) : session.say(content, { role, at });
   for (const { call, name, input } of calls)
     next = next.append({ type: "tool-call", name, input, call, at, by: AGENT });
   return rested(next, fields.rest);
+}
+
+/** The agents of tau-bench say only what a model gave them: which model that was, and for how much, the file does not say. */
+function replied(session: Session, content: Content, asks: boolean): Session {
+  const at = session.fact.at;
+  const asked = session.append({ type: "model-call", model: "unknown", agent: "tau-bench", at, by: AGENT });
+  return asked.append({
+    type: "model-reply",
+    of: asked.id,
+    content,
+    finish: asks ? "tool-calls" : "stop",
+    usage: { input: 0, output: 0 },
+    agent: "tau-bench",
+    meta: { [FORMAT]: { usage: "not told" } },
+    at,
+  });
 }
 
 function wordsOf(words: Json | undefined): readonly Part[] {
@@ -189,6 +204,7 @@ function openCall(session: Session, fits: (asked: Asked) => boolean): FactId | u
     const { fact } = node;
     if (fact.type === "tool-result") done.add(fact.of);
     else if (fact.type === "tool-call" && !done.has(node.id) && fits(fact)) found = node.id;
+    else if (fact.type === "model-reply" && found !== undefined) break;
     else if (fact.type === "message-say" && (found !== undefined || fact.role === "user")) break;
   }
   return found;

@@ -16,6 +16,7 @@ import {
 } from "../../../session/index.js";
 import type { Imported } from "../../exchange.js";
 import { keepRest, type StartedImport, startImport } from "../../intake.js";
+import { keepLines } from "../lines.js";
 import type { Foreign } from "./foreign.js";
 import { kept, untold } from "./kept.js";
 
@@ -72,9 +73,9 @@ export class Arrival {
     return new Arrival(this.#foreign, session, from, this.#at);
   }
 
-  /** Takes in a line that left this one: its evidence stays, the conversation goes on as it was. */
+  /** Takes in a line that left this one: its evidence stays, nothing is preferred, the conversation goes on as it was. */
   take(side: Arrival, why: string): void {
-    this.session = this.session.merge(side.session, { adopt: "ours", at: this.#at, by: "runtime", why });
+    this.session = this.session.merge(side.session, { adopt: "none", at: this.#at, by: "runtime", why });
     for (const [path, count] of side.#untold) this.#untold.set(path, (this.#untold.get(path) ?? 0) + count);
   }
 
@@ -190,9 +191,23 @@ export class Arrival {
     this.#span = undefined;
   }
 
+  /** Keeps the lines of the file that could not be read, in one session of it. */
+  keepBroken(): void {
+    this.session = keepLines(this.session, this.#foreign.broken);
+    this.#since = this.session;
+    this.#foreign.broken = [];
+  }
+
   imported(name: string): Imported {
+    this.keepBroken();
     const notes = [...this.#untold].map(([path, count]) => (count === 1 ? path : `${path} (${count} times)`));
-    return { name, session: this.session, notes: [...this.#foreign.notes, ...notes] };
+    const { warnings } = this.#foreign;
+    return {
+      name,
+      session: this.session,
+      notes: [...this.#foreign.notes, ...notes],
+      ...(warnings.size > 0 && { warnings: [...warnings] }),
+    };
   }
 }
 

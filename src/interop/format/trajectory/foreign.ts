@@ -2,6 +2,7 @@ import { type Json, RathError } from "../../../session/index.js";
 import type { Source } from "../../exchange.js";
 import { ImportError } from "../error.js";
 import { isTooDeep, jsonOf, LONG_NUMBERS, MAX_BYTES } from "../json.js";
+import { type BrokenLine, type ReadLine, readLines, warningsOf } from "../lines.js";
 
 /** JSON of others that is an object. */
 export type Fields = { readonly [key: string]: Json };
@@ -12,6 +13,10 @@ export class Foreign {
   readonly source: Source;
   /** What was found that whoever imports shall know. */
   readonly notes = new Set<string>();
+  /** The parts of the file that could not be read or are not in it. */
+  readonly warnings = new Set<string>();
+  /** The lines that could not be read; the session that keeps them takes them from here. */
+  broken: readonly BrokenLine[] = [];
 
   constructor(format: string, source: Source) {
     this.format = format;
@@ -23,7 +28,7 @@ export class Foreign {
   }
 
   text(bytes: Uint8Array = this.source.bytes, where = ""): string {
-    if (bytes.length > MAX_BYTES) this.refuse(where, `it is longer than ${MAX_BYTES} bytes`);
+    this.#requireSize(bytes, where);
     try {
       return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     } catch (error) {
@@ -40,16 +45,21 @@ export class Foreign {
     });
   }
 
-  /** The objects of a file with one in each line, with the numbers of the lines. Blank lines are passed over. */
-  lines(): readonly { readonly line: number; readonly value: Fields }[] {
-    const found: { line: number; value: Fields }[] = [];
-    for (const [place, text] of this.text().split("\n").entries()) {
-      if (text.trim() === "") continue;
-      const where = `line ${place + 1}`;
-      found.push({ line: place + 1, value: this.object(this.json(text, where), where) });
-    }
-    if (found.length === 0) this.refuse("", "there is nothing in it");
-    return found;
+  /** The objects of a file with one in each line, with the numbers of the lines. */
+  lines(): readonly ReadLine<Fields>[] {
+    this.#requireSize(this.source.bytes, "");
+    const { lines, broken } = readLines(this.source.bytes, (text, where) =>
+      this.object(this.json(text, where), where),
+    );
+    if (lines.length === 0)
+      this.refuse("", broken.length === 0 ? "there is nothing in it" : "it is not text in UTF-8");
+    this.broken = broken;
+    for (const warning of warningsOf(broken)) this.warnings.add(warning);
+    return lines;
+  }
+
+  #requireSize(bytes: Uint8Array, where: string): void {
+    if (bytes.length > MAX_BYTES) this.refuse(where, `it is longer than ${MAX_BYTES} bytes`);
   }
 
   object(value: Json | undefined, where: string): Fields {

@@ -1,4 +1,4 @@
-import { adoptedSide, type Fact, type FactId, type Session } from "../../../session/index.js";
+import { type Fact, type FactId, goesOnFrom, type Session } from "../../../session/index.js";
 import type { Subject } from "../../exchange.js";
 import { shownOf } from "./shown.js";
 
@@ -31,7 +31,7 @@ export class Lines {
   /** The lines that a session took in besides the one that it goes on from. Each is told once. */
   sidesOf(session: Session): readonly Side[] {
     if (session.parents.length < 2) return [];
-    const goesOn = nextOf(session);
+    const goesOn = goesOnFrom(session);
     const sides: Side[] = [];
     for (const head of session.parents)
       if (head !== goesOn && !this.#owned.has(head.id)) sides.push({ head, ...this.#lineTo(head) });
@@ -42,15 +42,10 @@ export class Lines {
   #lineTo(head: Session): Pick<Side, "line" | "base"> {
     const line: Told[] = [];
     let node: Session | undefined = head;
-    for (; node !== undefined && !this.#owned.has(node.id); node = nextOf(node)) {
+    for (; node !== undefined && !this.#owned.has(node.id); node = goesOnFrom(node)) {
       this.#owned.add(node.id);
       line.push({ id: node.id, session: node, fact: node.fact });
     }
     return { line: line.reverse(), base: node };
   }
-}
-
-/** The parent whose conversation goes on. */
-function nextOf({ fact, parents }: Session): Session | undefined {
-  return parents[adoptedSide(fact, parents.length)];
 }

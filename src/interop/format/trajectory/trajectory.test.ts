@@ -348,6 +348,24 @@ describe("files of others", () => {
     expect([...fine.notes]).toEqual([]);
   });
 
+  it("[K4] a line that cannot be read is reported, and the others are read", () => {
+    const file = new Foreign("lines", sourceOf("x", '{"a":1}\n\n[2]\n{"b":\n{"c":3}\n{"d'));
+    expect(file.lines()).toEqual([
+      { line: 1, value: { a: 1 } },
+      { line: 5, value: { c: 3 } },
+    ]);
+    expect([...file.warnings]).toEqual([
+      "line 3 is unreadable: an object was expected.",
+      "line 4 is unreadable: it is not JSON.",
+      "line 6 is unreadable: the file ends in the middle of it.",
+    ]);
+    expect(file.broken.map(({ value }) => value)).toEqual(["[2]", '{"b":', '{"d']);
+    const many = new Foreign("lines", sourceOf("x", `{}\n${"{\n".repeat(100)}`));
+    many.lines();
+    expect(many.warnings.size).toBe(21);
+    expect([...many.warnings].at(-1)).toBe("80 more lines are unreadable.");
+  });
+
   it("[G1] are told from the rest", () => {
     const foreign = (content: string | Uint8Array): Foreign => new Foreign("f", sourceOf("a", content));
     const where = (use: () => unknown): unknown => {
@@ -358,7 +376,7 @@ describe("files of others", () => {
       }
     };
     expect(where(() => foreign(Buffer.from([0xff])).text())).toBe("");
-    expect(where(() => foreign('{"a":1}\n\n{').lines())).toBe("line 3");
+    expect(where(() => foreign("{\n\n[").lines())).toBe("line 1");
     expect(where(() => foreign("[1]").lines())).toBe("line 1");
     expect(where(() => foreign(`${"[ ".repeat(450)}${"]".repeat(450)}`).json())).toBe("");
     // The other reader of files has the same limits.

@@ -1,0 +1,74 @@
+import type { Json } from "../../../session/index.js";
+import { isObject, type JsonObject } from "../fields.js";
+
+/** Whether a state is one of the Python SDK, whose names have underscores. */
+export function isPython(state: JsonObject): boolean {
+  return Object.hasOwn(state, "current_agent") && !Object.hasOwn(state, "currentAgent");
+}
+
+/**
+ * A state of the Python SDK under the names of the JavaScript SDK. Only names that are read are changed; values, and what
+ * tools and people said, stay as they are.
+ */
+export function renamed(state: JsonObject): JsonObject {
+  const named = withNames(state, STATE);
+  return {
+    ...named,
+    ...mapped(named, "originalInput", rawItem),
+    ...mapped(named, "modelResponses", response),
+    ...mapped(named, "generatedItems", runItem),
+    ...(isObject(named.lastModelResponse) && { lastModelResponse: response(named.lastModelResponse) }),
+    ...(isObject(named.currentStep) && { currentStep: step(named.currentStep) }),
+  };
+}
+
+type Names = { readonly [from: string]: string };
+
+const STATE: Names = {
+  current_agent: "currentAgent",
+  original_input: "originalInput",
+  model_responses: "modelResponses",
+  generated_items: "generatedItems",
+  last_model_response: "lastModelResponse",
+  last_processed_response: "lastProcessedResponse",
+  current_step: "currentStep",
+};
+
+function withNames(value: JsonObject, names: Names): JsonObject {
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => {
+      const name = Object.hasOwn(names, key) ? (names[key] as string) : key;
+      return [Object.hasOwn(value, name) ? key : name, inner];
+    }),
+  );
+}
+
+function mapped(holder: JsonObject, key: string, map: (item: Json) => Json): JsonObject {
+  const list = holder[key];
+  return Array.isArray(list) ? { [key]: (list as readonly Json[]).map(map) } : {};
+}
+
+function response(value: Json): Json {
+  if (!isObject(value)) return value;
+  const named = withNames(value, { response_id: "responseId" });
+  const usage = isObject(named.usage)
+    ? { usage: withNames(named.usage, { input_tokens: "inputTokens", output_tokens: "outputTokens" }) }
+    : {};
+  return { ...named, ...usage, ...mapped(named, "output", rawItem) };
+}
+
+function runItem(value: Json): Json {
+  if (!isObject(value)) return value;
+  const named = withNames(value, { raw_item: "rawItem", tool_name: "toolName" });
+  return named.rawItem === undefined ? named : { ...named, rawItem: rawItem(named.rawItem) };
+}
+
+function rawItem(value: Json): Json {
+  return isObject(value) ? withNames(value, { call_id: "callId" }) : value;
+}
+
+function step(value: JsonObject): JsonObject {
+  return isObject(value.data)
+    ? { ...value, data: { ...value.data, ...mapped(value.data, "interruptions", runItem) } }
+    : value;
+}
