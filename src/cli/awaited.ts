@@ -1,4 +1,5 @@
 import type { Awaited } from "../runtime/index.js";
+import { visibleText } from "../session/index.js";
 import type { Shell } from "./shell.js";
 import { brief, oneLine, plain, quoted } from "./text.js";
 
@@ -45,20 +46,25 @@ function commandsFor(name: string, kind: Waiting["kind"], one: Awaited): readonl
     case "doubt":
       return [
         `rath answer ${name} ${id} --settle done --value JSON   # it happened, and this came of it`,
-        `rath answer ${name} ${id} --settle failed              # it did not, and shall not`,
-        `rath answer ${name} ${id} --settle again               # do it again`,
+        `rath answer ${name} ${id} --settle failed              # it did not happen`,
+        `rath answer ${name} ${id} --settle again --digest ${plain(one.digest ?? "").slice(0, 12)}   # ${againText(one)}`,
       ];
     case "timer":
       return [`rath resume ${name}   # from ${oneLine(one.what)} on`];
   }
 }
 
+/** Explains "again": for an approved call it is a second execution. */
+function againText({ approved, attempts = 1 }: Awaited): string {
+  const number = `execution ${attempts + 1}`;
+  return approved === undefined
+    ? `execute it again: ${number}`
+    : `execute it again: ${number} of a call that ${approved.map((one) => oneLine(one)).join(", ")} approved once`;
+}
+
 /** A value as JSON that a terminal shows as it is typed: the same value, with nothing in it that would act. */
 function escaped(value: unknown): string {
-  return JSON.stringify(value).replaceAll(
-    /[\p{Cc}\p{Bidi_Control}]/gu,
-    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return visibleText(JSON.stringify(value));
 }
 
 const TITLES: { readonly [kind in Waiting["kind"]]: string } = {
@@ -72,10 +78,21 @@ const TITLES: { readonly [kind in Waiting["kind"]]: string } = {
 /** The same for people: what, shown as what, by whom, until when, and what to type. */
 export function waitingText(shell: Shell, one: Waiting): string {
   const { kind, what, shown, to, expires, rule, why, problem, edited, id, digest, answered } = one;
+  const { key, started, attempts, error, approved, execution } = one;
   const room = Math.max(40, shell.columns - 4);
   const rows = [
     `${shell.yellow("waits")} for ${TITLES[kind]} ${shell.bold(oneLine(what, 60))}${answered ? shell.green("  answered") : ""}`,
     ...(shown === undefined ? [] : [`  shown    ${brief(shown, room)}`]),
+    ...(execution === undefined
+      ? []
+      : [`  again    execution ${execution}: the call was started before and may have happened`]),
+    ...(started === undefined
+      ? []
+      : [
+          `  started  ${oneLine(started)}, attempt ${attempts}${key === undefined ? "" : `, idempotency key ${oneLine(key)}`}`,
+        ]),
+    ...(error === undefined ? [] : [`  error    ${oneLine(error.message, room)}`]),
+    ...(approved === undefined ? [] : [`  approved by ${approved.map((one) => oneLine(one)).join(", ")}`]),
     ...(edited === undefined
       ? []
       : [`  edited   by ${oneLine(edited.by)}, in place of ${brief(edited.was, room)}`]),
@@ -85,7 +102,9 @@ export function waitingText(shell: Shell, one: Waiting): string {
       : [`  because  ${oneLine([rule, why].filter((text) => text !== undefined).join(": "), room)}`]),
     ...(kind === "timer"
       ? []
-      : [`  of whom  ${to === undefined ? "anybody" : to.map((one) => oneLine(one)).join(" or ")}`]),
+      : [
+          `  of whom  ${to === undefined ? (kind === "signal" || kind === "question" ? "anybody" : "any person") : to.map((one) => oneLine(one)).join(" or ")}`,
+        ]),
     ...(expires === undefined ? [] : [`  until    ${oneLine(expires)}`]),
     `  id       ${shell.id(id)}${digest === undefined ? "" : `  digest ${plain(digest).slice(0, 12)}`}`,
     ...one.commands.map((command, place) => `${place === 0 ? "  type     " : "           "}${command}`),

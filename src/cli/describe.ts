@@ -50,8 +50,8 @@ const tellers: { readonly [Type in Fact["type"]]?: (fact: FactOf<Type>, most: nu
   "agent-configure": ({ agent }) => brief(agent),
   "model-call": ({ agent, model }) =>
     agent === undefined ? brief(model) : `${brief(agent)} asks ${brief(model)}`,
-  "model-reply": ({ content, agent }, most) =>
-    `${agent === undefined ? "" : `${brief(agent)}: `}${brief(content, most)}`,
+  "model-reply": ({ content, agent, finish }, most) =>
+    `${agent === undefined ? "" : `${brief(agent)}: `}${finish === "unreadable" ? "[unreadable]" : brief(content, most)}`,
   "model-failure": ({ error }, most) => brief(error?.message, most),
   "tool-call": ({ name, input }, most) => `${brief(name)} ${brief(input, most)}`,
   "tool-result": ({ output }, most) => brief(output, most),
@@ -61,7 +61,8 @@ const tellers: { readonly [Type in Fact["type"]]?: (fact: FactOf<Type>, most: nu
   "step-failure": ({ error }, most) => brief(error?.message, most),
   "effect-fail": ({ attempt, error }, most) => `attempt ${attempt}: ${brief(error?.message, most)}`,
   "effect-doubt": ({ error }, most) => `nobody knows how it ended: ${brief(error?.message, most)}`,
-  "effect-settle": ({ decision, why }, most) => `${brief(decision)} ${brief(why, most)}`,
+  "effect-settle": ({ decision, why, digest }, most) =>
+    `${brief(decision)}${digest === undefined ? "" : ", a second execution of what was approved"} ${brief(why, most)}`,
   "timer-set": ({ milliseconds, until }) => (until === undefined ? `${milliseconds} ms` : brief(until)),
   "signal-await": ({ name }) => brief(name),
   "signal-give": ({ value }, most) => brief(value, most),
@@ -98,8 +99,8 @@ const tellers: { readonly [Type in Fact["type"]]?: (fact: FactOf<Type>, most: nu
   "route-choose": ({ selector, chosen, why }, most) =>
     `${brief(selector)} → ${brief(chosen)} ${brief(why, most)}`,
   "skill-activate": ({ name }) => brief(name),
-  "approval-ask": ({ what, to }, most) =>
-    `${to === undefined ? "" : `${brief(to.join(", "))}: `}${brief(what, most)}`,
+  "approval-ask": ({ what, to, execution }, most) =>
+    `${to === undefined ? "" : `${brief(to.join(", "))}: `}${execution === undefined ? "" : `execution ${execution} of `}${brief(what, most)}`,
   "approval-give": ({ decision, why }, most) =>
     `${decision}${why === undefined ? "" : `: ${brief(why, most)}`}`,
   "policy-decide": ({ verdict, why }, most) =>

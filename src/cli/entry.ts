@@ -8,6 +8,8 @@ export type Entry = {
   readonly options?: readonly Option[];
   /** Command lines that work, each with a word on what it does: "rath fork demo-1 --at 7  # …". */
   readonly examples: readonly string[];
+  /** Makes a store where there is none. Other commands find nothing there, and leave nothing behind. */
+  readonly creates?: boolean;
   /** Is not listed: a part of another command that needs a process of its own. */
   readonly hidden?: boolean;
   load(): Promise<{ run(shell: Shell, input: Input): Promise<number> }>;

@@ -5,13 +5,13 @@ import { dirname, join, resolve } from "node:path";
 type Environment = { readonly [name: string]: string | undefined };
 
 /**
- * The folder of the embedded store: RATH_HOME, else `.rath` beside the nearest package or git root, else in the home
- * folder.
+ * The folder of the embedded store: RATH_HOME, else the nearest `.rath` upwards, or the place for it beside the nearest package
+ * or git root, else in the home folder.
  */
 export function homeOf(environment: Environment, folder: string): string {
   if (environment.RATH_HOME) return resolve(folder, environment.RATH_HOME);
   for (let place = resolve(folder); ; place = dirname(place)) {
-    if (existsSync(join(place, "package.json")) || existsSync(join(place, ".git")))
+    if ([".rath", "package.json", ".git"].some((name) => existsSync(join(place, name))))
       return join(place, ".rath");
     if (dirname(place) === place) return join(homedir(), ".rath");
   }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type Argument, Command, CommanderError, Option as Flag } from "commander";
-import { RathError } from "../session/index.js";
+import { RathError, readableError, thrownMessage } from "../session/index.js";
 import { groups } from "./commands.js";
 import type { Entry, Input } from "./entry.js";
 import { UsageError } from "./error.js";
@@ -23,7 +23,8 @@ export async function main(argv: readonly string[]): Promise<number> {
     if (argv.length === 0) program.outputHelp();
     else await program.parseAsync(["node", "rath", ...argv]);
     return code;
-  } catch (error) {
+  } catch (thrown) {
+    const error = readableError(thrown);
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
       return fail(usageOf(error), json);
@@ -35,7 +36,7 @@ export async function main(argv: readonly string[]): Promise<number> {
 type Given = { readonly json?: boolean; readonly quiet?: boolean; readonly store?: string };
 
 async function run(entry: Entry, input: Input, given: Given): Promise<number> {
-  const shell = new Shell(given);
+  const shell = new Shell({ ...given, creates: entry.creates ?? false });
   try {
     return await (await entry.load()).run(shell, input);
   } finally {
@@ -145,7 +146,7 @@ function usageOf(error: CommanderError): UsageError {
 
 /** What the system refuses is no mistake of this program: a folder that is not there, a file that may not be written. */
 function toldOf(error: unknown): unknown {
-  const { code, path, syscall } = error as NodeJS.ErrnoException;
+  const { code, path, syscall } = Object(error) as NodeJS.ErrnoException;
   if (
     error instanceof RathError ||
     !(error instanceof Error) ||
@@ -185,7 +186,7 @@ function fail(given: unknown, json: boolean): number {
         : {
             name: "Error",
             code: "unexpected",
-            message: error instanceof Error ? error.message : String(error),
+            message: thrownMessage(error),
           };
     process.stdout.write(`${JSON.stringify({ error: told })}\n`);
   } else {

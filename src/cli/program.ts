@@ -10,7 +10,9 @@ import {
   nearestOf,
   type Principal,
   RathError,
+  readableError,
   type Session,
+  thrownMessage,
 } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { referenceOf } from "./next.js";
@@ -156,8 +158,9 @@ async function isThere(file: string): Promise<boolean> {
 async function bytesOf(file: string): Promise<Uint8Array> {
   try {
     return await readFile(file);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+  } catch (thrown) {
+    const error = readableError(thrown);
+    const { code } = Object(error) as NodeJS.ErrnoException;
     const reason =
       code === "ENOENT"
         ? "there is no such file"
@@ -187,7 +190,7 @@ async function importOf(file: string): Promise<{ readonly [name: string]: unknow
         { node: process.version },
         error,
       );
-    const message = error instanceof Error ? error.message : String(error);
+    const message = thrownMessage(error);
     throw new ProgramError(
       file,
       `it could not be loaded: ${message}`,
@@ -235,8 +238,9 @@ async function called(value: unknown, context: ProgramContext, file = context.fi
   if (typeof value !== "function") return value;
   try {
     return await (value as (context: ProgramContext) => unknown)(context);
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+  } catch (thrown) {
+    const error = readableError(thrown);
+    const message = thrownMessage(error);
     throw new ProgramError(
       file,
       `what it exports threw: ${message}`,

@@ -1,5 +1,5 @@
-import { adoptedSide, type FactId, nearestOf, parentsOf, readFact, typeOf } from "../session/index.js";
-import { NotFoundError, type Store } from "../store/index.js";
+import { type FactId, nearestOf, readFact, typeOf } from "../session/index.js";
+import { lineBefore, NotFoundError, type Store } from "../store/index.js";
 import { UsageError } from "./error.js";
 
 /** Where a session was found, and under which name if it was called by one. */
@@ -45,13 +45,13 @@ async function goBack(store: Store, from: FactId, steps: number, reference: stri
   let id = from;
   for (let done = 0; done < steps; done++) {
     const line = await store.line(id);
-    const before = line === undefined ? undefined : parentsOf(line)[adoptedIn(line)];
-    if (before === undefined)
+    const earlier = line === undefined ? undefined : await lineBefore(store, id, line);
+    if (earlier === undefined)
       throw new NotFoundError(
         `${reference}: it begins ${done} facts before`,
         `the first one is ${id.slice(0, 12)}`,
       );
-    id = before;
+    id = earlier;
   }
   return id;
 }
@@ -79,14 +79,13 @@ export async function branchesOf(store: Store, head: FactId): Promise<ReadonlyMa
   const newest = new Map<string, FactId>();
   for await (const lines of store.lines(head))
     for (const { id, line } of lines) {
-      const parents = parentsOf(line);
-      const before = parents[parents.length > 1 ? adoptedIn(line) : 0] ?? "";
+      const earlier = (await lineBefore(store, id, line)) ?? "";
       // Few lines are forks: the others need not be read.
       const fork = typeOf(line) === "branch-fork" ? readFact(line, undefined) : undefined;
-      const branch = fork?.type === "branch-fork" ? fork.name : (branchAt.get(before) ?? MAIN);
+      const branch = fork?.type === "branch-fork" ? fork.name : (branchAt.get(earlier) ?? MAIN);
       branchAt.set(id, branch);
       const isMerged =
-        fork === undefined && branch !== MAIN && (typeOf(line) === "branch-merge" || after.has(before));
+        fork === undefined && branch !== MAIN && (typeOf(line) === "branch-merge" || after.has(earlier));
       if (isMerged) after.add(id);
       else newest.set(branch, id);
     }
@@ -94,9 +93,3 @@ export async function branchesOf(store: Store, head: FactId): Promise<ReadonlyMa
 }
 
 const MAIN = "main";
-
-/** The place of the parent that a line goes on from. */
-export function adoptedIn(line: string): number {
-  const { length } = parentsOf(line);
-  return length < 2 ? 0 : adoptedSide(readFact(line, undefined), length);
-}

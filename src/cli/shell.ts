@@ -1,7 +1,8 @@
 import { once } from "node:events";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
 import { delimiter, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Rath, RathOptions } from "../runtime/index.js";
 import type { FactId, Principal, Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
@@ -18,17 +19,24 @@ export class Shell {
   readonly home: string;
   readonly config: string;
   readonly #url: string | undefined;
+  readonly #creates: boolean;
   readonly #named: string | undefined;
   #store: Promise<Store> | undefined;
   readonly #raths: Rath[] = [];
   #shown = false;
   #command: string | undefined;
 
-  constructor(options: { readonly json?: boolean; readonly quiet?: boolean; readonly store?: string }) {
+  constructor(options: {
+    readonly json?: boolean;
+    readonly quiet?: boolean;
+    readonly store?: string;
+    readonly creates?: boolean;
+  }) {
     this.json = options.json ?? false;
     this.quiet = options.quiet ?? false;
     this.home = homeOf(process.env, process.cwd());
     this.config = configOf(process.env);
+    this.#creates = options.creates ?? false;
     this.#named = options.store === process.env.RATH_STORE ? undefined : options.store;
     this.#url = options.store ?? process.env.RATH_STORE;
   }
@@ -38,11 +46,29 @@ export class Shell {
     return this.#url ?? `sqlite:${resolve(this.home, "rath.db")}`;
   }
 
-  /** The store, opened when it is first needed; it is closed when the command is over. */
+  /** Whether there is a store. */
+  get hasStore(): boolean {
+    const path = pathOf(this.url);
+    if (path === undefined) return true;
+    try {
+      statSync(path);
+      return true;
+    } catch (error) {
+      // Whatever else is in the way, opening it says so.
+      return (error as { readonly code?: string }).code !== "ENOENT";
+    }
+  }
+
+  /**
+   * The store, opened when it is first needed; it is closed when the command is over. A command that makes none finds an empty
+   * one where there is none.
+   */
   store(): Promise<Store> {
     this.#store ??= (async () => {
+      const { openStore } = await import("../store/index.js");
+      if (!this.#creates && !this.hasStore) return openStore("memory:");
       if (this.#url === undefined) mkdirSync(this.home, { recursive: true });
-      return (await import("../store/index.js")).openStore(this.url);
+      return openStore(this.url);
     })();
     return this.#store;
   }
@@ -189,4 +215,10 @@ export function commandOf({
     (folder) => folder !== "" && existsSync(resolve(folder, "rath")),
   );
   return npm === undefined && isThere ? "rath" : "npx rath";
+}
+
+/** Where the store of a URL is on the disk. */
+function pathOf(url: string): string | undefined {
+  const [, path] = /^(?:sqlite|file):(.+)$/s.exec(url) ?? [];
+  return path?.startsWith("//") ? fileURLToPath(`file:${path}`) : path;
 }

@@ -1,11 +1,11 @@
-import { type Json, Withheld } from "../session/index.js";
+import { type Json, visibleText, Withheld } from "../session/index.js";
 
 /**
  * Other people's words made fit for a terminal: they may hold sequences that move the cursor, change the title of the
- * window or hide what stands beside them.
+ * window or hide what stands beside them. An escape stands for each character that could not be seen.
  */
 export function plain(text: string): string {
-  return text.replace(/(?![\t\n])[\p{Cc}\p{Bidi_Control}]/gu, "\ufffd");
+  return visibleText(text);
 }
 
 /** The same on one line, cut to a length. */
@@ -74,11 +74,6 @@ export function ago(at: string, now: number): string {
   ] as const)
     if (seconds >= length) return `${count(Math.floor(seconds / length), unit)} ago`;
   return "just now";
-}
-
-/** A dollar amount with as many digits as it needs to be seen. */
-export function money(dollars: number): string {
-  return `$${dollars >= 1 || dollars === 0 ? dollars.toFixed(2) : dollars.toPrecision(2)}`;
 }
 
 /** What can go through JSON of something that may hold content that is not here. */

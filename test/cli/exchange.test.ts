@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Session } from "openrath";
+import { Session } from "openrath";
 import { openStore } from "openrath/store";
 import { beforeAll, describe, expect, it } from "vitest";
 import { commandIn, scratch, twoBranches } from "./rath.js";
@@ -126,6 +126,43 @@ describe("in and out", () => {
       ).not.toContain(false);
       expect(await rath("show", first[0].sessions[0].name), name).toMatchObject({ code: 0 });
     }
+  });
+
+  it("[X6] pending names imported sessions that wait", async () => {
+    const home = join(folder, "waiting");
+    const there = commandIn(home, { RATH_HOME: home });
+    mkdirSync(home, { recursive: true });
+    const store = await openStore(`sqlite:${join(home, "rath.db")}`);
+    const stamp = { at: "2026-01-01T00:00:00.000Z", by: "runtime:langgraph" } as const;
+    const digest = "0".repeat(64);
+    const start = Session.start("Book it.").append({
+      type: "record-import",
+      format: "langgraph",
+      source: "a.db",
+      digest,
+      ...stamp,
+    });
+    const asked = start.append({ type: "signal-await", name: "interrupt", what: "Approve?", ...stamp });
+    const waits = asked.append({ type: "run-suspend", of: start.id, waiting: [asked.id], ...stamp });
+    await store.save(waits, { name: "langgraph/asked" });
+    await store.close();
+    expect((await there("list")).stdout).toMatch(/waiting .*langgraph\/asked/);
+    expect(JSON.parse((await there("pending", "--json")).stdout)).toMatchObject([
+      { session: "langgraph/asked", shown: "Approve?" },
+    ]);
+  });
+
+  it("[X5] unreadable parts are printed as warnings, and are in --json", async () => {
+    const file = join(folder, "tape.json");
+    const request = { method: "POST", uri: "https://api.openai.com/v1/chat/completions", parsed_body: {} };
+    const response = { status: { code: 200 }, headers: {}, body: { base64_string: "//79" } };
+    writeFileSync(file, JSON.stringify({ interactions: [{ request, response }] }));
+    const warning = expect.stringMatching(/^interactions\[0\]\.response: .*unreadable: it is not UTF-8 text/);
+    const told = JSON.parse((await rath("import", file, "--json")).stdout);
+    expect(told).toMatchObject([{ format: "cassette", sessions: [{ name: "tape", warnings: [warning] }] }]);
+    const { code, stdout } = await rath("import", file);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("warning: interactions[0].response: ")]);
+    expect((await rath("log", "tape")).stdout).toMatch(/model-reply.*unreadable/s);
   });
 });
 

@@ -1,5 +1,5 @@
 import { exec, execFile } from "node:child_process";
-import { cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { Session } from "openrath";
@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { groups } from "../../src/cli/commands.js";
 import { homeOf } from "../../src/cli/home.js";
 import { plain } from "../../src/cli/text.js";
+import { smallDisk } from "../../src/store/testing/folder.js";
 import { commandIn, program, scratch, twoBranches } from "./rath.js";
 
 const folder = scratch();
@@ -170,6 +171,8 @@ describe("the command line", () => {
     expect(homeOf({}, join(project, "deep", "er"))).toBe(join(project, ".rath"));
     mkdirSync(join(project, "deep", ".git"));
     expect(homeOf({}, join(project, "deep", "er"))).toBe(join(project, "deep", ".rath"));
+    mkdirSync(join(project, "deep", "er", ".rath"));
+    expect(homeOf({}, join(project, "deep", "er"))).toBe(join(project, "deep", "er", ".rath"));
     expect(homeOf({ RATH_HOME: "x" }, "/somewhere")).toBe("/somewhere/x");
     expect(homeOf({}, dirname("/"))).toBe(join(homedir(), ".rath"));
     const other = join(folder, "other.db");
@@ -189,6 +192,46 @@ describe("the command line", () => {
       );
     });
     expect(JSON.parse(found).map(({ name }: { name: string }) => name)).toContain("answer");
+  });
+
+  it("[C11] [C12] commands that only read make no store, and finding nothing is not a success", async () => {
+    const empty = join(folder, "empty");
+    mkdirSync(empty);
+    const home = join(empty, "home");
+    const here = commandIn(empty);
+    expect(await here("list", "--json")).toMatchObject({ code: 0, stdout: "[]\n" });
+    expect(await here("show", "answer")).toMatchObject({ code: 1 });
+    const missing = await here("verify");
+    expect(missing).toMatchObject({ code: 3 });
+    expect(missing.stdout).toContain(`sqlite:${join(home, "rath.db")}`);
+    expect(existsSync(home)).toBe(false);
+    mkdirSync(home);
+    await (await openStore(`sqlite:${join(home, "rath.db")}`)).close();
+    const nothing = await here("verify", "--json");
+    expect(nothing.code).toBe(3);
+    expect(JSON.parse(nothing.stdout)).toMatchObject({
+      store: `sqlite:${join(home, "rath.db")}`,
+      intact: false,
+      facts: 0,
+      findings: [{ problem: "the store has no facts" }],
+    });
+    const full = await rath("verify");
+    expect(full).toMatchObject({ code: 0 });
+    expect(full.stdout).toContain(`in sqlite:${join(folder, "home", "rath.db")}`);
+  });
+
+  it("[C13] a store that may not be written can be listed, shown and verified", async (context) => {
+    const disk = smallDisk(20_000);
+    if (disk === undefined) return context.skip("this user may not mount a small disk");
+    cpSync(join(folder, "home"), join(disk.path, "home"), { recursive: true });
+    disk.remount("ro");
+    const there = commandIn(folder, { RATH_HOME: join(disk.path, "home") });
+    expect((await there("list", "--json")).stdout).toContain('"name":"answer"');
+    expect(await there("show", "answer")).toMatchObject({ code: 0, stderr: "" });
+    expect(await there("verify")).toMatchObject({ code: 0, stderr: "" });
+    const forked = await there("fork", "answer", "--name", "other");
+    expect(forked).toMatchObject({ code: 1 });
+    expect(forked.stderr).toContain("read-only");
   });
 
   it("[C8] words of others cannot take over the terminal", async () => {

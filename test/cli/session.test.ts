@@ -256,7 +256,16 @@ describe("cost and memory", () => {
       failed: 1,
       input: 17,
       output: 9,
+      cost: null,
     });
+    // A call without a price is no call for nothing.
+    expect((await rath("cost", "retried")).stdout).toMatch(/\bunknown\b/);
+    expect((await rath("cost", "retried")).stdout).not.toContain("$");
+    // What was said last is told, although words of people are kept outside of the line.
+    const spoken = await openStore(url);
+    await spoken.save((await spoken.load("retried")).say("Thank you."), { name: "retried" });
+    await spoken.close();
+    expect((await rath("list")).stdout).toMatch(/retried .*message-say · user: Thank you\./);
     await rath("gc", "--forget", "retried");
     // Forks of one history share its calls.
     expect(json(await rath("cost", "--json")).total.calls).toBe(4);

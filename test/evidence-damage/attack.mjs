@@ -72,6 +72,11 @@ function attacksOnText(world, kind) {
             "",
           ].join("\n"),
     );
+  const factAfter = (/** @type {number} */ index) => {
+    let next = index + 1;
+    while (record[next]?.startsWith('{"blob"')) next++;
+    return next;
+  };
   const pairs = (record.length * (record.length - 1)) / 2;
   return [
     {
@@ -109,7 +114,8 @@ function attacksOnText(world, kind) {
       attempt: (index) =>
         judge(
           withRecord(record.toSpliced(index, 1)),
-          [first + index, first + index + 1],
+          // The fact after it misses it. The words of that fact may be in lines before it.
+          [first + index, first + index + 1, first + factAfter(index)],
           `line ${first + index + 1} left out`,
           () => /** @type {string} */ (record[index]).startsWith('{"erased"'),
         ),
@@ -137,7 +143,7 @@ function attacksOnText(world, kind) {
         const isSame = () => kind === "lines" && [...swapped].sort().join("\n") === original;
         return judge(
           withRecord(swapped),
-          [first + one + 1, first + other + 1],
+          [one, other, factAfter(one), factAfter(other)].map((place) => first + place + 1),
           `lines ${first + one + 1} and ${first + other + 1} swapped`,
           isSame,
         );

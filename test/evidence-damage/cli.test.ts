@@ -72,7 +72,7 @@ it(
     });
     for (const file of ["one.json", "one.jsonl"]) {
       const changed = join(folder, `changed-${file}`);
-      writeFileSync(changed, readFileSync(join(folder, file), "utf8").replace("issue 41", "issue 42"));
+      writeFileSync(changed, readFileSync(join(folder, file), "utf8").replace(`"nonce":"`, `"nonce":"x`));
       const broken = await rath("verify", changed);
       expect(broken.code).toBe(3);
       expect(broken.stdout).toMatch(/NOT intact: .*line \d+/s);
@@ -149,6 +149,7 @@ it(
     const { folder, rath } = await place("back");
     const home = join(folder, "home");
     await rath("key", "new", "ada");
+    cpSync(home, join(folder, "unsigned"), { recursive: true });
     await rath("checkpoint");
     cpSync(home, join(folder, "earlier"), { recursive: true });
     await rath("sign", "one");
@@ -161,6 +162,15 @@ it(
     };
     put("earlier");
     expect(await rath("verify")).toMatchObject({ code: 3, stdout: expect.stringContaining("put back") });
+    // Under another path it is still the same store, with the log of that time or without one.
+    for (const [copy, words] of [
+      ["earlier", "put back"],
+      ["unsigned", "there is no log here"],
+    ] as const)
+      expect(await rath("verify", "--store", `sqlite:${join(folder, copy, "rath.db")}`), copy).toMatchObject({
+        code: 3,
+        stdout: expect.stringContaining(words),
+      });
     put("newest");
     const store = await openStore(`sqlite:${join(home, "rath.db")}`);
     const two = await store.load("two");

@@ -57,7 +57,7 @@ async function reply(
 }
 
 async function settled(
-  { rath, name, by, ask, why }: Answering,
+  { rath, name, by, ask, why, digest }: Answering,
   decision: Settlement,
   value: Json | undefined,
 ): Promise<{ readonly id: FactId; readonly said: string }> {
@@ -65,11 +65,12 @@ async function settled(
     by,
     decision,
     ...(ask !== undefined && { of: ask }),
+    ...(digest !== undefined && { digest }),
     ...(decision === "done" && { value: value ?? null }),
     ...(decision === "failed" && {
       error: { name: "SettledError", message: why ?? "somebody says that it failed" },
     }),
     ...(why !== undefined && { why }),
   });
-  return { id, said: `settled as ${decision}:` };
+  return { id, said: decision === "again" ? "to be executed again:" : `settled as ${decision}:` };
 }

@@ -23,13 +23,15 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const released =
     why === undefined ? 0 : await releaseUnnamed(store, log, key, { by: whoIn(shell, input), why });
   const origin = log.read().newest?.origin;
-  const seen = memory.of(home, origin).flatMap((one) => ("checkpoint" in one ? [one.checkpoint] : []));
+  const seen = memory
+    .of(home, origin, store.identity)
+    .flatMap((one) => ("checkpoint" in one ? [one.checkpoint] : []));
   const { checkpoint, added, mended } = await takeCheckpoint(store, log, key, {
     seen,
     progress: (facts) => shell.progress(`${facts.toLocaleString("en")} facts …`),
   });
   shell.clear();
-  memory.keep(home, checkpoint);
+  memory.keep(home, checkpoint, store.identity);
   const output = textOption(input, "output");
   if (output !== undefined) writeFileSync(output, checkpoint.text);
   const { size, root } = checkpoint;

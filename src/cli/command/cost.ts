@@ -1,15 +1,17 @@
-import type { FactId } from "../../session/index.js";
+import { type Cost, costText, costWith, type FactId } from "../../session/index.js";
 import { type Input, textOption } from "../entry.js";
 import type { Shell } from "../shell.js";
-import { money, plain, table } from "../text.js";
+import { plain, table } from "../text.js";
 import { isKeptByRuntime } from "./list.js";
 
 type Sum = {
   calls: number;
   failed: number;
+  replies: number;
   input: number;
   output: number;
-  cost: number;
+  /** Null where it is not known: a call has no price, or what was called tells none. */
+  cost: Cost;
   milliseconds: number;
 };
 
@@ -48,13 +50,16 @@ export async function run(shell: Shell, input: Input): Promise<number> {
         if (fact.type !== "model-reply") continue;
         sum.input += fact.usage.input;
         sum.output += fact.usage.output;
-        sum.cost += fact.cost ?? 0;
+        sum.cost = costWith(sum.replies === 0 ? 0 : sum.cost, fact.cost);
+        sum.replies += 1;
       }
     }
   }
   shell.clear();
-  const rows = [...sums].sort(([, one], [, other]) => other.cost - one.cost || other.calls - one.calls);
-  shell.tell({ by, rows: rows.map(([name, sum]) => ({ [by]: name, ...sum })), total });
+  const rows = [...sums].sort(
+    ([, one], [, other]) => (other.cost ?? 0) - (one.cost ?? 0) || other.calls - one.calls,
+  );
+  shell.tell({ by, rows: rows.map(([name, sum]) => ({ [by]: name, ...told(sum) })), total: told(total) });
   if (rows.length === 0) {
     shell.say(`No ${by === "tool" ? "tool" : "model"} was called.`);
     return 0;
@@ -70,7 +75,11 @@ export async function run(shell: Shell, input: Input): Promise<number> {
 }
 
 function empty(): Sum {
-  return { calls: 0, failed: 0, input: 0, output: 0, cost: 0, milliseconds: 0 };
+  return { calls: 0, failed: 0, replies: 0, input: 0, output: 0, cost: null, milliseconds: 0 };
+}
+
+function told({ replies: _, ...sum }: Sum): Omit<Sum, "replies"> {
+  return sum;
 }
 
 function row(name: string, { calls, failed, input, output, cost, milliseconds }: Sum): readonly string[] {
@@ -80,7 +89,7 @@ function row(name: string, { calls, failed, input, output, cost, milliseconds }:
     `${failed}`,
     `${input}`,
     `${output}`,
-    money(cost),
+    costText(cost),
     (milliseconds / 1000).toFixed(1),
   ];
 }

@@ -1,10 +1,18 @@
 import { filesAt } from "../../sandbox/index.js";
-import { BeyondHorizonError, diff, RathError, type Session } from "../../session/index.js";
+import {
+  BeyondHorizonError,
+  type Cost,
+  costText,
+  costWith,
+  diff,
+  RathError,
+  type Session,
+} from "../../session/index.js";
 import { describe, isDull, toneOf } from "../describe.js";
 import type { Input } from "../entry.js";
 import { pages } from "../pager.js";
 import type { Shell } from "../shell.js";
-import { count, money, plain, quoted, table } from "../text.js";
+import { count, plain, quoted, table } from "../text.js";
 
 /** `rath diff A B`: what both share, what each has alone, and what that did to the files. */
 export async function run(shell: Shell, input: Input): Promise<number> {
@@ -51,7 +59,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
       ["", plain(one), plain(other)],
       ["model calls", `${sides[0].calls}`, `${sides[1].calls}`],
       ["tokens in, out", `${sides[0].input}, ${sides[0].output}`, `${sides[1].input}, ${sides[1].output}`],
-      ["cost", money(sides[0].cost), money(sides[1].cost)],
+      ["cost", costText(sides[0].cost), costText(sides[1].cost)],
       ["tool calls", `${sides[0].tools}`, `${sides[1].tools}`],
       ["checks passed", checksText(sides[0]), checksText(sides[1])],
     ])}\n\n`,
@@ -116,20 +124,20 @@ type Side = {
   readonly calls: number;
   readonly input: number;
   readonly output: number;
-  readonly cost: number;
+  readonly cost: Cost;
   readonly tools: number;
   readonly passed: number;
   readonly failed: number;
 };
 
 function sideOf(name: string, sessions: readonly Session[]): Side {
-  const side = { name, calls: 0, input: 0, output: 0, cost: 0, tools: 0, passed: 0, failed: 0 };
+  const side = { name, calls: 0, input: 0, output: 0, cost: 0 as Cost, tools: 0, passed: 0, failed: 0 };
   for (const { fact } of sessions) {
     if (fact.type === "model-reply") {
       side.calls += 1;
       side.input += fact.usage.input;
       side.output += fact.usage.output;
-      side.cost += fact.cost ?? 0;
+      side.cost = costWith(side.cost, fact.cost);
     } else if (fact.type === "tool-call") side.tools += 1;
     else if (fact.type === "validation-report") side[fact.passed ? "passed" : "failed"] += 1;
   }

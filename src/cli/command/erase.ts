@@ -1,4 +1,11 @@
-import { eraseContent, erasedText, findContent, floorOf, foundText } from "../../evidence/audit/index.js";
+import {
+  eraseContent,
+  erasedText,
+  findContent,
+  floorOf,
+  foundText,
+  remainsOf,
+} from "../../evidence/audit/index.js";
 import type { Principal } from "../../session/index.js";
 import { type Input, textOption, textsOption } from "../entry.js";
 import { UsageError } from "../error.js";
@@ -51,8 +58,10 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     ...(about !== undefined && { about }),
   });
   const sound = report.check.findings.length === 0;
-  shell.tell({ ...report, erased: true, pieces: report.erased });
+  const remains = remainsOf(report);
+  shell.tell({ ...report, erased: true, remains, pieces: report.erased });
   if (!shell.json) await shell.write(plain(erasedText(report)));
   if (sound && report.erased.length > 0) shell.hint("rath verify", "rath report");
-  return !sound ? 3 : report.refusals.length > 0 ? 1 : 0;
+  // Whoever asked for it must not take for erased what is still there.
+  return sound && !remains ? 0 : 3;
 }

@@ -15,6 +15,7 @@ type Taken = {
   readonly id: FactId;
   readonly known: boolean;
   readonly notes: readonly string[];
+  readonly warnings: readonly string[];
 };
 
 /** `rath import FILE`: a record, a bundle, or the trace of another system becomes sessions of this store. */
@@ -28,6 +29,8 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   for (const { file, format, sessions } of told) {
     shell.say(`${plain(file)}: ${format}, ${count(sessions.length, "session")}`);
     const notes = new Map<string, number>();
+    for (const warning of new Set(sessions.flatMap(({ warnings }) => warnings)))
+      shell.say(shell.yellow(`  warning: ${plain(warning)}`));
     for (const { name, id, known, notes: own } of sessions.slice(0, MOST)) {
       shell.say(
         `  ${shell.id(id)} ${shell.bold(plain(name))}${known ? shell.dim(" (was here already)") : ""}`,
@@ -93,6 +96,7 @@ async function take(
         ...(await named(store, id, heads.length === 1 ? stem : `${stem}/${place + 1}`)),
         known: written === 0,
         notes: [],
+        warnings: [],
       });
     return { format, sessions };
   }
@@ -158,7 +162,8 @@ async function keep(
     const known = await store.has(one.session.id);
     const wanted = name === undefined ? one.name : imported.length === 1 ? name : `${name}/${one.name}`;
     await store.save(one.session);
-    sessions.push({ ...(await named(store, one.session.id, wanted)), known, notes: one.notes });
+    const { notes, warnings = [] } = one;
+    sessions.push({ ...(await named(store, one.session.id, wanted)), known, notes, warnings });
     if (sessions.length % 10 === 0) shell.progress(`${sessions.length} of ${imported.length} sessions …`);
   }
   shell.clear();

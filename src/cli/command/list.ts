@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { isAboutTheRecord, type Status, statusIn } from "../../runtime/status.js";
 import { type Fact, type FactId, parentsOf, readFact } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { blobsOf } from "../blobs.js";
 import { describe } from "../describe.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
@@ -92,7 +93,7 @@ export async function newestOf(
 ): Promise<{ readonly fact: Fact; readonly status: Status }> {
   for (let place = id; ; ) {
     const line = (await store.line(place)) as string;
-    const fact = readFact(line, undefined);
+    const fact = readFact(line, await blobsOf(store, line));
     const before = parentsOf(line)[0];
     if (!isAboutTheRecord(fact) || before === undefined) return { fact, status: statusIn(fact) };
     place = before;

@@ -36,10 +36,12 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const why = textOption(input, "why");
   const resolve = textOption(input, "resolve") as "ours" | "theirs" | undefined;
   const by = byOption(shell, input);
-  const adopt = (textOption(input, "adopt") ?? "both") as "ours" | "theirs" | "both";
+  const adopt = (textOption(input, "adopt") ?? "both") as "ours" | "theirs" | "both" | "none";
   if (adopt !== "both" && resolve !== undefined)
     throw new UsageError(
-      `With --adopt ${adopt} the files of that side go on as they are, and there is nothing to resolve.`,
+      adopt === "none"
+        ? "With --adopt none the files of the trunk go on, and there is nothing to resolve."
+        : `With --adopt ${adopt} the files of that side go on as they are, and there is nothing to resolve.`,
       "leave --adopt out to bring both together, or --resolve to take one side",
     );
   const whole = { horizon: Number.POSITIVE_INFINITY };
@@ -63,7 +65,9 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const went =
     adopt === "both"
       ? "goes on with the conversation and the files of both"
-      : `goes on with the conversation and the files of ${plain(input.args[adopt === "ours" ? 0 : 1] as string)}; the other side stays as evidence`;
+      : adopt === "none"
+        ? "gathers both sides without preferring one; the trunk that they forked from goes on"
+        : `goes on with the conversation and the files of ${plain(input.args[adopt === "ours" ? 0 : 1] as string)}; the other side stays as evidence`;
   shell.say(
     `${shell.bold(name)} ${shell.id(session.id)} ${went} (${count(branches, "fork")} in its history).`,
   );

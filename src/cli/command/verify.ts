@@ -88,15 +88,27 @@ function file(
 async function store(shell: Shell, input: Input, keys: Keys): Promise<Verified> {
   refuse(input, ["with"], "a whole store");
   const log = logOf(shell);
-  const report = await verifyStore(await shell.store(), {
+  if (!shell.hasStore && !log.exists)
+    return { ...NOTHING, findings: [{ place: shell.url, problem: "the store does not exist" }] };
+  const opened = await shell.store();
+  const { identity } = opened;
+  const report = await verifyStore(opened, {
     keys,
     log,
-    checkpoints: checkpointsOf(shell, input),
+    checkpoints: checkpointsOf(shell, input, identity),
     progress: progressOf(shell),
   });
   const { newest } = log.read();
   // What was found to hold once, an earlier copy must not pass for later.
-  if (report.intact && newest !== undefined) new CheckpointMemory(shell.config).keep(homeOf(shell), newest);
+  if (report.intact && newest !== undefined)
+    new CheckpointMemory(shell.config).keep(homeOf(shell), newest, identity);
+  // Whoever verifies expects that something is there: another folder was meant, or everything is gone.
+  if (report.intact && report.facts === 0)
+    return {
+      ...report,
+      intact: false,
+      findings: [{ place: shell.url, problem: "the store has no facts" }],
+    };
   return report;
 }
 
@@ -104,10 +116,11 @@ async function session(shell: Shell, input: Input, reference: string, keys: Keys
   const { id } = await shell.find(reference);
   const program = textOption(input, "with");
   let erased: RathError | undefined;
-  const report = await verifySession(await shell.store(), id, {
+  const opened = await shell.store();
+  const report = await verifySession(opened, id, {
     keys,
     log: logOf(shell),
-    checkpoints: checkpointsOf(shell, input),
+    checkpoints: checkpointsOf(shell, input, opened.identity),
     progress: progressOf(shell),
     ...(program !== undefined && {
       replay: async () => {
@@ -157,9 +170,14 @@ const ABOUT_THE_RECORD: readonly FactType[] = ["head-sign", "content-erase"];
 function checkpointsOf(
   shell: Shell,
   input: Input,
+  identity?: string,
 ): { given: readonly Checkpoint[]; remembered: ReturnType<CheckpointMemory["of"]> } {
   const given = textsOption(input, "checkpoint").map((path) => readCheckpoint(readText(path, "checkpoint")));
-  const remembered = new CheckpointMemory(shell.config).of(homeOf(shell), logOf(shell).read().newest?.origin);
+  const remembered = new CheckpointMemory(shell.config).of(
+    homeOf(shell),
+    logOf(shell).read().newest?.origin,
+    identity,
+  );
   return { given, remembered };
 }
 
@@ -203,11 +221,16 @@ function tell(
   },
   what: string | undefined,
 ): number {
-  shell.tell({ ...report, ...("signers" in report && { signers: report.signers }) });
+  const store = report.kind === "lines" || report.kind === "bundle" ? undefined : shell.url;
+  shell.tell({
+    ...(store !== undefined && { store }),
+    ...report,
+    ...("signers" in report && { signers: report.signers }),
+  });
   const { intact, facts, blobs, erased, findings, more } = report;
   const verdict = intact ? shell.green("intact") : shell.red("NOT intact");
   shell.say(
-    `${verdict}: ${count(facts, "fact")}, ${count(blobs, "blob")}, ${erased.toLocaleString("en")} erased`,
+    `${verdict}: ${count(facts, "fact")}, ${count(blobs, "blob")}, ${erased.toLocaleString("en")} erased${store === undefined ? "" : `, in ${plain(store)}`}`,
   );
   for (const { place, problem, offset, line, section, type } of findings) {
     const where = [
@@ -241,6 +264,7 @@ function tell(
   for (const notice of report.notices) shell.say(shell.dim(plain(notice)));
   if (intact && report.kind === "session" && what !== undefined && report.signatures.length === 0)
     shell.hint(`rath sign ${what}`);
+  if (!intact && facts === 0 && what === undefined) shell.hint("name the store to verify: --store URL");
   return intact ? 0 : 3;
 }
 

@@ -63,7 +63,7 @@ export const entries: readonly Entry[] = [
   {
     name: "erase",
     summary:
-      "finds content of or about somebody and erases it; the chain still verifies. Only shows it without --yes",
+      "finds content of or about somebody and erases it; the chain still verifies. Only shows it without --yes. Exits with 3 when some of it remains",
     arguments: [{ name: "SESSION", text: `${SESSION}; default: all`, optional: true, many: true }],
     options: [
       { flags: "--about <text>", text: "content that says this: a name, an address, any words" },

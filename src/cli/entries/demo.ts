@@ -4,6 +4,7 @@ import type { Entry } from "../entry.js";
 export const entries: readonly Entry[] = [
   {
     name: "demo",
+    creates: true,
     summary:
       "agents repair a small repository: a patch is rejected, two repairs compete, the run is killed and resumed",
     options: [

@@ -7,6 +7,10 @@ const SESSION = {
 const WITH = { flags: "--with <file>", text: "another program than the one that the record names" };
 const EVENTS = { flags: "--events", text: "every fact as a line of JSON, as soon as it is durable" };
 const BY = { flags: "--by <who>", text: "who says it, as user:ada; default: the user of this machine" };
+const DIGEST = {
+  flags: "--digest <digest>",
+  text: "the digest that was shown, or its beginning; refused if the content has changed since",
+};
 const ID = { flags: "--id <id>", text: "which request, by the beginning of its id, where there are several" };
 const WHY = { flags: "--why <text>", text: "why" };
 
@@ -14,6 +18,7 @@ const WHY = { flags: "--why <text>", text: "why" };
 export const entries: readonly Entry[] = [
   {
     name: "run",
+    creates: true,
     summary: "runs the module that a file exports",
     arguments: [{ name: "FILE", text: "an ES module, or FILE#export where it is not the default export" }],
     options: [
@@ -83,16 +88,7 @@ export const entries: readonly Entry[] = [
     name: "approve",
     summary: "agrees to exactly what was shown",
     arguments: [SESSION],
-    options: [
-      ID,
-      {
-        flags: "--digest <digest>",
-        text: "of what was shown, or its beginning: refused if it is something else by now",
-      },
-      { flags: "--edit <json>", text: "agrees to these arguments instead" },
-      WHY,
-      BY,
-    ],
+    options: [ID, DIGEST, { flags: "--edit <json>", text: "agrees to these arguments instead" }, WHY, BY],
     examples: [
       'rath approve order-7 --by user:ada --why "cheap"',
       `rath approve claim-3 --id 1a2b3c --edit '{"amount":100}'`,
@@ -108,6 +104,14 @@ export const entries: readonly Entry[] = [
     load: () => import("../command/reject.js"),
   },
   {
+    name: "revoke",
+    summary: "revokes an approval that no run has used yet; it becomes a rejection",
+    arguments: [SESSION],
+    options: [ID, WHY, BY],
+    examples: ['rath revoke order-7 --why "wrong account"'],
+    load: () => import("../command/revoke.js"),
+  },
+  {
     name: "answer",
     summary: "answers a question or a signal; or says what became of something that nobody knows the end of",
     arguments: [SESSION],
@@ -120,6 +124,7 @@ export const entries: readonly Entry[] = [
         text: "of something in doubt: it was done, it failed, or do it again",
         choices: ["done", "failed", "again"],
       },
+      DIGEST,
       WHY,
       BY,
     ],

@@ -92,8 +92,8 @@ export const entries: readonly Entry[] = [
     options: [
       {
         flags: "--adopt <side>",
-        text: "whose conversation goes on; default: both",
-        choices: ["ours", "theirs", "both"],
+        text: "the side whose conversation goes on, both, or none to gather the sides without preferring one; default: both",
+        choices: ["ours", "theirs", "both", "none"],
       },
       {
         flags: "--resolve <side>",

@@ -30,6 +30,7 @@ export const entries: readonly Entry[] = [
   },
   {
     name: "import",
+    creates: true,
     summary: "takes in a record, a dossier's bundle, or what another system wrote",
     arguments: [
       { name: "FILE", text: "a file, or postgres://… of LangGraph checkpoints", many: true, optional: true },
