@@ -207,7 +207,7 @@ export class Round {
       if (one.doubt !== true || one.answered) continue;
       const done = this.ledger.has(await this.#nameOf(one.id));
       const settling = this.#rath.settle("n", {
-        by: "user:ada",
+        by: one.to === undefined ? "user:ada" : this.#dice.pick(one.to),
         of: one.id,
         ...(done ? { decision: "done", value: "so it was" } : { decision: "again" }),
       });

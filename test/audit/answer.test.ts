@@ -40,7 +40,9 @@ describe("which branch produced this answer", () => {
     expect(answer.detail).toEqual({ message: reply.id, branch: "small" });
     expect(claimsAbout(answer, reply.id)[0]).toContain('"It is on the shelf." was given on the branch small');
     expect(claimsAbout(answer, (reply.fact as { of: string }).of)[0]).toContain("asked by agent:shipper");
-    expect(claimsAbout(answer, fork.id)[0]).toMatch(/small was begun by user .* because: touch one line/);
+    expect(claimsAbout(answer, fork.id)[0]).toMatch(
+      /small was begun by workflow:repairing .* because: touch one line/,
+    );
     expect(claimsAbout(answer, merge.id)[0]).toMatch(
       /by agent:judge .* adopted the branch small, because: its tests passed/,
     );
@@ -127,6 +129,7 @@ describe("which memory was read at this step", () => {
     const { leaves } = await why(here.store, here.memory);
     expect(leaves.map(({ ground }) => ground)).toEqual(["person"]);
     expect(answer.answer).toContain('Of it, the model was shown: "[Recalled from the memory');
+    expect(answer.answer).toMatch(/, in repairing › research.*, looked in the memory/);
     expect(claimsAbout(answer, here.memory).join(" ")).toMatch(
       /written by user:ada .* learnt from: human-correction/,
     );

@@ -235,6 +235,7 @@ describe("what would be lost if this memory were false", () => {
     expect([totals.facts, totals.reads]).toEqual([reached.size, reads.length]);
     expect(totals).toEqual((await influence(here.store, here.memory)).totals);
     expect(answer.answer).toContain("The session work rests on it");
+    expect(answer.answer).toMatch(/ read it in repairing › research.* at /);
     const few = await ifFalse(here.store, here.memory, { limit: 2 });
     expect(few.gaps.join(" ")).toMatch(/17 more .* are counted and not told one by one/);
   });

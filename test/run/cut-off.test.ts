@@ -1,4 +1,4 @@
-import { readFileSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Session } from "openrath";
 import { openStore } from "openrath/store";
@@ -80,7 +80,7 @@ describe.concurrent("a run that was cut off", { timeout: 180_000 }, () => {
 
   it("[X10] a session that no program is noted of says so", async (context) => {
     const bench = benchOf(context);
-    await bench.rath("list");
+    mkdirSync(bench.home, { recursive: true });
     const store = await openStore(`sqlite:${bench.home}/rath.db`);
     await store.save(Session.start("by hand"), { name: "by-hand" });
     await store.close();
@@ -91,12 +91,12 @@ describe.concurrent("a run that was cut off", { timeout: 180_000 }, () => {
   });
 
   it.for([
-    ["done", ["--value", '"by hand"'], 0, 1],
-    ["again", [], 0, 2],
-    ["failed", ["--why", "it is not there"], 1, 1],
+    ["done", "settled as done", ["--value", '"by hand"'], 0, 1],
+    ["again", "to be executed again", [], 0, 2],
+    ["failed", "settled as failed", ["--why", "it is not there"], 1, 1],
   ] as const)(
     "[X7] a write that nobody knows the end of waits, and is settled as %s",
-    async ([decision, more, code, times], context) => {
+    async ([decision, said, more, code, times], context) => {
       const bench = benchOf(context);
       const child = bench.start(
         { WAIT: "ignore" },
@@ -117,7 +117,7 @@ describe.concurrent("a run that was cut off", { timeout: 180_000 }, () => {
         stdout: expect.stringMatching(/what became of deploy[\s\S]*--settle again/),
       });
       const settled = await bench.rath("answer", "deploy", "--settle", decision, ...more);
-      expect(settled).toMatchObject({ code: 0, stdout: expect.stringContaining(`settled as ${decision}`) });
+      expect(settled).toMatchObject({ code: 0, stdout: expect.stringContaining(said) });
       expect((await bench.rath("resume", "deploy")).code).toBe(code);
       expect(log(bench).length).toBe(times);
     },

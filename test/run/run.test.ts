@@ -136,10 +136,10 @@ describe.concurrent("rath run", { timeout: 180_000 }, () => {
     expect(aside).toMatchObject({ name: "aside", answer: "You said: three" });
     const store = await openStore(`sqlite:${bench.home}/rath.db`);
     const [talk, other] = [await store.load("talk"), await store.load("aside")];
-    await store.close();
     expect([talk.branch, other.branch]).toEqual(["main", "aside"]);
     expect(talk.transcript.length).toBe(4);
     expect(talk.id).toBe(two.id);
+    await store.close();
   });
 
   it("[X12] the task comes from a file or a pipe", async () => {
@@ -202,6 +202,20 @@ describe.concurrent("rath run", { timeout: 180_000 }, () => {
     await bench.rath("run", "poem.mjs", "--input", "a", "--name", "taken");
     const { code, stderr } = await bench.rath("run", "poem.mjs", "--input", "b", "--name", "taken");
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("--on taken") });
+  });
+
+  it("[X23] a kind of sandbox that there is not is refused, and nothing begins", async () => {
+    const { code, stdout } = await bench.rath(
+      ...["run", "poem.mjs", "--input", "a", "--name", "lunar", "--sandbox", "vitual", "--json"],
+    );
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({
+      error: {
+        code: "place-unknown",
+        hint: expect.stringContaining('did you mean "virtual"? the kinds are local'),
+      },
+    });
+    expect(await bench.rath("show", "lunar")).toMatchObject({ code: 1 });
   });
 
   it("[X13] errors are one document too", async () => {
