@@ -5,7 +5,7 @@ const any = Symbol("any");
 
 /** Each folder of src: the folders it may import, and where that matters the Node modules and npm packages. */
 const table = {
-  session: { imports: [], node: ["crypto"] },
+  session: { imports: [], node: ["crypto", "util"] },
   store: { imports: ["session"], packages: ["@photostructure/sqlite"] },
   sandbox: { imports: ["session", "store"], packages: ["diff", "just-bash", "node-diff3"] },
   model: { imports: ["session"], packages: ["@ai-sdk/openai-compatible"] },
@@ -46,7 +46,7 @@ const table = {
   // What it says comes from the record alone, but prompts, patches and reasons are told by the folders that know them.
   evidence: { imports: ["session", "store", "sandbox", "model", "runtime", "memory"], packages: ["diff"] },
   // These three sit on top of everything written above them.
-  interop: { imports: any, packages: ["@langchain/langgraph-checkpoint", "pg", "yaml"] },
+  interop: { imports: any, packages: ["@langchain/langgraph-checkpoint", "fzstd", "pg", "yaml"] },
   server: { imports: any },
   cli: { imports: any, packages: ["@bomb.sh/tab", "commander"] },
 };
