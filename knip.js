@@ -8,7 +8,7 @@ export default {
     ...Object.values(sourcesByName()),
     "src/cli/rath.ts",
     // Started as processes of their own, by the name of a function.
-    "src/interop/langgraph/testing/killed.ts",
+    "src/connect/langgraph/testing/killed.ts",
     "src/**/*.test-d.ts",
     "{bench,examples,scripts,test}/**/*.{mjs,ts}",
   ],

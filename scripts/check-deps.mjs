@@ -1,5 +1,5 @@
 // @ts-check
-// Enforces the table in .dependency-cruiser.cjs, and does not believe a silent "no violations": dependency-cruiser
+// Enforces the list in .dependency-cruiser.cjs, and does not believe a silent "no violations": dependency-cruiser
 // reports success as well when it could not read a single file (no compiler, a wrong folder, a parser that gave up).
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";

@@ -16,8 +16,9 @@ export {
   renderedPrompt,
   type ScriptedReply,
   scripted,
-} from "./model/index.js";
-export { type Policy, type PolicyRule, policy } from "./policy/index.js";
+} from "./agent/model/index.js";
+export { askPerson, content, fromAiSdk, type Tool, tool } from "./agent/tool/index.js";
+export { byModel, routeOf, selector } from "./pattern/selector/index.js";
 export {
   BudgetError,
   CancelledError,
@@ -32,7 +33,7 @@ export {
   TapeEndedError,
   VerificationError,
 } from "./runtime/index.js";
-export { byModel, routeOf, selector } from "./selector/index.js";
+export { type Policy, type PolicyRule, policy } from "./runtime/policy/index.js";
 export type {
   Adopt,
   Asked,
@@ -115,7 +116,6 @@ export {
   usageView,
   Withheld,
 } from "./session/index.js";
-export { askPerson, content, fromAiSdk, type Tool, tool } from "./tool/index.js";
 export {
   approve,
   type Budget,

@@ -1,4 +1,3 @@
-import { brokenCall, type CallRequest, textOf, transcriptFor } from "../model/index.js";
 import {
   type Attempt,
   BudgetError,
@@ -19,6 +18,9 @@ import {
   type Principal,
   type Session,
 } from "../session/index.js";
+import { isPromise, termsOrNone, textOrNone, texts, wrong, yesOrNo } from "../workflow/given.js";
+import { enter, type Module } from "../workflow/index.js";
+import { brokenCall, type CallRequest, textOf, transcriptFor } from "./model/index.js";
 import {
   type Checked,
   checkInput,
@@ -28,9 +30,7 @@ import {
   type ToolContext,
   ToolOutputError,
   unknownTool,
-} from "../tool/index.js";
-import { isPromise, termsOrNone, textOrNone, texts, wrong, yesOrNo } from "../workflow/given.js";
-import { enter, type Module } from "../workflow/index.js";
+} from "./tool/index.js";
 import type { Toolbox } from "./toolbox.js";
 
 /** Why no call of a reply may be made, or why a call may not. */

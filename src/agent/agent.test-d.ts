@@ -1,7 +1,7 @@
 import { describe, it } from "vitest";
-import type { LanguageModel } from "../model/index.js";
 import { step } from "../workflow/index.js";
 import { agent } from "./index.js";
+import type { LanguageModel } from "./model/index.js";
 
 declare const model: LanguageModel;
 const read = { effect: "read" } as const;

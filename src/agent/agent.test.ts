@@ -1,9 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { renderedPrompt, type ScriptedReply, scripted } from "../model/index.js";
 import { type Observation, openRath } from "../runtime/index.js";
 import type { FactOf, Session } from "../session/index.js";
-import { moduleTool, tool } from "../tool/index.js";
 import {
   digestOfModule,
   type Module,
@@ -16,7 +14,9 @@ import {
 } from "../workflow/index.js";
 import { all, failed, ran, saidIn, typesOf } from "../workflow/testing/ran.js";
 import { AgentError, agent, ModelFailedError, stopAfter, stopWhenCalled } from "./index.js";
+import { renderedPrompt, type ScriptedReply, scripted } from "./model/index.js";
 import { add, answersOf, broken } from "./testing/tools.js";
+import { moduleTool, tool } from "./tool/index.js";
 
 describe("the loop", () => {
   it("[L1] asks, acts, and asks again", async () => {

@@ -1,24 +1,18 @@
-import {
-  callsOf,
-  configFact,
-  type LanguageModel,
-  type ModelConfig,
-  type Parameters,
-} from "../model/index.js";
-import type { Policy } from "../policy/index.js";
 import { type Budget, BudgetError, canonical, forward, type Retry } from "../runtime/index.js";
+import type { Policy } from "../runtime/policy/index.js";
 import { type FactOf, type Failure, type Json, type Session, thrownMessage } from "../session/index.js";
-import type { InputOf, InputSchema, Tool } from "../tool/index.js";
 import { yesOrNo } from "../workflow/given.js";
 import { enter, type Module, type Rebuilds, rebuild, type State, StateError } from "../workflow/index.js";
 import { restAt } from "../workflow/side.js";
 import { act, isDone } from "./act.js";
 import { ask, type Fitter, NOTHING_ASKED } from "./ask.js";
 import { AgentError, OutputError } from "./error.js";
+import { callsOf, configFact, type LanguageModel, type ModelConfig, type Parameters } from "./model/index.js";
 import { type Given, given, stopsOf } from "./options.js";
 import { checked, outputBy, outputFor, repairOf } from "./output.js";
 import { counted, GIVE_UP, isNew, NONE, POINT_OUT } from "./repeat.js";
 import type { Stop } from "./stop.js";
+import type { InputOf, InputSchema, Tool } from "./tool/index.js";
 import { type Callable, replaced, type Toolbox, toolboxOf, transferName } from "./toolbox.js";
 import { handoffsIn, within } from "./within.js";
 

@@ -1,3 +1,6 @@
+import { perform, pricesOf, type Retry, type Spend } from "../runtime/index.js";
+import type { FactOf, Failure, Json, Session } from "../session/index.js";
+import { ModelFailedError } from "./error.js";
 import {
   callModel,
   callsOf,
@@ -10,10 +13,7 @@ import {
   priceOf,
   renderPrompt,
   turnOf,
-} from "../model/index.js";
-import { perform, pricesOf, type Retry, type Spend } from "../runtime/index.js";
-import type { FactOf, Failure, Json, Session } from "../session/index.js";
-import { ModelFailedError } from "./error.js";
+} from "./model/index.js";
 
 /** Brings a conversation that outgrew its room back into it. `compress(…)` makes one. */
 export interface Fitter {

@@ -1,8 +1,8 @@
-import type { CallRequest } from "../model/index.js";
 import type { Json, Session } from "../session/index.js";
 import { requireName } from "../workflow/given.js";
 import { act } from "./act.js";
 import { AgentError } from "./error.js";
+import type { CallRequest } from "./model/index.js";
 import { type Callable, toolboxOf } from "./toolbox.js";
 
 /** A call that a program makes: the tool by its name, and what it is given. */

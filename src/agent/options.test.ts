@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { scripted } from "../model/index.js";
 import type { RathError } from "../session/index.js";
-import { tool } from "../tool/index.js";
 import { ModuleError, RuleError, sequence, stateOf, workflow } from "../workflow/index.js";
 import { all, failed, ran, saidIn } from "../workflow/testing/ran.js";
 import { AgentError, type AgentOptions, agent, outputOf, stopAfter, stopWhenCalled } from "./index.js";
+import { scripted } from "./model/index.js";
 import { add } from "./testing/tools.js";
+import { tool } from "./tool/index.js";
 
 const model = scripted("hi");
 const pass = workflow("pass", async (session) => session);

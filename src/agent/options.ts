@@ -1,6 +1,4 @@
-import type { LanguageModel, Parameters } from "../model/index.js";
 import type { Json } from "../session/index.js";
-import type { InputSchema } from "../tool/index.js";
 import {
   type Known,
   type Refuse,
@@ -16,7 +14,9 @@ import {
 import type { AgentOptions } from "./agent.js";
 import type { Fitter } from "./ask.js";
 import { AgentError } from "./error.js";
+import type { LanguageModel, Parameters } from "./model/index.js";
 import type { Stop } from "./stop.js";
+import type { InputSchema } from "./tool/index.js";
 
 /** What an agent was given, whole: its own copy, with the models in one list. */
 export type Given = AgentOptions<InputSchema> & { readonly models: readonly LanguageModel[] };

@@ -3,13 +3,13 @@ import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
-import { scripted } from "../model/index.js";
 import { openRath } from "../runtime/index.js";
-import type { StandardJson } from "../tool/index.js";
 import { approve, parallel, sequence } from "../workflow/index.js";
 import { all, failed, ran, saidIn } from "../workflow/testing/ran.js";
 import { agent, OutputError, outputOf } from "./index.js";
+import { scripted } from "./model/index.js";
 import { add } from "./testing/tools.js";
+import type { StandardJson } from "./tool/index.js";
 
 const schema = z.object({ city: z.string(), people: z.number().int() });
 

@@ -1,4 +1,3 @@
-import { textOf } from "../model/index.js";
 import { hold } from "../runtime/index.js";
 import {
   drafted,
@@ -11,8 +10,9 @@ import {
   type Session,
   type View,
 } from "../session/index.js";
-import { checkInput, type InputSchema, type Issue, type Tool, tool } from "../tool/index.js";
 import { AgentError } from "./error.js";
+import { textOf } from "./model/index.js";
+import { checkInput, type InputSchema, type Issue, type Tool, tool } from "./tool/index.js";
 
 /** What an agent's answer shall be: shown to the model as a JSON Schema, and checked when it comes. */
 export type Output = { readonly schema: Json; readonly checker: Tool };

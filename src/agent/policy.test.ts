@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { scripted } from "../model/index.js";
-import { delegationOf, type Policy, type PolicyRule, policy, untrustedIn } from "../policy/index.js";
 import { type Module, openRath } from "../runtime/index.js";
+import { delegationOf, type Policy, type PolicyRule, policy, untrustedIn } from "../runtime/policy/index.js";
 import type { Principal, Session } from "../session/index.js";
-import { askPerson, moduleTool, tool } from "../tool/index.js";
 import { approve, signal, step, workflow } from "../workflow/index.js";
 import { all, ran, typesOf } from "../workflow/testing/ran.js";
 import { agent, callTools } from "./index.js";
+import { scripted } from "./model/index.js";
+import { askPerson, moduleTool, tool } from "./tool/index.js";
 
 /** A world in which payments count. */
 class Bank {

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { scripted } from "../model/index.js";
 import { openRath } from "../runtime/index.js";
-import { tool } from "../tool/index.js";
 import { step } from "../workflow/index.js";
 import { agent } from "./index.js";
+import { scripted } from "./model/index.js";
+import { tool } from "./tool/index.js";
 
 describe("reconcilers", () => {
   it("[T9] of tools and of steps give back the same shape, or leave the effect in doubt", async () => {

@@ -1,14 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type LanguageModel, type ScriptedReply, scripted } from "../model/index.js";
 import { openRath, RunFailedError } from "../runtime/index.js";
 import type { Effect, Session } from "../session/index.js";
-import { tool } from "../tool/index.js";
 import { type Module, parallel, race, retry } from "../workflow/index.js";
 import { ran } from "../workflow/testing/ran.js";
 import { agent } from "./index.js";
+import { type LanguageModel, type ScriptedReply, scripted } from "./model/index.js";
 import { add, answersOf, broken } from "./testing/tools.js";
+import { tool } from "./tool/index.js";
 
 const calls = { tool: "add", input: { a: 1, b: 2 } } as const;
 

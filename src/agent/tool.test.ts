@@ -1,14 +1,14 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { scripted } from "../model/index.js";
 import { openRath } from "../runtime/index.js";
 import type { Message, Session } from "../session/index.js";
-import { moduleTool, tool } from "../tool/index.js";
 import { sequence, workflow } from "../workflow/index.js";
 import { all, ran, saidIn } from "../workflow/testing/ran.js";
 import { agent } from "./index.js";
+import { scripted } from "./model/index.js";
 import { add, answersOf, broken } from "./testing/tools.js";
+import { moduleTool, tool } from "./tool/index.js";
 
 describe("tools", () => {
   it("[A48] leave evidence in their own name, not in that of a person", async () => {

@@ -1,9 +1,9 @@
 import type { Json } from "../session/index.js";
-import { type JsonSchema, moduleTool, specOf, type Tool, type ToolSpec, tool } from "../tool/index.js";
 import { shown } from "../workflow/given.js";
 import type { Module, Parts } from "../workflow/index.js";
 import { isModule } from "../workflow/part.js";
 import { AgentError } from "./error.js";
+import { type JsonSchema, moduleTool, specOf, type Tool, type ToolSpec, tool } from "./tool/index.js";
 
 /** What an agent may call: a tool, or a module (another agent, a workflow), which works on a fork of the request. */
 export type Callable = Tool<never, unknown> | Module;

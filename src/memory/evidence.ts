@@ -1,4 +1,4 @@
-import { labelsView, originsOf } from "../policy/labels.js";
+import { labelsView, originsOf } from "../runtime/policy/labels.js";
 import {
   type Fact,
   type FactId,

@@ -3,15 +3,15 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { mcp } from "../mcp/index.js";
+import { mcp } from "../connect/mcp/index.js";
+import { mcpMemory } from "../connect/memory-mcp/index.js";
+import { viking } from "../connect/viking/index.js";
+import { vikingDouble } from "../connect/viking/testing/server.js";
 import { openRath } from "../runtime/index.js";
 import type { FactId, FactOf, Session } from "../session/index.js";
 import { workflow } from "../workflow/index.js";
 import { type Backend, BackendError } from "./index.js";
-import { mcpMemory } from "./mcp/index.js";
 import { world } from "./testing/world.js";
-import { viking } from "./viking/index.js";
-import { vikingDouble } from "./viking/testing/server.js";
 
 const open: { close(): Promise<void> }[] = [];
 afterEach(async () => {

@@ -7,7 +7,7 @@ import {
   renderedPrompt,
   renderPrompt,
   WithheldPromptError,
-} from "../model/index.js";
+} from "../agent/model/index.js";
 import { type FactInput, Session } from "../session/index.js";
 import { openStore } from "../store/index.js";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../agent/index.js";
-import { renderedPrompt, scripted } from "../model/index.js";
-import { untrustedIn } from "../policy/index.js";
+import { renderedPrompt, scripted } from "../agent/model/index.js";
 import { openRath, type Rath } from "../runtime/index.js";
+import { untrustedIn } from "../runtime/policy/index.js";
 import type { Fact, FactId, FactOf, Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { ModuleError, workflow } from "../workflow/index.js";

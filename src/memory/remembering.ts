@@ -1,4 +1,4 @@
-import { textOf } from "../model/index.js";
+import { textOf } from "../agent/model/index.js";
 import { forward, type Module } from "../runtime/index.js";
 import type { Json, Session } from "../session/index.js";
 import {

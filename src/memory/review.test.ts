@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../agent/index.js";
-import { renderedPrompt, scripted } from "../model/index.js";
+import { renderedPrompt, scripted } from "../agent/model/index.js";
+import { moduleTool } from "../agent/tool/index.js";
 import { openRath } from "../runtime/index.js";
 import type { FactId, FactOf, Session } from "../session/index.js";
 import { Session as Value } from "../session/index.js";
-import { moduleTool } from "../tool/index.js";
 import { workflow } from "../workflow/index.js";
 import { type Draft, memory, memoryTools, recallAgain, rollback } from "./index.js";
 import { type World, world } from "./testing/world.js";

@@ -1,4 +1,4 @@
-import { isTrusted } from "../policy/index.js";
+import { isTrusted } from "../runtime/policy/index.js";
 import type { Fact, FactId, FactOf, Json, Principal } from "../session/index.js";
 import { type Scope, scopeIn } from "./scope.js";
 import type { Source } from "./source.js";

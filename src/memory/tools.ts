@@ -1,6 +1,6 @@
+import { type Tool, type ToolContext, tool } from "../agent/tool/index.js";
 import { hostServices } from "../runtime/index.js";
 import type { FactId, Json } from "../session/index.js";
-import { type Tool, type ToolContext, tool } from "../tool/index.js";
 import { type Known, refusing, requireCount, requireOptions, shown } from "../workflow/given.js";
 import { isKeptElsewhere } from "./care/structure.js";
 import { MemoryRefusedError, UnknownMemoryError } from "./error.js";

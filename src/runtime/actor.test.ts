@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { labelsView } from "../policy/index.js";
 import { digestOf, type Principal, readFact, Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { forward, type Module, perform } from "./index.js";
+import { labelsView } from "./policy/index.js";
 import { moduleOf } from "./testing/module.js";
 import { rathOf, storeOf } from "./testing/rath.js";
 import { all, factsOf, only } from "./testing/record.js";

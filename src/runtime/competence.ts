@@ -1,6 +1,6 @@
-import { delegationOf } from "../policy/index.js";
 import { mayAgree, type Principal } from "../session/index.js";
 import type { Awaited } from "./awaited.js";
+import { delegationOf } from "./policy/index.js";
 import type { Rath } from "./rath.js";
 
 /** Who sends answers through a protocol, and whether they may approve what they asked for themselves. */

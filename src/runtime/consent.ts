@@ -1,4 +1,3 @@
-import type { Wanted } from "../policy/index.js";
 import {
   approversOf,
   canonical,
@@ -10,6 +9,7 @@ import {
   type Session,
   type Terms,
 } from "../session/index.js";
+import type { Wanted } from "./policy/index.js";
 
 type Give = FactOf<"approval-give">;
 

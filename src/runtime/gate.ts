@@ -1,14 +1,4 @@
 import {
-  type Deed,
-  delegationOf,
-  type Policy,
-  type PolicyDecision,
-  strictestOf,
-  type Touches,
-  untrustedIn,
-  type Wanted,
-} from "../policy/index.js";
-import {
   type Effect,
   type FactInput,
   type Json,
@@ -17,6 +7,16 @@ import {
   termsFault,
   thrownMessage,
 } from "../session/index.js";
+import {
+  type Deed,
+  delegationOf,
+  type Policy,
+  type PolicyDecision,
+  strictestOf,
+  type Touches,
+  untrustedIn,
+  type Wanted,
+} from "./policy/index.js";
 import type { Request } from "./request.js";
 
 /** What the policies that hold in a place decide about a request, as it goes on the record. */

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { behalfOf, type Policy } from "../policy/index.js";
 import type { ExportedGit, ExportOptions, WorkspaceFiles } from "../sandbox/index.js";
 import {
   type Content,
@@ -42,6 +41,7 @@ import {
 import { answerName } from "./keeper.js";
 import type { Module } from "./module.js";
 import { Places, type ProviderSource, staysOpen } from "./places.js";
+import { behalfOf, type Policy } from "./policy/index.js";
 import type { Prices } from "./price.js";
 import { nameOf, type Recorded, recordedRun, startsOf, unfinishedRuns } from "./recorded.js";
 import type { Budget } from "./request.js";

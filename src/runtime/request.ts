@@ -1,7 +1,7 @@
-import type { Touches } from "../policy/index.js";
 import type { Sandbox, Trees } from "../sandbox/index.js";
 import type { Effect, FactInput, Failure, Json, Session, Terms } from "../session/index.js";
 import type { Store } from "../store/index.js";
+import type { Touches } from "./policy/index.js";
 
 /** A fact without its request: the door says which one it answers. */
 export type Outcome = { readonly type: OutcomeType; readonly [field: string]: unknown };

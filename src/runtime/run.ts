@@ -1,4 +1,3 @@
-import type { Policy } from "../policy/index.js";
 import {
   canonical,
   type Draft,
@@ -42,6 +41,7 @@ import { boundedFailure, withoutLongText } from "./long-text.js";
 import { type Answer, Mailbox, sessionOf } from "./mailbox.js";
 import type { Module } from "./module.js";
 import type { Places } from "./places.js";
+import type { Policy } from "./policy/index.js";
 import type { Prices } from "./price.js";
 import { differing, isSameProgram, type StartFact, startFactOf } from "./program.js";
 import { Queue } from "./queue.js";

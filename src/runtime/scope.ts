@@ -1,7 +1,7 @@
-import { broughtBy, isTrusted, type Origin, type Policy, untrustedIn } from "../policy/index.js";
 import type { Draft, Host, Principal, Realm, Session } from "../session/index.js";
 import type { Ledger } from "./budget.js";
 import type { Module } from "./module.js";
+import { broughtBy, isTrusted, type Origin, type Policy, untrustedIn } from "./policy/index.js";
 import type { Run } from "./run.js";
 
 /** What a scope has of its own; the rest is that of the scope around it. */

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { policy } from "../policy/index.js";
 import type { FactOf, Failure } from "../session/index.js";
 import { unreadable } from "../session/testing/thrown.js";
 import { type Module, perform, RunFailedError } from "./index.js";
+import { policy } from "./policy/index.js";
 import { moduleOf } from "./testing/module.js";
 import { rathOf } from "./testing/rath.js";
 import { all } from "./testing/record.js";

@@ -1,8 +1,8 @@
-import type { Wanted } from "../policy/index.js";
 import type { Fact, FactOf, Failure, Json } from "../session/index.js";
 import type { Standing } from "./consent.js";
 import { failureOf } from "./error.js";
 import type { Item } from "./item.js";
+import type { Wanted } from "./policy/index.js";
 import type { Outcome, Request } from "./request.js";
 import type { Secrets } from "./secrets.js";
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { conformance, type MakeStore, runConformance } from "./conformance.js";
+import { conformance, type MakeStore, runConformance } from "../testkit/store/index.js";
 import { openStore } from "./open.js";
 
 const kinds: { readonly [scheme: string]: MakeStore } = {

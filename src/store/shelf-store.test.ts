@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import type { Session } from "../session/index.js";
-import { unkeyed } from "./conformance/case.js";
+import { unkeyed } from "../testkit/store/case.js";
 import { StoreError } from "./error.js";
 import { MemoryShelf } from "./memory.js";
 import { openStore } from "./open.js";

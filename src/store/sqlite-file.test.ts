@@ -11,7 +11,7 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { digestsOf, Session } from "../session/index.js";
-import { Dice } from "./conformance/graph.js";
+import { Dice } from "../testkit/store/graph.js";
 import { openStore } from "./open.js";
 import { openDatabase } from "./sqlite-driver.js";
 import type { Store } from "./store.js";

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../src/agent/index.js";
-import { scripted } from "../../src/model/index.js";
-import { policy } from "../../src/policy/index.js";
+import { scripted } from "../../src/agent/model/index.js";
+import { tool } from "../../src/agent/tool/index.js";
 import type { Module, Rath } from "../../src/runtime/index.js";
 import { answerName } from "../../src/runtime/keeper.js";
+import { policy } from "../../src/runtime/policy/index.js";
 import { blind, rathOf, storeOf } from "../../src/runtime/testing/rath.js";
 import type { FactOf, Json, Session, Terms } from "../../src/session/index.js";
-import { tool } from "../../src/tool/index.js";
 import { approve } from "../../src/workflow/index.js";
 
 /** A clerk whose first payment ends nobody knows how. */

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
 const program = fileURLToPath(new URL("./doubt.mjs", import.meta.url));
-const evil = fileURLToPath(new URL("../../src/mcp/testing/evil.mjs", import.meta.url));
+const evil = fileURLToPath(new URL("../../src/connect/mcp/testing/evil.mjs", import.meta.url));
 
 it("[Q4] a process that is killed in the middle of a write leaves a doubt, and nothing is done twice", async () => {
   const folder = mkdtempSync(join(tmpdir(), "openrath-mcp-"));

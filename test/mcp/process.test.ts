@@ -3,14 +3,14 @@ import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, expect, it } from "vitest";
-import { mcp } from "../../src/mcp/index.js";
-import { closeAll, kept, lastOf, lives, memory, using } from "../../src/mcp/testing/world.js";
+import { mcp } from "../../src/connect/mcp/index.js";
+import { closeAll, kept, lastOf, lives, memory, using } from "../../src/connect/mcp/testing/world.js";
 
 afterEach(closeAll);
 
 const serve = fileURLToPath(new URL("./serve.mjs", import.meta.url));
 const killed = fileURLToPath(new URL("./killed.mjs", import.meta.url));
-const evil = fileURLToPath(new URL("../../src/mcp/testing/evil.mjs", import.meta.url));
+const evil = fileURLToPath(new URL("../../src/connect/mcp/testing/evil.mjs", import.meta.url));
 
 it("[Q1] a program of ours over its input and output, in the protocol of 2026", async () => {
   const server = kept(mcp({ name: "bank", command: process.execPath, args: [serve] }, { elicitation: true }));

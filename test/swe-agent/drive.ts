@@ -1,5 +1,5 @@
 import { sandboxTools, type Tool } from "openrath/tool";
-import type { Workspace } from "../../src/tool/sandbox/testing/workspace.js";
+import type { Workspace } from "../../src/agent/tool/sandbox/testing/workspace.js";
 import { inside } from "./past.js";
 import type { Action, Trajectory } from "./trajectory.js";
 

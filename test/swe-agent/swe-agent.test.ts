@@ -5,7 +5,7 @@ import { agent, type Json, openRath, scripted } from "openrath";
 import { patchOf, Trees } from "openrath/sandbox";
 import { sandboxTools } from "openrath/tool";
 import { describe, expect, it } from "vitest";
-import { lacking, type Workspace, within } from "../../src/tool/sandbox/testing/workspace.js";
+import { lacking, type Workspace, within } from "../../src/agent/tool/sandbox/testing/workspace.js";
 import { Driver } from "./drive.js";
 import { inside, linesBefore, rebuilt, windowsIn } from "./past.js";
 import { missing, readTrajectory, type Step } from "./trajectory.js";

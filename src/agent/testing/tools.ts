@@ -1,5 +1,5 @@
 import type { Session } from "../../session/index.js";
-import { tool } from "../../tool/index.js";
+import { tool } from "../tool/index.js";
 
 const numbers = {
   type: "object",

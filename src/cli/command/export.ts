@@ -1,6 +1,6 @@
+import type { ExportFormat } from "../../connect/format/exchange.js";
+import { exportFormat, exportFormats } from "../../connect/format/formats.js";
 import { writeWhole } from "../../evidence/dossier/whole-file.js";
-import type { ExportFormat } from "../../interop/exchange.js";
-import { exportFormat, exportFormats } from "../../interop/formats.js";
 import type { Store } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
@@ -42,7 +42,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
         `Only spans are sent somewhere, and ${format} was asked for.`,
         "rath export SESSION --format otel --to URL",
       );
-    const { sendSpans } = await import("../../interop/format/otel/index.js");
+    const { sendSpans } = await import("../../connect/format/otel/index.js");
     const sent = await sendSpans(subject, { url: to, content });
     shell.tell({ session: one.id, format, to, ...sent });
     shell.say(`${count(sent.spans, "span")} of ${shell.id(one.id)} are with ${to}.`);

@@ -1,7 +1,7 @@
 import { open, readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import type { Imported, Source } from "../../interop/exchange.js";
-import { formatOf, importFormat, importFormats } from "../../interop/formats.js";
+import type { Imported, Source } from "../../connect/format/exchange.js";
+import { formatOf, importFormat, importFormats } from "../../connect/format/formats.js";
 import { digestOf, type FactId, RathError, RecordError } from "../../session/index.js";
 import { readLines, type Store } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
@@ -72,7 +72,7 @@ async function take(
   const name = textOption(input, "name");
   if (name !== undefined && isKeptByRuntime(name)) throw keptByRuntime(name);
   if (/^postgres(ql)?:\/\//.test(file)) {
-    const { importLangGraphPostgres } = await import("../../interop/format/langgraph/index.js");
+    const { importLangGraphPostgres } = await import("../../connect/format/langgraph/index.js");
     return {
       format: "langgraph",
       sessions: await keep(shell, store, await importLangGraphPostgres(file), name),

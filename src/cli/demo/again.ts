@@ -1,7 +1,7 @@
 import { agent } from "../../agent/index.js";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
+import { writeTool } from "../../agent/tool/index.js";
 import type { Module } from "../../runtime/index.js";
-import { writeTool } from "../../tool/index.js";
 import { workflow } from "../../workflow/index.js";
 import { validatorOf } from "./cast.js";
 import { check, review } from "./checking.js";

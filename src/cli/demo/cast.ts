@@ -1,9 +1,5 @@
 import { type Agent, agent } from "../../agent/index.js";
-import type { MemorySpace } from "../../memory/index.js";
-import { memoryTools } from "../../memory/index.js";
-import { type LanguageModel, scripted } from "../../model/index.js";
-import type { Module } from "../../runtime/index.js";
-import type { Session } from "../../session/index.js";
+import { type LanguageModel, scripted } from "../../agent/model/index.js";
 import {
   editTool,
   listTool,
@@ -13,7 +9,11 @@ import {
   testTool,
   viewTool,
   writeTool,
-} from "../../tool/index.js";
+} from "../../agent/tool/index.js";
+import type { MemorySpace } from "../../memory/index.js";
+import { memoryTools } from "../../memory/index.js";
+import type { Module } from "../../runtime/index.js";
+import type { Session } from "../../session/index.js";
 import { SCRIPTS } from "./script.js";
 
 /** Who takes part in the demonstration. */

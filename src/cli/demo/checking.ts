@@ -1,5 +1,5 @@
+import { parseTests } from "../../agent/tool/index.js";
 import type { Session } from "../../session/index.js";
-import { parseTests } from "../../tool/index.js";
 import { step } from "../../workflow/index.js";
 import { type Judgement, judgementIn, type Validator } from "./cast.js";
 import { HELD_OUT, HELD_OUT_PATH } from "./repository.js";

@@ -1,4 +1,4 @@
-import { compatible, type LanguageModel } from "../../model/index.js";
+import { compatible, type LanguageModel } from "../../agent/model/index.js";
 
 type Environment = { readonly [name: string]: string | undefined };
 

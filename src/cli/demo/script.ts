@@ -1,4 +1,4 @@
-import type { ScriptedReply } from "../../model/index.js";
+import type { ScriptedReply } from "../../agent/model/index.js";
 
 /**
  * What the scripted model says for each agent. It is no model and says so; what comes of its words (files, commands,

@@ -1,4 +1,4 @@
-import { beginsTurn } from "../../model/index.js";
+import { beginsTurn } from "../../agent/model/index.js";
 import { type Fact, type FactId, type FactOf, parentsOf, typeOf } from "../../session/index.js";
 import { lineBefore } from "../../store/index.js";
 import type { Reader } from "./reader.js";

@@ -1,4 +1,4 @@
-import { configOf, messagesFor, renderedPrompt } from "../../model/index.js";
+import { configOf, messagesFor, renderedPrompt } from "../../agent/model/index.js";
 import {
   type FactId,
   type FactOf,

@@ -1,4 +1,4 @@
-import { textOf } from "../../model/index.js";
+import { textOf } from "../../agent/model/index.js";
 import { adoptedSide, type FactId, goesOnFrom, type Session } from "../../session/index.js";
 
 /** The merges that the line of a session went through, newest first, as far back as it is loaded. */

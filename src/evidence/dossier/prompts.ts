@@ -1,4 +1,4 @@
-import { type PromptMessage, renderedPrompt } from "../../model/index.js";
+import { type PromptMessage, renderedPrompt } from "../../agent/model/index.js";
 import { type FactId, RathError, type Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import type { ModelCall, Prompt } from "./dossier.js";

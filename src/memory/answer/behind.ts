@@ -1,4 +1,4 @@
-import { beginsTurn } from "../../model/index.js";
+import { beginsTurn } from "../../agent/model/index.js";
 import { type Fact, type FactId, isPerson, parentsOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { factOf, idsIn, isId, writerOf } from "./fact-line.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
 import type { FactId } from "../../session/index.js";
 import { openStore, type Store } from "../../store/index.js";
 import { memoryTools } from "../index.js";

@@ -1,4 +1,4 @@
-import { textOf, transcriptFor } from "../../model/index.js";
+import { textOf, transcriptFor } from "../../agent/model/index.js";
 import { forward, type Module } from "../../runtime/index.js";
 import type { FactId, Json, Session } from "../../session/index.js";
 import { called, type Known, refusing, requireName, requireOptions } from "../../workflow/given.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
 import { rathOf, storeOf } from "../../runtime/testing/rath.js";
 import type { Store } from "../../store/index.js";
 import { notesOf } from "../tier/testing/tiers.js";

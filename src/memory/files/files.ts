@@ -1,5 +1,5 @@
+import { type Tool, tool } from "../../agent/tool/index.js";
 import type { Json } from "../../session/index.js";
-import { type Tool, tool } from "../../tool/index.js";
 import { type Known, refusing, requireCount, requireOptions } from "../../workflow/given.js";
 import { LONGEST } from "../draft.js";
 import type { MemorySpace } from "../memory.js";

@@ -1,5 +1,5 @@
+import type { ToolContext } from "../../agent/tool/index.js";
 import type { Because, FactId } from "../../session/index.js";
-import type { ToolContext } from "../../tool/index.js";
 import { derivedOf } from "../derived.js";
 import { agentOf, groundsOf } from "../grounds.js";
 import { type Scope, scopeText } from "../scope.js";

@@ -1,4 +1,4 @@
-import { askedLast, textOf } from "../../model/index.js";
+import { askedLast, textOf } from "../../agent/model/index.js";
 import { hostServices } from "../../runtime/index.js";
 import { digestOf, type FactId, type Json, type Session } from "../../session/index.js";
 import { type StepContext, step, type Told } from "../../workflow/index.js";

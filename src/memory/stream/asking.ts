@@ -1,4 +1,4 @@
-import { textOf, transcriptFor } from "../../model/index.js";
+import { textOf, transcriptFor } from "../../agent/model/index.js";
 import { type Module, type Outcome, perform } from "../../runtime/index.js";
 import type { Failure, Json, Principal, Session } from "../../session/index.js";
 import { enter, StepError, step, type Told } from "../../workflow/index.js";

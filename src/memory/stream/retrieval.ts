@@ -1,4 +1,4 @@
-import { askedLast } from "../../model/index.js";
+import { askedLast } from "../../agent/model/index.js";
 import { hostServices } from "../../runtime/index.js";
 import type { FactId, Json, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
 import { fragile } from "../../runtime/testing/fragile.js";
 import { blind, clockOf, rathOf, storeOf } from "../../runtime/testing/rath.js";
 import { all, made } from "../../runtime/testing/record.js";

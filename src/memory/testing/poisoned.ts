@@ -1,5 +1,5 @@
 import { agent } from "../../agent/index.js";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
 import { openRath } from "../../runtime/index.js";
 import type { Because, FactId, Principal, Session } from "../../session/index.js";
 import { workflow } from "../../workflow/index.js";

@@ -1,5 +1,5 @@
+import { type Tool, tool } from "../../agent/tool/index.js";
 import type { Because, Json } from "../../session/index.js";
-import { type Tool, tool } from "../../tool/index.js";
 import { agentOf, groundsOf } from "../grounds.js";
 import type { MemorySpace } from "../memory.js";
 import { hitOf } from "../recall.js";

@@ -1,5 +1,5 @@
+import { type Tool, tool } from "../../agent/tool/index.js";
 import type { Json } from "../../session/index.js";
-import { type Tool, tool } from "../../tool/index.js";
 import type { MemorySpace } from "../memory.js";
 import { scopeText } from "../scope.js";
 import type { Block } from "./block.js";

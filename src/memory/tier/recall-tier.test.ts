@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { compress, dropOutputs } from "../../agent/compress/index.js";
 import { agent } from "../../agent/index.js";
-import { compress, dropOutputs } from "../../compress/index.js";
-import { type ScriptedReply, scripted } from "../../model/index.js";
+import { type ScriptedReply, scripted } from "../../agent/model/index.js";
+import { tool } from "../../agent/tool/index.js";
 import { clockOf, rathOf, storeOf } from "../../runtime/testing/rath.js";
 import type { FactOf, Json, Session } from "../../session/index.js";
-import { tool } from "../../tool/index.js";
 import { all } from "../../workflow/testing/ran.js";
 import { withTiers } from "./index.js";
 import { helperOf, notesOf, tiersOf } from "./testing/tiers.js";

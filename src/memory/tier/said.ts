@@ -1,4 +1,4 @@
-import { textOf } from "../../model/index.js";
+import { textOf } from "../../agent/model/index.js";
 import {
   BeyondHorizonError,
   type Content,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
-import { type ScriptedReply, scripted } from "../../model/index.js";
+import { type ScriptedReply, scripted } from "../../agent/model/index.js";
 import { rathOf, storeOf } from "../../runtime/testing/rath.js";
 import { type FactOf, readFact, type Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";

@@ -1,8 +1,8 @@
-import { askedLast } from "../../model/index.js";
+import { askedLast } from "../../agent/model/index.js";
+import type { Tool } from "../../agent/tool/index.js";
 import { hostServices } from "../../runtime/index.js";
 import type { FactOf, Json, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import type { Tool } from "../../tool/index.js";
 import { type Known, refusing, requireOptions, shown } from "../../workflow/given.js";
 import { type StepContext, step } from "../../workflow/index.js";
 import type { MemorySpace } from "../memory.js";

@@ -1,4 +1,4 @@
-import type { CallOptions, Generated, LanguageModel } from "../../model/index.js";
+import type { CallOptions, Generated, LanguageModel } from "../../agent/model/index.js";
 import type { Json } from "../../session/index.js";
 import { inputFor, signatureOf, toolCalled, type Written, wordsOf } from "./argument.js";
 import { FINISH, readStep } from "./episode.js";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
+import { type ScriptedReply, scripted } from "../../agent/model/index.js";
 import { add } from "../../agent/testing/tools.js";
-import { type ScriptedReply, scripted } from "../../model/index.js";
 import { type Module, openRath } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
 import { debate, inlineTools, mapReduce, PLAN, planExecute, react, reflexion } from "./index.js";

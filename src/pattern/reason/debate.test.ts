@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
-import { type ScriptedReply, scripted } from "../../model/index.js";
+import { type ScriptedReply, scripted } from "../../agent/model/index.js";
 import { openRath } from "../../runtime/index.js";
-import { routeOf } from "../../selector/index.js";
 import { stateOf, withState, workflow } from "../../workflow/index.js";
 import { fails, slow } from "../../workflow/testing/modules.js";
 import { all, failed, ran } from "../../workflow/testing/ran.js";
+import { routeOf } from "../selector/index.js";
 import { type DebateOptions, debate, deedsOf } from "./index.js";
 
 const heard: { [side: string]: string[] } = {};

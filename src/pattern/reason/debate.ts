@@ -1,5 +1,5 @@
 import { agent } from "../../agent/index.js";
-import type { LanguageModel } from "../../model/index.js";
+import type { LanguageModel } from "../../agent/model/index.js";
 import { forward, type Module } from "../../runtime/index.js";
 import type { FactOf, Json, Session } from "../../session/index.js";
 import {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
+import { askPerson, tool } from "../../agent/tool/index.js";
 import { openRath } from "../../runtime/index.js";
 import { Session } from "../../session/index.js";
-import { askPerson, tool } from "../../tool/index.js";
 import { sequence, signal } from "../../workflow/index.js";
 import { deedsOf } from "./index.js";
 

@@ -1,4 +1,4 @@
-import { textOf, transcriptFor } from "../../model/index.js";
+import { textOf, transcriptFor } from "../../agent/model/index.js";
 import type { Module } from "../../runtime/index.js";
 import { type Content, diff, type FactOf, type Json, type Session } from "../../session/index.js";
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
+import { tool } from "../../agent/tool/index.js";
 import { openRath } from "../../runtime/index.js";
 import { graph, type Session } from "../../session/index.js";
-import { tool } from "../../tool/index.js";
 import { stateOf, withState, workflow } from "../../workflow/index.js";
 import { all, failed, ran } from "../../workflow/testing/ran.js";
 import { type InlineToolsOptions, inlineTools } from "./index.js";

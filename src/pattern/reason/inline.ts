@@ -1,6 +1,6 @@
 import { type AgentOptions, agent, type Callable } from "../../agent/index.js";
+import type { LanguageModel } from "../../agent/model/index.js";
 import { replaced, toolboxOf } from "../../agent/toolbox.js";
-import type { LanguageModel } from "../../model/index.js";
 import { type Budget, forward, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
 import {

@@ -1,7 +1,7 @@
 import { setTimeout as after } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
 import { openRath } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
 import { stateOf, step, withState, workflow } from "../../workflow/index.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
 import { BudgetError, openRath } from "../../runtime/index.js";
 import { signal, stateOf, step, withState, workflow } from "../../workflow/index.js";
 import { all, failed, ran } from "../../workflow/testing/ran.js";

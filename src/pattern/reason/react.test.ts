@@ -1,9 +1,14 @@
 import { describe, expect, it } from "vitest";
+import {
+  type CallOptions,
+  type LanguageModel,
+  type ScriptedReply,
+  scripted,
+} from "../../agent/model/index.js";
 import { add, broken } from "../../agent/testing/tools.js";
-import { type CallOptions, type LanguageModel, type ScriptedReply, scripted } from "../../model/index.js";
+import { tool } from "../../agent/tool/index.js";
 import { openRath } from "../../runtime/index.js";
 import type { Json } from "../../session/index.js";
-import { tool } from "../../tool/index.js";
 import { stateOf, withState } from "../../workflow/index.js";
 import { all, failed, ran } from "../../workflow/testing/ran.js";
 import { inputFor } from "./argument.js";

@@ -1,5 +1,5 @@
 import { type AgentOptions, agent } from "../../agent/index.js";
-import { type LanguageModel, textOf, turnOf } from "../../model/index.js";
+import { type LanguageModel, textOf, turnOf } from "../../agent/model/index.js";
 import { type Budget, forward, type Module } from "../../runtime/index.js";
 import type { FactOf, Session } from "../../session/index.js";
 import {

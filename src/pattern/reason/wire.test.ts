@@ -2,8 +2,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { agent } from "../../agent/index.js";
+import { compatible } from "../../agent/model/index.js";
 import { add, broken } from "../../agent/testing/tools.js";
-import { compatible } from "../../model/index.js";
 import { openRath } from "../../runtime/index.js";
 import { react } from "./index.js";
 

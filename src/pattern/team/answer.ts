@@ -1,6 +1,6 @@
+import { checkInput, type InputSchema, type Tool, tool } from "../../agent/tool/index.js";
 import { hold } from "../../runtime/index.js";
 import type { Json, Session } from "../../session/index.js";
-import { checkInput, type InputSchema, type Tool, tool } from "../../tool/index.js";
 
 /** What an answer shall be, and whether one is it. */
 export type Shape = { readonly schema: Json; check(session: Session, text: string): Promise<Found> };

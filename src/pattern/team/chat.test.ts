@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
+import { tool } from "../../agent/tool/index.js";
 import { type Module, openRath } from "../../runtime/index.js";
 import { storeOf } from "../../runtime/testing/rath.js";
-import { routeOf } from "../../selector/index.js";
 import type { Session } from "../../session/index.js";
-import { tool } from "../../tool/index.js";
 import { signal, stateOf, withState, workflow } from "../../workflow/index.js";
 import { all, failed, ran } from "../../workflow/testing/ran.js";
+import { routeOf } from "../selector/index.js";
 import { allOf, anyOf, chat, handedOver, lasted, maxMessages, mentions, tokens } from "./index.js";
 import { enteredIn, says, workIn } from "./testing/work.js";
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
-import { type ScriptedReply, scripted, textOf } from "../../model/index.js";
+import { type ScriptedReply, scripted, textOf } from "../../agent/model/index.js";
+import { tool } from "../../agent/tool/index.js";
 import type { Module } from "../../runtime/index.js";
 import { type Death, fragile } from "../../runtime/testing/fragile.js";
 import { rathOf, storeOf } from "../../runtime/testing/rath.js";
 import { crashAt, finish, over, type Program } from "../../runtime/testing/survive.js";
 import { World } from "../../runtime/testing/world.js";
 import type { Session } from "../../session/index.js";
-import { tool } from "../../tool/index.js";
 import { chat, crew, flow, groupChat, maxMessages, nestedChat, supervisor, swarm } from "./index.js";
 import { workIn } from "./testing/work.js";
 

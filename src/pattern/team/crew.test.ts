@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { type Agent, agent } from "../../agent/index.js";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
+import { sandboxTools, tool } from "../../agent/tool/index.js";
 import { openRath, RunFailedError } from "../../runtime/index.js";
-import { sandboxTools, tool } from "../../tool/index.js";
 import { withState } from "../../workflow/index.js";
 import { all, failed, ran } from "../../workflow/testing/ran.js";
 import { crew, TaskError } from "./index.js";

@@ -1,4 +1,4 @@
-import type { LanguageModel } from "../../model/index.js";
+import type { LanguageModel } from "../../agent/model/index.js";
 import { forward, type Module } from "../../runtime/index.js";
 import { adopted, type FactId, type Json, type Session, type View } from "../../session/index.js";
 import {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
+import { sandboxTools } from "../../agent/tool/index.js";
 import { openRath } from "../../runtime/index.js";
 import { storeOf } from "../../runtime/testing/rath.js";
-import { byModel, routeOf } from "../../selector/index.js";
 import type { Session } from "../../session/index.js";
-import { sandboxTools } from "../../tool/index.js";
 import { stateOf, step, withState, workflow } from "../../workflow/index.js";
 import { says as word } from "../../workflow/testing/modules.js";
 import { all, failed, ran, saidIn } from "../../workflow/testing/ran.js";
+import { byModel, routeOf } from "../selector/index.js";
 import { type FlowOptions, flow, keep, keptIn } from "./index.js";
 import { enteredIn, says, workIn } from "./testing/work.js";
 

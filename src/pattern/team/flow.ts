@@ -1,5 +1,4 @@
 import { forward, type Module } from "../../runtime/index.js";
-import { routeOf } from "../../selector/index.js";
 import { type Json, nearestOf, type Session, type View } from "../../session/index.js";
 import {
   called,
@@ -13,6 +12,7 @@ import {
 } from "../../workflow/given.js";
 import { enter, type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
 import { allOf as sidesOf } from "../../workflow/parallel.js";
+import { routeOf } from "../selector/index.js";
 import { type FlowStep, holds, listenedTo, moduleOf, type On, requireOn } from "./flow-step.js";
 
 export type FlowOptions = {

@@ -1,5 +1,5 @@
+import { type Tool, tool } from "../../agent/tool/index.js";
 import type { FactId, Json, Session } from "../../session/index.js";
-import { type Tool, tool } from "../../tool/index.js";
 import { answerIn, transferName } from "./handoff.js";
 
 /** The tool by which a worker's answer is passed on as it is. */

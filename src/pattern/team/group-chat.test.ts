@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
 import { openRath } from "../../runtime/index.js";
 import { storeOf } from "../../runtime/testing/rath.js";
-import { byModel, routeOf, vote } from "../../selector/index.js";
 import type { Session } from "../../session/index.js";
 import { sequence, signal, stateOf, withState, workflow } from "../../workflow/index.js";
 import { all, failed, ran } from "../../workflow/testing/ran.js";
+import { byModel, routeOf, vote } from "../selector/index.js";
 import { groupChat, mentions } from "./index.js";
 import { says, workIn } from "./testing/work.js";
 

@@ -1,12 +1,4 @@
 import { failedAt, forward, type Module } from "../../runtime/index.js";
-import {
-  ChoiceFailedError,
-  type Chooser,
-  type Decider,
-  type Rule,
-  routeOf,
-  selector,
-} from "../../selector/index.js";
 import type { Session } from "../../session/index.js";
 import {
   called,
@@ -23,6 +15,14 @@ import {
 } from "../../workflow/given.js";
 import { type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
 import { partsOf } from "../../workflow/part.js";
+import {
+  ChoiceFailedError,
+  type Chooser,
+  type Decider,
+  type Rule,
+  routeOf,
+  selector,
+} from "../selector/index.js";
 import { type ChatOptions, converse, type Members, membersOf, type Talk, talkOf } from "./chat.js";
 
 export type GroupChatOptions = ChatOptions & {

@@ -1,7 +1,7 @@
-import { transcriptFor } from "../../model/index.js";
+import { transcriptFor } from "../../agent/model/index.js";
+import { moduleTool, type Tool } from "../../agent/tool/index.js";
 import type { Module } from "../../runtime/index.js";
 import type { FactOf, Json, Session } from "../../session/index.js";
-import { moduleTool, type Tool } from "../../tool/index.js";
 import { enter, workflow } from "../../workflow/index.js";
 import { isStopped, lastSaid } from "./said.js";
 

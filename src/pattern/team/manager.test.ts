@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
-import { scripted } from "../../model/index.js";
+import { scripted } from "../../agent/model/index.js";
+import { tool } from "../../agent/tool/index.js";
 import { openRath } from "../../runtime/index.js";
 import { storeOf } from "../../runtime/testing/rath.js";
-import { tool } from "../../tool/index.js";
 import { stateOf, withState } from "../../workflow/index.js";
 import { all, ran } from "../../workflow/testing/ran.js";
 import { crew } from "./index.js";

@@ -1,7 +1,7 @@
 import { type Agent, agent } from "../../agent/index.js";
-import type { LanguageModel } from "../../model/index.js";
+import type { LanguageModel } from "../../agent/model/index.js";
+import { type JsonSchema, moduleTool, type Tool } from "../../agent/tool/index.js";
 import type { Session } from "../../session/index.js";
-import { type JsonSchema, moduleTool, type Tool } from "../../tool/index.js";
 import { branch, type Parts } from "../../workflow/index.js";
 
 export const MANAGER = "manager";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { sandboxTools } from "../../agent/tool/index.js";
 import { openRath } from "../../runtime/index.js";
 import { storeOf } from "../../runtime/testing/rath.js";
-import { sandboxTools } from "../../tool/index.js";
 import { signal, stateOf, withState, workflow } from "../../workflow/index.js";
 import { all, failed, ran, saidIn } from "../../workflow/testing/ran.js";
 import { chat, maxMessages, mentions, nestedChat } from "./index.js";

@@ -1,4 +1,4 @@
-import { callsOf } from "../../model/index.js";
+import { callsOf } from "../../agent/model/index.js";
 import { adopted, type Fact, type FactId, List, type Session, type View } from "../../session/index.js";
 import { endOf, plainText } from "../reason/found.js";
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
-import { renderedPrompt, type ScriptedReply, scripted } from "../../model/index.js";
+import { renderedPrompt, type ScriptedReply, scripted } from "../../agent/model/index.js";
+import { tool } from "../../agent/tool/index.js";
 import { openRath } from "../../runtime/index.js";
 import { storeOf } from "../../runtime/testing/rath.js";
 import type { Session } from "../../session/index.js";
-import { tool } from "../../tool/index.js";
 import { stateOf, withState } from "../../workflow/index.js";
 import { all, failed, ran } from "../../workflow/testing/ran.js";
 import { type SupervisorOptions, supervisor } from "./index.js";

@@ -1,5 +1,5 @@
 import { type Agent, agent, type StepInfo } from "../../agent/index.js";
-import type { LanguageModel } from "../../model/index.js";
+import type { LanguageModel } from "../../agent/model/index.js";
 import { type Budget, forward, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
 import { called, type Known, refusing, requireName, requireOptions, shown } from "../../workflow/given.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Agent, agent } from "../../agent/index.js";
-import { type ScriptedReply, scripted } from "../../model/index.js";
+import { type ScriptedReply, scripted } from "../../agent/model/index.js";
 import { openRath } from "../../runtime/index.js";
 import { storeOf } from "../../runtime/testing/rath.js";
 import { describe as described, signal, stateOf, withState, workflow } from "../../workflow/index.js";

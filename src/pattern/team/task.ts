@@ -1,5 +1,5 @@
+import type { InputSchema } from "../../agent/tool/index.js";
 import type { Json, Session } from "../../session/index.js";
-import type { InputSchema } from "../../tool/index.js";
 import { type Known, type Refuse, requireCount, requireOptions, shown } from "../../workflow/given.js";
 import type { Parts, State } from "../../workflow/index.js";
 import { type Shape, shapeOf } from "./answer.js";

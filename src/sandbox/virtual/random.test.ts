@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Digest } from "../../session/index.js";
-import { type Files, treeIdOf } from "../conformance/expected.js";
+import { type Files, treeIdOf } from "../../testkit/sandbox/expected.js";
 import type { Sandbox } from "../sandbox.js";
 import { said, virtual } from "./testing/counted.js";
 

@@ -1,5 +1,5 @@
 import { describe, it } from "vitest";
-import { conformance } from "../conformance.js";
+import { conformance } from "../../testkit/sandbox/index.js";
 import { virtualSandbox } from "./provider.js";
 
 describe("virtual", () => {

@@ -2,7 +2,7 @@ import { cpSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { digestOf, parentsOf, RathError, Session } from "../../session/index.js";
-import { unkeyed } from "../conformance/case.js";
+import { unkeyed } from "../../testkit/store/case.js";
 import { openStore } from "../open.js";
 import { recover } from "../recover.js";
 import type { Finding } from "../shelf.js";

@@ -1,7 +1,7 @@
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { digestOf, type RathError, type Session } from "../../session/index.js";
-import { unkeyed } from "../conformance/case.js";
+import { unkeyed } from "../../testkit/store/case.js";
 import { FileShelf } from "../file.js";
 import type { Commit, Finding, Move, Shelf } from "../shelf.js";
 import { folder as temporary } from "./folder.js";

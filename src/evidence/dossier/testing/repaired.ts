@@ -1,4 +1,4 @@
-import { configFact, type ModelConfig, messagesFor, renderPrompt } from "../../../model/index.js";
+import { configFact, type ModelConfig, messagesFor, renderPrompt } from "../../../agent/model/index.js";
 import { Trees } from "../../../sandbox/index.js";
 import {
   canonical,

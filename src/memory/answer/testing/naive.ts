@@ -1,4 +1,4 @@
-import { beginsTurn } from "../../../model/index.js";
+import { beginsTurn } from "../../../agent/model/index.js";
 import type { FactId } from "../../../session/index.js";
 import { isId } from "../fact-line.js";
 import type { Influence } from "../influence.js";

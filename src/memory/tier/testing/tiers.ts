@@ -1,5 +1,5 @@
 import { agent } from "../../../agent/index.js";
-import { type PromptMessage, type ScriptedReply, scripted } from "../../../model/index.js";
+import { type PromptMessage, type ScriptedReply, scripted } from "../../../agent/model/index.js";
 import type { Module } from "../../../runtime/index.js";
 import { type MemorySpace, memory } from "../../memory.js";
 import { hashingEmbedder } from "../../search/testing/embedder.js";

@@ -1,5 +1,5 @@
 import { type Agent, type AgentOptions, agent } from "../../../agent/index.js";
-import { callsOf, renderedPrompt, type ScriptedReply, scripted, textOf } from "../../../model/index.js";
+import { callsOf, renderedPrompt, type ScriptedReply, scripted, textOf } from "../../../agent/model/index.js";
 import type { Session } from "../../../session/index.js";
 
 /** An agent that follows a script. */

@@ -1,0 +1,238 @@
+import { forward, isOfVersion01, type Module } from "../../runtime/index.js";
+import type { Session } from "../../session/index.js";
+import {
+  type Known,
+  refusing,
+  requireCount,
+  requireName,
+  requireOptions,
+  shown,
+} from "../../workflow/given.js";
+import type { Fitter } from "../ask.js";
+import {
+  type LanguageModel,
+  type ModelConfig,
+  messagesFor,
+  type Prompt,
+  renderPrompt,
+} from "../model/index.js";
+import { within } from "../within.js";
+import { dropOutputs, dropTurns } from "./drop.js";
+import { ContextError, type Weight } from "./error.js";
+import { type Pins, pinned, pinsOf, requirePins, sparser } from "./pin.js";
+import type { Policy } from "./policy.js";
+import { condense, type SummariseOptions, summarise } from "./summarise.js";
+import { idOf, tokensOf, type Unit, unitsOf } from "./unit.js";
+
+export type CompressOptions = {
+  /** Tokens that a prompt may have, as they are estimated. */
+  readonly budget: number;
+  /** How many it shall have once it has outgrown the budget. Default: 60 % of it, so that it does not at every step. */
+  readonly target?: number;
+  /**
+   * The policies to apply, in this order. Default: leave out outputs of tools, then summarise older messages, then condense
+   * the summaries; without a summary, leave out the oldest messages. With the default an agent can work without end.
+   */
+  readonly policies?: readonly [Policy, ...Policy[]];
+  /** The model that writes the summaries of the default policies. Default: the models of the agent. */
+  readonly model?: SummariseOptions["model"];
+  /**
+   * The messages that stay in view. Default: the first message of the user and the last four replies. If these are too large,
+   * fewer replies stay, down to the newest.
+   */
+  readonly pins?: Pins;
+  /** The name of the module. */
+  readonly name?: string;
+};
+
+/** A module that brings a conversation into its budget, and what an agent's option `compress` takes. */
+export interface Compressor extends Module, Fitter {
+  readonly kind: "compress";
+  readonly state: NonNullable<Module["state"]>;
+}
+
+const OPTIONS: Known<CompressOptions> = {
+  budget: true,
+  target: true,
+  policies: true,
+  model: true,
+  pins: true,
+  name: true,
+};
+const EXAMPLE = "compress({ budget: 100_000 })";
+
+/**
+ * Leaves parts of a conversation out of view when it outgrows its budget, policy by policy until it fits. Nothing is
+ * taken from the record: each part is a `context-compress` fact away, and `recallTool()` pages it back in. When it cannot
+ * fit, a `ContextError` says what is too large, before any model is asked.
+ *
+ * ```ts
+ * const room = compress({ budget: 100_000, model: small });
+ * const coder = agent({ name: "coder", model, tools: [readFile, recallTool()], compress: room });
+ * session = await room.forward(session); // by hand, as a module
+ * ```
+ */
+export function compress(options: CompressOptions): Compressor {
+  const refuse = refusing("compress");
+  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  const { budget, target = Math.floor(budget * 0.6), pins = {}, name = "compress" } = options;
+  requireName(name, "compress", EXAMPLE);
+  requireCount(budget, "budget", refuse, 1, EXAMPLE);
+  requireCount(target, "target", refuse, 0, EXAMPLE);
+  if (target > budget)
+    throw refuse(
+      `its \`target\` of ${target} is more than its budget`,
+      `target: ${Math.floor(budget * 0.6)}`,
+    );
+  if (options.policies !== undefined && options.model !== undefined)
+    throw refuse(
+      "it has both `policies` and `model`, which is only for the default policies",
+      "give the model to the policies: summarise({ model })",
+    );
+  const policies = options.policies === undefined ? undefined : policiesOf(options.policies, refuse);
+  // Also refuses a `model` that is not a language model.
+  const declared = policies ?? (options.model === undefined ? OF_AN_AGENT : defaultPolicies(options.model));
+  requirePins(pins, refuse);
+  const room: Room = {
+    budget,
+    target,
+    ...(policies !== undefined && { policies }),
+    ...(options.model !== undefined && { model: options.model }),
+    pins: Object.freeze({ ...pins, facts: [...(pins.facts ?? [])] }),
+  };
+  const module: Compressor = {
+    name,
+    kind: "compress",
+    budget,
+    state: Object.freeze({
+      budget,
+      target,
+      policies: declared.map((policy) => ({ name: policy.name, ...policy.state })),
+      pins: pinsOf(pins),
+    }),
+    forward: (session) =>
+      forward(module, session, async (entered) => {
+        // As an agent would see it: of a tool's own conversation only.
+        const since = within(entered);
+        const config: ModelConfig = { agent: name, ...(since !== undefined && { since }) };
+        const prompt = renderPrompt(config, messagesFor(config, entered));
+        return prompt.tokens > budget ? (await relieved(room, entered, config, prompt)).session : entered;
+      }),
+    fit: (session, config, prompt, models) => relieved(room, session, config, prompt, models),
+  };
+  return Object.freeze(module);
+}
+
+type Room = {
+  readonly budget: number;
+  readonly target: number;
+  /** Without them the default ones, with the model of the room or of the agent. */
+  readonly policies?: readonly Policy[];
+  readonly model?: SummariseOptions["model"];
+  readonly pins: Pins;
+};
+
+/** What the state says of the default policies while it is not known who writes the summaries. */
+const OF_AN_AGENT = ["drop-outputs", "summarise", "condense"].map((name) => ({ name, state: {} }));
+const OUTPUTS = dropOutputs();
+const TURNS = dropTurns();
+const made = new WeakMap<object, readonly Policy[]>();
+
+/** The policies with which an agent can go on without end. Made once for each model. */
+function defaultPolicies(model: SummariseOptions["model"] | undefined): readonly Policy[] {
+  if (model === undefined) return [OUTPUTS];
+  const known = Object(model) === model ? made.get(model as object) : undefined;
+  if (known !== undefined) return known;
+  const policies = [OUTPUTS, summarise({ model }), condense({ model })];
+  made.set(model as object, policies);
+  return policies;
+}
+
+/**
+ * Applies the policies in order, and all of them again as long as that helps. One that failed is not tried again. What is
+ * too large even then is made to fit with fewer pinned replies.
+ */
+async function relieved(
+  { budget, target, policies: chosen, model, pins }: Room,
+  given: Session,
+  config: ModelConfig,
+  crowded: Prompt,
+  models?: readonly LanguageModel[],
+): Promise<{ readonly session: Session; readonly prompt: Prompt }> {
+  let session = given;
+  let prompt = crowded;
+  const failures = new Map<Policy, string>();
+  const reduce = async (policies: readonly Policy[], staying: Pins, goal: number): Promise<void> => {
+    for (let before = Number.POSITIVE_INFINITY; prompt.tokens > goal && prompt.tokens < before; ) {
+      before = prompt.tokens;
+      for (const policy of policies) {
+        for (let last = Number.POSITIVE_INFINITY; prompt.tokens > goal && prompt.tokens < last; ) {
+          if (failures.has(policy)) break;
+          last = prompt.tokens;
+          const units = pinned(unitsOf(config, session), staying);
+          const result = await policy.apply({
+            session,
+            agent: config.agent,
+            units,
+            excess: prompt.tokens - goal,
+            budget,
+          });
+          if (result === undefined) break;
+          session = result.session;
+          prompt = renderPrompt(config, messagesFor(config, session), prompt);
+          if (result.failed !== undefined) failures.set(policy, result.failed);
+        }
+      }
+    }
+  };
+  const asked = models as SummariseOptions["model"] | undefined;
+  const policies = chosen ?? defaultPolicies(model ?? asked);
+  await reduce(policies, pins, target);
+  const all = chosen ?? [...policies, TURNS];
+  if (chosen === undefined && prompt.tokens > budget) await reduce([TURNS], pins, target);
+  // A run of version 0.1 ended here.
+  for (let fewer = sparser(pins); fewer !== undefined && prompt.tokens > budget; fewer = sparser(fewer)) {
+    if (isOfVersion01(session)) break;
+    await reduce(all, fewer, budget);
+  }
+  if (prompt.tokens <= budget) return { session, prompt };
+  const head = renderPrompt(config, []).tokens;
+  const weights = weightsOf(pinned(unitsOf(config, session), pins));
+  throw new ContextError(config.agent, session, { budget, tokens: prompt.tokens, head }, weights, [
+    ...failures.values(),
+  ]);
+}
+
+const SHOWN = 5;
+
+/** What takes most of the room, and why it stays. */
+function weightsOf(units: readonly Unit[]): readonly Weight[] {
+  return units
+    .toSorted((one, other) => other.tokens - one.tokens)
+    .slice(0, SHOWN)
+    .map(({ entries, tokens, summary, stays = "no policy leaves it out" }) => {
+      const entry = entries.reduce((one, other) =>
+        tokensOf(other.message) > tokensOf(one.message) ? other : one,
+      );
+      const { message } = entry;
+      const what = summary
+        ? "a summary"
+        : message.role === "tool"
+          ? `a result of ${message.name}`
+          : `what the ${message.role} said`;
+      return { fact: idOf(entry), what, tokens, why: stays };
+    });
+}
+
+function policiesOf(policies: unknown, refuse: ReturnType<typeof refusing>): readonly Policy[] {
+  if (!Array.isArray(policies) || policies.length === 0)
+    throw refuse(`its \`policies\` are ${Array.isArray(policies) ? "none" : shown(policies)}`, EXAMPLE);
+  for (const policy of policies as readonly (Partial<Policy> | undefined)[])
+    if (
+      typeof policy?.apply !== "function" ||
+      typeof policy.name !== "string" ||
+      typeof policy.state !== "object"
+    )
+      throw refuse(`one of its policies is ${shown(policy)}`, EXAMPLE);
+  return Object.freeze([...policies]) as readonly Policy[];
+}

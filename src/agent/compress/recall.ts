@@ -1,0 +1,171 @@
+import { type Entry, type FactId, type Json, type Session, Withheld } from "../../session/index.js";
+import { type Known, refusing, requireCount, requireOptions, shown } from "../../workflow/given.js";
+import { pastOf } from "../model/past.js";
+import { type Tool, tool } from "../tool/index.js";
+import { within } from "../within.js";
+import { type Compression, type Covered, compressionsView } from "./compression.js";
+import { short, wordsOf } from "./material.js";
+
+export type RecallOptions = {
+  /** What models call it by. Default "recall". */
+  readonly name?: string;
+  /** Characters that one call gives at most. Default 4,000. */
+  readonly characters?: number;
+  /** "own": what was left out of the agent's own conversation (the default). "all": also of those around it. */
+  readonly context?: "own" | "all";
+};
+
+/** A page of what was left out of view. `next` is where the rest begins. */
+export type Page = {
+  readonly fact?: FactId;
+  readonly what: string;
+  readonly text: string;
+  readonly offset: number;
+  readonly total: number;
+  readonly next?: number;
+};
+
+const CHARACTERS = 4_000;
+const MOST = 100_000;
+const KNOWN: Known<RecallOptions> = { name: true, characters: true, context: true };
+const EXAMPLE = "recallTool({ characters: 4_000 })";
+
+/**
+ * A tool by which an agent looks at what was left out of its view: without a fact, what there is; with the fact of a
+ * compression, what it covers; with a fact that is covered, its content in full, page by page.
+ */
+export function recallTool(options: RecallOptions = {}): Tool<{ readonly [field: string]: Json }, Page> {
+  const refuse = refusing("recallTool");
+  requireOptions(options, refuse, EXAMPLE, KNOWN);
+  const { name = "recall", characters = CHARACTERS, context = "own" } = options;
+  requireCount(characters, "characters", refuse, 100, EXAMPLE);
+  if (characters > MOST) throw refuse(`its \`characters\` are more than ${MOST}`, EXAMPLE);
+  if (context !== "own" && context !== "all")
+    throw refuse(`its context is ${shown(context)}`, 'context: "own", or "all"');
+  return tool({
+    name,
+    description:
+      "Reads what was left out of view in this conversation. Without `fact`: lists what was left out. With `fact` (an id as shown in a summary or where an output is left out): gives its content in full, a page at a time; go on with `offset`.",
+    input: {
+      type: "object",
+      properties: {
+        fact: { type: "string", description: "The id of a fact, or at least its first 8 characters." },
+        offset: { type: "integer", minimum: 0, description: "Where to go on: `next` of the page before." },
+      },
+      additionalProperties: false,
+    },
+    effect: "pure",
+    // What a page says beside its text is short.
+    maxOutput: 2 * characters + 2_000,
+    run: ({ fact, offset = 0 }, { session }): Page => {
+      const all = compressionsIn(session, context);
+      const found = fact === undefined ? listed(all) : read(session, all, String(fact));
+      return paged(found, offset as number, characters);
+    },
+  }) as Tool<{ readonly [field: string]: Json }, Page>;
+}
+
+type Found = { readonly fact?: FactId; readonly what: string; readonly text: string };
+
+function compressionsIn(session: Session, context: "own" | "all"): readonly Compression[] {
+  const all = session.view(compressionsView).toArray();
+  if (context === "all") return all;
+  // An agent that works as a tool sees its own task, and must not see more by asking.
+  const own = within(session);
+  return all.filter((one) => one.within === own);
+}
+
+function listed(all: readonly Compression[]): Found {
+  const lines = all.map(({ id, policy, covers, summary }) => {
+    const [line = ""] = summary.split("\n", 1);
+    return `${short(id)} ${policy}, ${covers.length} messages: ${line.slice(0, 120)}`;
+  });
+  return { what: "what was left out of view", text: lines.join("\n") || "Nothing was left out of view." };
+}
+
+function read(session: Session, all: readonly Compression[], asked: string): Found {
+  const id = asked.trim().toLowerCase();
+  if (!/^[0-9a-f]{8,64}$/.test(id))
+    return {
+      what: "no fact",
+      text: `${JSON.stringify(asked.slice(0, 80))} is no id: give the hex digits as shown.`,
+    };
+  const facts = new Map<FactId, Found | Covered>();
+  for (const one of all) {
+    for (const covered of one.covers) {
+      const { fact, outcome } = covered;
+      if (fact.startsWith(id)) facts.set(outcome ?? fact, covered);
+      else if (outcome?.startsWith(id) === true) facts.set(outcome, covered);
+    }
+    if (one.id.startsWith(id)) facts.set(one.id, contentsOf(one));
+  }
+  const [only, other] = facts;
+  if (only === undefined)
+    return {
+      what: "no fact",
+      text: `Nothing that was left out of view has the id ${id}. Without \`fact\` there is a list.`,
+    };
+  if (other !== undefined)
+    return {
+      what: "several facts",
+      text: `Several facts begin with ${id}:\n${[...facts.keys()].join("\n")}`,
+    };
+  const [fact, found] = only;
+  return "text" in found ? found : { fact, what: found.what, text: evidenceOf(session, found) };
+}
+
+/** What a compression covers, and what it says in place of that. */
+function contentsOf({ id, policy, covers, summary }: Compression): Found {
+  const lines = covers.map(({ fact, outcome, what }) => `${short(outcome ?? fact)} ${what}`);
+  return { fact: id, what: policy, text: `${summary}\n\nIt covers:\n${lines.join("\n")}` };
+}
+
+/** What a message said, exactly: a tool's text as it came, other values as JSON, and what a message is made of as words. */
+export function evidenceOf(session: Session, { fact, outcome }: Pick<Covered, "fact" | "outcome">): string {
+  const { fact: told } = pastOf(session, (outcome ?? fact).slice(0, 64));
+  switch (told.type) {
+    case "tool-result":
+      return textIn(told.output);
+    case "tool-failure":
+      return textIn(told.error as Json | Withheld);
+    case "session-start":
+      return wordsIn(told.text ?? "");
+    case "message-say":
+    case "model-reply":
+      return wordsIn(told.content);
+    case "context-compress":
+      return wordsIn(told.summary);
+    case "session-detach":
+      return textIn(messageAt(told.messages, fact));
+    default:
+      return `(a ${told.type} without an outcome)`;
+  }
+}
+
+function messageAt(messages: readonly unknown[] | Withheld, entry: Entry["id"]): Json | Withheld {
+  if (messages instanceof Withheld) return messages;
+  return (messages[Number(entry.slice(65) || 0)] ?? null) as Json;
+}
+
+function textIn(value: Json | Withheld): string {
+  if (value instanceof Withheld) return `[content ${value.reason}]`;
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function wordsIn(content: Parameters<typeof wordsOf>[0] | Withheld): string {
+  return content instanceof Withheld ? `[content ${content.reason}]` : wordsOf(content);
+}
+
+function paged({ text, ...found }: Found, offset: number, characters: number): Page {
+  const from = Math.min(offset, text.length);
+  let to = Math.min(text.length, from + characters);
+  // Half of a character is none; the next page begins with the whole of it.
+  if (to < text.length && /[\ud800-\udbff]/.test(text.charAt(to - 1))) to--;
+  return {
+    ...found,
+    text: text.slice(from, to),
+    offset: from,
+    total: text.length,
+    ...(to < text.length && { next: to }),
+  };
+}

@@ -1,0 +1,251 @@
+import { isOfVersion01, type Retry } from "../../runtime/index.js";
+import type { Entry, FactId, Json, Session } from "../../session/index.js";
+import { BeyondHorizonError } from "../../session/index.js";
+import {
+  type Known,
+  refusing,
+  requireCount,
+  requireJson,
+  requireMilliseconds,
+  requireName,
+  requireOptions,
+  requireRetry,
+  shown,
+} from "../../workflow/given.js";
+import type { LanguageModel, Parameters } from "../model/index.js";
+import { type Compression, compressionsView, wholeEntries } from "./compression.js";
+import { withoutOutputs } from "./drop.js";
+import type { Crowded, Policy, Relieved } from "./policy.js";
+import { INSTRUCTIONS, outputOf, tokensOfSummary, type Writer, write } from "./summary.js";
+import { idOf, stretchesOf, type Unit } from "./unit.js";
+
+export type SummariseOptions = {
+  /** Who writes the summary. Of several, the first; the others when it fails for good. */
+  readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
+  /** What it is told. It answers with JSON: `{ summary, claims: [{ text, from: [ids] }] }`. */
+  readonly instructions?: string;
+  readonly parameters?: Parameters;
+  readonly retry?: Retry;
+  /** Milliseconds that one attempt may take. */
+  readonly timeout?: number;
+  /** How often it is told that its answer does not fit. Default 1. */
+  readonly repairs?: number;
+  /** Tokens that are summed up at once, at most. Default: half of the budget. */
+  readonly room?: number;
+  /** Fewer tokens than this are not worth a call. Default 256. */
+  readonly least?: number;
+  /** On the record as who wrote it. */
+  readonly name?: string;
+};
+
+export type CondenseOptions = SummariseOptions & {
+  /** So many summaries become one. Default 4. */
+  readonly fan?: number;
+};
+
+const SUMMARISE = "summarise";
+const CONDENSE = "condense";
+const LEAST = 256;
+const FAN = 4;
+
+/**
+ * Has a model sum up the oldest part of the conversation that is not pinned. Each claim of the summary names the facts
+ * that it is from. When no summary can be had, outputs of tools are left out instead, and the record says so.
+ *
+ * ```ts
+ * compress({ budget: 100_000, policies: [dropOutputs(), summarise({ model: small }), condense({ model: small })] });
+ * ```
+ */
+export function summarise(options: SummariseOptions): Policy {
+  const { writer, room, least } = given(options, SUMMARISE, SUMMARISES);
+  return policyOf(SUMMARISE, writer, room, { least }, ({ units, excess }, most) =>
+    oldest(units, excess, most, least),
+  );
+}
+
+/** Has a model sum up summaries: so many of one level become one of the next. */
+export function condense(options: CondenseOptions): Policy {
+  const { writer, room, least } = given(options, CONDENSE, CONDENSES);
+  const { fan = FAN } = options;
+  requireCount(fan, "fan", refusing(CONDENSE), 2);
+  return policyOf(CONDENSE, writer, room, { least, fan }, ({ session, units }, most) =>
+    lowest(session, units, fan, most),
+  );
+}
+
+type Choose = (crowded: Crowded, most: number) => readonly Unit[];
+
+function policyOf(
+  name: string,
+  writer: Writer,
+  room: number | undefined,
+  more: { readonly [name: string]: Json },
+  choose: Choose,
+): Policy {
+  const output = outputOf(writer.name);
+  // Headers may hold secrets.
+  const { headers: _, ...parameters } = writer.parameters ?? {};
+  return Object.freeze({
+    name,
+    state: Object.freeze({
+      models: writer.models.map((model) => `${model.provider}/${model.modelId}`),
+      instructions: writer.instructions,
+      parameters: parameters as Json,
+      repairs: writer.repairs,
+      room: room ?? null,
+      ...more,
+    }),
+    apply: async (crowded: Crowded): Promise<Relieved | undefined> => {
+      const most = room ?? Math.ceil(crowded.budget / 2);
+      const units = choose(crowded, most);
+      const [first, last] = [units[0]?.entries[0], units.at(-1)?.entries.at(-1)];
+      if (first === undefined || last === undefined) return undefined;
+      const inView = units.flatMap((unit) => unit.entries);
+      const { session } = crowded;
+      const facts = citable(session, inView);
+      // A run of version 0.1 showed what was in view, and its replay must ask the same.
+      const entries = isOfVersion01(session) ? inView : wholeEntries(session, inView);
+      const written = await write(session, writer, output, { entries, facts, room: most });
+      if ("failed" in written) return instead(crowded, written.session, written.failed);
+      const before = units.reduce((sum, unit) => sum + unit.tokens, 0);
+      const after = tokensOfSummary(written.summary);
+      if (after >= before)
+        return instead(crowded, written.session, "the summary is no shorter than what it sums up");
+      return {
+        session: written.session.append({
+          type: "context-compress",
+          from: idOf(first),
+          to: idOf(last),
+          summary: written.summary,
+          of: written.of,
+          policy: name,
+          claims: written.claims as unknown as Json,
+          tokens: { before, after },
+          by: `agent:${crowded.agent}`,
+        }),
+      };
+    },
+  });
+}
+
+function instead(crowded: Crowded, session: Session, failed: string): Relieved {
+  const dropped = withoutOutputs({ ...crowded, session }, ` A summary was meant to be here: ${failed}`);
+  return { session: dropped ?? session, failed: `no summary: ${failed}` };
+}
+
+/** What claims may cite: the facts that are summed up, and of summaries the facts that their claims are from. */
+function citable(session: Session, entries: readonly Entry[]): readonly FactId[] {
+  const facts = entries.flatMap((entry) => [
+    idOf(entry),
+    ...(entry.outcome === undefined ? [] : [entry.outcome]),
+  ]);
+  const summaries = new Set(entries.flatMap((entry) => (entry.summary === true ? [entry.id] : [])));
+  if (summaries.size === 0) return facts;
+  for (const { id, claims } of known(session))
+    if (summaries.has(id)) for (const claim of claims) facts.push(...claim.from);
+  return facts;
+}
+
+/** Of a session whose past is not loaded, only what was summed up since is known. */
+function known(session: Session): Iterable<Compression> {
+  try {
+    return session.view(compressionsView);
+  } catch (error) {
+    if (error instanceof BeyondHorizonError) return [];
+    throw error;
+  }
+}
+
+/** The oldest stretch that is worth it: as much as it takes, and no more than a model is shown at once. */
+function oldest(units: readonly Unit[], excess: number, most: number, least: number): readonly Unit[] {
+  for (const run of stretchesOf(units, (unit) => !unit.summary)) {
+    const chosen: Unit[] = [];
+    let tokens = 0;
+    for (const unit of run) {
+      if (chosen.length > 0 && (tokens + unit.tokens > most || tokens >= excess + least)) break;
+      chosen.push(unit);
+      tokens += unit.tokens;
+    }
+    if (tokens >= least) return chosen;
+  }
+  return [];
+}
+
+/** The oldest summaries of the lowest level of which there are enough; else any that stand side by side. */
+function lowest(session: Session, units: readonly Unit[], fan: number, most: number): readonly Unit[] {
+  const levels = new Map<string, number>();
+  for (const { id, level } of known(session)) levels.set(id, level);
+  const levelOf = ({ entries }: Unit) => levels.get(entries[0]?.id ?? "") ?? 1;
+  const runs = stretchesOf(units, (unit) => unit.summary);
+  let found: readonly Unit[] = [];
+  for (const run of runs) {
+    for (let start = 0; start + fan <= run.length; start++) {
+      const some = run.slice(start, start + fan);
+      const level = levelOf(some[0] as Unit);
+      if (!some.every((unit) => levelOf(unit) === level)) continue;
+      if (found.length === 0 || level < levelOf(found[0] as Unit)) found = some;
+    }
+  }
+  if (found.length === 0) found = runs.find((run) => run.length > 1)?.slice(0, fan) ?? [];
+  const chosen: Unit[] = [];
+  let tokens = 0;
+  for (const unit of found) {
+    if (chosen.length > 1 && tokens + unit.tokens > most) break;
+    chosen.push(unit);
+    tokens += unit.tokens;
+  }
+  return chosen;
+}
+
+const SUMMARISES: Known<SummariseOptions> = {
+  model: true,
+  instructions: true,
+  parameters: true,
+  retry: true,
+  timeout: true,
+  repairs: true,
+  room: true,
+  least: true,
+  name: true,
+};
+const CONDENSES: Known<CondenseOptions> = { ...SUMMARISES, fan: true };
+
+function given<Options extends SummariseOptions>(
+  options: Options,
+  kind: string,
+  all: Known<Options>,
+): { readonly writer: Writer; readonly room: number | undefined; readonly least: number } {
+  const refuse = refusing(kind);
+  requireOptions(options, refuse, `${kind}({ model })`, all);
+  const { model, instructions = INSTRUCTIONS, parameters, retry, timeout, repairs = 1 } = options;
+  const { room, least = LEAST, name = "summariser" } = options;
+  const models = (Array.isArray(model) ? [...model] : [model]) as readonly LanguageModel[];
+  for (const one of models.length === 0 ? [undefined] : models)
+    if (typeof one?.doGenerate !== "function" || typeof one.modelId !== "string")
+      throw refuse(`it has no model: ${shown(one)} is none`, `${kind}({ model: scripted("…") })`);
+  requireName(name, kind, `${kind}({ model, name: "summariser" })`);
+  if (typeof instructions !== "string")
+    throw refuse(`its \`instructions\` are ${shown(instructions)}, not a text`, 'instructions: "…"');
+  if (parameters !== undefined) {
+    const { headers: _, ...rest } = parameters;
+    requireJson(rest, "parameters", refuse);
+  }
+  requireRetry(retry, refuse);
+  if (timeout !== undefined) requireMilliseconds(timeout, "timeout", refuse);
+  requireCount(repairs, "repairs", refuse, 0);
+  if (room !== undefined) requireCount(room, "room", refuse);
+  requireCount(least, "least", refuse);
+  return {
+    writer: Object.freeze({
+      name,
+      models: models as Writer["models"],
+      instructions,
+      ...(parameters !== undefined && { parameters: { ...parameters } }),
+      ...(retry !== undefined && { retry }),
+      ...(timeout !== undefined && { timeout }),
+      repairs,
+    }),
+    room,
+    least,
+  };
+}

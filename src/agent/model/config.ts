@@ -1,0 +1,108 @@
+import {
+  canonical,
+  type FactId,
+  type FactInput,
+  type FactOf,
+  type Json,
+  Withheld,
+} from "../../session/index.js";
+import { WithheldPromptError } from "./error.js";
+
+/** Everything besides the conversation that decides what a model is asked. */
+export type ModelConfig = {
+  readonly agent: string;
+  readonly instructions?: string;
+  readonly tools?: readonly ToolSpec[];
+  /** JSON schema that the answer shall conform to. */
+  readonly output?: Json;
+  readonly parameters?: Parameters;
+  /** Only what was said after this session is in view. */
+  readonly since?: FactId;
+};
+
+/** A tool as a model is told about it; `input` is a JSON schema. */
+export type ToolSpec = { readonly name: string; readonly description?: string; readonly input: Json };
+
+export type Parameters = {
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly seed?: number;
+  readonly stop?: readonly string[];
+  readonly presencePenalty?: number;
+  readonly frequencyPenalty?: number;
+  /** How hard the model shall think: understood by V4 models; for others use `providerOptions`. */
+  readonly reasoning?: "provider-default" | "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+  /**
+   * Which tools the model may or must call. "required" and `{ tool }` hold until the agent has called a tool; then the choice
+   * is "auto", so that the model can answer.
+   */
+  readonly toolChoice?: "auto" | "none" | "required" | { readonly tool: string };
+  readonly providerOptions?: { readonly [provider: string]: { readonly [option: string]: Json } };
+  /** Sent with the request. They may hold secrets, so they are neither recorded nor part of the prompt's digest. */
+  readonly headers?: { readonly [name: string]: string };
+};
+
+/** The fact that records a configuration; calls name it, so its bytes are kept once. */
+export function configFact(config: ModelConfig): FactInput & { readonly type: "agent-configure" } {
+  const { agent, instructions, tools, output, since } = config;
+  const parameters = recorded(config.parameters);
+  return {
+    type: "agent-configure",
+    by: `agent:${agent}`,
+    agent,
+    ...(instructions !== undefined && { instructions }),
+    ...(tools !== undefined && tools.length > 0 && { tools: tools.map(specified) }),
+    ...(output !== undefined && { output }),
+    ...(parameters !== undefined && { parameters }),
+    ...(since !== undefined && { since }),
+  };
+}
+
+/** The configuration that a fact records: all of it but the headers. A typed error when content of it is withheld. */
+export function configOf(fact: FactOf<"agent-configure">): ModelConfig {
+  const withheld = Object.entries(fact).filter(([, value]) => (value as unknown) instanceof Withheld);
+  if (withheld.length > 0)
+    throw new WithheldPromptError(
+      `the configuration of "${fact.agent}"`,
+      withheld.map(([, value]) => value as unknown as Withheld),
+    );
+  const { agent, instructions, tools, output, parameters, since } = fact;
+  return Object.freeze({
+    agent,
+    ...(instructions !== undefined && { instructions }),
+    ...(tools !== undefined && { tools: tools as unknown as readonly ToolSpec[] }),
+    ...(output !== undefined && { output }),
+    ...(parameters !== undefined && { parameters: parameters as Parameters }),
+    ...(since !== undefined && { since }),
+  });
+}
+
+const heads = new WeakMap<ModelConfig, string>();
+
+/** The first line of a prompt's text: what is asked besides the messages. */
+export function headOf(config: ModelConfig): string {
+  let head = heads.get(config);
+  if (head === undefined) {
+    const parameters = recorded(config.parameters);
+    head = canonical({
+      tools: (config.tools ?? []).map(specified),
+      ...(config.output !== undefined && { output: config.output }),
+      ...(parameters !== undefined && { parameters }),
+    });
+    heads.set(config, head);
+  }
+  return head;
+}
+
+function specified({ name, description, input }: ToolSpec): Json {
+  return { name, ...(description !== undefined && { description }), input };
+}
+
+/** Without headers and without what is undefined; nothing at all when nothing is left. */
+function recorded(parameters: Parameters | undefined): Json | undefined {
+  const { headers: _, ...rest } = parameters ?? {};
+  const said = Object.entries(rest).filter(([, value]) => value !== undefined);
+  return said.length === 0 ? undefined : (Object.fromEntries(said) as Json);
+}

@@ -1,0 +1,167 @@
+import { type Failure, type Json, RathError, readableError } from "../../session/index.js";
+import { plainJson } from "./plain.js";
+
+/** So much of a provider's answer is kept with a failure. */
+const BODY = 2_000;
+
+/**
+ * A model that could not be asked or did not answer. `isRetryable` says whether asking again may help, `retryAfter`
+ * after how many milliseconds the provider wants to be asked again. It never holds what was sent.
+ */
+export class ModelError extends RathError {
+  readonly isRetryable: boolean;
+  readonly retryAfter: number | undefined;
+  /** How the record keeps it. */
+  readonly failure: Failure;
+
+  private constructor(what: string, failure: Failure, cause?: unknown) {
+    const data = (failure.data ?? {}) as { [key: string]: Json };
+    const hint = data.retryable === true ? "it may pass: try again" : "see data.status and data.body";
+    super(failure.code ?? "model-failed", `${what}: ${failure.message}`, { hint, data, cause });
+    this.isRetryable = data.retryable === true;
+    this.retryAfter = typeof data.retryAfter === "number" ? data.retryAfter : undefined;
+    this.failure = failure;
+  }
+
+  /** From whatever a model threw. */
+  static of(error: unknown, what = "The model could not be asked"): ModelError {
+    const known = readableError(error);
+    return known instanceof ModelError ? known : new ModelError(what, described(known), known);
+  }
+
+  /** A stream that ended in the middle. */
+  static cut(): ModelError {
+    const message = "it ended before the model had finished";
+    const failure = { name: "ModelError", message, code: "stream-cut", data: { retryable: true } };
+    return new ModelError("The stream is not whole", failure);
+  }
+
+  /** A failure that the record has. */
+  static again(failure: Failure): ModelError {
+    return new ModelError("The record has a failure here", failure);
+  }
+}
+
+/** A failure as the record keeps it: what happened and whether to try again, without what was sent and without secrets. */
+export function failureOf(error: unknown): Failure {
+  const known = readableError(error);
+  return known instanceof ModelError ? known.failure : described(known);
+}
+
+/** Whether asking again may help. */
+export function isRetryable(error: unknown): boolean {
+  return dataOf(error).retryable === true;
+}
+
+/** After how many milliseconds the provider wants to be asked again, when it says so. */
+export function retryAfterOf(error: unknown): number | undefined {
+  const after = dataOf(error).retryAfter;
+  return typeof after === "number" ? after : undefined;
+}
+
+function dataOf(error: unknown): { readonly [key: string]: Json } {
+  return failureOf(error).data as { readonly [key: string]: Json };
+}
+
+function described(error: unknown): Failure {
+  if (error instanceof RathError) {
+    const data = plainJson(error.data) as { [key: string]: Json };
+    return { name: error.name, message: scrub(firstLine(error.message)), code: error.code, data };
+  }
+  const fields = (typeof error === "object" && error !== null ? error : {}) as { [field: string]: unknown };
+  const status = typeof fields.statusCode === "number" ? fields.statusCode : undefined;
+  const body = bodyOf(fields, error);
+  const network = networkCode(error);
+  const code = network ?? (status === undefined ? undefined : `http-${status}`);
+  const retryAfter = retryAfterIn(fields.responseHeaders);
+  const url = typeof fields.url === "string" ? withoutQuery(fields.url) : undefined;
+  return {
+    name: typeof fields.name === "string" ? fields.name : "Error",
+    message: scrub(messageOf(error, fields)),
+    ...(code !== undefined && { code }),
+    data: {
+      retryable: mayPass(error, fields, status, network, body),
+      ...(status !== undefined && { status }),
+      ...(retryAfter !== undefined && { retryAfter }),
+      ...(url !== undefined && { url }),
+      ...(body !== undefined && { body }),
+    },
+  };
+}
+
+function messageOf(error: unknown, fields: { readonly [field: string]: unknown }): string {
+  if (typeof fields.message === "string") return fields.message;
+  return typeof error === "string" ? error : "the provider gave no reason";
+}
+
+function mayPass(
+  error: unknown,
+  fields: { readonly [field: string]: unknown },
+  status: number | undefined,
+  network: string | undefined,
+  body: string | undefined,
+): boolean {
+  if (fields.name === "AbortError") return false;
+  // An empty account answers like a busy server, and does not fill by waiting.
+  if (/insufficient_quota|billing/i.test(body ?? "")) return false;
+  if (status !== undefined && ([408, 409, 425, 429].includes(status) || status >= 500)) return true;
+  if (typeof fields.isRetryable === "boolean") return fields.isRetryable;
+  if (network !== undefined || fields.name === "TimeoutError") return true;
+  // Errors inside a stream have no status, only the provider's word for it.
+  const word = `${typeof error === "string" ? error : ""} ${status === undefined ? (body ?? "") : ""}`;
+  return /overloaded|rate.?limit|server_error|api_error|internal|unavailable|timeout/i.test(word);
+}
+
+function bodyOf(fields: { readonly [field: string]: unknown }, error: unknown): string | undefined {
+  // What a stream reports as an error is often a plain object.
+  const body =
+    fields.responseBody ??
+    (error instanceof Error || typeof error !== "object" ? undefined : plainJson(error));
+  if (body === undefined || body === null || body === "") return undefined;
+  const text = scrub(typeof body === "string" ? body : JSON.stringify(body));
+  return text.length <= BODY ? text : `${text.slice(0, BODY).toWellFormed()}…`;
+}
+
+/** The code of a broken connection, wherever it is wrapped. */
+function networkCode(error: unknown): string | undefined {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
+    const { code } = cause as { code?: unknown };
+    if (typeof code === "string" && /^(E[A-Z_]+|UND_ERR_\w+)$/.test(code) && !code.startsWith("ERR_"))
+      return code;
+  }
+  return error instanceof TypeError && /fetch failed|terminated/.test(error.message)
+    ? "ECONNFAILED"
+    : undefined;
+}
+
+/** Milliseconds, from seconds, a date, or the header that some providers send in milliseconds. */
+function retryAfterIn(headers: unknown): number | undefined {
+  const named = new Map(
+    Object.entries((headers ?? {}) as object).map(([name, value]) => [name.toLowerCase(), String(value)]),
+  );
+  const exact = Number(named.get("retry-after-ms") ?? Number.NaN);
+  if (exact >= 0) return exact;
+  const said = named.get("retry-after");
+  if (said === undefined) return undefined;
+  const seconds = Number(said);
+  if (seconds >= 0) return Math.round(seconds * 1_000);
+  const until = Date.parse(said);
+  return Number.isNaN(until) ? undefined : Math.max(0, until - Date.now());
+}
+
+function withoutQuery(url: string): string {
+  const [place = ""] = url.split(/[?#]/, 1);
+  return place.replace(/\/\/[^/@]*@/, "//");
+}
+
+/** Providers repeat parts of keys in their messages. */
+function scrub(text: string): string {
+  return text
+    .replace(/\b(Bearer|Basic)\s+[\w.~+/=-]+/gi, "$1 [hidden]")
+    .replace(/\b(sk|pk|rk|xai|gsk|AIza)[-_\w]{8,}[\w*.-]*/g, "[hidden]")
+    .replace(/([?&](?:[\w-]*key|token|access_token|sig|signature)=)[^&\s"']+/gi, "$1[hidden]");
+}
+
+function firstLine(message: string): string {
+  return message.split("\n  hint: ", 1)[0] as string;
+}

@@ -1,0 +1,61 @@
+import type { Digest, Json } from "../../session/index.js";
+
+/**
+ * What a model is asked, in the AI SDK's form and as plain JSON: `data` of a file is base64 or a URL as text, and a
+ * tool's result that brings files is a list with one text first. dialect.ts turns it into a model's own version.
+ */
+export interface Prompt {
+  readonly messages: readonly PromptMessage[];
+  /** JSON lines: what is asked besides the messages (tools, output, parameters), then one message a line. */
+  readonly text: string;
+  /** SHA-256 of `text`. */
+  readonly digest: Digest;
+  /** About how many tokens it is: an estimate. */
+  readonly tokens: number;
+  /** How many messages of models are in view. */
+  readonly replies: number;
+  /** Whether every version of the AI SDK is told it the same way, as it is: no files, nothing that a provider ran. */
+  readonly plain: boolean;
+}
+
+export type PromptMessage =
+  | { readonly role: "system"; readonly content: string }
+  | { readonly role: "user"; readonly content: readonly (TextPart | FilePart)[] }
+  | { readonly role: "assistant"; readonly content: readonly AssistantPart[] }
+  | { readonly role: "tool"; readonly content: readonly ResultPart[] };
+export type AssistantPart = TextPart | FilePart | ReasoningPart | CallPart | ResultPart;
+
+/** What goes back to the provider with a part, by provider. */
+export type Options = { readonly [provider: string]: { readonly [option: string]: Json } };
+export type TextPart = { readonly type: "text"; readonly text: string; readonly providerOptions?: Options };
+export type ReasoningPart = {
+  readonly type: "reasoning";
+  readonly text: string;
+  readonly providerOptions?: Options;
+};
+export type FilePart = {
+  readonly type: "file";
+  readonly mediaType: string;
+  readonly data: string;
+  readonly filename?: string;
+  readonly providerOptions?: Options;
+};
+export type CallPart = {
+  readonly type: "tool-call";
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: { readonly [key: string]: Json };
+  readonly providerExecuted?: true;
+  readonly providerOptions?: Options;
+};
+export type ResultPart = {
+  readonly type: "tool-result";
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly output: Output;
+  readonly providerOptions?: Options;
+};
+export type Output =
+  | { readonly type: "text" | "error-text"; readonly value: string }
+  | { readonly type: "json" | "error-json"; readonly value: Json }
+  | { readonly type: "content"; readonly value: readonly [TextPart, ...FilePart[]] };

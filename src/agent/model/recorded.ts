@@ -1,0 +1,195 @@
+import {
+  type Content,
+  type Digest,
+  digestOf,
+  type FactOf,
+  type Json,
+  RathError,
+  type Session,
+} from "../../session/index.js";
+import { isRecord, OWN, ownMeta } from "./content.js";
+import { NotRecordedError } from "./error.js";
+import { ModelError } from "./failure.js";
+import type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js";
+import { partsOf } from "./part.js";
+import { promptOf } from "./rendered.js";
+
+/** A call of the record and how it came out. */
+type Answered = { readonly call: Session; readonly outcome: FactOf<"model-reply" | "model-failure"> };
+
+/**
+ * A model that answers from a session's record: the same prompt gets the reply it got then. Prompts are told apart by
+ * their digest. One that was asked several times gets its replies in the order they were recorded, the last one again
+ * after that. A prompt that was never asked is a `NotRecordedError` that shows the nearest one.
+ */
+export function recorded(session: Session): LanguageModel {
+  const answers = answersIn(session);
+  const asked = new Map<Digest, number>();
+  let byMessages: Map<Digest, Digest> | undefined;
+
+  function next(options: CallOptions): Answered["outcome"] {
+    const own = (options.providerOptions?.[OWN] ?? {}) as { prompt?: Digest };
+    // Somebody else's loop knows no digest: then the messages decide.
+    const lines = options.prompt.map((message) => JSON.stringify(message));
+    byMessages ??= own.prompt === undefined ? messageDigests(answers) : undefined;
+    const digest = own.prompt ?? byMessages?.get(digestOf(lines.join("\n"))) ?? digestOf(lines.join("\n"));
+    const found = answers.get(digest);
+    if (found === undefined) throw new NotRecordedError(digest, nearest(answers, lines));
+    const turn = asked.get(digest) ?? 0;
+    asked.set(digest, turn + 1);
+    return (found[turn] ?? (found.at(-1) as Answered)).outcome;
+  }
+
+  const model = {
+    specificationVersion: "v3" as const,
+    provider: "recorded",
+    modelId: "recorded",
+    supportedUrls: {},
+    async doGenerate(options: CallOptions): Promise<Generated> {
+      return generated(next(options));
+    },
+    async doStream(options: CallOptions): Promise<Streamed> {
+      const { content, finishReason, usage, response, providerMetadata, warnings } = generated(next(options));
+      const pieces = [
+        { type: "stream-start", warnings },
+        { type: "response-metadata", ...response },
+        ...content.flatMap(piecesOf),
+        { type: "finish", finishReason, usage, ...(providerMetadata && { providerMetadata }) },
+      ];
+      return { stream: ReadableStream.from(pieces) as ReadableStream<{ type: string }> };
+    },
+  };
+  return model;
+}
+
+function answersIn(session: Session): ReadonlyMap<Digest, readonly Answered[]> {
+  const calls = new Map<string, Session>();
+  const answers = new Map<Digest, Answered[]>();
+  for (const node of session.history()) {
+    const { fact } = node;
+    if (fact.type === "model-call") calls.set(node.id, node);
+    if (fact.type !== "model-reply" && fact.type !== "model-failure") continue;
+    const call = calls.get(fact.of);
+    const digest = call?.fact.type === "model-call" ? call.fact.prompt : undefined;
+    if (call === undefined || digest === undefined) continue;
+    const list = answers.get(digest);
+    if (list === undefined) answers.set(digest, [{ call, outcome: fact }]);
+    else list.push({ call, outcome: fact });
+  }
+  return answers;
+}
+
+/** The recorded reply as a model of version V3 would give it. */
+function generated(outcome: Answered["outcome"]): Generated {
+  if (outcome.type === "model-failure") throw ModelError.again(outcome.error);
+  const { content, finish, usage, model, response } = outcome;
+  const meta = fieldsOf(outcome.meta);
+  const raw = fieldsOf(outcome.raw);
+  return {
+    content: givenBack(content),
+    finishReason: { unified: finish, raw: meta.finish as string | undefined },
+    usage: {
+      inputTokens: { total: usage.input, noCache: undefined, cacheRead: usage.cached, cacheWrite: undefined },
+      outputTokens: { total: usage.output, text: undefined, reasoning: usage.reasoning },
+      raw: meta.usage,
+    },
+    response: {
+      ...(raw as { readonly headers?: object; readonly body?: Json }),
+      ...(response !== undefined && { id: response }),
+      ...(model !== undefined && { modelId: model }),
+    },
+    ...(isRecord(meta.provider) && { providerMetadata: meta.provider }),
+    warnings: (meta.warnings ?? []) as readonly object[],
+    ...(typeof meta.output === "string" && { structuredOutputText: meta.output }),
+  };
+}
+
+function fieldsOf(value: Json | undefined): { readonly [field: string]: Json } {
+  return isRecord(value) ? value : {};
+}
+
+function givenBack(content: Content): Generated["content"] {
+  return partsOf(content).map((part): { type: string; [field: string]: unknown } => {
+    const providerMetadata = "meta" in part && part.meta !== undefined ? { providerMetadata: part.meta } : {};
+    switch (part.type) {
+      case "tool-call": {
+        // Text that was no JSON then is none now.
+        const broken = ownMeta(part.meta).broken !== undefined && typeof part.input === "string";
+        return {
+          type: "tool-call",
+          toolCallId: part.call,
+          toolName: part.name,
+          input: broken ? part.input : JSON.stringify(part.input),
+          ...(part.provider === true && { providerExecuted: true }),
+          ...providerMetadata,
+        };
+      }
+      case "tool-result":
+        return {
+          type: "tool-result",
+          toolCallId: part.call,
+          toolName: part.name,
+          result: part.output,
+          ...(part.failed === true && { isError: true }),
+          ...providerMetadata,
+        };
+      case "file":
+        return { type: "file", mediaType: part.media, data: part.data, ...providerMetadata };
+      case "source":
+        return part.source as { type: string };
+      case "other":
+        return part.value as { type: string };
+      case "withheld":
+        return { type: "text", text: `[content ${part.reason}]` };
+      default:
+        return { type: part.type, text: part.text, ...providerMetadata };
+    }
+  });
+}
+
+function piecesOf(part: { readonly type: string }, place: number): readonly { type: string }[] {
+  if (part.type !== "text" && part.type !== "reasoning") return [part];
+  const { text, ...rest } = part as { type: string; text?: string };
+  const id = String(place);
+  const all = { ...rest, id };
+  return [
+    { ...all, type: `${part.type}-start` },
+    { type: `${part.type}-delta`, id, delta: text } as { type: string },
+    { ...all, type: `${part.type}-end` },
+  ];
+}
+
+type Answers = ReadonlyMap<Digest, readonly Answered[]>;
+
+/** The recorded prompts, by the digest of their messages alone. */
+function messageDigests(answers: Answers): Map<Digest, Digest> {
+  const digests = new Map<Digest, Digest>();
+  for (const [digest, lines] of rendered(answers)) digests.set(digestOf(lines.join("\n")), digest);
+  return digests;
+}
+
+/** The recorded prompt that has most lines in common with one that was never asked. */
+function nearest(answers: Answers, asked: readonly string[]): { readonly [field: string]: Json } | null {
+  let best: { readonly same: number; readonly [field: string]: Json } | null = null;
+  for (const [digest, lines, call] of rendered(answers)) {
+    let same = 0;
+    while (same < lines.length && lines[same] === asked[same]) same++;
+    if (best !== null && same <= best.same) continue;
+    const [one = "", other = ""] = [asked[same], lines[same]].map((line) => line?.slice(0, 1_000));
+    best = { same, lines: lines.length, prompt: digest, call: call.id, asked: one, recorded: other };
+  }
+  return best;
+}
+
+function* rendered(answers: Answers): Generator<readonly [Digest, readonly string[], Session], void> {
+  for (const [digest, [first]] of answers) {
+    if (first === undefined) continue;
+    try {
+      const messages = promptOf(first.call).messages;
+      yield [digest, messages.map((message) => JSON.stringify(message)), first.call];
+    } catch (error) {
+      // A prompt that cannot be rendered again is no candidate; anything else is a mistake of ours.
+      if (!(error instanceof RathError)) throw error;
+    }
+  }
+}

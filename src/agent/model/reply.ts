@@ -1,0 +1,224 @@
+import type { Content, Json, Part, Usage } from "../../session/index.js";
+import { isRecord, OWN, ownMeta } from "./content.js";
+import type { FinishReason, Generated, Typed } from "./model.js";
+import { plainJson } from "./plain.js";
+
+/**
+ * What a model answered, the same for all versions: the body of a `model-reply` fact but for what it answers and costs.
+ * `content` is a string when the reply is nothing but words, as if someone had said them; else a list of parts.
+ * `finish` is why it ended ("stop", "tool-calls", "length", …). `meta` holds `provider` (its metadata), `warnings`,
+ * `finish` (the provider's own word), `usage` (the provider's own counts) and `output` (the text that is the structured
+ * output where the provider says so). `raw` is the provider's reply as it came: `body`, and its request ids in `headers`.
+ */
+export type ModelReply = {
+  readonly content: Content;
+  readonly finish: string;
+  readonly usage: Usage;
+  readonly model?: string;
+  readonly response?: string;
+  readonly meta?: { readonly [key: string]: Json };
+  readonly raw?: Json;
+};
+
+/** A reply as it came, whole or put together from a stream. `broken` says why a call must not be executed. */
+export type Came = Omit<Generated, "content" | "response"> & {
+  readonly content: readonly (Typed & { readonly broken?: string })[];
+  readonly response?: object;
+  readonly structuredOutputText?: string;
+  readonly chunks?: readonly unknown[];
+};
+
+/** `mint` gives ids to calls that came without one of their own. */
+export function replyOf(came: Came, provider: string, mint: (place: number) => string): ModelReply {
+  requireContent(came, provider);
+  const response = fieldsOf(came.response);
+  const finish = came.finishReason;
+  const model = modelIn(response, came.chunks);
+  const meta = withoutNothing({
+    provider: plainJson(came.providerMetadata),
+    warnings: came.warnings?.length ? plainJson(came.warnings) : undefined,
+    finish: typeof finish === "object" && finish.raw !== finish.unified ? finish.raw : undefined,
+    usage: plainJson(fieldsOf(came.usage).raw),
+    output: came.structuredOutputText,
+  });
+  const raw = withoutNothing({
+    headers: requestIds(response.headers),
+    body: plainJson(response.body),
+    chunks: came.chunks?.length ? plainJson(came.chunks) : undefined,
+  });
+  return {
+    content: contentOf(came.content, provider, mint),
+    finish: finishOf(finish),
+    usage: usageOf(came.usage),
+    ...(model !== undefined && { model }),
+    ...(typeof response.id === "string" && { response: response.id }),
+    ...(meta && { meta }),
+    ...(raw && { raw }),
+  };
+}
+
+function requireContent(came: unknown, provider: string): void {
+  const { content } = fieldsOf(came);
+  if (Array.isArray(content) && content.every(isRecord)) return;
+  throw new Error(
+    `The model of ${provider} answered with ${content === undefined ? "no content" : "content that is no list of parts"}, which no version of its interface allows.`,
+  );
+}
+
+/** Google's client leaves the name of the model in the reply as it came. */
+function modelIn({ modelId, body }: Fields, chunks: readonly unknown[] = []): string | undefined {
+  const said = [modelId, fieldsOf(body).modelVersion, fieldsOf(chunks.at(-1)).modelVersion];
+  return said.find((name) => typeof name === "string");
+}
+
+/** V2 has a word of its own for what the others call "other". */
+function finishOf(finish: FinishReason | undefined): string {
+  const word = typeof finish === "object" ? finish?.unified : finish;
+  return word === undefined || word === "unknown" ? "other" : word;
+}
+
+/** V2 counts in a flat list, the others in groups; what is not said is not counted. */
+function usageOf(usage: object | undefined): Usage {
+  const flat = fieldsOf(usage);
+  const input = fieldsOf(flat.inputTokens);
+  const output = fieldsOf(flat.outputTokens);
+  const parts = count(input.noCache) + count(input.cacheRead) + count(input.cacheWrite);
+  const cached = count(flat.cachedInputTokens ?? input.cacheRead);
+  const reasoning = count(flat.reasoningTokens ?? output.reasoning);
+  return {
+    input: typeof flat.inputTokens === "number" ? count(flat.inputTokens) : count(input.total) || parts,
+    output:
+      typeof flat.outputTokens === "number"
+        ? count(flat.outputTokens)
+        : count(output.total) || count(output.text) + reasoning,
+    ...(cached > 0 && { cached }),
+    ...(reasoning > 0 && { reasoning }),
+  };
+}
+
+function count(value: unknown): number {
+  return typeof value === "number" && value > 0 && value <= Number.MAX_SAFE_INTEGER ? value : 0;
+}
+
+function contentOf(parts: Came["content"], provider: string, mint: (place: number) => string): Content {
+  const content: Part[] = [];
+  const ids = new Map<string, string>();
+  const taken = new Set<string>();
+  parts.forEach((part, place) => {
+    const fields = fieldsOf(part);
+    const given = typeof fields.toolCallId === "string" ? fields.toolCallId : "";
+    if (part.type === "tool-call") {
+      const id = given === "" || taken.has(given) ? mint(place) : given;
+      taken.add(id);
+      ids.set(given, id);
+    }
+    const kept = partOf(part, fields, ids.get(given) ?? given, provider);
+    if (kept !== undefined) content.push(kept);
+  });
+  const [only] = content;
+  return content.length === 1 && only?.type === "text" && only.meta === undefined ? only.text : content;
+}
+
+type Fields = { readonly [field: string]: unknown };
+
+function partOf(
+  part: Came["content"][number],
+  fields: Fields,
+  call: string,
+  provider: string,
+): Part | undefined {
+  const meta = plainJson(fields.providerMetadata);
+  const name = String(fields.toolName ?? "");
+  switch (part.type) {
+    case "text": {
+      const citations = plainJson(fields.citations);
+      const words = String(fields.text ?? "");
+      return words === "" && meta === undefined
+        ? undefined
+        : { type: "text", text: words, ...noted(meta, citations && { citations }) };
+    }
+    case "reasoning":
+      return { type: "reasoning", text: String(fields.text ?? ""), ...noted(meta) };
+    case "tool-call": {
+      const told = ownMeta(meta).broken;
+      const [input, broken] = inputOf(fields.input, typeof told === "string" ? told : part.broken);
+      const ran = fields.providerExecuted === true;
+      return {
+        type: "tool-call",
+        call,
+        name,
+        input,
+        ...(ran && { provider: true }),
+        ...noted(meta, (ran || broken) && withoutNothing({ broken, provider: ran ? provider : undefined })),
+      };
+    }
+    case "tool-result":
+      return {
+        type: "tool-result",
+        call,
+        name,
+        output: plainJson(fields.result) ?? null,
+        ...(fields.isError === true && { failed: true }),
+        ...noted(meta, { provider }),
+      };
+    case "file": {
+      const data = dataOf(fields.data);
+      if (data === undefined) return undefined;
+      return { type: "file", media: String(fields.mediaType ?? ""), data, ...noted(meta) };
+    }
+    case "source":
+      return { type: "source", source: plainJson(part) ?? null };
+    default:
+      return { type: "other", value: plainJson(part) ?? null };
+  }
+}
+
+function noted(meta: Json | undefined, own?: Json | false | "" | undefined): { meta?: Json } {
+  if (!own) return meta === undefined ? {} : { meta };
+  // What a recorded reply brings along was noted when it first came.
+  return { meta: { ...(isRecord(meta) ? meta : {}), [OWN]: { ...(own as object), ...ownMeta(meta) } } };
+}
+
+/** The input of a call. What is not JSON stays the text it is, with a word on what is wrong. */
+function inputOf(input: unknown, broken: string | undefined): readonly [Json, string | undefined] {
+  if (typeof input !== "string") return [plainJson(input) ?? {}, broken];
+  if (broken !== undefined) return [input, broken];
+  if (input.trim() === "") return [{}, undefined];
+  try {
+    const parsed: Json = JSON.parse(input);
+    return isDeep(parsed, 0) ? [input, "its input is nested too deeply"] : [parsed, undefined];
+  } catch {
+    return [input, "its input is not JSON"];
+  }
+}
+
+function isDeep(value: Json, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return depth > 400 || Object.values(value).some((inner) => isDeep(inner, depth + 1));
+}
+
+/** Text or bytes, or since V4 an object that says which, or that it is a URL. */
+function dataOf(data: unknown): string | undefined {
+  const held = isRecord(data) && "type" in data ? fieldsOf(data) : undefined;
+  const plain = plainJson(held === undefined ? data : (held.data ?? held.url));
+  return typeof plain === "string" ? plain : undefined;
+}
+
+/** Of the headers only what finds the call again at the provider: others may hold secrets. */
+function requestIds(headers: unknown): Json | undefined {
+  const ids = Object.entries(fieldsOf(headers)).filter(
+    ([name, value]) => /request-id$|^cf-ray$|trace-id$/i.test(name) && typeof value === "string",
+  );
+  return ids.length === 0 ? undefined : (Object.fromEntries(ids) as Json);
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+function withoutNothing(fields: {
+  readonly [key: string]: Json | undefined;
+}): { readonly [key: string]: Json } | undefined {
+  const some = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return some.length === 0 ? undefined : (Object.fromEntries(some) as { [key: string]: Json });
+}

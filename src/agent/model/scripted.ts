@@ -1,0 +1,182 @@
+import type { Json } from "../../session/index.js";
+import { OWN } from "./content.js";
+import { ScriptEndedError } from "./error.js";
+import { estimateTokens } from "./estimate.js";
+import type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js";
+import type { PromptMessage } from "./prompt.js";
+
+/** A call to a tool. The id is made up unless given. */
+export type ScriptedCall = { readonly tool: string; readonly input?: Json; readonly id?: string };
+/** A reply with everything said. `delay` is in milliseconds. */
+export type ScriptedAnswer = {
+  readonly text?: string;
+  readonly reasoning?: string;
+  readonly tools?: readonly ScriptedCall[];
+  readonly finish?: string;
+  readonly usage?: { readonly input?: number; readonly output?: number; readonly cached?: number };
+  readonly delay?: number;
+};
+/** What a scripted model says: words, a call, calls, an error to throw, everything, or a function that decides. */
+export type ScriptedReply =
+  | string
+  | Error
+  | ScriptedCall
+  | { readonly call: readonly ScriptedCall[] }
+  | ScriptedAnswer
+  | ((prompt: readonly PromptMessage[], turn: number) => ScriptedReply | Promise<ScriptedReply>);
+
+export type ScriptedOptions = {
+  /** The model's id. "scripted" unless given. */
+  readonly name?: string;
+  /**
+   * Which reply comes next. By "turn" (the default) it is found in the prompt: as many replies as this agent has had in
+   * the session (or, outside a session, as many messages of the assistant as the prompt holds) are passed over. So it
+   * is the same for all branches, in any order and in a new process, and asking the same again gives the same. By
+   * "call" the object counts its calls, which only a test of retries wants.
+   */
+  readonly by?: "turn" | "call";
+  /** Milliseconds before each reply. */
+  readonly delay?: number;
+};
+
+/**
+ * A model that follows a script, for tests and demonstrations. It is no model and says so: its provider is "scripted".
+ * A function at the end of the script answers from there on.
+ *
+ * ```ts
+ * scripted({ tool: "add", input: { a: 1, b: 2 } }, "It is 3.");
+ * scripted((prompt, turn) => `I was told ${prompt.length} messages, this is turn ${turn}.`);
+ * scripted([new Error("busy"), "Now it works."], { by: "call" });
+ * ```
+ */
+export function scripted(...replies: readonly ScriptedReply[]): LanguageModel;
+export function scripted(replies: readonly ScriptedReply[], options?: ScriptedOptions): LanguageModel;
+export function scripted(
+  ...given: readonly (ScriptedReply | readonly ScriptedReply[] | ScriptedOptions | undefined)[]
+): LanguageModel {
+  const [first, second] = given;
+  const replies = (Array.isArray(first) ? first : given) as readonly ScriptedReply[];
+  const {
+    name = "scripted",
+    by = "turn",
+    delay = 0,
+  } = (Array.isArray(first) ? (second ?? {}) : {}) as ScriptedOptions;
+  let calls = 0;
+
+  async function next(options: CallOptions): Promise<Answer> {
+    const prompt = options.prompt as readonly PromptMessage[];
+    const own = (options.providerOptions?.[OWN] ?? {}) as { prompt?: string; turn?: number; tokens?: number };
+    const turn = by === "call" ? calls++ : (own.turn ?? prompt.filter(isAnswer).length);
+    const last = replies.at(-1);
+    let reply = replies[turn] ?? (typeof last === "function" ? last : undefined);
+    if (reply === undefined) throw new ScriptEndedError(name, turn, replies.length);
+    while (typeof reply === "function") reply = await reply(prompt, turn);
+    const answer = spelledOut(reply);
+    await pause(answer instanceof Error ? delay : (answer.delay ?? delay), options.abortSignal);
+    if (answer instanceof Error) throw answer;
+    const mark = own.prompt?.slice(0, 12) ?? String(turn);
+    return complete(answer, mark, own.tokens ?? estimateTokens(JSON.stringify(prompt)));
+  }
+
+  const model = {
+    specificationVersion: "v3" as const,
+    provider: "scripted",
+    modelId: name,
+    // What the AI SDK asks of a model that its own functions are given.
+    supportedUrls: {},
+    async doGenerate(options: CallOptions): Promise<Generated> {
+      const { content, finishReason, usage } = await next(options);
+      return { content, finishReason, usage, warnings: [], response: { modelId: name } };
+    },
+    async doStream(options: CallOptions): Promise<Streamed> {
+      return { stream: streamOf(await next(options), name) };
+    },
+  };
+  return model;
+}
+
+type Answer = Pick<Generated, "content" | "finishReason" | "usage">;
+
+function isAnswer(message: PromptMessage): boolean {
+  return message.role === "assistant";
+}
+
+function spelledOut(reply: Exclude<ScriptedReply, (...given: never) => unknown>): ScriptedAnswer | Error {
+  if (typeof reply === "string") return { text: reply };
+  if (reply instanceof Error) return reply;
+  if ("tool" in reply) return { tools: [reply] };
+  return "call" in reply ? { tools: reply.call } : reply;
+}
+
+function complete(answer: ScriptedAnswer, mark: string, tokens: number): Answer {
+  const { text, reasoning, tools = [], usage = {} } = answer;
+  const content = [
+    ...(reasoning === undefined ? [] : [{ type: "reasoning", text: reasoning }]),
+    ...(text === undefined ? [] : [{ type: "text", text }]),
+    ...tools.map(({ tool, input = {}, id }, place) => ({
+      type: "tool-call",
+      toolCallId: id ?? `call_${mark}_${place}`,
+      toolName: tool,
+      input: JSON.stringify(input),
+    })),
+  ];
+  const finish = answer.finish ?? (tools.length > 0 ? "tool-calls" : "stop");
+  const { input = tokens, output = estimateTokens(JSON.stringify(content)), cached } = usage;
+  const inputTokens = { total: input, noCache: undefined, cacheRead: cached, cacheWrite: undefined };
+  const outputTokens = { total: output, text: undefined, reasoning: undefined };
+  return { content, finishReason: { unified: finish, raw: undefined }, usage: { inputTokens, outputTokens } };
+}
+
+/** The reply in small pieces, as a provider would send it. */
+function streamOf(
+  { content, finishReason, usage }: Answer,
+  modelId: string,
+): ReadableStream<{ type: string }> {
+  const pieces: { type: string; [field: string]: unknown }[] = [
+    { type: "stream-start", warnings: [] },
+    { type: "response-metadata", modelId },
+  ];
+  content.forEach((part, place) => {
+    const id = String(place);
+    const { text, toolCallId, toolName, input } = part as { [field: string]: string };
+    if (part.type === "tool-call") {
+      pieces.push({ type: "tool-input-start", id: toolCallId, toolName });
+      for (const delta of slices(input ?? ""))
+        pieces.push({ type: "tool-input-delta", id: toolCallId, delta });
+      pieces.push({ type: "tool-input-end", id: toolCallId }, part);
+    } else {
+      pieces.push({ type: `${part.type}-start`, id });
+      for (const delta of slices(text ?? "")) pieces.push({ type: `${part.type}-delta`, id, delta });
+      pieces.push({ type: `${part.type}-end`, id });
+    }
+  });
+  pieces.push({ type: "finish", finishReason, usage });
+  return new ReadableStream({
+    pull(controller) {
+      const piece = pieces.shift();
+      if (piece === undefined) controller.close();
+      else controller.enqueue(piece);
+    },
+  });
+}
+
+function slices(text: string): readonly string[] {
+  // By whole characters: half of one is no text.
+  return text.match(/[\s\S]{1,12}/gu) ?? [];
+}
+
+async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  if (milliseconds <= 0) return;
+  await new Promise<void>((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}

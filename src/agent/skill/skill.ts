@@ -1,0 +1,128 @@
+import { type Digest, digestOf, nearestOf } from "../../session/index.js";
+import { type Frontmatter, partedOf } from "./frontmatter.js";
+
+/** What is known of a skill before it is activated: what a model chooses by, and where the rest is. */
+export type Skill = {
+  /** 1 to 64 of a-z, 0-9 and "-"; the name of its directory. */
+  readonly name: string;
+  /** What it does and when to use it. */
+  readonly description: string;
+  readonly license?: string;
+  readonly compatibility?: string;
+  readonly metadata?: { readonly [key: string]: string };
+  /** The tools it makes do with, as they are written there. Left out, it does not say. */
+  readonly allowedTools?: readonly string[];
+  /** The folder its directory is in, as it was given. */
+  readonly folder: string;
+  /** SHA-256 of its SKILL.md. */
+  readonly digest: Digest;
+};
+
+/** Why a directory is no skill that could be loaded. */
+export type SkillProblem = {
+  /** The folder that was given, and the directory in it. */
+  readonly folder: string;
+  readonly name?: string;
+  readonly code:
+    | "folder-missing"
+    | "folder-full"
+    | "skill-file-missing"
+    | "link"
+    | "too-large"
+    | "not-text"
+    | "frontmatter"
+    | "field"
+    | "name-taken";
+  readonly message: string;
+};
+
+/** Longer instructions would not reach a model whole: they belong into references. */
+export const MAX_SKILL_BYTES = 100_000;
+const MAX_DESCRIPTION = 1024;
+const MAX_COMPATIBILITY = 500;
+const FIELDS = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+
+export type ReadSkill =
+  | { readonly skill: Skill; readonly instructions: string }
+  | { readonly problem: SkillProblem };
+
+/** A SKILL.md as a skill, whole, or why it is none. */
+export function skillOf(folder: string, directory: string, bytes: Uint8Array): ReadSkill {
+  const no = (code: SkillProblem["code"], message: string): ReadSkill => ({
+    problem: { folder, name: directory, code, message },
+  });
+  if (bytes.length > MAX_SKILL_BYTES)
+    return no("too-large", `its SKILL.md has ${bytes.length} bytes, more than ${MAX_SKILL_BYTES}`);
+  const text = textOf(bytes);
+  if (text === undefined) return no("not-text", "its SKILL.md is not UTF-8");
+  const parted = partedOf(text);
+  if (!parted.ok) return no("frontmatter", `line ${parted.line}: ${parted.reason}`);
+  const flaw = flawOf(parted.fields, directory);
+  if (flaw !== undefined) return no("field", flaw);
+  if (parted.body === "") return no("field", "it says nothing below its frontmatter");
+  const { name, description, license, compatibility, metadata } = parted.fields as {
+    readonly name: string;
+    readonly description: string;
+    readonly license?: string;
+    readonly compatibility?: string;
+    readonly metadata?: { readonly [key: string]: string };
+  };
+  const allowed = parted.fields["allowed-tools"] as string | undefined;
+  return {
+    skill: {
+      name,
+      description,
+      ...(license !== undefined && { license }),
+      ...(compatibility !== undefined && { compatibility }),
+      ...(metadata !== undefined && { metadata }),
+      ...(allowed !== undefined && { allowedTools: listed(allowed) }),
+      folder,
+      digest: digestOf(bytes),
+    },
+    instructions: parted.body,
+  };
+}
+
+/** The text of some bytes, if they are one. */
+export function textOf(bytes: Uint8Array): string | undefined {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+function flawOf(fields: Frontmatter, directory: string): string | undefined {
+  const unknown = Object.keys(fields).find((field) => !FIELDS.includes(field));
+  if (unknown !== undefined) {
+    const meant = nearestOf(unknown, FIELDS);
+    return `there is no field ${JSON.stringify(unknown)}${meant === undefined ? `: further ones belong under metadata` : `: did you mean ${JSON.stringify(meant)}?`}`;
+  }
+  const { name, description, compatibility, metadata } = fields;
+  for (const field of FIELDS)
+    if (field !== "metadata" && typeof fields[field] === "object") return `its ${field} is a map, not a text`;
+  if (name === undefined) return "it has no name";
+  if (!isSkillName(name as string))
+    return `its name is ${JSON.stringify(name)}: 1 to 64 of a-z, 0-9 and single "-" inside`;
+  if (name !== directory)
+    return `its name is ${JSON.stringify(name)}, and its directory ${JSON.stringify(directory)}`;
+  if (description === undefined || (description as string).trim() === "") return "it has no description";
+  if ([...(description as string)].length > MAX_DESCRIPTION)
+    return `its description has more than ${MAX_DESCRIPTION} characters`;
+  if (compatibility === "") return "its compatibility is empty";
+  if (compatibility !== undefined && [...(compatibility as string)].length > MAX_COMPATIBILITY)
+    return `its compatibility has more than ${MAX_COMPATIBILITY} characters`;
+  if (metadata !== undefined && typeof metadata !== "object")
+    return "its metadata is a text, not a map of texts";
+  return undefined;
+}
+
+export function isSkillName(name: string): boolean {
+  return name.length <= 64 && /^[a-z0-9]+(-[a-z0-9]+)*$/.test(name);
+}
+
+/** Separated by spaces or commas, except inside brackets: `Read Bash(git add:*)`. */
+function listed(text: string): readonly string[] {
+  return text.match(/[^\s,(]+(?:\([^)]*\))?/g) ?? [];
+}

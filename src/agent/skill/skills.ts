@@ -1,0 +1,77 @@
+import type { Callable } from "../toolbox.js";
+import { FILE_TOOL, fileTool, SKILL_TOOL, skillTool } from "./activate.js";
+import { type Catalogue, readCatalogue } from "./catalogue.js";
+import { SkillOptionError } from "./error.js";
+import { narrowed, type ToolAliases } from "./narrow.js";
+import type { Skill, SkillProblem } from "./skill.js";
+
+/** What was loaded, and how an agent takes it. */
+export interface Skills {
+  readonly list: readonly Skill[];
+  /** What could not be loaded, and why. */
+  readonly problems: readonly SkillProblem[];
+  /**
+   * The instructions of an agent with the names and descriptions of the skills below. They come from the folders that you
+   * named, and so from you; what a skill says itself is read as the output of a tool, when it is activated.
+   */
+  instructions(base?: string): string;
+  /**
+   * The tools to activate a skill and to read its files, and the agent's own, which are refused while a skill is active that
+   * does not list them. `aliases` says what the tools are called that skills list by other names.
+   */
+  tools(own?: readonly Callable[], aliases?: ToolAliases): readonly Callable[];
+}
+
+/**
+ * Loads the skills of a folder (`.agents/skills/<name>/SKILL.md`), or of several. A skill is loaded whole or not at all:
+ * then `problems` says why.
+ *
+ * ```ts
+ * const skills = await loadSkills(".agents/skills");
+ * const coder = agent({
+ *   name: "coder",
+ *   model,
+ *   instructions: skills.instructions("Fix the issue."),
+ *   tools: skills.tools([viewTool(), shellTool()], { Read: "view", Bash: "shell" }),
+ * });
+ * ```
+ *
+ * It reads the disk when it is called. Where the catalogue itself shall be on the record, use `skilled`.
+ */
+export async function loadSkills(folders: string | readonly string[]): Promise<Skills> {
+  return skillsOf(await readCatalogue(foldersOf(folders, "load skills")));
+}
+
+/** Skills from what was found of them, without looking again. */
+export function skillsOf({ skills, problems }: Catalogue): Skills {
+  const byName: ReadonlyMap<string, Skill> = new Map(skills.map((skill) => [skill.name, skill]));
+  return Object.freeze<Skills>({
+    list: Object.freeze([...skills]),
+    problems: Object.freeze([...problems]),
+    instructions: (base = "") =>
+      byName.size === 0 ? base : `${base}${base === "" ? "" : "\n\n"}${shown(skills)}`,
+    tools: (own = [], aliases = {}) =>
+      byName.size === 0 ? [...own] : [skillTool(byName), fileTool(byName), ...narrowed(own, byName, aliases)],
+  });
+}
+
+export function foldersOf(folders: unknown, use: string): readonly string[] {
+  const list = typeof folders === "string" ? [folders] : folders;
+  if (Array.isArray(list) && list.length > 0 && list.every((one) => typeof one === "string" && one !== ""))
+    return list as readonly string[];
+  throw new SkillOptionError(
+    use,
+    "it is told no folder",
+    'name one, or several: loadSkills(".agents/skills")',
+  );
+}
+
+function shown(skills: readonly Skill[]): string {
+  const lines = skills.map(
+    ({ name, description }) => `- ${name}: ${description.replace(/\s+/g, " ").trim()}`,
+  );
+  return [
+    `You have skills: instructions for certain tasks. When a task fits one, activate it with the tool ${SKILL_TOOL} before you begin, and read the files it refers to with ${FILE_TOOL}.`,
+    ...lines,
+  ].join("\n");
+}

@@ -1,0 +1,235 @@
+import type { Effect, Json } from "../../session/index.js";
+import { type ContentPart, content } from "./content.js";
+import { ToolDefinitionError, ToolReportedError, ToolSchemaError } from "./error.js";
+import { jsonOfOutput } from "./json.js";
+import {
+  type CheckResult,
+  customChecker,
+  type InputChecker,
+  inputChecker,
+  isStandard,
+  issuesOf,
+} from "./schema.js";
+import { build, checkName, type Tool, type ToolContext } from "./tool.js";
+
+/**
+ * What `tool()` and `dynamicTool()` of the AI SDK (versions 5, 6 and 7) make, as far as it is used here. The
+ * functions are unknown to the compiler, so that tools of any input fit; they are looked at when they are called.
+ */
+export interface AiSdkTool {
+  readonly inputSchema: unknown;
+  readonly description?: unknown;
+  readonly title?: unknown;
+  readonly type?: unknown;
+  readonly needsApproval?: unknown;
+  readonly execute?: unknown;
+  readonly toModelOutput?: unknown;
+}
+
+export type AiSdkOptions<Name extends string = string> = {
+  /** What they do to the world: one for all, or one for each. The AI SDK does not know, so it must be said. */
+  readonly effect: Effect | { readonly [name in Name]: Effect };
+  /** What their `execute` gets as `context` (version 7) and `experimental_context` (before). */
+  readonly context?: unknown;
+  /** Say 5 when they come from version 5 and use `toModelOutput`: there it is given the output alone. */
+  readonly sdk?: 5;
+};
+
+/** Tools of the AI SDK as tools of ours, in their order. They get no `messages`: those are the AI SDK's own. */
+export function fromAiSdk<Name extends string>(
+  tools: { readonly [name in Name]: AiSdkTool },
+  options: AiSdkOptions<Name>,
+): Tool[] {
+  return Object.entries<AiSdkTool>(tools).map(([name, given]) => adopted(name, given, options));
+}
+
+function adopted(name: string, given: AiSdkTool, options: AiSdkOptions): Tool {
+  checkName(name);
+  const { execute, needsApproval = false } = given;
+  if (!isFunction(execute))
+    throw new ToolDefinitionError(
+      name,
+      "it has no execute: a provider or the user interface runs it",
+      "leave it out here; provider tools go to the model's own options",
+    );
+  const effect = typeof options.effect === "string" ? options.effect : options.effect[name];
+  return build(
+    {
+      name,
+      description: describe(name, given, options.context),
+      effect: effect as Effect,
+      approval: (input) => {
+        if (!isFunction(needsApproval)) return needsApproval === true;
+        const answer = needsApproval(input, callOptions("", undefined, options.context));
+        if (isThenable(answer)) Promise.resolve(answer).catch(() => undefined);
+        // One that takes its time cannot be asked in a replay, so it is asked of a person.
+        return isThenable(answer) || answer === true;
+      },
+      async run(input, context) {
+        const call = callOptions(context.call, context.signal, options.context);
+        const output = await finalOf(execute.call(given, input, call), context);
+        return isFunction(given.toModelOutput)
+          ? shown(name, await modelOutput(given, input, output, context.call, options.sdk))
+          : output;
+      },
+    },
+    { input: schemaOf(name, given.inputSchema) },
+  );
+}
+
+type Callable = (...given: unknown[]) => unknown;
+
+function callOptions(call: string, signal: AbortSignal | undefined, context: unknown): object {
+  return { toolCallId: call, messages: [], abortSignal: signal, context, experimental_context: context };
+}
+
+function describe(name: string, { description, title }: AiSdkTool, context: unknown): string {
+  const words = isFunction(description) ? description({ context }) : description;
+  return [words, title, name].find((text) => typeof text === "string" && text !== "") as string;
+}
+
+/** Of a tool that tells how far it is, the last word counts and the others go to the observers. */
+async function finalOf(result: unknown, context: ToolContext): Promise<unknown> {
+  if (!isIterable(result)) return result;
+  let last: unknown;
+  for await (const output of result) {
+    context.signal.throwIfAborted();
+    last = output;
+    tell(output, context);
+  }
+  return last;
+}
+
+/** What JSON cannot hold may still become something that it can, at the end. */
+function tell(output: unknown, context: ToolContext): void {
+  let delta: Json;
+  try {
+    delta = jsonOfOutput(output);
+  } catch {
+    return;
+  }
+  context.emit(delta);
+}
+
+async function modelOutput(
+  given: AiSdkTool,
+  input: unknown,
+  output: unknown,
+  call: string,
+  sdk: 5 | undefined,
+): Promise<ModelOutput> {
+  const convert = given.toModelOutput as Callable;
+  const made = convert.call(given, sdk === 5 ? output : { toolCallId: call, input, output });
+  return (await made) as ModelOutput;
+}
+
+/** What `toModelOutput` gives, in all three versions. */
+type ModelOutput = { readonly type: string; readonly value?: unknown; readonly reason?: unknown };
+type ModelPart = { readonly type: string; readonly [field: string]: unknown };
+
+function shown(name: string, output: ModelOutput): unknown {
+  switch (output.type) {
+    case "content":
+      return content((output.value as readonly ModelPart[]).map(partOf));
+    case "error-text":
+      throw new ToolReportedError(name, String(output.value), null);
+    case "error-json": {
+      const report = jsonOfOutput(output.value);
+      throw new ToolReportedError(name, JSON.stringify(report), report);
+    }
+    case "execution-denied":
+      throw new ToolReportedError(name, `It was not allowed: ${output.reason ?? "no reason given"}`, null);
+    default:
+      return output.value;
+  }
+}
+
+function partOf(part: ModelPart): ContentPart {
+  const { data, url, mediaType, filename } = part;
+  const more = typeof filename === "string" ? { name: filename } : {};
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: String(part.text) };
+    case "media":
+    case "file-data":
+    case "image-data":
+      return { type: "file", media: String(mediaType), data: String(data), ...more };
+    case "file-url":
+    case "image-url":
+      return { type: "file", media: String(mediaType ?? fallback[part.type]), data: String(url), ...more };
+    case "file": {
+      // Version 7: what it is stands in `data`.
+      const { type, ...file } = data as { readonly type: string; readonly [field: string]: unknown };
+      if (type === "text") return { type: "text", text: String(file.text) };
+      if (type === "url") return { type: "file", media: String(mediaType), data: String(file.url), ...more };
+      if (type === "data")
+        return { type: "file", media: String(mediaType), data: base64(file.data), ...more };
+    }
+  }
+  // Files that only one provider knows, and parts of later versions: shown as what they are.
+  return { type: "text", text: JSON.stringify(jsonOfOutput(part)) };
+}
+
+const fallback: { readonly [type: string]: string } = {
+  "file-url": "application/octet-stream",
+  "image-url": "image/*",
+};
+
+function base64(data: unknown): string {
+  if (ArrayBuffer.isView(data))
+    return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
+  return data instanceof ArrayBuffer ? Buffer.from(data).toString("base64") : String(data);
+}
+
+function schemaOf(name: string, given: unknown): InputChecker {
+  if (isStandard(given)) {
+    if ("jsonSchema" in given["~standard"]) return inputChecker(name, given);
+    throw new ToolSchemaError(
+      name,
+      "input",
+      `this ${given["~standard"].vendor} schema does not say what it is as a JSON Schema`,
+      'wrap it: zodSchema(schema) from "ai" for zod before 4.2, valibotSchema(schema) from "@ai-sdk/valibot"',
+    );
+  }
+  const { jsonSchema, validate } = ((isFunction(given) ? given() : given) ?? {}) as AiSdkSchema;
+  if (isThenable(jsonSchema))
+    throw new ToolSchemaError(
+      name,
+      "input",
+      "its JSON Schema is a promise",
+      "await it first: jsonSchema(await schema)",
+    );
+  return customChecker(
+    name,
+    jsonSchema ?? { type: "object", properties: {} },
+    isFunction(validate) ? async (value) => resultOf(await validate(value)) : undefined,
+  );
+}
+
+type AiSdkSchema = { readonly jsonSchema?: unknown; readonly validate?: unknown };
+
+function resultOf(result: unknown): CheckResult {
+  const { success, value, error } = result as { success: boolean; value?: unknown; error?: unknown };
+  if (success) return { ok: true, value };
+  const { issues, message } = (error ?? {}) as { issues?: unknown; message?: unknown };
+  return {
+    ok: false,
+    issues: Array.isArray(issues)
+      ? issuesOf(issues)
+      : [{ path: "", message: String(message ?? error ?? "it does not fit") }],
+  };
+}
+
+function isFunction(value: unknown): value is Callable {
+  return typeof value === "function";
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return isFunction((value as { then?: unknown } | null | undefined)?.then);
+}
+
+function isIterable(value: unknown): value is AsyncIterable<unknown> {
+  return isFunction(
+    (value as { [Symbol.asyncIterator]?: unknown } | null | undefined)?.[Symbol.asyncIterator],
+  );
+}

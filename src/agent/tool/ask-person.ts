@@ -1,0 +1,66 @@
+import type { Terms } from "../../session/index.js";
+import { ToolDefinitionError } from "./error.js";
+import { inputChecker, type JsonSchema } from "./schema.js";
+import { build, checkOptions, type Tool } from "./tool.js";
+
+export type AskPersonOptions = Omit<Terms, "need"> & {
+  /** Left out, "ask_person". */
+  readonly name?: string;
+  readonly description?: string;
+};
+
+/** What a model asks: a question, and if it can name them the answers to choose from. */
+export type PersonQuestion = { readonly question: string; readonly options?: readonly string[] };
+
+/**
+ * Lets a model ask a person. The question is pending work like an approval: who may answer, by when and who is asked
+ * after that is said with it, and what they say is the result of the call, in their name.
+ *
+ * ```ts
+ * const clerk = agent({ name: "clerk", model, tools: [askPerson({ from: "user:ada", within: 3_600_000 })] });
+ * await rath.answer("order-7", ask.id, "The blue one.", "user:ada"); // ask is one of rath.pending("order-7")
+ * ```
+ */
+export function askPerson(options: AskPersonOptions = {}): Tool<PersonQuestion, string> {
+  checkOptions(options, OPTIONS, 'askPerson({ from: "user:ada" })');
+  const { name = "ask_person", description = DESCRIPTION, ...terms } = options;
+  return build<PersonQuestion, string>(
+    {
+      name,
+      description,
+      effect: "pure",
+      origin: "trusted",
+      approval: Object.keys(terms).length === 0 ? true : terms,
+      // Whoever answers takes the call over: nobody can only agree to a question.
+      run() {
+        throw new ToolDefinitionError(name, "it is a question and has no run", "let a person answer it");
+      },
+    },
+    { input: inputChecker(name, INPUT) },
+    {
+      question: ({ options: choices }) =>
+        choices === undefined || choices.length === 0 ? { type: "string" } : { enum: [...choices] },
+    },
+  );
+}
+
+const INPUT: JsonSchema = {
+  type: "object",
+  properties: {
+    question: { type: "string", description: "What to ask, with everything needed to answer it." },
+    options: { type: "array", items: { type: "string" }, description: "The answers to choose from." },
+  },
+  required: ["question"],
+  additionalProperties: false,
+};
+
+const DESCRIPTION =
+  "Asks a person, and waits for the answer. For what only they can know or decide; not for what you can find out.";
+
+const OPTIONS: { readonly [option in keyof AskPersonOptions]-?: true } = {
+  name: true,
+  description: true,
+  from: true,
+  within: true,
+  otherwise: true,
+};

@@ -1,0 +1,182 @@
+import type { Json } from "../../session/index.js";
+import { type ContentPart, content } from "./content.js";
+
+/** Less room than this would hold little more than the note about what was left out. */
+export const MIN_OUTPUT = 200;
+/** Characters (of base64) in all files of one output. They do not count as text, and no model takes more. */
+const MAX_FILES = 20_000_000;
+/** How much of what is kept of a long text is its beginning; the rest is its end, where errors stand. */
+const HEAD = 3 / 4;
+
+/**
+ * The text, or its beginning and its end around a note that says how much was left out: never longer than `most`
+ * (at least `MIN_OUTPUT`), and never cut inside a character.
+ */
+export function cutText(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const room = most - noteOf(text.length, text.length).length;
+  let head = Math.ceil(room * HEAD);
+  let tail = text.length - (room - head);
+  if (splits(text, head)) head -= 1;
+  if (splits(text, tail)) tail += 1;
+  return text.slice(0, head) + noteOf(tail - head, text.length) + text.slice(tail);
+}
+
+/**
+ * The value with long texts cut, so that its JSON without its files is not longer than `most`; where that does not
+ * help, its JSON as a text that was cut, and the files. Files stay whole: half a picture is none, and providers
+ * refuse the prompt.
+ */
+export function bounded(value: Json, most: number): Json {
+  if (typeof value === "string") return cutText(value, most);
+  const { kept, files } = withFiles(value);
+  if (fits(kept, most)) return kept;
+  for (let cap = most / 2; cap >= MIN_OUTPUT; cap /= 2) {
+    const whole = Math.floor(cap);
+    if (fits(kept, most, whole)) return withTexts(kept, whole);
+  }
+  const text = cutText(JSON.stringify(files.length === 0 ? kept : withoutData(kept)), most);
+  return files.length === 0 ? text : content([{ type: "text", text }, ...files]);
+}
+
+/**
+ * Whether the JSON of a value has room, without the data of the files that models look at and with its texts cut.
+ * It stops where there is no room left: an output may be a thousand times as long as what is kept of it.
+ */
+function fits(value: Json, most: number, cap?: number): boolean {
+  return roomAfter(value, most, cap) >= 0;
+}
+
+function roomAfter(value: Json, room: number, cap: number | undefined): number {
+  if (typeof value === "string") return afterText(cap === undefined ? value : cutText(value, cap), room);
+  if (typeof value !== "object" || value === null) return room - String(value).length;
+  const replaced = cap === undefined ? undefined : lessOf(value, cap);
+  const shown = replaced ?? value;
+  const inside = replaced === undefined ? cap : undefined;
+  const file = fileOf(shown);
+  const hidden = file !== undefined && SEEN.test(file.media);
+  // Its brackets, and a comma before all but the first.
+  let left = room - 2;
+  if (Array.isArray(shown)) {
+    for (let place = 0; place < shown.length && left >= 0; place++)
+      left = roomAfter(shown[place] as Json, left - (place === 0 ? 0 : 1), inside);
+    return left;
+  }
+  let first = true;
+  for (const key of Object.keys(shown)) {
+    if (left < 0) return left;
+    const inner = hidden && key === "data" ? "" : ((shown as { readonly [key: string]: Json })[key] as Json);
+    left = roomAfter(inner, afterText(key, left - (first ? 1 : 2)), inside);
+    first = false;
+  }
+  return left;
+}
+
+function afterText(text: string, room: number): number {
+  // Escaped it is longer still, which only matters where it might fit.
+  return text.length + 2 > room ? -1 : room - JSON.stringify(text).length;
+}
+
+/** What models look at; they read all other files as text, if at all: also a drawing that is one. */
+const SEEN = /^(image\/(?!svg)|audio\/|video\/)|^application\/pdf$/i;
+/** A file in a list of contents: ours, MCP's, or the AI SDK's. */
+const FILE = /^(file|image|audio|media)(-data)?$/;
+
+type File = { readonly media: string; readonly data: string; readonly name?: string };
+
+function fileOf(value: Json): File | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  const { type } = value as { readonly [key: string]: Json };
+  if (typeof type !== "string" || !FILE.test(type)) return undefined;
+  const { data, media, mediaType, mimeType, name, filename } = value as { readonly [key: string]: Json };
+  const kind = media ?? mediaType ?? mimeType;
+  if (typeof kind !== "string" || typeof data !== "string") return undefined;
+  const called = name ?? filename;
+  return { media: kind, data, ...(typeof called === "string" && { name: called }) };
+}
+
+/** The value with notes in the place of the files for which there is no room, and those that there is room for. */
+function withFiles(value: Json): { readonly kept: Json; readonly files: readonly ContentPart[] } {
+  const files: ContentPart[] = [];
+  let room = MAX_FILES;
+  const kept = mapped(value, (inner) => {
+    const file = fileOf(inner);
+    if (file === undefined || !SEEN.test(file.media)) return undefined;
+    if (file.data.length > room) return noteOfFile(file);
+    room -= file.data.length;
+    files.push({ type: "file", ...file });
+    return inner;
+  });
+  return { kept, files };
+}
+
+function withTexts(value: Json, cap: number): Json {
+  return mapped(value, (inner) => (typeof inner === "string" ? cutText(inner, cap) : lessOf(inner, cap)));
+}
+
+/** What stands for a file when texts are cut: a file that is seen stays, another is a text. */
+function lessOf(value: Json, cap: number): Json | undefined {
+  const file = fileOf(value);
+  if (file === undefined) return undefined;
+  return SEEN.test(file.media) || file.data.length <= cap ? value : noteOfFile(file);
+}
+
+function withoutData(value: Json): Json {
+  return mapped(value, (inner) => {
+    const file = fileOf(inner);
+    return file !== undefined && SEEN.test(file.media) ? { ...(inner as object), data: "" } : undefined;
+  });
+}
+
+/** The value with parts of it replaced, from the outside in; undefined goes on inside. What did not change is not copied. */
+function mapped(value: Json, replace: (inner: Json) => Json | undefined): Json {
+  const replaced = replace(value);
+  if (replaced !== undefined) return replaced;
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    let list: Json[] | undefined;
+    for (let place = 0; place < value.length; place++) {
+      const inner = mapped(value[place] as Json, replace);
+      if (inner === value[place]) continue;
+      list ??= [...value];
+      list[place] = inner;
+    }
+    return list ?? value;
+  }
+  const fields = value as { readonly [key: string]: Json };
+  let changed: Map<string, Json> | undefined;
+  for (const key of Object.keys(fields)) {
+    const inner = mapped(fields[key] as Json, replace);
+    if (inner === fields[key]) continue;
+    changed ??= new Map();
+    changed.set(key, inner);
+  }
+  if (changed === undefined) return value;
+  const other = changed;
+  // Makes an own field of "__proto__" too.
+  return Object.fromEntries(Object.entries(fields).map(([key, inner]) => [key, other.get(key) ?? inner]));
+}
+
+function noteOf(left: number, whole: number): string {
+  return `\n[… ${left} of ${whole} characters left out …]\n`;
+}
+
+function noteOfFile({ media, data }: File): Json {
+  const kind = cutText(media, MIN_OUTPUT);
+  return {
+    type: "text",
+    text: `[a file of type ${kind} was left out: ${data.length} characters are too many]`,
+  };
+}
+
+function splits(text: string, place: number): boolean {
+  return isHigh(text.charCodeAt(place - 1)) && isLow(text.charCodeAt(place));
+}
+
+function isHigh(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+function isLow(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}

@@ -1,0 +1,101 @@
+import {
+  type Failure,
+  type Finding,
+  findingOf,
+  type Json,
+  nearestOf,
+  type RathError,
+  readableError,
+  thrownMessage,
+} from "../../session/index.js";
+import { bounded } from "./bound.js";
+import { failureOf, ToolInputError, ToolOutputError, ToolSchemaError, UnknownToolError } from "./error.js";
+import { jsonOf, jsonOfOutput, NotJson, pathOf } from "./json.js";
+import type { Tool, ToolContext } from "./tool.js";
+
+/**
+ * Deeper inputs are refused. Validators recurse, and how deep they get depends on the machine and on who called them,
+ * while a replay must come to the same answer.
+ */
+const DEEPEST = 64;
+
+/** What a tool's `run` may be given, or what the model reads instead. */
+export type Checked =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly failure: Failure };
+
+/** Whether the tool can be called with this input, and what its schema makes of it. Never throws. */
+export async function checkInput(tool: Tool, input: unknown): Promise<Checked> {
+  try {
+    const result = await tool.input.check(jsonOf(input, DEEPEST));
+    return result.ok
+      ? result
+      : { ok: false, failure: failureOf(new ToolInputError(tool.name, result.issues)) };
+  } catch (error) {
+    return { ok: false, failure: failureOf(unchecked(tool, readableError(error))) };
+  }
+}
+
+/** Calls the tool with an input that was checked, and gives what to record: fitting its schema, JSON, not too long. */
+export async function runTool(tool: Tool, input: unknown, context: ToolContext): Promise<Json> {
+  context.signal.throwIfAborted();
+  return outputOf(tool, context, () => tool.run(input, context));
+}
+
+/** What became of a call that was started and has no outcome; "unknown" when the tool cannot find out. */
+export async function reconcileTool(
+  tool: Tool,
+  input: unknown,
+  context: ToolContext,
+): Promise<Finding<Json>> {
+  if (tool.reconcile === undefined) return "unknown";
+  const found = findingOf(await tool.reconcile(input, context), `the tool ${JSON.stringify(tool.name)}`);
+  return typeof found === "string" ? found : { value: await outputOf(tool, context, () => found.value) };
+}
+
+/** What the model reads when it calls a tool that is not there. */
+export function unknownTool(name: string, known: readonly string[]): Failure {
+  return failureOf(new UnknownToolError(name, known, nearestOf(name, known)));
+}
+
+function unchecked(tool: Tool, error: unknown): RathError {
+  if (error instanceof NotJson)
+    return new ToolInputError(tool.name, [{ path: pathOf(error.steps), message: error.reason }]);
+  if (error instanceof RangeError)
+    return new ToolInputError(tool.name, [
+      { path: "", message: "it is too large or nested too deep to be checked" },
+    ]);
+  const reason = thrownMessage(error);
+  return new ToolSchemaError(
+    tool.name,
+    "input",
+    `checking with it failed: ${reason}`,
+    "its author has to repair it; do without this tool",
+    error,
+  );
+}
+
+async function outputOf(tool: Tool, context: ToolContext, act: () => unknown): Promise<Json> {
+  let done = false;
+  try {
+    const value = await act();
+    done = true;
+    const result = (await tool.output?.check(value)) ?? { ok: true, value };
+    if (!result.ok) throw new ToolOutputError(tool.name, result.issues, "make run and output agree");
+    const made = result.value;
+    // Half a secret at the edge would not be known as one.
+    const whole = context.redact(typeof made === "string" ? made.toWellFormed() : jsonOfOutput(made));
+    return bounded(whole, tool.maxOutput);
+  } catch (thrown) {
+    const error = readableError(thrown);
+    if (error instanceof ToolOutputError || !(done || error instanceof NotJson)) throw error;
+    // It is done, whatever was thrown then: only the output is lost.
+    const { steps, reason, hint } = error instanceof NotJson ? error : unreadable(error);
+    throw new ToolOutputError(tool.name, [{ path: pathOf(steps), message: reason }], hint, error);
+  }
+}
+
+function unreadable(error: unknown): Pick<NotJson, "steps" | "reason" | "hint"> {
+  const reason = `checking it failed: ${thrownMessage(error)}`;
+  return { steps: [], reason, hint: "repair the schema of its output" };
+}

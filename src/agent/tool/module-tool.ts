@@ -1,0 +1,75 @@
+import type { Json, Session, Terms } from "../../session/index.js";
+import { ToolDefinitionError } from "./error.js";
+import { type InputOf, type InputSchema, inputChecker, type JsonSchema } from "./schema.js";
+import { build, checkName, checkOptions, type Tool } from "./tool.js";
+
+/** What turns one session into another: an agent, a workflow, anything with a `forward`. */
+export interface ToolModule {
+  readonly name: string;
+  forward(session: Session): Promise<Session>;
+}
+
+export type ModuleToolOptions<In extends InputSchema> = {
+  /** Left out, the module's. */
+  readonly name?: string;
+  readonly description: string;
+  /** Left out, one text: the task. */
+  readonly input?: In;
+  /** What the module is told on its fork; left out, the task, or the input as JSON. */
+  readonly say?: (input: InputOf<In>) => string;
+  /** What came of it; left out, what was said last. */
+  readonly answer?: (session: Session) => Json;
+  readonly approval?: boolean | Terms | ((input: InputOf<In>) => boolean | Terms);
+  readonly conflicts?: readonly string[] | ((input: InputOf<In>) => readonly string[]);
+};
+
+/**
+ * A module as a tool: it runs on a fork of the request. By itself it does nothing to the world; what it asks for
+ * inside is recorded there, each with an effect of its own.
+ */
+export function moduleTool<In extends InputSchema = JsonSchema>(
+  module: ToolModule,
+  options: ModuleToolOptions<In>,
+): Tool<InputOf<In>, Json> {
+  checkOptions(options, OPTIONS, 'moduleTool(module, { description: "…" })');
+  const { name = module.name, description, input = TASK, say = told, answer, approval, conflicts } = options;
+  checkName(name);
+  return build<InputOf<In>, Json>(
+    {
+      name,
+      description,
+      effect: "pure",
+      ...(approval !== undefined && { approval }),
+      ...(conflicts !== undefined && { conflicts }),
+      run() {
+        throw new ToolDefinitionError(name, "it is a module and has no run", "let an agent call it");
+      },
+    },
+    { input: inputChecker(name, input) },
+    { module, say, ...(answer !== undefined && { answer }) },
+  );
+}
+
+const OPTIONS: { readonly [option in keyof ModuleToolOptions<InputSchema>]-?: true } = {
+  name: true,
+  description: true,
+  input: true,
+  say: true,
+  answer: true,
+  approval: true,
+  conflicts: true,
+};
+
+const TASK: JsonSchema = {
+  type: "object",
+  properties: {
+    task: { type: "string", description: "What to do, with everything that is needed to do it." },
+  },
+  required: ["task"],
+  additionalProperties: false,
+};
+
+function told(input: unknown): string {
+  const { task, ...rest } = input as { readonly [key: string]: unknown };
+  return typeof task === "string" && Object.keys(rest).length === 0 ? task : JSON.stringify(input);
+}

@@ -1,0 +1,92 @@
+import { type Capabilities, DEFAULT_LIMITS, type Sandbox, type SandboxRef } from "../../../sandbox/index.js";
+import { nearestOf } from "../../../session/index.js";
+import { MIN_OUTPUT } from "../bound.js";
+import { ToolDefinitionError } from "../error.js";
+import { MAX_OUTPUT, type ToolContext } from "../tool.js";
+import { placeOf } from "./place.js";
+
+/** What the tools for a sandbox can be told. */
+export type SandboxToolOptions = {
+  /** Characters of output that the model sees of one call, default 16,000. The record holds all that commands print. */
+  readonly maxOutput?: number;
+  /** Names of directories that `list`, `find` and `search` do not look into, default ".git" and "node_modules". */
+  readonly skip?: readonly string[];
+  /** Whether a person must agree before a command is run. Its input is that of `shell` or `test`. */
+  readonly approval?: boolean | ((input: { readonly [field: string]: unknown }) => boolean);
+};
+
+export type Settings = Required<SandboxToolOptions>;
+
+const SETTINGS: Settings = { maxOutput: 16_000, skip: [".git", "node_modules"], approval: false };
+
+/** The options with their defaults, or a `ToolDefinitionError`. */
+export function settingsOf(name: string, options: SandboxToolOptions): Settings {
+  const known = Object.keys(SETTINGS);
+  const unknown = Object.keys(options).find((option) => !known.includes(option));
+  if (unknown !== undefined) {
+    const meant = nearestOf(unknown, known);
+    throw new ToolDefinitionError(
+      name,
+      `it has no option ${JSON.stringify(unknown)}`,
+      meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${JSON.stringify(meant)}?`,
+    );
+  }
+  const settings = { ...SETTINGS, ...options };
+  const { maxOutput, skip } = settings;
+  if (!Number.isInteger(maxOutput) || maxOutput < LEAST || maxOutput > MAX_OUTPUT)
+    throw new ToolDefinitionError(
+      name,
+      `${maxOutput} is no limit of its output`,
+      `give a whole number of characters from ${LEAST} to ${MAX_OUTPUT}`,
+    );
+  if (!Array.isArray(skip) || !skip.every((one) => typeof one === "string"))
+    throw new ToolDefinitionError(name, "its `skip` is no list of names", 'skip: [".git", "dist"]');
+  return settings;
+}
+
+/** With less room a window would hold no line, and a report no failure. */
+const LEAST = 5 * MIN_OUTPUT;
+
+/** What all tools of a sandbox have in common: calls of one reply that touch the workspace go one after the other. */
+export const SHARED = { conflicts: ["workspace"], origin: "file" } as const;
+
+/** Those that touch one file, and nothing else: its contents from before are on the record. */
+export const ONE_FILE = {
+  ...SHARED,
+  touches: (input: unknown) => ({
+    paths: [placeOf((input as { readonly path: string }).path)],
+    commands: [],
+    hosts: [],
+  }),
+  reversible: true,
+} as const;
+
+/** Those that run a command: what that touches nobody can tell. */
+export const COMMAND = {
+  ...SHARED,
+  touches: ({ command }: { readonly command?: string }) =>
+    command === undefined ? {} : { commands: [command] },
+} as const;
+
+/**
+ * A call that was cut off is repeated from the files as they were before it. That is all there is to a change of files;
+ * a command may have reached the world, unless nothing but the workspace was within its reach.
+ */
+export async function fileFinding(): Promise<"again"> {
+  return "again";
+}
+
+export async function commandFinding(_input: unknown, context: ToolContext): Promise<"again" | "unknown"> {
+  const { ref, capabilities } = await context.sandbox();
+  return isConfined(ref, capabilities) ? "again" : "unknown";
+}
+
+function isConfined({ spec }: SandboxRef, { isolation }: Capabilities): boolean {
+  return isolation !== "none" && (spec.network?.mode ?? "none") === "none";
+}
+
+/** Milliseconds that a command may take: what is asked for, but never more than the sandbox allows. */
+export function wallOf({ ref }: Sandbox, seconds: number | undefined): number {
+  const most = ref.spec.limits?.wall ?? DEFAULT_LIMITS.wall;
+  return seconds === undefined ? most : Math.min(most, Math.ceil(seconds * 1000));
+}

@@ -1,0 +1,202 @@
+import type { ExecResult, Sandbox } from "../../../sandbox/index.js";
+import type { Json } from "../../../session/index.js";
+import { cutText, MIN_OUTPUT } from "../bound.js";
+import { ToolInputError } from "../error.js";
+import { type Tool, tool } from "../tool.js";
+import { notesOf, printedOf, runCommand, shownResult } from "./command.js";
+import { COMMAND, commandFinding, type SandboxToolOptions, settingsOf, wallOf } from "./options.js";
+import { placeOf } from "./place.js";
+import { parseTests, TEST_KINDS, type TestKind, type TestReport } from "./report.js";
+import { bufferOf, printable } from "./text.js";
+
+type TestInput = {
+  readonly command?: string;
+  readonly kind?: TestKind;
+  readonly directory?: string;
+  readonly report?: string;
+  readonly timeout?: number;
+};
+
+/** Failures that are recorded, and characters of each. */
+const FAILURES = 100;
+const MESSAGE = 4000;
+
+/**
+ * A tool that runs the tests of the project in the session's sandbox, reads their results, and records them as a
+ * `validation-report`.
+ */
+export function testTool(options: SandboxToolOptions = {}): Tool {
+  const { maxOutput, approval } = settingsOf("test", options);
+  return tool({
+    name: "test",
+    description:
+      "Runs the tests of the project and tells which failed and why. Without a command, the project's own is found out (package.json, Cargo.toml, pytest).",
+    input: {
+      type: "object",
+      properties: {
+        command: { type: "string", minLength: 1, description: "The command that runs the tests." },
+        kind: {
+          type: "string",
+          enum: [...TEST_KINDS],
+          description: "What the results are printed as; found out if left out.",
+        },
+        directory: { type: "string", description: "Where to run it, relative to the workspace." },
+        report: {
+          type: "string",
+          description: "A file that the command writes its results to, such as JUnit XML.",
+        },
+        timeout: { type: "number", exclusiveMinimum: 0, description: "Seconds after which it is ended." },
+      },
+      additionalProperties: false,
+    },
+    effect: "write",
+    ...COMMAND,
+    approval,
+    maxOutput,
+    reconcile: commandFinding,
+    run: async (input, context) => {
+      const given = input as TestInput;
+      const sandbox = await context.sandbox();
+      const directory = placeOf(given.directory ?? "");
+      const command = given.command ?? (await commandIn(sandbox, directory));
+      const written = given.report === undefined ? undefined : placeOf(given.report);
+      const stale = written === undefined ? undefined : await bytesAt(sandbox, written);
+      const result = await runCommand(sandbox, command, context, {
+        wall: wallOf(sandbox, given.timeout),
+        directory,
+        // No colours, no questions, no watching for changes.
+        env: { CI: "true", NO_COLOR: "1" },
+      });
+      const file = written === undefined ? undefined : await freshText(sandbox, written, stale);
+      const report = judgedOf(result, given, file);
+      context.record({ type: "validation-report", name: "tests", ...evidenceOf(report, command, result) });
+      return shownReport(report, result, maxOutput);
+    },
+  });
+}
+
+/** How this project says its tests are run. */
+async function commandIn(sandbox: Sandbox, directory: string): Promise<string> {
+  const at = (name: string): string => (directory === "" ? name : `${directory}/${name}`);
+  const manifest = await bytesAt(sandbox, at("package.json"));
+  if (manifest !== undefined && hasScript(manifest)) return "npm test";
+  if ((await sandbox.files.stat(at("Cargo.toml"))) !== undefined) return "cargo test";
+  for (const name of ["pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini", "conftest.py"])
+    if ((await sandbox.files.stat(at(name))) !== undefined) return "python3 -m pytest";
+  throw new ToolInputError("test", [
+    { path: "command", message: "it cannot be found out how the tests are run here: give the command" },
+  ]);
+}
+
+function hasScript(manifest: Buffer): boolean {
+  try {
+    const { scripts } = JSON.parse(manifest.toString("utf8")) as {
+      readonly scripts?: { readonly test?: unknown };
+    };
+    return typeof scripts?.test === "string" && !scripts.test.includes("no test specified");
+  } catch {
+    return false;
+  }
+}
+
+async function bytesAt({ files }: Sandbox, place: string): Promise<Buffer | undefined> {
+  const entry = await files.stat(place);
+  return entry?.kind === "file" ? bufferOf(await files.read(place)) : undefined;
+}
+
+/** What a report says that this run has written; one that was there before says nothing about it. */
+async function freshText(
+  sandbox: Sandbox,
+  place: string,
+  stale: Buffer | undefined,
+): Promise<{ readonly text: string } | { readonly why: string }> {
+  const bytes = await bytesAt(sandbox, place);
+  if (bytes === undefined) return { why: `${place} was not written` };
+  return stale?.equals(bytes) === true
+    ? { why: `${place} was not written anew` }
+    : { text: bytes.toString("utf8") };
+}
+
+function judgedOf(
+  result: ExecResult,
+  { kind }: TestInput,
+  file: Awaited<ReturnType<typeof freshText>> | undefined,
+): TestReport {
+  const given = {
+    code: result.outcome === "ok" || result.outcome === "error" ? result.code : null,
+    ...(kind && { kind }),
+  };
+  const output = `${bufferOf(result.stdout).toString("utf8")}\n${bufferOf(result.stderr).toString("utf8")}`;
+  if (file === undefined) return parseTests(output, given);
+  if ("text" in file) {
+    const report = parseTests(file.text, given);
+    if (report.kind !== "exit-code") return report;
+  }
+  const report = parseTests(output, given);
+  const why = "why" in file ? file.why : "the report could not be read";
+  return { ...report, passed: false, notes: [...report.notes, why] };
+}
+
+/** What is recorded: the verdict, and as much as a reader needs to check it. */
+function evidenceOf(
+  { kind, passed, counts, failures, notes }: TestReport,
+  command: string,
+  { code, outcome }: ExecResult,
+): { readonly passed: boolean; readonly score?: number; readonly detail: Json } {
+  return {
+    passed,
+    ...(counts !== undefined && counts.total > 0 && { score: counts.passed / counts.total }),
+    detail: {
+      command: command.toWellFormed(),
+      kind,
+      outcome,
+      code,
+      ...counts,
+      failures: failures
+        .slice(0, FAILURES)
+        .map(({ name, message }) => ({ name: brief(name), message: brief(message) })),
+      ...(failures.length > FAILURES && { unlisted: failures.length - FAILURES }),
+      ...(notes.length > 0 && { notes }),
+    },
+  };
+}
+
+function brief(text: string): string {
+  return cutText(text.toWellFormed(), MESSAGE);
+}
+
+/** The verdict in a line, then the failures as far as there is room; what could not be read, as it was printed. */
+function shownReport(report: TestReport, result: ExecResult, most: number): string {
+  const { kind, passed, counts, failures, notes } = report;
+  const verdict = passed ? "The tests passed" : "The tests did not pass";
+  const numbers =
+    counts === undefined
+      ? ""
+      : `: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped of ${counts.total} (${kind})`;
+  const ended = notesOf(result).join(" ");
+  const head = [`${verdict}${numbers}. ${ended}`, ...notes.map((note) => `[${note}]`)].join("\n");
+  if (passed && counts !== undefined) return head;
+  if (failures.length === 0) return `${head}\n${shownResult(result, most - head.length - 1)}`;
+  const parts = [head];
+  let left = most - head.length - 100;
+  // Several short messages tell more than a long one.
+  const room = Math.min(1500, Math.max(MIN_OUTPUT, Math.floor(most / 8)));
+  for (const { name, message } of failures) {
+    const words = message === "" ? "" : `\n${indented(cutText(printedOf(Buffer.from(message)), room))}`;
+    const part = `- ${printable(name.toWellFormed()).slice(0, 300)}${words}`;
+    left -= part.length + 1;
+    if (left < 0) break;
+    parts.push(part);
+  }
+  const more = failures.length - (parts.length - 1);
+  return more === 0
+    ? parts.join("\n")
+    : `${parts.join("\n")}\n[… ${more} more failures are not shown; the record lists them]`;
+}
+
+function indented(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => `  ${line}`)
+    .join("\n");
+}

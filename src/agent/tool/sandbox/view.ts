@@ -1,0 +1,94 @@
+import { FileError, type Sandbox } from "../../../sandbox/index.js";
+import { content } from "../content.js";
+import { type Tool, tool } from "../tool.js";
+import { listed } from "./list.js";
+import { ONE_FILE, type SandboxToolOptions, settingsOf } from "./options.js";
+import { placeOf, shownPlace } from "./place.js";
+import { bufferOf, sizeOf, textOf, windowOf } from "./text.js";
+
+/** Longer files are not taken in whole only to show a hundred lines of them. */
+const LARGEST = 32 * 1024 ** 2;
+/** What providers take of one picture. */
+const PICTURE = 5_000_000;
+const WINDOW = 100;
+
+type ViewInput = { readonly path: string; readonly start?: number; readonly lines?: number };
+
+/** A tool that shows a window of a file with line numbers, a directory, or a picture. */
+export function viewTool(options: SandboxToolOptions = {}): Tool {
+  const { maxOutput, skip } = settingsOf("view", options);
+  return tool({
+    name: "view",
+    description: `Shows a file of the workspace: ${WINDOW} lines with their numbers ("12:text"), from the line you name. Of a directory it shows what is in it, of a picture the picture.`,
+    input: {
+      type: "object",
+      properties: {
+        path: { type: "string", description: "Relative to the workspace." },
+        start: { type: "integer", minimum: 1, description: "The first line to show; default 1." },
+        lines: { type: "integer", minimum: 1, description: `How many lines; default ${WINDOW}.` },
+      },
+      required: ["path"],
+      additionalProperties: false,
+    },
+    effect: "read",
+    ...ONE_FILE,
+    maxOutput,
+    run: async (input, context) => {
+      const { path, start = 1, lines = WINDOW } = input as unknown as ViewInput;
+      const sandbox = await context.sandbox();
+      const place = placeOf(path);
+      const { bytes, entry } = await opened(sandbox, place);
+      if (entry.kind === "directory")
+        return listed(sandbox, place, { skip, depth: 1, maxOutput, signal: context.signal });
+      if (bytes === undefined)
+        return `[${place}: ${sizeOf(entry.size)}, too long to view: print a part of it with shell, such as sed -n '1,100p']`;
+      const shown = textOf(bytes);
+      if (shown.kind === "image") {
+        const what = `[${place}: ${shown.media}, ${sizeOf(bytes.length)}]`;
+        if (bytes.length > PICTURE) return `${what.slice(0, -1)}, too large to be shown]`;
+        const data = bufferOf(bytes).toString("base64");
+        const name = place.slice(place.lastIndexOf("/") + 1).toWellFormed();
+        return content([
+          { type: "text", text: what },
+          { type: "file", media: shown.media, data, name },
+        ]);
+      }
+      if (shown.kind === "binary") return `[${place}: ${shown.what}, ${sizeOf(bytes.length)}]`;
+      const last = shown.lines.length;
+      if (start > Math.max(1, last))
+        throw new FileError("failed", place, `it has ${last} lines, there is no line ${start}`);
+      const notes = shown.notes.map((note) => `[${note}]`);
+      const room = maxOutput - place.length - notes.join("\n").length - ROOM;
+      return [...notes, windowOf(place, shown.lines, start, lines, room)].join("\n");
+    },
+  });
+}
+
+/** Characters for the lines around a window. */
+const ROOM = 150;
+
+/** What lies at a place, with its bytes if it is a file of reasonable length. */
+export async function opened(
+  sandbox: Sandbox,
+  place: string,
+): Promise<{
+  readonly entry: { readonly kind: "file" | "directory"; readonly size: number; readonly mode: number };
+  readonly bytes?: Uint8Array;
+}> {
+  if (place === "") return { entry: { kind: "directory", size: 0, mode: 0o755 } };
+  const entry = await sandbox.files.stat(place);
+  if (entry === undefined) throw new FileError("missing", place, "there is nothing there");
+  const { kind, size, mode } = entry;
+  if (kind === "link") {
+    const target = await sandbox.files.link(place);
+    throw new FileError(
+      "not-a-file",
+      place,
+      `it is a link to ${JSON.stringify(target)}, and links are not followed`,
+    );
+  }
+  if (kind === "other")
+    throw new FileError("not-a-file", shownPlace(place), "it is no file: a socket, a pipe or a device");
+  if (kind === "directory" || size > LARGEST) return { entry: { kind, size, mode } };
+  return { entry: { kind, size, mode }, bytes: await sandbox.files.read(place) };
+}

@@ -1,0 +1,217 @@
+import { type Json, thrownMessage } from "../../session/index.js";
+import { type Issue, ToolSchemaError } from "./error.js";
+import { flawOf } from "./flaw.js";
+import { jsonOf, jsonOfOutput, NotJson, pathOf } from "./json.js";
+import { jsonSchemaCheck, ordered } from "./json-schema.js";
+
+/** What zod, valibot, arktype and others share (standardschema.dev), written out here so as to depend on nobody. */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly "~standard": StandardProps<Input, Output>;
+}
+
+interface StandardProps<Input, Output> {
+  readonly version: 1;
+  readonly vendor: string;
+  readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+}
+
+type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+interface StandardIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** A Standard Schema that can also say what it is as a JSON Schema, which is what a model is shown. */
+export interface StandardJson<Input = unknown, Output = Input> {
+  readonly "~standard": StandardProps<Input, Output> & { readonly jsonSchema: Converter };
+}
+
+interface Converter {
+  readonly input: (options: { readonly target: string }) => Record<string, unknown>;
+  readonly output: (options: { readonly target: string }) => Record<string, unknown>;
+}
+
+/** A JSON Schema as data. */
+export type JsonSchema = { readonly [keyword: string]: unknown; readonly "~standard"?: never };
+export type JsonObject = { readonly [key: string]: Json };
+
+export type InputSchema = StandardJson | JsonSchema;
+export type OutputSchema = StandardSchema | JsonSchema;
+
+/** What `run` is given: what the schema makes of what the model wrote. */
+export type InputOf<Schema> = Schema extends StandardSchema ? TypesOf<Schema>["output"] : JsonObject;
+/** What `run` may return: what the schema takes. Without a schema anything, and what JSON cannot hold fails. */
+export type OutputOf<Schema> = Schema extends StandardSchema
+  ? TypesOf<Schema>["input"]
+  : string extends keyof Schema
+    ? unknown
+    : Json;
+type TypesOf<Schema extends StandardSchema> = NonNullable<Schema["~standard"]["types"]>;
+
+/** A schema made ready: says whether a value fits and what becomes of it. */
+export interface Checker {
+  check(value: unknown): Promise<CheckResult>;
+}
+export type CheckResult =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
+/** Of an input: it can also be shown to a model. */
+export interface InputChecker extends Checker {
+  readonly json: JsonObject;
+}
+
+export function inputChecker(tool: string, schema: unknown): InputChecker {
+  if (isStandard(schema)) return { json: shown(tool, generated(tool, schema)), check: standardCheck(schema) };
+  const json = shown(tool, plain(tool, "input", schema));
+  return { json, check: jsonSchemaCheck(json) };
+}
+
+export function outputChecker(tool: string, schema: unknown): Checker {
+  if (isStandard(schema)) return { check: standardCheck(schema) };
+  const check = jsonSchemaCheck(plain(tool, "output", schema));
+  // A validator of JSON must not be shown anything else.
+  return { check: (value) => check(jsonOfOutput(value)) };
+}
+
+/** Checks with a JSON Schema and a function that came with it, as schemas of the AI SDK do. */
+export function customChecker(tool: string, schema: unknown, check?: Checker["check"]): InputChecker {
+  const json = shown(tool, (check === undefined ? plain : copyOf)(tool, "input", schema));
+  return { json, check: check ?? jsonSchemaCheck(json) };
+}
+
+/** Issues in our words: `{ path: "items[0].name", message }`. */
+export function issuesOf(issues: readonly StandardIssue[]): Issue[] {
+  return issues.map(({ message, path = [] }) => ({
+    message: String(message),
+    path: pathOf(path.map((step) => (typeof step === "object" && step !== null ? step.key : step))),
+  }));
+}
+
+export function isStandard(schema: unknown): schema is StandardSchema {
+  return (
+    (typeof schema === "object" || typeof schema === "function") &&
+    schema !== null &&
+    typeof (schema as Partial<StandardSchema>)["~standard"]?.validate === "function"
+  );
+}
+
+function standardCheck(schema: StandardSchema): Checker["check"] {
+  const validate = validatorOf(schema);
+  return async (value) => {
+    const result = await validate(value);
+    return result.issues === undefined
+      ? { ok: true, value: result.value }
+      : { ok: false, issues: issuesOf(result.issues) };
+  };
+}
+
+/**
+ * Zod first tries without waiting and drops the promises it gets that way: one that fails then would end the process.
+ * Asked to wait from the start, it does each check once.
+ */
+function validatorOf(schema: StandardSchema): StandardProps<unknown, unknown>["validate"] {
+  const { vendor, validate } = schema["~standard"];
+  const { safeParseAsync } = schema as { readonly safeParseAsync?: unknown };
+  if (vendor !== "zod" || typeof safeParseAsync !== "function") return validate;
+  return async (value) => {
+    const parsed = (await safeParseAsync.call(schema, value)) as
+      | { readonly success: true; readonly data: unknown }
+      | { readonly success: false; readonly error: { readonly issues: readonly StandardIssue[] } };
+    return parsed.success ? { value: parsed.data } : { issues: parsed.error.issues };
+  };
+}
+
+/** The dialect that providers are told when nobody says: tools of Anthropic must be this one. */
+const DIALECT = "https://json-schema.org/draft/2020-12/schema";
+
+function generated(tool: string, schema: StandardSchema): JsonObject {
+  const { vendor, jsonSchema } = schema["~standard"] as Partial<StandardJson["~standard"]>;
+  if (typeof jsonSchema?.input !== "function")
+    throw new ToolSchemaError(
+      tool,
+      "input",
+      `this ${vendor ?? "Standard"} schema does not say what it is as a JSON Schema`,
+      hints[vendor ?? ""] ?? "pass a JSON Schema instead, or a schema with `~standard.jsonSchema`",
+    );
+  const json = copyOf(tool, "input", converted(tool, jsonSchema));
+  if (json.$schema !== DIALECT) return json;
+  const { $schema, ...rest } = json;
+  return rest;
+}
+
+const hints: { readonly [vendor: string]: string } = {
+  valibot:
+    'wrap it: import { toStandardJsonSchema } from "@valibot/to-json-schema"; input: toStandardJsonSchema(schema)',
+  zod: "use zod 4.2 or newer; of zod/mini pass z.toJSONSchema(schema), of zod 3 what zod-to-json-schema makes of it",
+  arktype: "use arktype 2.1.28 or newer, or pass schema.toJsonSchema()",
+};
+
+function converted(tool: string, converter: Converter): unknown {
+  try {
+    return converter.input({ target: "draft-2020-12" });
+  } catch (error) {
+    try {
+      return converter.input({ target: "draft-07" });
+    } catch {
+      throw new ToolSchemaError(
+        tool,
+        "input",
+        `it has no JSON Schema: ${thrownMessage(error)}`,
+        "describe what the model writes, which is JSON: a date is text, a Map is an object",
+        error,
+      );
+    }
+  }
+}
+
+/** A schema that values are to be checked with. */
+function plain(tool: string, side: "input" | "output", schema: unknown): JsonObject {
+  const json = copyOf(tool, side, schema);
+  const flaw = flawOf(json);
+  if (flaw !== undefined) throw new ToolSchemaError(tool, side, flaw.reason, flaw.hint);
+  return json;
+}
+
+function copyOf(tool: string, side: "input" | "output", schema: unknown): JsonObject {
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema))
+    throw new ToolSchemaError(
+      tool,
+      side,
+      "it is neither a Standard Schema nor a JSON Schema",
+      'pass z.object({ … }), or { type: "object", properties: { … } }',
+    );
+  try {
+    return jsonOf(schema) as JsonObject;
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error;
+    const place = pathOf(error.steps);
+    throw new ToolSchemaError(
+      tool,
+      side,
+      place === "" ? error.reason : `at ${place}, ${error.reason}`,
+      "a JSON Schema is plain data",
+      error,
+    );
+  }
+}
+
+/** What a model is shown, in an order of its own: the digest must not depend on how a library happens to write it. */
+function shown(tool: string, json: JsonObject): JsonObject {
+  const open = ["type", "$ref", "anyOf", "oneOf", "allOf", "not", "if"].every(
+    (keyword) => !(keyword in json),
+  );
+  if (!open && json.type !== "object")
+    throw new ToolSchemaError(
+      tool,
+      "input",
+      `it describes ${JSON.stringify(json.type ?? "a choice")}, and every provider wants an object`,
+      "put it into a field: z.object({ value: … })",
+    );
+  return ordered(open ? { type: "object", ...json } : json);
+}
+
+export type { Issue };

@@ -1,0 +1,366 @@
+import type { Sandbox } from "../../sandbox/index.js";
+import {
+  type Effect,
+  type FactInput,
+  type Finding,
+  type Json,
+  nearestOf,
+  type Session,
+  type Terms,
+  termsFault,
+} from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import { MIN_OUTPUT } from "./bound.js";
+import { ToolDefinitionError } from "./error.js";
+import type { ToolModule } from "./module-tool.js";
+import {
+  type Checker,
+  type InputChecker,
+  type InputOf,
+  type InputSchema,
+  inputChecker,
+  type JsonObject,
+  type JsonSchema,
+  type OutputOf,
+  type OutputSchema,
+  outputChecker,
+} from "./schema.js";
+
+/** Something an agent can do. `run` acts and returns evidence; the rest says what may be done with it. */
+export interface Tool<Input = unknown, Output = unknown> {
+  readonly name: string;
+  /** What the model reads to decide whether to call it. */
+  readonly description: string;
+  readonly input: InputChecker;
+  readonly output?: Checker;
+  readonly effect: Effect;
+  /** What policies presume that it does, where what it says of itself is not believed. */
+  readonly presumed?: Effect;
+  /** Where it comes from, if not from this program; on the record with every call. */
+  readonly source?: Json;
+  /** Where its output comes from. Default "tool", which nobody trusts; "trusted" for what only computes. */
+  readonly origin?: ToolOrigin;
+  /** What a call touches, for policies to decide by. */
+  touches?(input: Input): ToolTouches;
+  /** Whether a call can be undone. */
+  reversible?(input: Input): boolean;
+  /** Milliseconds that one attempt may take. */
+  readonly timeout?: number;
+  /** Characters of output that the model sees, and that are recorded. */
+  readonly maxOutput: number;
+  readonly retry?: ToolRetry;
+  /** A module that does the work on a fork of the request: then `run` is not called. */
+  readonly module?: ToolModule;
+  /** Names the deed, so that the other side can tell a repetition. Without it the request is the name. */
+  key?(input: Input): string;
+  /** Of two calls with a word in common, the later one starts when the earlier one is done. */
+  conflicts(input: Input): readonly string[];
+  /** Whether a person must agree first, and on which terms. Of the input alone: a replay must come to the same answer. */
+  approval(input: Input): boolean | Terms;
+  /** That it is a question to a person, and the JSON schema of what they may answer. */
+  question?(input: Input): Json;
+  run(input: Input, context: ToolContext): Output | Promise<Output>;
+  /** Finds out what became of a `write` that was started and has no outcome. */
+  reconcile?(input: Input, context: ToolContext): Promise<Found<Output>>;
+  /** What the module is told on its fork. */
+  say?(input: Input): string;
+  /** What came of the module; left out, what was said last. */
+  answer?(session: Session): Json;
+}
+
+/** The result of a tool's `reconcile`; `{ output }` is the form of version 0.1. */
+type Found<Output> = Finding<Output> | { readonly output: Output };
+
+/** What a tool gets to know about the call it answers. */
+export interface ToolContext {
+  /** Aborted when the tool shall stop: cancelled, out of time, or the run gave up. */
+  readonly signal: AbortSignal;
+  /** The same at every attempt, also after a crash: send it along, and the other side can tell a repetition. */
+  readonly key: string;
+  /** Counts from 1. */
+  readonly attempt: number;
+  /** The id of the request. */
+  readonly call: string;
+  /** The session of the request: read it, but only modules return sessions. */
+  readonly session: Session;
+  /** Tells observers about something on the way; it is not recorded. */
+  emit(delta: Json): void;
+  /** The value of a secret that the runtime was given. It is never recorded. */
+  secret(name: string): string;
+  /** The same without the values of secrets. What is recorded goes through it anyway; use it before something is cut. */
+  redact<Value extends Json>(value: Value): Value;
+  /**
+   * The sandbox that the session is placed on, opened at first use. What is run in it, and what has changed in its files
+   * when the call is over, goes on the record before the outcome. A tool that uses it says `conflicts: ["workspace"]`.
+   */
+  sandbox(): Promise<Sandbox>;
+  /** Puts evidence on the record before the outcome, such as a `validation-report`. */
+  record(fact: FactInput): void;
+  /** Where sessions are kept: for what is remembered beyond this one. */
+  store(): Promise<Store>;
+}
+
+/** Where the output of a tool comes from. */
+export type ToolOrigin = "trusted" | "tool" | "web" | "file" | "memory" | "agent";
+
+/** What a call touches: a list that is not there is not known, an empty one says that there is nothing. */
+export type ToolTouches = {
+  readonly paths?: readonly string[];
+  readonly commands?: readonly string[];
+  readonly hosts?: readonly string[];
+  readonly amount?: number;
+};
+
+/** How often and how patiently a call is tried again. */
+export type ToolRetry = {
+  /** Attempts in all, the first included. */
+  readonly attempts?: number;
+  /** Milliseconds before the second attempt, then twice as long each time up to `most`. */
+  readonly wait?: number;
+  readonly most?: number;
+  /** Whether this failure may pass. */
+  readonly when?: (error: unknown) => boolean;
+};
+
+/** A tool as a model is shown it. */
+export type ToolSpec = { readonly name: string; readonly description: string; readonly input: JsonObject };
+
+/** What a tool does, in terms of what its schemas stand for. `effect` has no default: a wrong guess repeats a deed. */
+export type Deed<Input, Output> = {
+  /** Letters, digits, "_" and "-", at most 64: what every provider takes. */
+  readonly name: string;
+  readonly description: string;
+  readonly effect: Effect;
+  /** What policies presume that it does, where what it says of itself is not believed. */
+  readonly presumed?: Effect;
+  readonly key?: (input: Input) => string;
+  readonly conflicts?: readonly string[] | ((input: Input) => readonly string[]);
+  /** true: somebody must agree to every call. Terms: who, how many of them, by when, and who after that. */
+  readonly approval?: boolean | Terms | ((input: Input) => boolean | Terms);
+  readonly timeout?: number;
+  /** Default 100,000, at most 1,000,000. */
+  readonly maxOutput?: number;
+  readonly retry?: ToolRetry;
+  /** Where it comes from, if not from this program, such as a server and its version. */
+  readonly source?: Json;
+  /** Where its output comes from. Default "tool", which nobody trusts; "trusted" for what only computes. */
+  readonly origin?: ToolOrigin;
+  /** What a call touches, for policies: { paths, commands, hosts, amount }. */
+  readonly touches?: (input: Input) => ToolTouches;
+  /** Whether a call can be undone. Default: whether it changes nothing. */
+  readonly reversible?: boolean | ((input: Input) => boolean);
+  /** Finds out what became of a `write` that was started and has no outcome. */
+  readonly reconcile?: (input: Input, context: ToolContext) => Promise<Found<Output>>;
+  readonly run: (input: Input, context: ToolContext) => Output | Promise<Output>;
+};
+
+/** What `tool` takes. */
+export type ToolDefinition<In extends InputSchema, Out extends OutputSchema> = Deed<
+  InputOf<In>,
+  OutputOf<Out>
+> & {
+  /** A Standard Schema that knows its JSON Schema (zod, arktype, wrapped valibot), or a JSON Schema. */
+  readonly input: In;
+  /** Any Standard Schema, or a JSON Schema. */
+  readonly output?: Out;
+};
+
+export const DEFAULT_OUTPUT = 100_000;
+/** More would make one fact out of what belongs into a file. */
+export const MAX_OUTPUT = 1_000_000;
+
+/** Makes a tool, or says with a `ToolDefinitionError` or a `ToolSchemaError` why it cannot be one. */
+export function tool<In extends InputSchema, Out extends OutputSchema = JsonSchema>(
+  definition: ToolDefinition<In, Out>,
+): Tool<InputOf<In>, OutputOf<Out>> {
+  checkOptions(definition, OPTIONS, "tool({ name, description, input, effect, run })");
+  const { name, input, output } = definition;
+  checkName(name);
+  return build(definition, {
+    input: inputChecker(name, input),
+    ...(output !== undefined && { output: outputChecker(name, output) }),
+  });
+}
+
+const OPTIONS: { readonly [option in keyof ToolDefinition<InputSchema, OutputSchema>]-?: true } = {
+  name: true,
+  description: true,
+  input: true,
+  output: true,
+  effect: true,
+  presumed: true,
+  key: true,
+  conflicts: true,
+  approval: true,
+  timeout: true,
+  maxOutput: true,
+  retry: true,
+  source: true,
+  origin: true,
+  touches: true,
+  reversible: true,
+  reconcile: true,
+  run: true,
+};
+
+/** Refuses what is no option: a limit that is misspelt would be no limit. */
+export function checkOptions(options: unknown, known: object, example: string): void {
+  if (typeof options !== "object" || options === null)
+    throw new ToolDefinitionError(String(options), "its definition is not an object", example);
+  const { name } = options as { readonly name?: unknown };
+  const names = Object.keys(known);
+  const unknown = Object.keys(options).find((option) => !names.includes(option));
+  if (unknown === undefined) return;
+  const meant = nearestOf(unknown, names);
+  throw new ToolDefinitionError(
+    String(name),
+    `it has no option ${JSON.stringify(unknown)}`,
+    meant === undefined ? `the options are ${names.join(", ")}` : `did you mean ${JSON.stringify(meant)}?`,
+  );
+}
+
+/** A tool whose schemas were made ready already. */
+export function build<Input, Output>(
+  deed: Deed<Input, Output>,
+  schemas: { readonly input: InputChecker; readonly output?: Checker },
+  more?: Pick<Tool<Input, Output>, "module" | "say" | "answer" | "question">,
+): Tool<Input, Output> {
+  const { name, description, effect, timeout, retry, key, source, origin, touches, reconcile, run } = deed;
+  const { conflicts = [], approval = false, maxOutput = DEFAULT_OUTPUT, reversible, presumed } = deed;
+  checkName(name);
+  check(
+    name,
+    typeof description === "string" && description !== "",
+    "it has no description",
+    "say what it does: a model chooses tools by that",
+  );
+  check(
+    name,
+    effects.has(effect),
+    `${JSON.stringify(effect)} is not an effect`,
+    `say what it does to the world: ${[...effects].join(", ")}`,
+  );
+  check(
+    name,
+    presumed === undefined || effects.has(presumed),
+    `${JSON.stringify(presumed)} is not an effect`,
+    `say what policies shall presume: ${[...effects].join(", ")}`,
+  );
+  check(name, typeof run === "function", "it has no run", "add run: async (input, context) => …");
+  check(
+    name,
+    timeout === undefined || (timeout > 0 && timeout <= LONGEST),
+    `${timeout} is no timeout`,
+    "give the milliseconds that one attempt may take, at most 24 days: timeout: 30_000",
+  );
+  checkRetry(name, retry);
+  check(
+    name,
+    origin === undefined || ORIGINS.has(origin),
+    `${JSON.stringify(origin)} is no origin`,
+    `say where its output comes from: ${[...ORIGINS].join(", ")}`,
+  );
+  check(
+    name,
+    reversible === undefined || typeof reversible === "function" || typeof reversible === "boolean",
+    "its `reversible` is neither true, nor false, nor a function",
+    "reversible: true, or reversible: (input) => input.draft === true",
+  );
+  for (const [option, given] of Object.entries({ key, reconcile, touches }))
+    check(
+      name,
+      given === undefined || typeof given === "function",
+      `its \`${option}\` is no function`,
+      `${option}: (input) => …, or leave it out`,
+    );
+  check(
+    name,
+    typeof conflicts === "function" ||
+      (Array.isArray(conflicts) && conflicts.every((one) => typeof one === "string")),
+    "its `conflicts` are neither a list of texts nor a function",
+    'name what only one call at a time may touch: conflicts: (input) => [input.path], or ["database"]',
+  );
+  check(
+    name,
+    typeof approval === "function" || typeof approval === "boolean" || typeof approval === "object",
+    "its `approval` is neither true, nor false, nor terms, nor a function",
+    "approval: true, or approval: (input) => input.amount > 100",
+  );
+  const fault = typeof approval === "object" ? termsFault(approval) : undefined;
+  check(name, fault === undefined, fault?.reason ?? "", fault?.hint ?? "");
+  check(
+    name,
+    Number.isInteger(maxOutput) && maxOutput >= MIN_OUTPUT && maxOutput <= MAX_OUTPUT,
+    `${maxOutput} is no limit of its output`,
+    `give a whole number of characters from ${MIN_OUTPUT} to ${MAX_OUTPUT}; what is longer belongs into a file`,
+  );
+  return Object.freeze<Tool<Input, Output>>({
+    name,
+    description,
+    ...schemas,
+    effect,
+    ...(presumed !== undefined && { presumed }),
+    maxOutput,
+    ...(timeout !== undefined && { timeout }),
+    ...(retry !== undefined && { retry }),
+    ...(key !== undefined && { key }),
+    ...(source !== undefined && { source }),
+    ...(origin !== undefined && { origin }),
+    ...(touches !== undefined && { touches }),
+    ...(reversible !== undefined && {
+      reversible: typeof reversible === "function" ? reversible : () => reversible,
+    }),
+    conflicts: typeof conflicts === "function" ? conflicts : () => conflicts,
+    approval: typeof approval === "function" ? approval : () => approval,
+    run,
+    ...(reconcile !== undefined && { reconcile }),
+    ...more,
+  });
+}
+
+/** The tool as a model is shown it: the same tool, the same bytes. */
+export function specOf(tool: Tool): ToolSpec {
+  return { name: tool.name, description: tool.description, input: tool.input.json };
+}
+
+const ORIGINS: ReadonlySet<string> = new Set([
+  "trusted",
+  "tool",
+  "web",
+  "file",
+  "memory",
+  "agent",
+] satisfies ToolOrigin[]);
+
+/** Node's timers take no more: a longer one would ring at once. */
+const LONGEST = 2 ** 31 - 1;
+
+function checkRetry(name: string, retry: ToolRetry | undefined): void {
+  const { attempts = 1, wait = 0, most = 0, when = () => true } = retry ?? {};
+  check(
+    name,
+    (retry === undefined || (typeof retry === "object" && retry !== null)) &&
+      Number.isSafeInteger(attempts) &&
+      attempts >= 1 &&
+      [wait, most].every((milliseconds) => Number.isFinite(milliseconds) && milliseconds >= 0) &&
+      typeof when === "function" &&
+      Object.keys(retry ?? {}).every((option) => ["attempts", "wait", "most", "when"].includes(option)),
+    "its `retry` makes no sense",
+    "retry: { attempts: 3, wait: 500, most: 30_000, when: (error) => true }, or some of it",
+  );
+}
+
+const effects: ReadonlySet<string> = new Set(["pure", "read", "idempotent", "write"]);
+
+export function checkName(name: string): void {
+  check(
+    String(name),
+    typeof name === "string" && /^[a-zA-Z0-9_-]{1,64}$/.test(name),
+    "providers refuse this name",
+    'use 1 to 64 of a-z, A-Z, 0-9, "_" and "-": "read_file"',
+  );
+}
+
+function check(name: string, holds: boolean, reason: string, hint: string): void {
+  if (!holds) throw new ToolDefinitionError(name, reason, hint);
+}

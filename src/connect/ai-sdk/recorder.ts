@@ -1,0 +1,218 @@
+import {
+  callModel,
+  configFact,
+  costOf,
+  failureOf,
+  type Generated,
+  type LanguageModel,
+  type ModelReply,
+  type Prompt,
+  plainJson,
+  priceOf,
+  renderPrompt,
+  type Streamed,
+  sentPrompt,
+  transcriptFor,
+} from "../../agent/model/index.js";
+import { canonical } from "../../runtime/index.js";
+import type { FactId, Failure, Json, Session } from "../../session/index.js";
+import { missingIn } from "./conversation.js";
+import { requestOf, type SdkRequest } from "./request.js";
+
+/** A call under way. */
+export type Asked = {
+  readonly call: Session;
+  readonly request: SdkRequest;
+  readonly prompt: Prompt;
+  readonly model: SdkModel;
+  readonly began: number;
+};
+
+/** The model that a middleware wraps. */
+export type SdkModel = {
+  readonly specificationVersion: string;
+  readonly provider: string;
+  readonly modelId: string;
+};
+
+/** Writes the calls of somebody else's loop into a session, each fact when it happens. */
+export class Recorder {
+  readonly #agent: string;
+  readonly #configs = new Map<string, FactId>();
+  #session: Session;
+  #previous: Prompt | undefined;
+
+  constructor(session: Session, agent: string) {
+    this.#session = session;
+    this.#agent = agent;
+    for (let node: Session | undefined = session; node !== undefined; node = node.soleParent) {
+      if (node.fact.type !== "agent-configure") continue;
+      const key = configKey(node.fact);
+      if (!this.#configs.has(key)) this.#configs.set(key, node.id);
+    }
+  }
+
+  get session(): Session {
+    return this.#session;
+  }
+
+  /** Notes what a model is asked: what is new in its prompt, how it is configured, and the call. */
+  ask(params: object, model: SdkModel): Asked {
+    const request = requestOf(this.#agent, params);
+    const { config, messages } = request;
+    for (const said of missingIn(this.#session.transcript, messages)) this.#take(said);
+    const fact = configFact(config);
+    const key = configKey(fact);
+    let configured = this.#configs.get(key);
+    if (configured === undefined) {
+      this.#session = this.#session.append(fact);
+      configured = this.#session.id;
+      this.#configs.set(key, configured);
+    }
+    this.#previous = renderPrompt(config, transcriptFor(config, this.#session), this.#previous);
+    const { prompt, parameters } = sentPrompt(this.#previous, messages);
+    this.#session = this.#session.append({
+      type: "model-call",
+      model: model.modelId,
+      agent: this.#agent,
+      config: configured,
+      prompt: prompt.digest,
+      ...(parameters !== undefined && { parameters }),
+      by: `agent:${this.#agent}`,
+    });
+    return { call: this.#session, request, prompt, model, began: performance.now() };
+  }
+
+  #take(said: ReturnType<typeof missingIn>[number]): void {
+    if (said.role !== "tool") {
+      const { role, content } = said;
+      const by = role === "assistant" ? ({ by: `agent:${this.#agent}` } as const) : {};
+      this.#session = this.#session.say(content, { role, ...by });
+      return;
+    }
+    const { call, name, input, output = null, error } = said;
+    this.#session = this.#session.append({
+      type: "tool-call",
+      name,
+      input,
+      call,
+      by: `agent:${this.#agent}`,
+    });
+    const of = this.#session.id;
+    const by = name === "" ? "tool" : (`tool:${name}` as const);
+    this.#session = this.#session.append(
+      error === undefined ? { type: "tool-result", of, output, by } : { type: "tool-failure", of, error, by },
+    );
+  }
+
+  /** Notes a whole reply. */
+  async generated(asked: Asked, result: Generated): Promise<void> {
+    const reply = await callModel(
+      { ...standIn(asked), doGenerate: async () => result },
+      asked.prompt,
+      asked.request.config,
+    );
+    const { body: _, headers: __, ...response } = (result.response ?? {}) as { [field: string]: unknown };
+    const { request: ___, ...rest } = result as Generated & { readonly request?: unknown };
+    this.#reply(asked, reply, { result: plainJson({ ...rest, response }) ?? null });
+  }
+
+  /** Notes a streamed reply, or what came of it: a stream that breaks off is a failure. */
+  async streamed(
+    asked: Asked,
+    streamed: Streamed,
+    parts: readonly { readonly type: string }[],
+    end: End,
+  ): Promise<void> {
+    // An error is told by the failure, without the secrets that providers repeat in it.
+    const pieces = parts.map((part) => (part.type === "error" ? { type: "error" } : part));
+    const kept = { parts: plainJson(pieces) ?? [], end: end.type };
+    try {
+      if (end.type === "broken") throw end.error;
+      const model = { ...standIn(asked), doStream: async () => ({ ...streamed, stream: streamOf(parts) }) };
+      const reply = await callModel(model, asked.prompt, asked.request.config, { stream: true });
+      this.#reply(asked, reply, kept);
+    } catch (error) {
+      this.failed(asked, error, kept);
+    }
+  }
+
+  #reply(asked: Asked, reply: ModelReply, kept: { readonly [field: string]: Json }): void {
+    const price = priceOf(asked.model.modelId);
+    const { chunks: _, ...raw } = (reply.raw ?? {}) as { readonly [field: string]: Json };
+    this.#session = this.#session.append({
+      type: "model-reply",
+      of: asked.call.id,
+      ...reply,
+      // The pieces among `kept` have the chunks already.
+      raw: { ...raw, sdk: asked.model.specificationVersion, ...kept },
+      ...(price !== undefined && { cost: costOf(reply.usage, price) }),
+      milliseconds: elapsed(asked),
+      agent: this.#agent,
+      by: `service:${asked.model.provider}`,
+    });
+  }
+
+  /** Notes that no reply came. */
+  failed(asked: Asked, error: unknown, kept: { readonly [field: string]: Json } = {}): void {
+    const failure: Failure = failureOf(error);
+    const { isRetryable } = (error ?? {}) as { readonly isRetryable?: unknown };
+    const sdk = { version: asked.model.specificationVersion, ...kept };
+    this.#session = this.#session.append({
+      type: "model-failure",
+      of: asked.call.id,
+      error: {
+        ...failure,
+        data: {
+          ...(failure.data as object),
+          // What the AI SDK goes by when it tries again.
+          sdk: typeof isRetryable === "boolean" ? { ...sdk, isRetryable } : sdk,
+        },
+      },
+      milliseconds: elapsed(asked),
+      by: `service:${asked.model.provider}`,
+    });
+  }
+}
+
+/** How a stream ended: closed by the provider, left by whoever read it, or broken. */
+export type End =
+  | { readonly type: "closed" }
+  | { readonly type: "left" }
+  | { readonly type: "broken"; readonly error: unknown };
+
+function elapsed({ began }: Asked): number {
+  return Math.round(performance.now() - began);
+}
+
+/** Stands where the model was: what it answered is known already, and is only read. */
+function standIn({ model }: Asked): LanguageModel {
+  const asked = (): never => {
+    throw new TypeError("The model was asked already.");
+  };
+  const { specificationVersion, provider, modelId } = model as LanguageModel;
+  return { specificationVersion, provider, modelId, doGenerate: asked, doStream: asked };
+}
+
+export function streamOf<Item>(items: Iterable<Item>): ReadableStream<Item> {
+  const iterator = items[Symbol.iterator]();
+  return new ReadableStream({
+    pull(controller) {
+      const next = iterator.next();
+      if (next.done === true) controller.close();
+      else controller.enqueue(next.value);
+    },
+  });
+}
+
+function configKey(fact: object): string {
+  const {
+    type: _,
+    at: __,
+    by: ___,
+    run: ____,
+    seq: _____,
+    ...config
+  } = fact as { readonly [field: string]: Json };
+  return canonical(config);
+}

@@ -1,0 +1,134 @@
+import type { FactId, Json } from "../../../session/index.js";
+import type { Imported, ImportFormat, Source } from "../exchange.js";
+import { Arrival, contentOf, isTime } from "../trajectory/arrival.js";
+import { type Fields, Foreign, firstLine, isFields, own } from "../trajectory/foreign.js";
+import { nameOf } from "../trajectory/name.js";
+import { answeredIn, askedIn } from "./provider.js";
+
+const UNKNOWN = {
+  name: "Unknown",
+  message: "The file ends before it says how this ended.",
+  code: "outcome-unknown",
+};
+
+export const atof: ImportFormat = {
+  name: "atof",
+  title: "Agentic Trajectory Observability Format 0.1: the events that ATIF is made from",
+  fits(source: Source): boolean {
+    return typeof firstLine(source)?.atof_version === "string";
+  },
+  async read(source: Source): Promise<readonly Imported[]> {
+    const foreign = new Foreign("atof", source);
+    return foreign.reading(() => {
+      const lines = foreign.lines();
+      const at = own(lines[0]?.value ?? {}, "timestamp");
+      const stream = new Stream(
+        foreign,
+        Arrival.start(foreign, { name: "events", ...(isTime(at) && { at }) }),
+      );
+      for (const { line, value } of lines) stream.take(value, `line ${line}`);
+      stream.end();
+      return [stream.arrival.imported(nameOf(source.name))];
+    });
+  },
+};
+
+type Open = { readonly category: string; readonly of: FactId };
+
+/** Scopes that begin and end, and marks between them. */
+class Stream {
+  readonly arrival: Arrival;
+  readonly #foreign: Foreign;
+  readonly #open = new Map<string, Open>();
+  readonly #known = new Set<string>();
+  readonly #calls = new Map<string, number>();
+  readonly #said = new Set<string>();
+
+  constructor(foreign: Foreign, arrival: Arrival) {
+    this.#foreign = foreign;
+    this.arrival = arrival;
+  }
+
+  take(event: Fields, where: string): void {
+    this.arrival.clock(event.timestamp);
+    const kind = this.#foreign.string(own(event, "kind"), `${where}.kind`);
+    const name = this.#foreign.string(own(event, "name"), `${where}.name`);
+    const id = this.#foreign.string(own(event, "uuid"), `${where}.uuid`);
+    if (kind === "mark") this.#mark(event, name);
+    else if (kind !== "scope") this.#foreign.refuse(`${where}.kind`, '"scope" or "mark" was expected');
+    else if (event.scope_category === "start") {
+      if (this.#known.has(id)) this.#foreign.refuse(`${where}.uuid`, "a scope with this id has begun before");
+      this.#known.add(id);
+      this.#open.set(id, this.#begin(event, name));
+    } else if (event.scope_category === "end") {
+      const open =
+        this.#open.get(id) ?? this.#foreign.refuse(`${where}.uuid`, "it ends a scope that has not begun");
+      this.#open.delete(id);
+      this.#finish(event, name, open);
+    } else this.#foreign.refuse(`${where}.scope_category`, '"start" or "end" was expected');
+    this.arrival.keep("atof event", event, "events");
+  }
+
+  end(): void {
+    for (const { category, of } of [...this.#open.values()].reverse()) {
+      if (category === "llm") this.arrival.add({ type: "model-failure", of, error: UNKNOWN });
+      else if (category === "tool") this.arrival.outcome(of, { error: UNKNOWN });
+      else if (category === "agent") this.arrival.add({ type: "module-exit", of, error: UNKNOWN });
+      else this.arrival.add({ type: "step-failure", of, error: UNKNOWN });
+    }
+  }
+
+  #begin(event: Fields, name: string): Open {
+    const { arrival } = this;
+    const category = String(event.category);
+    const data = own(event, "data") ?? null;
+    if (category === "agent") return { category, of: arrival.add({ type: "module-enter", module: name }) };
+    if (category === "tool") {
+      const call = profile(event, "tool_call_id");
+      return { category, of: arrival.call(name, data ?? {}, typeof call === "string" ? call : undefined) };
+    }
+    if (category !== "llm") return { category, of: arrival.add({ type: "step-call", name, input: data }) };
+    for (const { role, parts } of askedIn(data)) {
+      // The whole conversation is sent each time; what was answered stands there already.
+      const key = JSON.stringify([role, parts]);
+      if ((role !== "user" && role !== "system") || parts.length === 0 || this.#said.has(key)) continue;
+      this.#said.add(key);
+      arrival.say(role, contentOf(parts));
+    }
+    const model = profile(event, "model_name");
+    return { category, of: arrival.ask(typeof model === "string" ? model : name) };
+  }
+
+  #finish(event: Fields, name: string, { category, of }: Open): void {
+    const { arrival } = this;
+    const data = own(event, "data") ?? null;
+    if (category === "agent") arrival.add({ type: "module-exit", of });
+    else if (category === "tool") arrival.outcome(of, { output: data });
+    else if (category === "llm") {
+      const parts = answeredIn(data).map((part) =>
+        part.type === "tool-call" && part.call === "" ? { ...part, call: this.#nextCall(part.name) } : part,
+      );
+      const finish = parts.some((part) => part.type === "tool-call") ? "tool-calls" : "stop";
+      const usage = { input: 0, output: 0 };
+      arrival.add({ type: "model-reply", of, content: contentOf(parts), finish, usage, model: name });
+    } else arrival.add({ type: "step-result", of, value: data });
+  }
+
+  /** Gemini gives calls no ids; in the events they are counted by name. */
+  #nextCall(name: string): string {
+    const count = (this.#calls.get(name) ?? 0) + 1;
+    this.#calls.set(name, count);
+    return `${name}__${count}`;
+  }
+
+  #mark(event: Fields, name: string): void {
+    const data = own(event, "data");
+    if (isFields(data) && typeof data.passed === "boolean")
+      this.arrival.add({ type: "validation-report", name, passed: data.passed, detail: data });
+  }
+}
+
+function profile(event: Fields, key: string): Json | undefined {
+  const fields = own(event, "category_profile");
+  return isFields(fields) ? own(fields, key) : undefined;
+}

@@ -1,0 +1,290 @@
+import type { Content, FactId, Json, Part, Session } from "../../../session/index.js";
+import type { Imported, ImportFormat, Source } from "../exchange.js";
+import { Arrival, contentOf, isTime } from "../trajectory/arrival.js";
+import { amount, beginning, type Fields, Foreign, isFields, own, without } from "../trajectory/foreign.js";
+import { nameOf } from "../trajectory/name.js";
+import { copiedStep } from "./copied.js";
+import { breachesOf, embeddedIn } from "./rules.js";
+
+/** What the notes of an imported trajectory keep. */
+export const NOTES = {
+  trajectory: "atif trajectory",
+  step: "atif step",
+  copied: "atif copied steps",
+} as const;
+
+export const atif: ImportFormat = {
+  name: "atif",
+  title: "Agent Trajectory Interchange Format, versions 1.0 to 1.7",
+  fits(source: Source): boolean {
+    return /"schema_version"\s*:\s*"ATIF-v/.test(beginning(source));
+  },
+  async read(source: Source): Promise<readonly Imported[]> {
+    const foreign = new Foreign("atif", source);
+    return foreign.reading(() => {
+      const document = foreign.object(foreign.json(), "");
+      const [breach] = breachesOf(document);
+      if (breach !== undefined) foreign.refuse(breach.where, breach.reason);
+      const story = new Story(foreign, document, "trajectory");
+      story.tell(0);
+      return [story.arrival.imported(nameOf(source.name))];
+    });
+  },
+};
+
+/** One trajectory while it becomes a session. Those embedded in it become lines that the session takes in. */
+class Story {
+  readonly arrival: Arrival;
+  readonly #foreign: Foreign;
+  readonly #document: Fields;
+  readonly #name: string;
+  readonly #steps: readonly Fields[];
+  /** The ids of all trajectories in the file. */
+  readonly #embedded: ReadonlySet<string>;
+  readonly #inside: Map<string, { readonly document: Fields; readonly place: number }>;
+  /** The session after each step. */
+  readonly #after: Session[] = [];
+  #done: number;
+
+  constructor(foreign: Foreign, document: Fields, name: string, parent?: Story) {
+    this.#foreign = foreign;
+    this.#document = document;
+    this.#name = name;
+    this.#steps = document.steps as readonly Fields[];
+    this.#embedded = parent === undefined ? new Set(embeddedIn(document)) : parent.#embedded;
+    const embedded = (own(document, "subagent_trajectories") ?? []) as readonly Fields[];
+    this.#inside = new Map(
+      embedded.map((one, place) => [String(one.trajectory_id), { document: one, place }]),
+    );
+    const [first] = this.#steps;
+    const copied = parent === undefined ? 0 : parent.#copiedBy(this.#steps);
+    this.#done = copied;
+    const base = copied === 0 ? undefined : (parent as Story).#after[copied - 1];
+    if (parent !== undefined && base !== undefined) {
+      this.arrival = parent.arrival.fork(base, name);
+      return;
+    }
+    const text = first?.source === "user" && typeof first.message === "string" ? first.message : undefined;
+    const at = first?.timestamp;
+    this.arrival = Arrival.start(foreign, {
+      name,
+      ...(text !== undefined && { text }),
+      ...(isTime(at) && { at }),
+      detail: without(document, "steps", "subagent_trajectories", "extra", "agent", "notes"),
+    });
+    if (text !== undefined) this.#finish(first as Fields);
+  }
+
+  tell(place: number): void {
+    const { arrival } = this;
+    this.#configure();
+    const document = without(this.#document, "steps", "subagent_trajectories");
+    arrival.keep(NOTES.trajectory, { place, document }, "trajectory", document);
+    const copied = this.#done - this.#after.length;
+    if (copied > 0) arrival.keep(NOTES.copied, { steps: copied });
+    for (const step of this.#steps.slice(this.#done)) {
+      arrival.clock(step.timestamp);
+      this.#tellStep(step);
+      this.#finish(step);
+    }
+    // Nothing refers to these; they are of this run all the same.
+    for (const id of [...this.#inside.keys()]) this.#takeIn({ trajectory_id: id });
+  }
+
+  #finish(step: Fields): void {
+    this.arrival.keep(NOTES.step, step, "steps");
+    this.#after.push(this.arrival.session);
+    if (this.#after.length > this.#done) this.#done = this.#after.length;
+  }
+
+  /** How many steps at the beginning of another trajectory are copies of the steps of this one. */
+  #copiedBy(steps: readonly Fields[]): number {
+    let count = 0;
+    while (count < steps.length && count < this.#after.length && isCopy(steps[count], this.#steps[count]))
+      count += 1;
+    return count;
+  }
+
+  #configure(): void {
+    const agent = this.#document.agent as Fields;
+    const definitions = own(agent, "tool_definitions");
+    if (!Array.isArray(definitions) || definitions.length === 0) return;
+    this.arrival.add({
+      type: "agent-configure",
+      agent: String(agent.name),
+      tools: (definitions as readonly Fields[]).map(toolOf),
+      ...(agent.name !== "" && { by: `agent:${String(agent.name)}` }),
+    });
+  }
+
+  #tellStep(step: Fields): void {
+    const { arrival } = this;
+    const message = step.message as Json;
+    const calls = (own(step, "tool_calls") ?? []) as readonly Fields[];
+    const results = resultsOf(step);
+    if (step.source === "system" && this.#compress(step, results)) return;
+    if (step.source !== "agent") arrival.say(step.source as "user" | "system", saidIn(message));
+    else this.#tellAgent(step, calls);
+    const asked = new Map<Json, FactId>();
+    for (const call of calls) {
+      // A call without a result asks for nothing any more: that it was made stands in the answer.
+      if (!results.some((result) => result.source_call_id === call.tool_call_id)) continue;
+      asked.set(
+        call.tool_call_id as string,
+        arrival.call(
+          String(call.function_name),
+          own(call, "arguments") ?? {},
+          String(call.tool_call_id),
+          this.#agent,
+        ),
+      );
+    }
+    for (const result of results) {
+      const of = asked.get(own(result, "source_call_id") ?? null);
+      const content = own(result, "content") ?? null;
+      for (const ref of (own(result, "subagent_trajectory_ref") ?? []) as readonly Fields[])
+        this.#takeIn(ref);
+      if (of === undefined) {
+        // What the world answers to words instead of calls; a second result of one call reads the same.
+        if (content !== null && content !== "") arrival.say("user", saidIn(content), "tool");
+        continue;
+      }
+      asked.delete(own(result, "source_call_id") ?? null);
+      arrival.outcome(of, {
+        output:
+          typeof content === "object" && content !== null
+            ? { type: "content", value: content }
+            : (content ?? ""),
+      });
+    }
+  }
+
+  #tellAgent(step: Fields, calls: readonly Fields[]): void {
+    const thoughts = own(step, "reasoning_content");
+    const said = saidIn(step.message as Json);
+    const parts: readonly Part[] = [
+      ...(typeof thoughts === "string" ? [{ type: "reasoning", text: thoughts } as const] : []),
+      ...(typeof said !== "string" ? said : said === "" ? [] : [{ type: "text", text: said } as const]),
+      ...calls.map((call) => ({
+        type: "tool-call" as const,
+        call: String(call.tool_call_id),
+        name: String(call.function_name),
+        input: own(call, "arguments") ?? {},
+      })),
+    ];
+    const agent = this.#agent;
+    if (step.llm_call_count === 0) {
+      this.arrival.say("assistant", contentOf(parts), agent === undefined ? "agent" : `agent:${agent}`);
+      return;
+    }
+    const metrics = (own(step, "metrics") ?? {}) as Fields;
+    const effort = own(step, "reasoning_effort") ?? null;
+    const cached = amount(own(metrics, "cached_tokens"));
+    this.arrival.answer(
+      String(own(step, "model_name") ?? own(this.#document.agent as Fields, "model_name") ?? "unknown"),
+      {
+        content: contentOf(parts),
+        finish: calls.length > 0 ? "tool-calls" : "stop",
+        usage: {
+          input: amount(own(metrics, "prompt_tokens")) ?? 0,
+          output: amount(own(metrics, "completion_tokens")) ?? 0,
+          ...(cached !== undefined && { cached }),
+        },
+        cost: amount(own(metrics, "cost_usd")),
+        agent,
+      },
+      effort === null ? undefined : { effort },
+    );
+  }
+
+  /** A step that says that the context was replaced: what it says stands in view for all that was said before. */
+  #compress(step: Fields, results: readonly Fields[]): boolean {
+    const extra = own(step, "extra");
+    const management = isFields(extra) ? own(extra, "context_management") : undefined;
+    if (!isFields(management) || own(management, "boundary") !== "replace") return false;
+    const range = this.arrival.inView();
+    if (range === undefined) return false;
+    const contents = results.flatMap((result) =>
+      typeof result.content === "string" ? [result.content] : [],
+    );
+    for (const result of results)
+      for (const ref of (own(result, "subagent_trajectory_ref") ?? []) as readonly Fields[])
+        this.#takeIn(ref);
+    const [before, after] = [
+      amount(own(management, "tokens_before")),
+      amount(own(management, "tokens_after")),
+    ];
+    this.arrival.add({
+      type: "context-compress",
+      ...range,
+      summary: contents.length > 0 ? contents.join("\n") : wordsIn(step.message as Json),
+      policy: String(own(management, "type") ?? "compaction"),
+      ...(before !== undefined && after !== undefined && { tokens: { before, after } }),
+      by: "agent",
+    });
+    return true;
+  }
+
+  /** A trajectory that is in another file, or nowhere, is reported; the step keeps the reference to it. */
+  #takeIn(ref: Fields): void {
+    const id = String(own(ref, "trajectory_id"));
+    const found = this.#inside.get(id);
+    if (found === undefined) {
+      const named = own(ref, "trajectory_id") ?? own(ref, "session_id") ?? own(ref, "trajectory_path");
+      const path = own(ref, "trajectory_path");
+      if (!this.#embedded.has(id))
+        this.#foreign.warnings.add(
+          `The trajectory of the sub-agent ${String(named)} is not in the file${typeof path === "string" ? `: it is in ${path}` : ""}.`,
+        );
+      return;
+    }
+    this.#inside.delete(id);
+    const story = new Story(this.#foreign, found.document, `${this.#name}/${id}`, this);
+    story.tell(found.place);
+    this.arrival.take(story.arrival, `embedded trajectory ${id}`);
+  }
+
+  get #agent(): string | undefined {
+    const { name } = this.#document.agent as Fields;
+    return typeof name === "string" && name !== "" ? name : undefined;
+  }
+}
+
+function isCopy(step: Fields | undefined, original: Fields | undefined): boolean {
+  return original !== undefined && JSON.stringify(step) === JSON.stringify(copiedStep(original));
+}
+
+function resultsOf(step: Fields): readonly Fields[] {
+  const observation = own(step, "observation");
+  return (isFields(observation) ? (own(observation, "results") ?? []) : []) as readonly Fields[];
+}
+
+/** A message in the record's words: images are parts that it has no word for, because a path is not a file. */
+function saidIn(message: Json): Content {
+  if (typeof message === "string") return message;
+  return contentOf(
+    (message as readonly Fields[]).map((part) =>
+      part.type === "text" ? { type: "text", text: String(part.text) } : { type: "other", value: part },
+    ),
+  );
+}
+
+function wordsIn(message: Json): string {
+  return typeof message === "string"
+    ? message
+    : (message as readonly Fields[])
+        .flatMap((part) => (part.type === "text" ? [String(part.text)] : []))
+        .join("\n");
+}
+
+/** A definition in the form of OpenAI's function calls, in ours. */
+function toolOf(definition: Fields): Json {
+  const inside = own(definition, "function");
+  const fields = isFields(inside) ? inside : definition;
+  const description = own(fields, "description");
+  return {
+    name: String(own(fields, "name") ?? ""),
+    ...(typeof description === "string" && { description }),
+    input: own(fields, "parameters") ?? own(fields, "input_schema") ?? {},
+  };
+}

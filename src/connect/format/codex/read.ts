@@ -1,0 +1,189 @@
+import type { Json, Session } from "../../../session/index.js";
+import type { Imported, ImportFormat, Source } from "../exchange.js";
+import { Arrival, contentOf, isTime } from "../trajectory/arrival.js";
+import { amount, type Fields, Foreign, firstLine, isFields, own } from "../trajectory/foreign.js";
+import { nameOf } from "../trajectory/name.js";
+import { wordsOf } from "../trajectory/turn.js";
+import { isExecEvent, rolloutOf } from "./exec.js";
+import { callOf, contentIn, type Deed, deedsOf, type Item, itemOf, kindOf, partsOf } from "./turn.js";
+
+export const NOTE = "codex lines";
+
+export const codex: ImportFormat = {
+  name: "codex",
+  title:
+    "Rollout of Codex, or stream of codex exec --json (JSONL): a session for the conversation, and one for each way that was rolled back",
+  fits(source: Source): boolean {
+    const first = firstLine(source);
+    if (first === undefined) return false;
+    if (isExecEvent(first)) return true;
+    if (own(first, "type") === "session_meta") return isFields(own(first, "payload"));
+    return (
+      own(first, "type") === undefined &&
+      typeof own(first, "id") === "string" &&
+      own(first, "instructions") !== undefined
+    );
+  },
+  async read(source: Source): Promise<readonly Imported[]> {
+    const foreign = new Foreign("codex", source);
+    return foreign.reading(() => {
+      const lines = foreign.lines();
+      const isStream = lines.some(({ value }) => isExecEvent(value));
+      const items = isStream ? rolloutOf(lines) : lines.map(({ line, value }) => itemOf(line, value));
+      const deeds = deedsOf(items);
+      if (!deeds.some((deed) => deed.do === "fail" || deed.items.some(isSaid)))
+        foreign.refuse("", "there is no conversation in it");
+      const story = new Story(foreign, items);
+      for (const deed of deeds) story.take(deed);
+      return story.end();
+    });
+  },
+};
+
+/** A rollout while it becomes sessions. */
+class Story {
+  readonly #foreign: Foreign;
+  #arrival: Arrival;
+  /** Ways that were given up. */
+  readonly #left: Arrival[] = [];
+  /** The session before each thing that the user said. */
+  #turns: Session[] = [];
+  #wanted = new Map<string, { readonly name: string; readonly input: Json }>();
+  #model = "unknown";
+  #configured = false;
+
+  constructor(foreign: Foreign, items: readonly Item[]) {
+    this.#foreign = foreign;
+    const [first] = items;
+    const { id, cwd, cli_version: version } = first?.payload ?? {};
+    const detail = Object.fromEntries(
+      Object.entries({ id, cwd, version }).filter(([, value]) => typeof value === "string"),
+    ) as Fields;
+    const at = [first?.at, own(first?.payload ?? {}, "timestamp")].find(isTime);
+    this.#arrival = Arrival.start(foreign, { name: "rollout", ...(at !== undefined && { at }), detail });
+  }
+
+  take(deed: Deed): void {
+    const [item] = deed.items as [Item];
+    this.#arrival.clock(item.at);
+    if (deed.do === "say") this.#say(item);
+    else if (deed.do === "answer") this.#answer(deed);
+    else if (deed.do === "output") this.#output(item);
+    else if (deed.do === "compact") this.#compact(item.payload);
+    else if (deed.do === "context") this.#context(item);
+    else if (deed.do === "rollback") this.#rollback(deed.turns);
+    else if (deed.do === "fail") {
+      const of = this.#arrival.ask(this.#model);
+      this.#arrival.add({
+        type: "model-failure",
+        of,
+        error: { name: "CodexError", message: String(own(item.payload, "message") ?? "") },
+      });
+    }
+    const kept = deed.items.filter(({ isRepeated }) => isRepeated === undefined);
+    if (kept.length === 0) return;
+    this.#arrival.keep(
+      NOTE,
+      kept.map(({ line, value }) => ({ line, value })),
+      labelOf(item),
+      kept.map(({ value }) => value),
+    );
+  }
+
+  end(): readonly Imported[] {
+    const { name } = this.#foreign.source;
+    return [
+      this.#arrival.imported(nameOf(name)),
+      ...this.#left.map((arrival, place) => arrival.imported(nameOf(name, `rolled-back-${place + 1}`))),
+    ];
+  }
+
+  #context({ payload, type }: Item): void {
+    const model = own(payload, "model");
+    if (typeof model === "string") this.#model = model;
+    const base = own(payload, "base_instructions");
+    const instructions = own(payload, "instructions") ?? (isFields(base) ? own(base, "text") : base);
+    if (type !== "session_meta" || this.#configured || typeof instructions !== "string") return;
+    this.#configured = true;
+    this.#arrival.add({ type: "agent-configure", agent: "codex", instructions });
+  }
+
+  #say({ payload, line }: Item): void {
+    const { role } = payload;
+    if (role === "user") this.#turns.push(this.#arrival.session);
+    const content = contentOf(contentIn(own(payload, "content")));
+    if (role === "user") this.#arrival.say("user", content);
+    else if (role === "developer" || role === "system") this.#arrival.say("system", content);
+    else
+      this.#foreign.refuse(`line ${line}.payload.role`, `there is no role ${JSON.stringify(role ?? null)}`);
+  }
+
+  #answer({ items, usage }: Deed & { do: "answer" }): void {
+    const parts = items.flatMap(({ payload }) => partsOf(payload));
+    const count = (key: string): number | undefined =>
+      usage === undefined ? undefined : amount(own(usage, key));
+    const [cached, reasoning] = [count("cached_input_tokens"), count("reasoning_output_tokens")];
+    const calls = items.flatMap(({ payload }) => callOf(payload) ?? []);
+    this.#arrival.answer(this.#model, {
+      content: contentOf(parts),
+      finish: calls.length > 0 ? "tool-calls" : "stop",
+      usage: {
+        input: count("input_tokens") ?? 0,
+        output: count("output_tokens") ?? 0,
+        ...(cached !== undefined && { cached }),
+        ...(reasoning !== undefined && { reasoning }),
+      },
+    });
+    for (const { call, name, input } of calls) this.#wanted.set(call, { name, input });
+  }
+
+  /** A call is told with what came of it: one that was never answered asks for nothing any more. */
+  #output({ payload, line }: Item): void {
+    const id = this.#foreign.string(own(payload, "call_id"), `line ${line}.payload.call_id`);
+    const wanted = this.#wanted.get(id);
+    this.#wanted.delete(id);
+    const of = this.#arrival.call(wanted?.name ?? "unknown", wanted?.input ?? {}, id);
+    const output = own(payload, "output") ?? "";
+    const fields = isFields(output) ? output : undefined;
+    const content = fields === undefined ? output : (own(fields, "content") ?? output);
+    const told = Array.isArray(content) ? wordsOf(contentIn(content as readonly Json[])) || content : content;
+    if (fields?.success === false)
+      this.#arrival.outcome(of, {
+        error: { name: "ToolError", message: typeof told === "string" ? told : JSON.stringify(told) },
+      });
+    else this.#arrival.outcome(of, { output: told });
+  }
+
+  #compact(payload: Fields): void {
+    const range = this.#arrival.inView();
+    if (range === undefined) return;
+    const instead = own(payload, "replacement_history");
+    const told = (Array.isArray(instead) ? (instead as readonly Json[]) : [])
+      .filter(isFields)
+      .map((one) => wordsOf(contentOf(contentIn(own(one, "content")))));
+    const message = own(payload, "message");
+    const summary = typeof message === "string" && message !== "" ? message : told.join("\n");
+    this.#arrival.add({ type: "context-compress", ...range, summary, policy: "compaction" });
+  }
+
+  /** The user took back the last turns: they stay, on a way of their own. */
+  #rollback(count: number): void {
+    const back = Math.min(count, this.#turns.length);
+    const to = this.#turns[this.#turns.length - back];
+    if (back === 0 || to === undefined) return;
+    this.#turns = this.#turns.slice(0, this.#turns.length - back);
+    this.#left.push(this.#arrival);
+    this.#arrival = this.#arrival.fork(to, `after-rollback-${this.#left.length}`);
+    this.#wanted = new Map();
+  }
+}
+
+function isSaid({ type, payload }: Item): boolean {
+  return type === "response_item" && typeof kindOf(payload) === "string" && kindOf(payload) !== "";
+}
+
+function labelOf({ type, payload, value }: Item): string {
+  const kind = own(payload, "type");
+  if (isExecEvent(value)) return String(value.type);
+  return typeof kind === "string" && kind !== type ? `${type} ${kind}` : type;
+}

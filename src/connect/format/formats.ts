@@ -1,0 +1,84 @@
+import { nearestOf, RathError } from "../../session/index.js";
+import { ImportError } from "./error.js";
+import type { ExportFormat, ImportFormat, Source } from "./exchange.js";
+
+/** The formats of other systems that sessions are made from, the most particular first; each is loaded when it is used. */
+const readers: { readonly [name: string]: () => Promise<ImportFormat> } = {
+  atif: async () => (await import("./atif/index.js")).atif,
+  atof: async () => (await import("./atif/index.js")).atof,
+  inspect: async () => (await import("./inspect/index.js")).inspect,
+  "swe-agent": async () => (await import("./swe-agent/index.js")).sweAgent,
+  openhands: async () => (await import("./openhands/index.js")).openHands,
+  "openai-agents": async () => (await import("./openai-agents/index.js")).openaiAgents,
+  "tau-bench": async () => (await import("./tau-bench/index.js")).tauBench,
+  otel: async () => (await import("./otel/index.js")).otelImport,
+  langgraph: async () => (await import("./langgraph/index.js")).langgraph,
+  "claude-code": async () => (await import("./claude-code/index.js")).claudeCode,
+  codex: async () => (await import("./codex/index.js")).codex,
+  cassette: async () => (await import("./cassette/index.js")).cassette,
+  "ai-sdk-ui": async () => (await import("./ai-sdk-ui/index.js")).aiSdkUi,
+  react: async () => (await import("./react/index.js")).react,
+  reflexion: async () => (await import("./reflexion/index.js")).reflexion,
+};
+
+/** The formats that sessions are written in. */
+const writers: { readonly [name: string]: () => Promise<ExportFormat> } = {
+  otel: async () => (await import("./otel/index.js")).otelExport,
+  atif: async () => (await import("./atif/index.js")).atifExport,
+  inspect: async () => (await import("./inspect/index.js")).inspectExport,
+  "inspect-eval": async () => (await import("./inspect/index.js")).inspectEvalExport,
+  "swe-bench": async () => (await import("./swe-bench/index.js")).sweBenchExport,
+  "swe-agent": async () => (await import("./swe-agent/index.js")).sweAgentExport,
+  "hf-trace": async () => (await import("./hf-trace/index.js")).hfTraceExport,
+  "agent-trace": async () => (await import("./agent-trace/index.js")).agentTraceExport,
+  mermaid: async () => (await import("./picture/index.js")).mermaid,
+  dot: async () => (await import("./picture/index.js")).dot,
+  csv: async () => (await import("./csv/index.js")).csv,
+};
+
+/** All formats that can be read. */
+export function importFormats(): Promise<readonly ImportFormat[]> {
+  return Promise.all(Object.values(readers).map((load) => load()));
+}
+
+/** All formats that can be written. */
+export function exportFormats(): Promise<readonly ExportFormat[]> {
+  return Promise.all(Object.values(writers).map((load) => load()));
+}
+
+export async function importFormat(name: string): Promise<ImportFormat> {
+  return (await named(readers, name, "read")) as ImportFormat;
+}
+
+export async function exportFormat(name: string): Promise<ExportFormat> {
+  return (await named(writers, name, "write")) as ExportFormat;
+}
+
+/** The format that a file looks like. */
+export async function formatOf(source: Source): Promise<ImportFormat> {
+  for (const format of await importFormats()) if (format.fits(source)) return format;
+  throw new ImportError("anything known", source, {
+    where: "",
+    reason: "it looks like none of the formats",
+    hint: "say which it is: rath import FILE --format NAME; rath import --list has the names",
+  });
+}
+
+async function named(
+  known: { readonly [name: string]: () => Promise<ImportFormat | ExportFormat> },
+  name: string,
+  use: "read" | "write",
+): Promise<ImportFormat | ExportFormat> {
+  const load = Object.hasOwn(known, name) ? known[name] : undefined;
+  if (load !== undefined) return load();
+  const names = Object.keys(known);
+  const near = nearestOf(name, names);
+  throw new RathError(
+    "format-unknown",
+    `Cannot ${use} the format ${JSON.stringify(name)}: there is none of that name.`,
+    {
+      hint: `${near === undefined ? "" : `did you mean ${near}? `}there are ${names.join(", ")}`,
+      data: { format: name, known: names },
+    },
+  );
+}

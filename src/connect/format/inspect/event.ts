@@ -1,0 +1,346 @@
+import type { Fact, FactOf, Json } from "../../../session/index.js";
+import { UNKNOWN_TIME } from "../intake.js";
+import { millisecondsOf } from "../time.js";
+import type { Fields } from "../trajectory/foreign.js";
+import type { Lines, Told } from "../trajectory/line.js";
+import { plain, textOf, wordsOf } from "../trajectory/turn.js";
+import { argumentsFor, callFor, callsFor, contentFor, errorFor } from "./message.js";
+import type { Prompts } from "./prompt.js";
+
+const STOPS: ReadonlyMap<string, string> = new Map([
+  ["stop", "stop"],
+  ["length", "max_tokens"],
+  ["max_tokens", "max_tokens"],
+  ["tool-calls", "tool_calls"],
+  ["tool_calls", "tool_calls"],
+  ["content-filter", "content_filter"],
+  ["content_filter", "content_filter"],
+  ["model_length", "model_length"],
+]);
+const OUTCOMES: ReadonlySet<string> = new Set([
+  "model-reply",
+  "model-failure",
+  "tool-result",
+  "tool-failure",
+  "approval-give",
+]);
+
+/** The facts of a line as events of Inspect, one for each thing that happened. */
+export class Events {
+  readonly list: Fields[] = [];
+  readonly #lines: Lines;
+  readonly #prompts: Prompts;
+  readonly #start: number;
+  readonly #outcomes = new Map<string, Told>();
+  #messages = 0;
+  #spans: string[] = [];
+
+  constructor(lines: Lines, prompts: Prompts, start: string) {
+    this.#lines = lines;
+    this.#prompts = prompts;
+    this.#start = millisecondsOf(start);
+  }
+
+  add(line: readonly Told[]): void {
+    for (const told of line)
+      if (OUTCOMES.has(told.fact.type)) this.#outcomes.set((told.fact as FactOf<"tool-result">).of, told);
+    for (const told of line) this.#tell(told);
+  }
+
+  put(event: string, fields: Fields, at: string, told?: Told): void {
+    const time = at === "" ? UNKNOWN_TIME : at;
+    const span = this.#spans.at(-1);
+    this.list.push({
+      ...(span !== undefined && { span_id: span }),
+      timestamp: time,
+      working_start: Math.max(0, (millisecondsOf(time) - this.#start) / 1000) || 0,
+      ...(told !== undefined && {
+        metadata: { openrath: { id: told.id, type: told.fact.type, by: told.fact.by } },
+      }),
+      event,
+      ...fields,
+    });
+  }
+
+  #tell(told: Told): void {
+    const { fact, session, id } = told;
+    const sides = fact.type === "answer-take" ? [] : this.#lines.sidesOf(session);
+    for (const side of sides) {
+      const span = side.head.id;
+      if (side.base !== undefined)
+        this.put("anchor", { anchor_id: side.base.id, source: "openrath" }, fact.at);
+      this.put("span_begin", { id: span, name: side.head.branch, type: "branch" }, fact.at);
+      this.#spans.push(span);
+      if (side.base !== undefined) this.put("branch", { from_anchor: side.base.id }, fact.at);
+      this.add(side.line);
+      this.#spans.pop();
+      this.put("span_end", { id: span }, fact.at);
+    }
+    switch (fact.type) {
+      case "session-start":
+        if (fact.text !== undefined) this.#said({ role: "user", content: contentFor(fact.text) }, told);
+        return;
+      case "message-say":
+        this.#said({ role: fact.role, content: contentFor(fact.content) }, told);
+        break;
+      case "model-call":
+        this.#model(told, fact, this.#outcomes.get(id));
+        break;
+      case "tool-call":
+        this.#tool(told, fact, this.#outcomes.get(id));
+        break;
+      case "approval-ask":
+        this.#approval(told, fact, this.#outcomes.get(id)?.fact as FactOf<"approval-give"> | undefined);
+        break;
+      case "model-reply":
+      case "model-failure":
+      case "tool-result":
+      case "tool-failure":
+      case "approval-give":
+        return;
+      case "context-compress":
+        this.put(
+          "compaction",
+          {
+            type: fact.policy === "drop-outputs" ? "edit" : "summary",
+            source: "openrath",
+            ...counts(fact.tokens),
+          },
+          fact.at,
+          told,
+        );
+        break;
+      case "validation-report":
+        this.put("score", { score: scoreFor(fact), scorer: fact.name, intermediate: true }, fact.at, told);
+        break;
+      case "command-run":
+        this.#command(told, fact);
+        break;
+      case "workspace-import":
+      case "workspace-change":
+      case "workspace-merge":
+      case "workspace-resolve":
+      case "placement-change":
+        this.put("state", { changes: [changeFor(fact)] }, fact.at, told);
+        break;
+      case "memory-write":
+      case "memory-revise":
+      case "memory-revoke":
+      case "memory-promote":
+      case "memory-expire":
+        this.put(
+          "store",
+          { changes: [{ op: "add", path: `/memory/${id}`, value: plain(fact), replaced: null }] },
+          fact.at,
+          told,
+        );
+        break;
+      case "module-enter":
+      case "run-start":
+        this.put(
+          "span_begin",
+          { id, name: fact.module, type: fact.type === "run-start" ? "run" : "module", ...this.#parent() },
+          fact.at,
+          told,
+        );
+        this.#spans.push(id);
+        return;
+      case "module-exit":
+      case "run-end":
+        if (this.#spans.includes(fact.of)) this.#spans = this.#spans.slice(0, this.#spans.indexOf(fact.of));
+        this.put("span_end", { id: fact.of }, fact.at, told);
+        if (fact.error !== undefined) this.put("error", { error: evalError(fact.error) }, fact.at, told);
+        return;
+      default:
+        this.put("info", { source: "openrath", data: plain(fact) }, fact.at, told);
+        break;
+    }
+  }
+
+  #parent(): Fields {
+    const parent = this.#spans.at(-1);
+    return parent === undefined ? {} : { parent_id: parent };
+  }
+
+  #said(message: Fields, told: Told): void {
+    const value = { id: told.id, ...message };
+    this.put(
+      "state",
+      { changes: [{ op: "add", path: `/messages/${this.#messages++}`, value, replaced: null }] },
+      told.fact.at,
+      told,
+    );
+  }
+
+  #model(told: Told, fact: FactOf<"model-call">, outcome: Told | undefined): void {
+    const { input, tools } = this.#prompts.before(told.session, fact.config);
+    const answer = outcome?.fact as FactOf<"model-reply"> | FactOf<"model-failure"> | undefined;
+    const failed =
+      answer?.type === "model-failure"
+        ? textOf((answer.error as { message?: string }).message ?? answer.error)
+        : undefined;
+    const missing = answer === undefined ? "nothing was answered" : failed;
+    this.put(
+      "model",
+      {
+        model: fact.model,
+        ...(fact.agent !== undefined && { role: fact.agent }),
+        input,
+        tools,
+        tool_choice: "auto",
+        config: {},
+        output:
+          answer?.type === "model-reply"
+            ? outputFor(answer, fact.model, outcome?.id as string)
+            : { model: fact.model, choices: [], completion: "" },
+        ...(missing !== undefined && { error: missing }),
+        ...(outcome !== undefined && { completed: outcome.fact.at }),
+        ...(answer?.milliseconds !== undefined && { working_time: answer.milliseconds / 1000 }),
+      },
+      fact.at,
+      told,
+    );
+  }
+
+  #tool(told: Told, fact: FactOf<"tool-call">, outcome: Told | undefined): void {
+    const result = outcome?.fact as FactOf<"tool-result"> | FactOf<"tool-failure"> | undefined;
+    const error = result?.type === "tool-failure" ? result.error : undefined;
+    this.put(
+      "tool",
+      {
+        type: "function",
+        id: fact.call ?? told.id,
+        function: fact.name,
+        arguments: argumentsFor(fact.input),
+        result: result?.type === "tool-result" ? textOf(result.output) : "",
+        ...(error !== undefined && {
+          error: errorFor({ name: "ToolCallError", ...(plain(error) as object), message: messageIn(error) }),
+          failed: true,
+        }),
+        events: [],
+        ...(outcome !== undefined && { completed: outcome.fact.at }),
+        ...(result?.milliseconds !== undefined && { working_time: result.milliseconds / 1000 }),
+      },
+      fact.at,
+      told,
+    );
+  }
+
+  #approval(told: Told, ask: FactOf<"approval-ask">, give: FactOf<"approval-give"> | undefined): void {
+    const what = plain(ask.what);
+    this.put(
+      "approval",
+      {
+        message: textOf(what),
+        call: callFor(ask.of ?? told.id, ask.name ?? "approval", what),
+        approver: give?.by ?? "nobody",
+        decision:
+          give === undefined
+            ? "escalate"
+            : give.decision === "approve"
+              ? give.edit === undefined
+                ? "approve"
+                : "modify"
+              : "reject",
+        ...(give?.edit !== undefined && {
+          modified: callFor(ask.of ?? told.id, ask.name ?? "approval", give.edit),
+        }),
+        ...(give?.why !== undefined && { explanation: textOf(give.why) }),
+      },
+      ask.at,
+      told,
+    );
+  }
+
+  #command(told: Told, fact: FactOf<"command-run">): void {
+    const { command, code, stdout, stderr } = fact;
+    this.put(
+      "sandbox",
+      {
+        action: "exec",
+        cmd: Array.isArray(command) ? command.join(" ") : textOf(command),
+        ...(code !== null && { result: Math.trunc(code) }),
+        output: [stdout, stderr]
+          .filter((one) => one !== undefined)
+          .map(textOf)
+          .join("\n"),
+      },
+      fact.at,
+      told,
+    );
+  }
+}
+
+function messageIn(error: unknown): string {
+  return textOf((error as { message?: string }).message ?? error);
+}
+
+function outputFor(reply: FactOf<"model-reply">, asked: string, id: string): Fields {
+  const { content, usage, finish, cost } = reply;
+  const calls = callsFor(content);
+  const model = reply.model ?? asked;
+  return {
+    model,
+    choices: [
+      {
+        message: {
+          id,
+          content: contentFor(content),
+          source: "generate",
+          role: "assistant",
+          ...(calls.length > 0 && { tool_calls: calls }),
+          model,
+        },
+        stop_reason: STOPS.get(finish) ?? "unknown",
+      },
+    ],
+    completion: wordsOf(content),
+    usage: usageFor(usage, cost),
+    ...(reply.milliseconds !== undefined && { time: reply.milliseconds / 1000 }),
+  };
+}
+
+export function usageFor(usage: FactOf<"model-reply">["usage"], cost?: number): Fields {
+  const [input, output] = [Math.trunc(usage.input), Math.trunc(usage.output)];
+  return {
+    input_tokens: input,
+    output_tokens: output,
+    total_tokens: input + output,
+    ...(usage.cached !== undefined && { input_tokens_cache_read: Math.trunc(usage.cached) }),
+    ...(usage.reasoning !== undefined && { reasoning_tokens: Math.trunc(usage.reasoning) }),
+    ...(cost !== undefined && { total_cost: cost }),
+  };
+}
+
+export function scoreFor({ passed, score, detail }: FactOf<"validation-report">): Fields {
+  return {
+    value: score ?? (passed ? "C" : "I"),
+    history: [],
+    metadata: { passed, ...(detail !== undefined && { detail: plain(detail) }) },
+  };
+}
+
+export function evalError(error: unknown): Fields {
+  const message = messageIn(error);
+  return { message, traceback: message, traceback_ansi: message };
+}
+
+function counts(tokens: Json | undefined): Fields {
+  const { before, after } = (plain(tokens) ?? {}) as { before?: Json; after?: Json };
+  return {
+    ...(typeof before === "number" && { tokens_before: Math.trunc(before) }),
+    ...(typeof after === "number" && { tokens_after: Math.trunc(after) }),
+  };
+}
+
+function changeFor(fact: Fact): Fields {
+  const value = plain(fact) as Fields;
+  if (fact.type === "placement-change")
+    return { op: "replace", path: "/placement", value: fact.sandbox, replaced: null };
+  return {
+    op: "replace",
+    path: "/workspace",
+    value: value.after ?? null,
+    replaced: value.before ?? value.ours ?? null,
+  };
+}

@@ -1,0 +1,448 @@
+import type { FactId, Json, Principal, Session } from "../../../session/index.js";
+import type { Imported } from "../exchange.js";
+import { Arrival, isTime } from "../trajectory/arrival.js";
+import { amount, type Fields, type Foreign, isFields, own, without } from "../trajectory/foreign.js";
+import { wordsOf } from "../trajectory/turn.js";
+import { contentIn, failureIn } from "./message.js";
+import { numberOf } from "./score.js";
+
+/** What the notes of an imported sample keep. */
+export const NOTES = {
+  log: "inspect log",
+  archive: "inspect archive",
+  event: "inspect event",
+  sample: "inspect sample",
+} as const;
+
+/** A line of the conversation, and what is said on it already. */
+type Line = {
+  readonly arrival: Arrival;
+  readonly said: Map<string, FactId>;
+  /** The context was compacted: the next prompt tells to what. */
+  compacted?: Fields | undefined;
+  config?: { readonly key: string; readonly id: FactId };
+};
+
+/** One sample of one epoch while it becomes a session. */
+export class SampleStory {
+  readonly #foreign: Foreign;
+  readonly #log: Fields;
+  readonly #sample: Fields;
+  readonly #where: string;
+  readonly #others: Fields | undefined;
+  readonly #events: readonly Fields[];
+  readonly #attached: Fields;
+  readonly #anchors = new Map<string, { readonly session: Session; readonly said: Map<string, FactId> }>();
+  readonly #spans = new Map<string, { readonly of: FactId; readonly line: Line }>();
+  readonly #sides = new Map<string, Line>();
+  readonly #scores: boolean;
+  #main!: Line;
+
+  constructor(foreign: Foreign, log: Fields, sample: Fields, where: string, others: Fields | undefined) {
+    this.#foreign = foreign;
+    this.#log = log;
+    this.#sample = sample;
+    this.#where = where;
+    this.#others = others;
+    const transcript = own(sample, "transcript");
+    const old = isFields(transcript) ? transcript : undefined;
+    const events = own(sample, "events") ?? (old && own(old, "events")) ?? [];
+    this.#events = foreign.objects(events, `${where}.events`);
+    const attached = own(sample, "attachments") ?? (old && own(old, "content")) ?? {};
+    this.#attached = foreign.object(attached, `${where}.attachments`);
+    this.#scores = isFields(own(sample, "scores"));
+  }
+
+  tell(name: string, key: string): Imported {
+    const spec = this.#log.eval as Fields;
+    const started = [this.#events[0]?.timestamp, own(this.#sample, "started_at"), own(spec, "created")].find(
+      isTime,
+    );
+    const arrival = Arrival.start(this.#foreign, {
+      name: key,
+      ...(started !== undefined && { at: started }),
+      detail: {
+        task: own(spec, "task") ?? null,
+        model: own(spec, "model") ?? null,
+        id: own(this.#sample, "id") ?? null,
+        epoch: own(this.#sample, "epoch") ?? null,
+      },
+    });
+    this.#main = { arrival, said: new Map() };
+    arrival.keep(NOTES.log, this.#log, "log");
+    if (this.#others !== undefined) arrival.keep(NOTES.archive, this.#others, "archive");
+    for (const [index, event] of this.#events.entries()) {
+      const line = this.#lineOf(event);
+      line.arrival.clock(event.timestamp);
+      this.#tellEvent(line, event, `${this.#where}.events[${index}]`);
+      line.arrival.keep(NOTES.event, { index, event }, `${String(event.event)} event`, event);
+    }
+    for (const side of this.#sides.values()) arrival.take(side.arrival, "a branch of the sample");
+    this.#finish();
+    return arrival.imported(name);
+  }
+
+  /** Events in a span of a branch are told on its line. */
+  #lineOf(event: Fields): Line {
+    const span = own(event, "span_id");
+    const inside =
+      typeof span === "string" ? (this.#sides.get(span) ?? this.#spans.get(span)?.line) : undefined;
+    return inside ?? this.#main;
+  }
+
+  #tellEvent(line: Line, event: Fields, where: string): void {
+    const { arrival } = line;
+    switch (event.event) {
+      case "model":
+        this.#model(line, event, where);
+        break;
+      case "tool":
+        this.#tool(line, event, where);
+        break;
+      case "span_begin":
+      case "span_end":
+      case "step":
+        this.#span(line, event);
+        break;
+      case "anchor":
+        this.#anchors.set(String(own(event, "anchor_id")), {
+          session: arrival.session,
+          said: new Map(line.said),
+        });
+        return;
+      case "branch": {
+        const anchor = this.#anchors.get(String(own(event, "from_anchor")));
+        const span = own(event, "span_id");
+        if (anchor === undefined || typeof span !== "string" || this.#sides.has(span)) return;
+        const side = line.arrival.fork(anchor.session, `branch-${this.#sides.size + 1}`);
+        this.#sides.set(span, { arrival: side, said: new Map(anchor.said) });
+        return;
+      }
+      case "compaction":
+        line.compacted = event;
+        return;
+      case "approval":
+        this.#approval(arrival, event);
+        break;
+      case "sandbox":
+        this.#sandbox(arrival, event);
+        break;
+      case "score":
+        // Those that count are told at the end, with their names.
+        if (event.intermediate === true || !this.#scores)
+          this.#score(String(own(event, "scorer") ?? "score"), own(event, "score") ?? null);
+        return;
+      case "error":
+        this.#failed(arrival, own(event, "error") ?? null);
+        break;
+      case "subtask":
+        for (const inner of this.#inside(event)) this.#tellEvent(line, inner, where);
+    }
+  }
+
+  #model(line: Line, event: Fields, where: string): void {
+    const { arrival } = line;
+    const input = this.#foreign.objects(this.#resolved(own(event, "input") ?? []), `${where}.input`);
+    if (line.compacted !== undefined) this.#compress(line, input);
+    for (const [key, message] of keyed(input)) this.#say(line, key, message);
+    const model = String(own(event, "model") ?? "unknown");
+    const settings = own(event, "config");
+    const parameters = isFields(settings) && Object.keys(settings).length > 0 ? settings : undefined;
+    const config = this.#configure(line, event, parameters);
+    const error = own(event, "error") ?? null;
+    const output = own(event, "output");
+    const fields = isFields(output) ? output : {};
+    const [choice] = Array.isArray(fields.choices) ? (fields.choices as readonly Json[]) : [];
+    if (error !== null || !isFields(choice)) {
+      const of = arrival.ask(model, undefined, parameters, config);
+      const message =
+        typeof error === "string" ? error : String(own(fields, "error") ?? "The log has no answer.");
+      arrival.add({ type: "model-failure", of, error: { name: "ModelError", message } });
+      return;
+    }
+    this.#answer(line, model, fields, choice, own(event, "working_time"), parameters, config);
+  }
+
+  #answer(
+    line: Line,
+    model: string,
+    output: Fields,
+    choice: Fields,
+    time?: Json,
+    parameters?: Json,
+    config?: FactId,
+  ): void {
+    const message = this.#foreign.object(
+      this.#resolved(own(choice, "message") ?? null),
+      "choices[0].message",
+    );
+    const usage = own(output, "usage");
+    const counts = isFields(usage) ? usage : {};
+    const seconds = amount(time) ?? amount(own(output, "time"));
+    const answered = own(output, "model");
+    const id = line.arrival.answer(
+      model,
+      {
+        content: contentIn(own(message, "content"), own(message, "tool_calls")),
+        finish: String(own(choice, "stop_reason") ?? "unknown"),
+        usage: {
+          input: amount(own(counts, "input_tokens")) ?? 0,
+          output: amount(own(counts, "output_tokens")) ?? 0,
+          ...some("cached", amount(own(counts, "input_tokens_cache_read"))),
+          ...some("reasoning", amount(own(counts, "reasoning_tokens"))),
+        },
+        cost: amount(own(counts, "total_cost")),
+        ...(typeof answered === "string" && { model: answered }),
+        ...(seconds !== undefined && { milliseconds: seconds * 1000 }),
+      },
+      parameters,
+      config,
+    );
+    line.said.set(freeKey(line, message), id);
+  }
+
+  #configure(line: Line, event: Fields, parameters: Json | undefined): FactId | undefined {
+    const given = own(event, "tools");
+    const tools = (Array.isArray(given) ? (given as readonly Json[]) : []).filter(isFields);
+    if (tools.length === 0) return undefined;
+    const key = JSON.stringify([tools, parameters ?? null]);
+    if (line.config?.key !== key) {
+      const id = line.arrival.add({
+        type: "agent-configure",
+        agent: String(own(event, "role") ?? own(this.#log.eval as Fields, "task") ?? "agent"),
+        tools: tools.map((tool) => ({
+          name: String(own(tool, "name") ?? ""),
+          ...(typeof tool.description === "string" && { description: tool.description }),
+          input: own(tool, "parameters") ?? {},
+        })),
+        ...(parameters !== undefined && { parameters }),
+      });
+      line.config = { key, id };
+    }
+    return line.config?.id;
+  }
+
+  #tool(line: Line, event: Fields, where: string): void {
+    const id = String(own(event, "id") ?? "");
+    for (const inner of this.#inside(event)) this.#tellEvent(line, inner, where);
+    const name = String(own(event, "function") ?? "");
+    const of = line.arrival.call(name, this.#resolved(own(event, "arguments") ?? {}), id);
+    const error = own(event, "error") ?? null;
+    const seconds = amount(own(event, "working_time"));
+    line.arrival.outcome(
+      of,
+      error === null ? { output: this.#resolved(own(event, "result") ?? null) } : { error: failureIn(error) },
+      seconds === undefined ? undefined : seconds * 1000,
+    );
+    line.said.set(`tool ${id}`, of);
+  }
+
+  #span(line: Line, event: Fields): void {
+    const begins = event.event === "span_begin" || own(event, "action") === "begin";
+    const key = String(own(event, "id") ?? own(event, "name") ?? "");
+    if (begins) {
+      const parent = own(event, "parent_id");
+      const inside =
+        (typeof parent === "string"
+          ? (this.#sides.get(parent) ?? this.#spans.get(parent)?.line)
+          : undefined) ?? line;
+      const of = inside.arrival.add({ type: "module-enter", module: String(own(event, "name") ?? "") });
+      this.#spans.set(key, { of, line: inside });
+      return;
+    }
+    const span = this.#spans.get(key);
+    if (span?.line !== line) return;
+    this.#spans.delete(key);
+    line.arrival.add({ type: "module-exit", of: span.of });
+  }
+
+  /** What the next prompt has no more was compacted; what it has instead is the summary. */
+  #compress(line: Line, input: readonly Fields[]): void {
+    const event = line.compacted as Fields;
+    line.compacted = undefined;
+    const asked = keyed(input);
+    const kept = new Set(asked.map(([key]) => key));
+    const gone = [...line.said].filter(([key]) => !kept.has(key)).map(([, id]) => id);
+    const [from, to] = [gone[0], gone.at(-1)];
+    if (from === undefined || to === undefined) return;
+    const fresh = asked.filter(([key, { role }]) => !line.said.has(key) && role === "user");
+    const [before, after] = [amount(own(event, "tokens_before")), amount(own(event, "tokens_after"))];
+    const id = line.arrival.add({
+      type: "context-compress",
+      from,
+      to,
+      summary: fresh.map(([, message]) => wordsOf(contentIn(own(message, "content"), undefined))).join("\n"),
+      policy: String(own(event, "type") ?? "summary"),
+      ...(before !== undefined && after !== undefined && { tokens: { before, after } }),
+    });
+    for (const [key] of fresh) line.said.set(key, id);
+  }
+
+  #approval(arrival: Arrival, event: Fields): void {
+    const decision = String(own(event, "decision"));
+    const approver = String(own(event, "approver") ?? "");
+    const by: Principal = approver === "human" ? "user" : approver === "" ? "service" : `service:${approver}`;
+    const why = own(event, "explanation");
+    const what = { message: own(event, "message") ?? "", call: own(event, "call") ?? null };
+    if (decision === "escalate") return;
+    arrival.decide(
+      what,
+      decision === "approve" || decision === "modify" ? "approve" : "reject",
+      by,
+      typeof why === "string" ? why : undefined,
+      own(event, "modified") ?? undefined,
+    );
+  }
+
+  #sandbox(arrival: Arrival, event: Fields): void {
+    if (event.action !== "exec") return;
+    const code = own(event, "result") ?? null;
+    arrival.add({
+      type: "command-run",
+      sandbox: "inspect",
+      incarnation: 0,
+      command: own(event, "cmd") ?? "",
+      outcome: code === 0 ? "ok" : "error",
+      code: typeof code === "number" ? code : null,
+      ...(typeof event.output === "string" && { stdout: this.#resolved(event.output) }),
+      milliseconds: 0,
+    });
+  }
+
+  #score(name: string, score: Json): void {
+    const value = isFields(score) ? own(score, "value") : score;
+    const number = numberOf(value);
+    this.#main.arrival.add({
+      type: "validation-report",
+      name,
+      passed: number !== undefined && number >= 0.5,
+      ...(number !== undefined && Number.isFinite(number) && { score: number }),
+      detail: score,
+    });
+  }
+
+  #failed(arrival: Arrival, error: Json): void {
+    const message = isFields(error) ? own(error, "message") : error;
+    const of = arrival.add({ type: "step-call", name: "sample" });
+    arrival.add({
+      type: "step-failure",
+      of,
+      error: { name: "EvalError", message: typeof message === "string" ? message : JSON.stringify(error) },
+    });
+  }
+
+  /** What only the end of the sample tells: a log without events has the whole conversation there. */
+  #finish(): void {
+    const sample = this.#sample;
+    const line = this.#main;
+    const messages = this.#foreign.objects(
+      this.#resolved(own(sample, "messages") ?? []),
+      `${this.#where}.messages`,
+    );
+    const output = own(sample, "output");
+    const last = messages.findLast((message) => message.role === "assistant");
+    const silent = !this.#events.some((event) => event.event === "model");
+    for (const [key, message] of keyed(messages)) {
+      if (silent && message.role === "assistant" && !line.said.has(key)) {
+        const whole = isFields(output) && message === last ? without(output, "choices") : {};
+        const model = String(own(message, "model") ?? own(this.#log.eval as Fields, "model") ?? "unknown");
+        this.#answer(line, model, whole, { message, ...reasonIn(output, message === last) });
+      } else this.#say(line, key, message);
+    }
+    const scores = own(sample, "scores");
+    if (isFields(scores)) for (const [name, score] of Object.entries(scores)) this.#score(name, score);
+    const error = own(sample, "error") ?? null;
+    if (error !== null && !this.#events.some((event) => event.event === "error"))
+      this.#failed(line.arrival, error);
+    const transcript = own(sample, "transcript");
+    const rest = without(sample, "events", "transcript");
+    line.arrival.keep(
+      NOTES.sample,
+      isFields(transcript) && own(sample, "events") === undefined
+        ? { ...rest, transcript: without(transcript, "events") }
+        : rest,
+      "sample",
+    );
+  }
+
+  #say(line: Line, key: string, message: Fields): void {
+    if (line.said.has(key)) return;
+    const { role } = message;
+    const content = contentIn(own(message, "content"), own(message, "tool_calls"));
+    if (role === "tool") {
+      const error = own(message, "error") ?? null;
+      const call = own(message, "tool_call_id");
+      const of = line.arrival.call(
+        String(own(message, "function") ?? ""),
+        {},
+        typeof call === "string" ? call : undefined,
+      );
+      line.said.set(key, of);
+      line.arrival.outcome(
+        of,
+        error === null ? { output: own(message, "content") ?? null } : { error: failureIn(error) },
+      );
+    } else if (role === "user" || role === "system" || role === "assistant")
+      line.said.set(key, line.arrival.say(role, content));
+    else this.#foreign.refuse(`${this.#where}.messages`, `there is no role ${JSON.stringify(role ?? null)}`);
+  }
+
+  #inside(event: Fields): readonly Fields[] {
+    const events = own(event, "events");
+    return Array.isArray(events) ? (events as readonly Json[]).filter(isFields) : [];
+  }
+
+  /** With what is attached in the place of its name. */
+  #resolved(value: Json): Json {
+    if (typeof value === "string") {
+      const name = /^(?:attachment|tc):\/\/(\w+)$/.exec(value)?.[1];
+      const found = name === undefined ? undefined : own(this.#attached, name);
+      return typeof found === "string" ? found : value;
+    }
+    if (Array.isArray(value)) return value.map((part) => this.#resolved(part as Json));
+    if (!isFields(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, this.#resolved(part)]));
+  }
+}
+
+/** Messages with what they are known by; without ids the same words may be said several times. */
+function keyed(messages: readonly Fields[]): readonly (readonly [key: string, message: Fields])[] {
+  const counts = new Map<string, number>();
+  return messages.map((message) => {
+    const key = keyOf(message);
+    const count = counts.get(key) ?? 0;
+    counts.set(key, count + 1);
+    return [count === 0 ? key : `${key} ${count}`, message];
+  });
+}
+
+/** What a message is known by that was just said, perhaps not for the first time. */
+function freeKey(line: Line, message: Fields): string {
+  const key = keyOf(message);
+  let [free, count] = [key, 0];
+  for (; line.said.has(free) && !free.startsWith("id "); free = `${key} ${count}`) count += 1;
+  return free;
+}
+
+/** One message is the same wherever it stands: by its id, or by what it says. */
+function keyOf(message: Fields): string {
+  const call = own(message, "tool_call_id");
+  if (message.role === "tool" && typeof call === "string") return `tool ${call}`;
+  const id = own(message, "id");
+  if (typeof id === "string") return `id ${id}`;
+  return JSON.stringify([
+    message.role ?? null,
+    own(message, "content") ?? null,
+    own(message, "tool_calls") ?? null,
+  ]);
+}
+
+function reasonIn(output: Json | undefined, last: boolean): Fields {
+  const [choice] =
+    isFields(output) && Array.isArray(output.choices) ? (output.choices as readonly Json[]) : [];
+  return last && isFields(choice) ? without(choice, "message") : {};
+}
+
+function some<Key extends string>(key: Key, value: number | undefined): { [Name in Key]?: number } {
+  return (value === undefined ? {} : { [key]: value }) as { [Name in Key]?: number };
+}

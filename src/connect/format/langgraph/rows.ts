@@ -1,0 +1,218 @@
+import type { FactId, Json, Session } from "../../../session/index.js";
+import type { Dumped } from "../../langgraph/held.js";
+import { Ledger } from "../../langgraph/ledger.js";
+import { nameOfThread, PREFIX } from "../../langgraph/name.js";
+import { IMPORT, type Put } from "../../langgraph/note.js";
+import { Scribe } from "../../langgraph/scribe.js";
+import type { Imported, Source } from "../exchange.js";
+import { keepRest, startImport, UNKNOWN_TIME } from "../intake.js";
+
+/** A checkpoint as a saver of LangGraph keeps it. */
+export type CheckpointRow = {
+  readonly thread: string;
+  readonly namespace: string;
+  readonly id: string;
+  readonly parent: string | undefined;
+  readonly metadata: Dumped;
+  /** Its fields but for the values. */
+  readonly head: { readonly [field: string]: Json };
+  readonly values: ReadonlyMap<string, Dumped>;
+};
+
+export type WriteRow = {
+  readonly thread: string;
+  readonly namespace: string;
+  readonly checkpoint: string;
+  readonly task: string;
+  readonly place: number;
+  readonly channel: string;
+  readonly value: Dumped;
+};
+
+/** What a row has that is not understood: kept as it is. */
+export type OddRow = { readonly thread: string; readonly what: string; readonly row: Json };
+
+export type Rows = {
+  readonly checkpoints: readonly CheckpointRow[];
+  readonly writes: readonly WriteRow[];
+  readonly odd: readonly OddRow[];
+};
+
+/** A session for each thread, made as our own saver would have made it. */
+export async function sessionsOf(
+  source: Source,
+  rows: Rows,
+  notes: readonly string[],
+): Promise<readonly Imported[]> {
+  // Each row is looked at once: a database may have as many threads as it has rows.
+  const checkpoints = grouped(rows.checkpoints, ({ thread }) => thread);
+  const writes = grouped(rows.writes, ({ thread }) => thread);
+  const odd = grouped(rows.odd, ({ thread }) => thread);
+  const threads = new Set([...checkpoints.keys(), ...writes.keys(), ...odd.keys()]);
+  const imported: Imported[] = [];
+  for (const thread of [...threads].sort()) {
+    const own = {
+      checkpoints: checkpoints.get(thread) ?? [],
+      writes: writes.get(thread) ?? [],
+      odd: odd.get(thread) ?? [],
+    };
+    imported.push(await threadOf(source, own, thread, notes));
+  }
+  return imported;
+}
+
+/** The session of one thread, of its own rows. */
+async function threadOf(
+  source: Source,
+  rows: Rows,
+  thread: string,
+  told: readonly string[],
+): Promise<Imported> {
+  const checkpoints = [...rows.checkpoints].sort((one, other) =>
+    one.id < other.id ? -1 : one.id > other.id ? 1 : 0,
+  );
+  const notes = [...told];
+  const first = timeOf(checkpoints[0]);
+  const scribe = new Scribe(new Ledger(), async (id) => {
+    const found = known.get(id);
+    if (found === undefined) throw new Error(`no session ${id}`);
+    return found;
+  });
+  const start = startImport(source, IMPORT, {
+    name: thread,
+    at: first,
+    by: "runtime:langgraph",
+    detail: { thread },
+  });
+  const known = new Map<string, Session>();
+  const remember = (session: Session): void => {
+    for (
+      let step: Session | undefined = session;
+      step !== undefined && !known.has(step.id);
+      step = step.soleParent
+    )
+      known.set(step.id, step);
+  };
+  scribe.begin(start);
+  remember(start);
+  const byCheckpoint = grouped(rows.writes, ({ namespace, checkpoint }) =>
+    JSON.stringify([namespace, checkpoint]),
+  );
+  for (const row of checkpoints) {
+    const at = timeOf(row);
+    const written = await scribe.put(putOf(row), { at });
+    if (written !== undefined) remember(written.session);
+    const key = JSON.stringify([row.namespace, row.id]);
+    for (const [task, writes] of grouped(byCheckpoint.get(key) ?? [], (write) => write.task)) {
+      const put = { namespace: row.namespace, id: row.id, root: rootOf(row), task, writes };
+      const kept = await scribe.putWrites(put, { at });
+      if (kept !== undefined) remember(kept.session);
+    }
+    byCheckpoint.delete(key);
+  }
+  const ends = scribe.ledger.ends.map(({ at }) => known.get(at) as Session);
+  const current = known.get(scribe.ledger.current?.at ?? start.id) as Session;
+  const others = ends.filter((session) => session.id !== current.id);
+  const at = current.fact.at;
+  let session =
+    others.length === 0
+      ? current
+      : current.merge(others, {
+          adopt: "ours",
+          why: "all branches of the thread",
+          by: "runtime:langgraph",
+          at,
+        });
+  const lost = [...byCheckpoint.values()].flat();
+  if (lost.length > 0) {
+    notes.push(`${lost.length} writes belong to no checkpoint`);
+    session = keepRest(session, "writes without a checkpoint", lost as unknown as Json);
+  }
+  const { odd } = rows;
+  for (const { what, row } of odd) session = keepRest(session, what, row);
+  if (odd.length > 0)
+    notes.push(
+      `${odd.length} rows are kept as they are: ${[...new Set(odd.map(({ what }) => what))].join(", ")}`,
+    );
+  session = waiting(session, start, rows.writes, scribe.ledger.current?.latest.get("")?.id);
+  const opaque = checkpoints.filter(({ values }) => [...values.values()].some(({ binary }) => binary)).length;
+  if (opaque > 0) notes.push(`${opaque} checkpoints have values that only their serializer can read`);
+  return { name: nameOfThread(thread, PREFIX), session, notes };
+}
+
+/** A thread whose newest checkpoint was interrupted waits for an answer to each interrupt. */
+function waiting(
+  session: Session,
+  start: Session,
+  writes: readonly WriteRow[],
+  newest: string | undefined,
+): Session {
+  const stamp = { at: session.fact.at, by: "runtime:langgraph" } as const;
+  let next = session;
+  const awaited: FactId[] = [];
+  for (const { namespace, checkpoint, channel, value } of writes) {
+    if (namespace !== "" || checkpoint !== newest || channel !== "__interrupt__") continue;
+    next = next.append({ type: "signal-await", name: "interrupt", what: askedIn(value), ...stamp });
+    awaited.push(next.id);
+  }
+  if (awaited.length === 0) return session;
+  return next.append({ type: "run-suspend", of: start.id, waiting: awaited, ...stamp });
+}
+
+function askedIn({ text, binary }: Dumped): Json {
+  if (binary) return { base64: text };
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
+}
+
+function putOf(row: CheckpointRow): Put {
+  const { v, ts, channel_versions, versions_seen, ...rest } = row.head;
+  const { id: _, channel_values: __, ...extra } = rest;
+  return {
+    namespace: row.namespace,
+    id: row.id,
+    parent: row.parent,
+    root: rootOf(row),
+    head: { v: v ?? null, ts: ts ?? null, ...(Object.keys(extra).length > 0 && { extra: { json: extra } }) },
+    metadata: row.metadata,
+    versions: recordOf(channel_versions) as Put["versions"],
+    seen: recordOf(versions_seen) as Put["seen"],
+    values: row.values,
+    dump: async (channel) => row.values.get(channel) as Dumped,
+  };
+}
+
+function rootOf({ namespace, metadata }: CheckpointRow): string | undefined {
+  if (namespace === "") return undefined;
+  try {
+    const root = (JSON.parse(metadata.text) as { parents?: { [namespace: string]: unknown } }).parents?.[""];
+    return typeof root === "string" ? root : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function timeOf(row: CheckpointRow | undefined): string {
+  const ts = row?.head.ts;
+  return typeof ts === "string" && !Number.isNaN(Date.parse(ts)) ? ts : UNKNOWN_TIME;
+}
+
+function recordOf(value: Json | undefined): { readonly [key: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as { readonly [key: string]: Json })
+    : {};
+}
+
+function grouped<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+}

@@ -1,0 +1,102 @@
+import type { Json } from "../../../session/index.js";
+import { beginsLike, type Document, readDocument } from "../document.js";
+import type { Imported, ImportFormat, Source } from "../exchange.js";
+import { isSame } from "../fields.js";
+import { startImport } from "../intake.js";
+import { type Branch, Builder } from "./builder.js";
+import { type ReadSpan, spansIn } from "./parse.js";
+import { timeOf } from "./span.js";
+import { type Understood, understood } from "./understand.js";
+
+const FORMAT = "otel";
+
+/** Traces of OpenTelemetry: each conversation a session, or each trace where no conversation is named. */
+export const otelImport: ImportFormat = {
+  name: FORMAT,
+  title: "OpenTelemetry traces (OTLP/JSON)",
+  fits: (source) => beginsLike(source, /^\s*\{/, /"(resourceSpans|resource_spans)"\s*:/),
+  read: (source) => readDocument(FORMAT, source, (document) => read(source, document)),
+};
+
+type Told = { readonly span: ReadSpan; readonly is: Understood };
+
+function read(source: Source, document: Document): readonly Imported[] {
+  const spans = spansIn(document).map((span) => ({ span, is: understood(span) }));
+  const conversations = new Map<string, Told[]>();
+  const named = new Map<string, string>();
+  // A conversation that one span of a trace names is that of the trace.
+  for (const { span, is } of spans)
+    if (is.conversation !== undefined && !named.has(span.traceId)) named.set(span.traceId, is.conversation);
+  for (const told of spans) {
+    const key = told.is.conversation ?? named.get(told.span.traceId) ?? told.span.traceId;
+    const list = conversations.get(key);
+    if (list === undefined) conversations.set(key, [told]);
+    else list.push(told);
+  }
+  return [...conversations].map(([key, told]) => sessionOf(source, key, told, document));
+}
+
+function sessionOf(source: Source, key: string, told: readonly Told[], document: Document): Imported {
+  const from: Json[] = [];
+  for (const { span } of told) if (!from.some((one) => isSame(one, span.from))) from.push(span.from);
+  const roots = treesOf(told);
+  const at = told.map(({ span }) => timeOf(span.start)).reduce(earlier, undefined);
+  const name = key === "" ? "trace" : key.length > 60 ? key.slice(0, 12) : key;
+  const started = startImport(source, FORMAT, {
+    name: key,
+    ...(at !== undefined && { at }),
+    detail: { conversation: key, from },
+  });
+  const builder = new Builder(started);
+  for (const root of roots) builder.add(root);
+  const notes = builder.kept
+    ? ["What spans say beside the conventions is kept in notes, one for each span."]
+    : [];
+  return { name, session: builder.finish(), notes: [...document.notes, ...notes] };
+}
+
+/** Spans below the spans that they name, by the time they began. What leads nowhere, or round in a circle, is a root. */
+function treesOf(told: readonly Told[]): readonly Branch[] {
+  type Growing = { readonly span: ReadSpan; readonly is: Understood; readonly below: Growing[] };
+  const all: readonly Growing[] = [...told]
+    .map((one, index) => ({ one, index, start: startOf(one.span) }))
+    .sort((one, other) => compared(one.start, other.start) || one.index - other.index)
+    .map(({ one }) => ({ ...one, below: [] }));
+  const known = new Map<string, Growing>();
+  for (const one of all) known.set(`${one.span.traceId}/${one.span.spanId}`, one);
+  const parent = (one: Growing): Growing | undefined =>
+    one.span.parentId === undefined ? undefined : known.get(`${one.span.traceId}/${one.span.parentId}`);
+  const roots: Growing[] = [];
+  const grounded = new Set<Growing>();
+  for (const one of all) {
+    const way = new Set<Growing>();
+    let at: Growing | undefined = one;
+    while (at !== undefined && !grounded.has(at) && !way.has(at)) {
+      way.add(at);
+      at = parent(at);
+    }
+    // A circle has no beginning: it begins where it was found.
+    const circle = at !== undefined && way.has(at) ? at : undefined;
+    for (const step of way) {
+      grounded.add(step);
+      const above = step === circle ? undefined : parent(step);
+      if (above === undefined) roots.push(step);
+    }
+  }
+  const isRoot = new Set(roots);
+  for (const one of all) if (!isRoot.has(one)) parent(one)?.below.push(one);
+  return all.filter((one) => isRoot.has(one));
+}
+
+function startOf({ start }: ReadSpan): bigint {
+  return timeOf(start) === undefined ? 0n : BigInt(start as string | number);
+}
+
+function compared(one: bigint, other: bigint): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+function earlier(one: string | undefined, other: string | undefined): string | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return one <= other ? one : other;
+}

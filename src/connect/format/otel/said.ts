@@ -1,0 +1,136 @@
+import type { Json, Message, Part, Session } from "../../../session/index.js";
+import { missingIn } from "../../ai-sdk/conversation.js";
+import { agentNamed, isObject, type JsonObject, toolNamed } from "../fields.js";
+
+/** Appends what messages of the conventions say and the session does not, once. */
+export function heard(
+  session: Session,
+  messages: readonly JsonObject[],
+  agent: string | undefined,
+  at: string,
+): Session {
+  let next = session;
+  for (const message of messages)
+    if (message.role === "system" || message.role === "developer") {
+      const text = textsOf(message).join("\n");
+      const known = (one: Message) => one.role === "system" && one.content === text;
+      if (!next.transcript.some(known)) next = next.say(text, { role: "system", at });
+    }
+  for (const said of missingIn(next.transcript, promptOf(messages))) {
+    if (said.role !== "tool") {
+      const by = said.role === "assistant" ? { by: agentNamed(agent) } : {};
+      next = next.say(said.content, { role: said.role, at, ...by });
+      continue;
+    }
+    const { call, name, input, output = null, error } = said;
+    next = next.append({ type: "tool-call", name, input, call, at, by: agentNamed(agent) });
+    const [of, by] = [next.id, toolNamed(name)];
+    next = next.append(
+      error === undefined
+        ? { type: "tool-result", of, output, at, by }
+        : { type: "tool-failure", of, error, at, by },
+    );
+  }
+  return next;
+}
+
+/** The parts of a reply. */
+export function replyParts(messages: readonly JsonObject[]): readonly Part[] {
+  return messages.flatMap((message) => partsIn(message).map(partOf));
+}
+
+function partsIn(message: JsonObject): readonly JsonObject[] {
+  const { parts, content } = message;
+  if (Array.isArray(parts)) return (parts as readonly Json[]).filter(isObject);
+  return typeof content === "string" ? [{ type: "text", content }] : [];
+}
+
+function textsOf(message: JsonObject): readonly string[] {
+  return partsIn(message).flatMap(({ content }) => (typeof content === "string" ? [content] : []));
+}
+
+function partOf(part: JsonObject): Part {
+  const [call, name] = [text(part.id) ?? "", text(part.name) ?? ""];
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return typeof part.content === "string"
+        ? { type: part.type, text: part.content }
+        : { type: "other", value: part };
+    case "tool_call":
+      return { type: "tool-call", call, name, input: part.arguments ?? {} };
+    case "server_tool_call": {
+      const { arguments: input = {} } = isObject(part.server_tool_call) ? part.server_tool_call : {};
+      return { type: "tool-call", call, name, input, provider: true };
+    }
+    case "server_tool_call_response": {
+      const held = isObject(part.server_tool_call_response) ? part.server_tool_call_response : {};
+      return { type: "tool-result", call, name: text(held.type) ?? "", output: held.output ?? null };
+    }
+    case "tool_call_response":
+      return { type: "tool-result", call, name, output: part.response ?? part.result ?? null };
+    case "blob":
+    case "uri": {
+      const data = text(part.content) ?? text(part.uri);
+      return data === undefined
+        ? { type: "other", value: part }
+        : { type: "file", media: text(part.mime_type) ?? text(part.modality) ?? "", data };
+    }
+    case "source":
+      return { type: "source", source: part.source ?? null };
+    case "other":
+      return { type: "other", value: part.value ?? null };
+    default:
+      return { type: "other", value: part };
+  }
+}
+
+/** The same messages as the AI SDK would send them, which is what conversations are compared by. */
+function promptOf(messages: readonly JsonObject[]): readonly JsonObject[] {
+  const names = new Map<string, string>();
+  return messages.map((message) => {
+    const parts = partsIn(message).map(partOf);
+    for (const part of parts) if (part.type === "tool-call") names.set(part.call, part.name);
+    const isTool =
+      message.role === "tool" ||
+      (parts.some((part) => part.type === "tool-result") && message.role === "user");
+    return {
+      role: isTool
+        ? "tool"
+        : message.role === "assistant" || message.role === "user"
+          ? message.role
+          : "system",
+      content: parts.map((part) => sent(part, names)),
+    };
+  });
+}
+
+function sent(part: Part, names: ReadonlyMap<string, string>): Json {
+  switch (part.type) {
+    case "tool-call":
+      return {
+        type: "tool-call",
+        toolCallId: part.call,
+        toolName: part.name,
+        input: part.input,
+        ...(part.provider && { providerExecuted: true }),
+      };
+    case "tool-result":
+      return {
+        type: "tool-result",
+        toolCallId: part.call,
+        toolName: part.name === "" ? (names.get(part.call) ?? "") : part.name,
+        output: { type: "json", value: part.output },
+      };
+    case "file":
+      return { type: "file", mediaType: part.media, data: part.data };
+    case "other":
+      return part.value;
+    default:
+      return part;
+  }
+}
+
+function text(value: Json | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,233 @@
+import {
+  type Content,
+  canonical,
+  digestOf,
+  type Fact,
+  type FactId,
+  type FactInput,
+  type Failure,
+  type Json,
+  type Part,
+  type Principal,
+  type Role,
+  type Session,
+  transcriptView,
+  type Usage,
+} from "../../../session/index.js";
+import type { Imported } from "../exchange.js";
+import { keepRest, type StartedImport, startImport } from "../intake.js";
+import { keepLines } from "../lines.js";
+import type { Foreign } from "./foreign.js";
+import { kept, untold } from "./kept.js";
+
+/** How a model answered, as far as a file says so. */
+export type Answer = {
+  readonly content: Content;
+  readonly finish?: string | undefined;
+  readonly usage?: Partial<Usage> | undefined;
+  readonly cost?: number | undefined;
+  readonly model?: string | undefined;
+  readonly response?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly meta?: Json | undefined;
+  readonly milliseconds?: number | undefined;
+};
+
+const SAID: ReadonlySet<string> = new Set([
+  "message-say",
+  "model-reply",
+  "tool-call",
+  "tool-result",
+  "tool-failure",
+  "context-compress",
+]);
+
+/**
+ * A session that is made from a file, one piece after the other: first the facts that say what the piece says, then
+ * `keep` with the piece itself. Times that the file does not tell are those of what was before.
+ */
+export class Arrival {
+  session: Session;
+  readonly #foreign: Foreign;
+  readonly #untold = new Map<string, number>();
+  #since: Session | undefined;
+  #at: string;
+  #span: { readonly from: FactId; readonly to: FactId } | undefined;
+
+  private constructor(foreign: Foreign, session: Session, since: Session | undefined, at: string) {
+    this.#foreign = foreign;
+    this.session = session;
+    this.#since = since;
+    this.#at = at;
+  }
+
+  static start(foreign: Foreign, start: StartedImport): Arrival {
+    const session = startImport(foreign.source, foreign.format, start);
+    return new Arrival(foreign, session, undefined, session.fact.at);
+  }
+
+  /** Another line of the same file that leaves this one at a session of it. */
+  fork(from: Session, name: string, why?: string): Arrival {
+    const by = "runtime";
+    const session = from.fork(name, { at: this.#at, by, ...(why !== undefined && { why }) });
+    return new Arrival(this.#foreign, session, from, this.#at);
+  }
+
+  /** Takes in a line that left this one: its evidence stays, nothing is preferred, the conversation goes on as it was. */
+  take(side: Arrival, why: string): void {
+    this.session = this.session.merge(side.session, { adopt: "none", at: this.#at, by: "runtime", why });
+    for (const [path, count] of side.#untold) this.#untold.set(path, (this.#untold.get(path) ?? 0) + count);
+  }
+
+  /** From here on it is this time, if it is one. */
+  clock(value: unknown): this {
+    if (isTime(value)) this.#at = value;
+    return this;
+  }
+
+  add(fact: FactInput): FactId {
+    this.session = this.session.append({ ...fact, at: this.#at } as FactInput);
+    const { id } = this.session;
+    if (SAID.has(fact.type)) this.#span = { from: this.#span?.from ?? id, to: id };
+    return id;
+  }
+
+  say(role: Role, content: Content, by?: Principal): FactId {
+    return this.add({ type: "message-say", role, content, ...(by !== undefined && { by }) });
+  }
+
+  /** A model was asked and answered. */
+  answer(model: string, answer: Answer, parameters?: Json, config?: FactId): FactId {
+    const { usage, agent } = answer;
+    const of = this.ask(model, agent, parameters, config);
+    return this.add({
+      type: "model-reply",
+      of,
+      content: answer.content,
+      finish: answer.finish ?? "unknown",
+      usage: {
+        input: usage?.input ?? 0,
+        output: usage?.output ?? 0,
+        ...(usage?.cached !== undefined && { cached: usage.cached }),
+        ...(usage?.reasoning !== undefined && { reasoning: usage.reasoning }),
+      },
+      ...given({
+        cost: answer.cost,
+        model: answer.model,
+        response: answer.response,
+        agent,
+        meta: answer.meta,
+        milliseconds: answer.milliseconds,
+      }),
+    });
+  }
+
+  ask(model: string, agent?: string, parameters?: Json, config?: FactId): FactId {
+    return this.add({
+      type: "model-call",
+      model,
+      ...given({ agent, config, parameters }),
+      ...(agent !== undefined && { by: `agent:${agent}` }),
+    });
+  }
+
+  call(name: string, input: Json, call?: string, agent?: string): FactId {
+    return this.add({
+      type: "tool-call",
+      name,
+      input,
+      ...given({ call }),
+      ...(agent !== undefined && { by: `agent:${agent}` }),
+    });
+  }
+
+  /** What became of a call. */
+  outcome(
+    of: FactId,
+    outcome: { readonly output: Json } | { readonly error: Failure },
+    milliseconds?: number,
+  ): void {
+    const time = given({ milliseconds });
+    if ("error" in outcome) this.add({ type: "tool-failure", of, error: outcome.error, ...time });
+    else this.add({ type: "tool-result", of, output: outcome.output, ...time });
+  }
+
+  /** The first and the last fact of the conversation since the last piece was kept. */
+  get span(): { readonly from: FactId; readonly to: FactId } | undefined {
+    return this.#span;
+  }
+
+  /** The conversation as it stands: its first fact and its last. */
+  inView(): { readonly from: FactId; readonly to: FactId } | undefined {
+    const { settled, open } = this.session.view(transcriptView);
+    const entries = [...settled, ...open];
+    const [first, last] = [entries[0], entries.at(-1)];
+    return first === undefined || last === undefined ? undefined : { from: first.id, to: last.id };
+  }
+
+  /** Somebody was asked and decided. */
+  decide(what: Json, decision: "approve" | "reject", by: Principal, why?: string, edit?: Json): void {
+    const digest = digestOf(canonical(what));
+    const of = this.add({ type: "approval-ask", what, digest });
+    this.add({ type: "approval-give", of, decision, digest, by, ...given({ why, edit }) });
+  }
+
+  /** Keeps a piece of the file. What the facts since the last piece do not say of it is told to whoever imports. */
+  keep(what: string, piece: Json, telling: string = what, told: Json = piece): void {
+    const facts: Fact[] = [];
+    for (
+      let node: Session | undefined = this.session;
+      node !== undefined && node !== this.#since;
+      node = node.parents[0]
+    )
+      facts.push(node.fact);
+    facts.reverse();
+    for (const path of untold(told, facts)) {
+      const place = path === "" || path === "[]" ? telling : `${telling}: ${path.replace(/^\[\]\./, "")}`;
+      this.#untold.set(place, (this.#untold.get(place) ?? 0) + 1);
+    }
+    this.session = keepRest(this.session, what, kept(piece, facts), this.#at);
+    this.#since = this.session;
+    this.#span = undefined;
+  }
+
+  /** Keeps the lines of the file that could not be read, in one session of it. */
+  keepBroken(): void {
+    this.session = keepLines(this.session, this.#foreign.broken);
+    this.#since = this.session;
+    this.#foreign.broken = [];
+  }
+
+  imported(name: string): Imported {
+    this.keepBroken();
+    const notes = [...this.#untold].map(([path, count]) => (count === 1 ? path : `${path} (${count} times)`));
+    const { warnings } = this.#foreign;
+    return {
+      name,
+      session: this.session,
+      notes: [...this.#foreign.notes, ...notes],
+      ...(warnings.size > 0 && { warnings: [...warnings] }),
+    };
+  }
+}
+
+/** Whether a fact can have happened then. */
+export function isTime(value: unknown): value is string {
+  return typeof value === "string" && /^\d{4}-\d\d-\d\d(T|$)/.test(value) && !Number.isNaN(Date.parse(value));
+}
+
+/** Words alone are text; with thoughts or calls they are parts. */
+export function contentOf(parts: readonly Part[]): Content {
+  const [only] = parts;
+  if (parts.length === 0) return "";
+  return parts.length === 1 && only?.type === "text" && only.meta === undefined ? only.text : parts;
+}
+
+/** The fields that are there. */
+export function given<Value extends object>(
+  fields: Value,
+): { [Key in keyof Value]?: Exclude<Value[Key], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [Key in keyof Value]?: Exclude<Value[Key], undefined>;
+  };
+}

@@ -1,0 +1,54 @@
+import type { Json } from "../../session/index.js";
+import { FrontError } from "./error.js";
+
+/** What an agent tells about itself, in the words of A2A. What the door itself knows is added. */
+export type A2aCard = {
+  readonly name: string;
+  readonly description: string;
+  readonly version: string;
+  /** Where the door is reached. */
+  readonly url: string;
+  readonly skills: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly description: string;
+    readonly tags: readonly string[];
+    readonly examples?: readonly string[];
+  }[];
+  readonly provider?: { readonly organization: string; readonly url: string };
+  readonly documentationUrl?: string;
+  readonly iconUrl?: string;
+  /** How callers show who they are, as A2A writes it; your `authorize` checks it. */
+  readonly securitySchemes?: { readonly [name: string]: Json };
+  readonly securityRequirements?: readonly Json[];
+};
+
+export const A2A_VERSION = "1.0";
+export const CARD_PATH = "/.well-known/agent-card.json";
+
+/** The card as it is served. */
+export function cardOf(card: A2aCard): Json {
+  const refuse = (reason: string): FrontError =>
+    new FrontError(
+      "a2a",
+      reason,
+      "card: { name, description, version, url, skills: [{ id, name, description, tags }] }",
+    );
+  if (typeof card !== "object" || card === null) throw refuse("it has no card");
+  const { name, description, version, url, skills, ...more } = card;
+  for (const [field, value] of Object.entries({ name, description, version, url }))
+    if (typeof value !== "string" || value === "") throw refuse(`its card has no ${field}`);
+  if (!URL.canParse(url)) throw refuse("the url of its card is none");
+  if (!Array.isArray(skills)) throw refuse("its card has no skills");
+  return {
+    name,
+    description,
+    version,
+    supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: A2A_VERSION }],
+    capabilities: { streaming: true, pushNotifications: false },
+    defaultInputModes: ["text/plain", "application/json"],
+    defaultOutputModes: ["text/plain"],
+    skills,
+    ...more,
+  } as unknown as Json;
+}

@@ -1,0 +1,92 @@
+import type { Awaited } from "../../runtime/index.js";
+import type { Content, Json, Part } from "../../session/index.js";
+import { isFields, type Params, RpcError } from "./a2a-rpc.js";
+import { isAnswerable, type Reply } from "./answer.js";
+
+/** A message from outside, checked. */
+export type A2aMessage = {
+  readonly messageId: string;
+  readonly taskId?: string;
+  readonly contextId?: string;
+  readonly parts: readonly A2aPart[];
+};
+
+type A2aPart =
+  | { readonly text: string }
+  | { readonly data: Json }
+  | { readonly file: string; readonly media: string; readonly name?: string };
+
+export function messageOf(message: unknown): A2aMessage {
+  if (!isFields(message)) throw broken("it has no message");
+  const { messageId, taskId, contextId, parts, role } = message;
+  if (typeof messageId !== "string" || messageId === "") throw broken("its message has no messageId");
+  if (role !== "ROLE_USER") throw broken("its message is not of the role ROLE_USER");
+  if (!Array.isArray(parts) || parts.length === 0) throw broken("its message has no parts");
+  return {
+    messageId,
+    ...(isId(taskId) && { taskId }),
+    ...(isId(contextId) && { contextId }),
+    parts: parts.map(partOf),
+  };
+}
+
+/** What a message says to an agent. */
+export function contentOf({ parts }: A2aMessage): Content {
+  const [first] = parts;
+  if (parts.length === 1 && first !== undefined && "text" in first) return first.text;
+  return parts.map((part): Part => {
+    if ("text" in part) return { type: "text", text: part.text };
+    if ("data" in part) return { type: "text", text: JSON.stringify(part.data) };
+    const { file, media, name } = part;
+    return { type: "file", media, data: file, ...(name !== undefined && { name }) };
+  });
+}
+
+/**
+ * What a message says to what a task waits for: `{ "answers": [{ "id", "value" }] }` as data; or, where one thing is asked,
+ * the data itself, or the text.
+ */
+export function repliesOf({ parts }: A2aMessage, pending: readonly Awaited[]): readonly Reply[] {
+  const open = pending.filter((one) => isAnswerable(one) && !one.answered);
+  // Somebody else has answered: whatever is said makes the task go on.
+  if (open.length === 0 && pending.some(({ answered }) => answered)) return [];
+  const data = parts.find((part) => "data" in part)?.data;
+  const { answers } = Object(data) as { readonly answers?: Json };
+  if (Array.isArray(answers))
+    return answers.map((answer) => {
+      const { id, value = null } = Object(answer) as { readonly id?: Json; readonly value?: Json };
+      return { of: String(id), value };
+    });
+  const [only] = open;
+  if (only === undefined || open.length > 1)
+    throw broken(
+      `it does not say which of ${open.length} questions it answers: send { "answers": [{ "id", "value" }] }`,
+    );
+  const text = parts.map((part) => ("text" in part ? part.text : "")).join("");
+  return [{ of: only.id, value: data ?? text }];
+}
+
+function partOf(part: unknown): A2aPart {
+  const { text, raw, url, data, mediaType, filename } = Object(part) as Params;
+  if (typeof text === "string") return { text };
+  const file = typeof raw === "string" ? raw : url;
+  if (typeof file === "string" && file !== "") {
+    const media = isId(mediaType) ? mediaType : "application/octet-stream";
+    return { file, media, ...(isId(filename) && { name: filename }) };
+  }
+  if (data !== undefined) return { data: data as Json };
+  throw broken("one of its parts is neither text, raw, url nor data");
+}
+
+/** Left out, and the empty text, mean the same in this protocol. */
+function isId(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function broken(reason: string): RpcError {
+  return new RpcError(
+    "INVALID_PARAMS",
+    `The message cannot be taken: ${reason}.`,
+    'send { "message": { "messageId": "1", "role": "ROLE_USER", "parts": [{ "text": "…" }] } }',
+  );
+}

@@ -1,0 +1,58 @@
+import type { Budget, Module, Rath } from "../../runtime/index.js";
+import type { Json } from "../../session/index.js";
+import { requireModule } from "../../workflow/part.js";
+import { A2A_VERSION, type A2aCard, CARD_PATH, cardOf } from "./a2a-card.js";
+import { Desk } from "./a2a-desk.js";
+import { callOf, errorOf, RpcError, resultOf } from "./a2a-rpc.js";
+import { refusal } from "./error.js";
+import { type DoorOptions, type Handler, jsonOf, requireDoor, whoSent } from "./request.js";
+
+export type A2aOptions = DoorOptions & {
+  /** What the agent tells about itself; anybody may read it. */
+  readonly card: A2aCard;
+  /** What each task may spend. */
+  readonly budget?: Budget;
+};
+
+/**
+ * A module behind the A2A protocol, version 1.0, over JSON-RPC: the card at `/.well-known/agent-card.json`, and SendMessage,
+ * SendStreamingMessage, GetTask, ListTasks, CancelTask and SubscribeToTask. A task is a run, its context the root of the
+ * session it goes on from; its state is read from the record.
+ *
+ * ```ts
+ * const handler = a2a(rath, assistant, { card, authorize: (request) => whoIs(request.headers.get("authorization")) });
+ * ```
+ */
+export function a2a(rath: Rath, module: Module, options: A2aOptions): Handler {
+  requireModule(module, "a2a");
+  requireDoor("a2a", options, { card: true, budget: true });
+  const card = cardOf(options.card);
+  const desk = new Desk(rath, module, options);
+  return async (request) => {
+    try {
+      if (request.method === "GET" && new URL(request.url).pathname.endsWith(CARD_PATH))
+        return Response.json(card);
+      const who = await whoSent(request, options);
+      if (who instanceof Response) return who;
+      const body = await jsonOf(request, options);
+      const version = request.headers.get("a2a-version") ?? A2A_VERSION;
+      let id: Json = null;
+      try {
+        const call = callOf(body);
+        id = call.id;
+        if (!/^1(\.|$)/.test(version))
+          throw new RpcError(
+            "VERSION_NOT_SUPPORTED",
+            `A2A ${version} is not spoken here.`,
+            `send A2A-Version: ${A2A_VERSION}`,
+          );
+        const result = await desk.serve(call, who);
+        return result instanceof Response ? result : Response.json(resultOf(id, result));
+      } catch (error) {
+        return Response.json(errorOf(id, error));
+      }
+    } catch (error) {
+      return refusal(error);
+    }
+  };
+}

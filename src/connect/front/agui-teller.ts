@@ -1,0 +1,352 @@
+import { textOf } from "../../agent/model/index.js";
+import { within } from "../../agent/within.js";
+import type { Awaited, Observation } from "../../runtime/index.js";
+import type { FactId, FactOf, Failure, Json, Part, Session } from "../../session/index.js";
+import { AGUI_VERSION, type AguiEvent } from "./agui-event.js";
+import type { AguiInput } from "./agui-input.js";
+import { interruptOf } from "./agui-interrupt.js";
+
+/** A message that is being told, or that was. */
+type Told = { readonly id: string; readonly subagent: FactId | undefined; readonly reasoning: boolean };
+type Step = { readonly name: string; readonly subagent: FactId | undefined };
+type Tokens = { input: number; output: number; cached: number; reasoning: number };
+
+/**
+ * Tells a run as AG-UI events, in the order its facts become durable; pieces of a reply come as they stream in. Facts name
+ * things: a tool call and a message have the ids of the facts that they are.
+ */
+export class AguiTeller {
+  readonly #send: (event: AguiEvent) => void;
+  readonly #input: AguiInput;
+  readonly #open = new Map<string, Told>();
+  readonly #steps = new Map<FactId, Step>();
+  readonly #subagents = new Map<FactId, FactId>();
+  readonly #left = new Set<FactId>();
+  readonly #tries = new Map<FactId, number>();
+  readonly #streamed = new Set<string>();
+  readonly #usage = new Map<string, Tokens>();
+
+  constructor(input: AguiInput, send: (event: AguiEvent) => void) {
+    this.#input = input;
+    this.#send = send;
+  }
+
+  started(): void {
+    const { threadId, runId, parentRunId, unused } = this.#input;
+    this.#send({
+      type: "RUN_STARTED",
+      threadId,
+      runId,
+      protocolVersion: AGUI_VERSION,
+      ...(parentRunId !== undefined && { parentRunId }),
+    });
+    // Nobody shall wonder why a tool of the front end is never called.
+    if (Object.keys(unused).length > 0)
+      this.#send({ type: "CUSTOM", name: "openrath.unused", value: unused });
+  }
+
+  hear(observation: Observation): void {
+    if (observation.kind === "delta") this.#piece(observation.request, observation.delta);
+    else this.#fact(observation.session);
+  }
+
+  /** The run is over, or waits for what `awaited` says. */
+  ended(
+    session: Session,
+    awaited: readonly (Awaited & { readonly mayAnswer: boolean })[],
+    state: Json,
+    outcome: "success" | "cancelled",
+  ): void {
+    this.#closeAll(awaited.length > 0);
+    this.#send({ type: "STATE_SNAPSHOT", snapshot: state });
+    this.#send({
+      type: "RUN_FINISHED",
+      threadId: this.#input.threadId,
+      runId: this.#input.runId,
+      outcome:
+        awaited.length === 0
+          ? { type: outcome }
+          : { type: "interrupt", interrupts: awaited.map((one) => interruptOf(one, session, one.mayAnswer)) },
+      usage: this.#tokens(),
+      metadata: { openrath: { session: session.id, run: session.fact.run ?? null } },
+    });
+  }
+
+  failed({ message, code }: Pick<Failure, "message" | "code">): void {
+    this.#closeAll(false);
+    this.#send({
+      type: "RUN_ERROR",
+      message,
+      ...(code !== undefined && { code }),
+      usage: this.#tokens(),
+    });
+  }
+
+  #piece(request: Session, delta: Json): void {
+    const { type, text } = Object(delta) as { readonly type?: Json; readonly text?: Json };
+    if (request.fact.type !== "model-call" || typeof text !== "string") return;
+    if (type !== "text" && type !== "reasoning") return;
+    const subagent = this.#enter(request);
+    const id = this.#idOf(request.id);
+    if (type === "text") this.#closeMessage(`${id}-reasoning`);
+    this.#say(
+      { id: type === "text" ? id : `${id}-reasoning`, subagent, reasoning: type === "reasoning" },
+      text,
+    );
+    this.#streamed.add(request.id);
+  }
+
+  #fact(session: Session): void {
+    const { fact } = session;
+    switch (fact.type) {
+      // The outermost module has no bracket of its own: the run is it.
+      case "run-start":
+        this.#stepIn(session.id, fact.module, undefined);
+        return;
+      case "run-end":
+        this.#stepOut(fact.of);
+        return;
+      case "module-enter":
+        this.#stepIn(session.id, fact.module, this.#enter(session));
+        return;
+      case "module-exit":
+        this.#stepOut(fact.of);
+        return;
+      case "branch-fork":
+        this.#enter(session);
+        return;
+      case "message-say":
+        if (fact.role !== "assistant") return;
+        this.#whole(session.id, textOf(fact.content), this.#enter(session));
+        return;
+      case "model-reply":
+        this.#reply(fact, session, this.#enter(session));
+        return;
+      case "effect-fail":
+        // What was streamed belongs to an attempt that is over; the next one is another message.
+        this.#closeReply(fact.of);
+        if (this.#streamed.delete(fact.of)) this.#tries.set(fact.of, (this.#tries.get(fact.of) ?? 0) + 1);
+        return;
+      case "model-failure":
+        this.#closeReply(fact.of);
+        return;
+      case "tool-call":
+        this.#call(session, fact, this.#enter(session));
+        return;
+      case "tool-result":
+      case "tool-failure":
+        this.#result(session, fact, this.#enter(session));
+        return;
+    }
+  }
+
+  #reply(fact: FactOf<"model-reply">, session: Session, subagent: FactId | undefined): void {
+    const id = this.#idOf(fact.of);
+    this.#count(fact, session);
+    if (this.#streamed.delete(fact.of)) {
+      this.#closeReply(fact.of);
+      return;
+    }
+    const thought = typeof fact.content === "string" ? "" : reasoningIn(fact.content);
+    if (thought !== "") this.#whole(`${id}-reasoning`, thought, subagent, true);
+    const text = textOf(fact.content);
+    if (text !== "") this.#whole(id, text, subagent);
+  }
+
+  #call(session: Session, fact: FactOf<"tool-call">, subagent: FactId | undefined): void {
+    const toolCallId = session.id;
+    const by = subagentField(subagent);
+    const parent = replyBefore(session);
+    this.#send({
+      type: "TOOL_CALL_START",
+      toolCallId,
+      toolCallName: fact.name,
+      ...(parent !== undefined && { parentMessageId: this.#idOf(parent) }),
+      ...by,
+    });
+    this.#send({ type: "TOOL_CALL_ARGS", toolCallId, delta: JSON.stringify(fact.input), ...by });
+    this.#send({ type: "TOOL_CALL_END", toolCallId, ...by });
+  }
+
+  #result(
+    session: Session,
+    fact: FactOf<"tool-result"> | FactOf<"tool-failure">,
+    subagent: FactId | undefined,
+  ): void {
+    for (const [fork, call] of this.#subagents) if (call === fact.of) this.#leave(fork, fact);
+    const failed = fact.type === "tool-failure";
+    const content = failed
+      ? JSON.stringify({
+          error: { name: fact.error.name, message: fact.error.message, code: fact.error.code },
+        })
+      : typeof fact.output === "string"
+        ? fact.output
+        : JSON.stringify(fact.output);
+    this.#send({
+      type: "TOOL_CALL_RESULT",
+      messageId: session.id,
+      toolCallId: fact.of,
+      content,
+      role: "tool",
+      ...subagentField(subagent),
+      ...(failed && { metadata: { openrath: { failed: true } } }),
+    });
+  }
+
+  /** The subagent that a session belongs to, told of when it is first heard from: the caller's before it. */
+  #enter(session: Session): FactId | undefined {
+    const fork = within(session);
+    // What comes after its end is no part of it any more.
+    if (fork === undefined || this.#left.has(fork)) return undefined;
+    if (this.#subagents.has(fork)) return fork;
+    let at: Session | undefined = session;
+    while (at !== undefined && at.id !== fork) at = at.parents[0];
+    const call = at?.soleParent;
+    if (at?.fact.type !== "branch-fork" || call === undefined) return undefined;
+    const parent = this.#enter(call);
+    this.#subagents.set(fork, call.id);
+    this.#send({
+      type: "SUBAGENT_STARTED",
+      subagentRunId: fork,
+      name: at.fact.name,
+      parentToolCallId: call.id,
+      ...(parent !== undefined && { parentSubagentRunId: parent }),
+    });
+    return fork;
+  }
+
+  #leave(fork: FactId, fact: FactOf<"tool-result"> | FactOf<"tool-failure">): void {
+    this.#closeOf(fork);
+    this.#subagents.delete(fork);
+    this.#left.add(fork);
+    this.#send(
+      fact.type === "tool-result"
+        ? { type: "SUBAGENT_FINISHED", subagentRunId: fork, outcome: { type: "success" } }
+        : { type: "SUBAGENT_ERROR", subagentRunId: fork, message: fact.error.message },
+    );
+  }
+
+  #stepIn(enter: FactId, module: string, subagent: FactId | undefined): void {
+    const taken = new Set([...this.#steps.values()].map(({ name }) => name));
+    let name = module;
+    for (let place = 2; taken.has(name); place++) name = `${module}#${place}`;
+    this.#steps.set(enter, { name, subagent });
+    this.#send({ type: "STEP_STARTED", stepName: name, ...subagentField(subagent) });
+  }
+
+  #stepOut(enter: FactId): void {
+    const step = this.#steps.get(enter);
+    if (step === undefined) return;
+    this.#steps.delete(enter);
+    this.#send({ type: "STEP_FINISHED", stepName: step.name, ...subagentField(step.subagent) });
+  }
+
+  #whole(id: string, text: string, subagent: FactId | undefined, reasoning = false): void {
+    this.#say({ id, subagent, reasoning }, text);
+    this.#closeMessage(id);
+  }
+
+  #say(told: Told, delta: string): void {
+    const { id: messageId, subagent, reasoning } = told;
+    const by = subagentField(subagent);
+    if (!this.#open.has(messageId)) {
+      this.#open.set(messageId, told);
+      if (reasoning) {
+        this.#send({ type: "REASONING_START", messageId, ...by });
+        this.#send({ type: "REASONING_MESSAGE_START", messageId, role: "reasoning", ...by });
+      } else this.#send({ type: "TEXT_MESSAGE_START", messageId, role: "assistant", ...by });
+    }
+    this.#send({
+      type: reasoning ? "REASONING_MESSAGE_CONTENT" : "TEXT_MESSAGE_CONTENT",
+      messageId,
+      delta,
+      ...by,
+    });
+  }
+
+  #closeReply(request: FactId): void {
+    const id = this.#idOf(request);
+    this.#closeMessage(`${id}-reasoning`);
+    this.#closeMessage(id);
+  }
+
+  #closeMessage(messageId: string): void {
+    const told = this.#open.get(messageId);
+    if (told === undefined) return;
+    this.#open.delete(messageId);
+    const by = subagentField(told.subagent);
+    if (told.reasoning) {
+      this.#send({ type: "REASONING_MESSAGE_END", messageId, ...by });
+      this.#send({ type: "REASONING_END", messageId, ...by });
+    } else this.#send({ type: "TEXT_MESSAGE_END", messageId, ...by });
+  }
+
+  /** What a subagent has begun ends with it. */
+  #closeOf(subagent: FactId): void {
+    for (const told of [...this.#open.values()]) if (told.subagent === subagent) this.#closeMessage(told.id);
+    for (const [enter, step] of [...this.#steps].reverse())
+      if (step.subagent === subagent) this.#stepOut(enter);
+  }
+
+  #closeAll(waiting: boolean): void {
+    for (const { id } of [...this.#open.values()]) this.#closeMessage(id);
+    for (const enter of [...this.#steps.keys()].reverse()) this.#stepOut(enter);
+    for (const fork of [...this.#subagents.keys()].reverse()) {
+      this.#subagents.delete(fork);
+      this.#send(
+        waiting
+          ? { type: "SUBAGENT_FINISHED", subagentRunId: fork, outcome: { type: "suspended" } }
+          : { type: "SUBAGENT_ERROR", subagentRunId: fork, message: "It was cut off." },
+      );
+    }
+  }
+
+  #idOf(request: FactId): string {
+    const tries = this.#tries.get(request) ?? 0;
+    return tries === 0 ? request : `${request}-${tries + 1}`;
+  }
+
+  #count({ usage, model, of }: FactOf<"model-reply">, session: Session): void {
+    const name = model ?? modelOf(session, of);
+    const sum = this.#usage.get(name) ?? { input: 0, output: 0, cached: 0, reasoning: 0 };
+    sum.input += usage.input;
+    sum.output += usage.output;
+    sum.cached += usage.cached ?? 0;
+    sum.reasoning += usage.reasoning ?? 0;
+    this.#usage.set(name, sum);
+  }
+
+  #tokens(): Json {
+    return [...this.#usage].map(([model, { input, output, cached, reasoning }]) => ({
+      model,
+      inputTokens: input,
+      outputTokens: output,
+      totalTokens: input + output,
+      ...(cached > 0 && { cachedInputTokens: cached }),
+      ...(reasoning > 0 && { reasoningTokens: reasoning }),
+    }));
+  }
+}
+
+function subagentField(subagent: FactId | undefined): { readonly subagentRunId?: string } {
+  return subagent === undefined ? {} : { subagentRunId: subagent };
+}
+
+function reasoningIn(content: readonly Part[]): string {
+  return content.map((part) => (part.type === "reasoning" ? part.text : "")).join("");
+}
+
+/** The model call whose reply asked for a tool call. */
+function replyBefore(call: Session): FactId | undefined {
+  for (let node = call.parents[0]; node !== undefined; node = node.parents[0]) {
+    if (node.fact.type === "model-reply") return node.fact.of;
+    if (node.fact.type !== "tool-call") return undefined;
+  }
+  return undefined;
+}
+
+function modelOf(reply: Session, of: FactId): string {
+  for (let node = reply.parents[0]; node !== undefined; node = node.parents[0])
+    if (node.id === of) return node.fact.type === "model-call" ? node.fact.model : "unknown";
+  return "unknown";
+}

@@ -1,0 +1,157 @@
+import {
+  type Awaited,
+  type Budget,
+  CancelledError,
+  competence,
+  type Module,
+  type Rath,
+  RunFailedError,
+  type Sender,
+  statusOf,
+} from "../../runtime/index.js";
+import { type Failure, type Json, type Principal, type Session, warnOf } from "../../session/index.js";
+import { requireModule } from "../../workflow/part.js";
+import { type AguiEvent, mergedEvent } from "./agui-event.js";
+import { type AguiInput, inputOf } from "./agui-input.js";
+import { AguiTeller } from "./agui-teller.js";
+import { opened, type Prepared } from "./agui-thread.js";
+import { FrontError, RequestError, refusal, toldOf } from "./error.js";
+import { EventStream } from "./event-stream.js";
+import { follow } from "./follow.js";
+import { type DoorOptions, type Handler, jsonOf, requireDoor, whoSent } from "./request.js";
+
+export type AguiOptions = DoorOptions & {
+  /** The name of the session of a thread. Default: `agui/<who>/<thread>`, so that nobody reaches into another's. */
+  readonly name?: (threadId: string, who: Principal) => string;
+  /** What the front end is shown as state when a run ends. Default: id, status and usage of the session. */
+  readonly state?: (session: Session) => Json;
+  /** What each run may spend. */
+  readonly budget?: Budget;
+};
+
+/**
+ * A module behind the AG-UI protocol, version 1.0: `POST` a `RunAgentInput`, and read what happens as server-sent events.
+ * A thread is a session under a name, a run of it a run. What waits for a person ends the run with an interrupt; the next
+ * request brings the answer in `resume`, and the run goes on.
+ *
+ * ```ts
+ * const handler = agui(rath, assistant, { authorize: (request) => whoIs(request.headers.get("authorization")) });
+ * const response = await handler(request);
+ * ```
+ *
+ * The record is the truth: of the messages that a front end sends only those of the user that are new are taken.
+ */
+export function agui(rath: Rath, module: Module, options: AguiOptions): Handler {
+  requireModule(module, "agui");
+  requireDoor("agui", options, { name: true, state: true, budget: true });
+  for (const option of ["name", "state"] as const)
+    if (options[option] !== undefined && typeof options[option] !== "function")
+      throw new FrontError("agui", `its \`${option}\` is no function`, `${option}: (…) => …`);
+  const busy = new Set<string>();
+  return async (request) => {
+    try {
+      if (request.method !== "POST")
+        throw new RequestError(405, "method-refused", "Only POST is answered here.", {
+          hint: "POST a RunAgentInput",
+        });
+      const who = await whoSent(request, options);
+      if (who instanceof Response) return who;
+      const sender: Sender = { who, selfApproval: options.selfApproval === true };
+      const input = inputOf(await jsonOf(request, options));
+      const name = nameOf(input.threadId, who, options);
+      if (busy.has(name))
+        throw new RequestError(409, "thread-busy", "A run of this thread is under way.", {
+          hint: "wait until it is over",
+          data: { threadId: input.threadId },
+        });
+      busy.add(name);
+      try {
+        const prepared = await opened({ rath, module, name, ...sender, input, budget: options.budget });
+        return told(rath, name, sender, input, prepared, options, () => busy.delete(name));
+      } catch (error) {
+        busy.delete(name);
+        throw error;
+      }
+    } catch (error) {
+      return refusal(error);
+    }
+  };
+}
+
+function nameOf(threadId: string, who: Principal, { name }: AguiOptions): string {
+  if (name !== undefined) return name(threadId, who);
+  return `agui/${encodeURIComponent(who)}/${encodeURIComponent(threadId)}`;
+}
+
+/** Lets the run go and tells it while it does. It is nobody's to await: the reader may be gone long before it is over. */
+function told(
+  rath: Rath,
+  name: string,
+  sender: Sender,
+  input: AguiInput,
+  { run, go }: Prepared,
+  options: AguiOptions,
+  over: () => void,
+): Response {
+  const { maxWaiting, onDisconnect = "continue", state = stateOf } = options;
+  const controller = new AbortController();
+  const stream = new EventStream<AguiEvent>({
+    ...(maxWaiting !== undefined && { most: maxWaiting }),
+    late: () => ({
+      type: "RUN_ERROR",
+      message: "The reader is too slow; the run goes on.",
+      code: "reader-late",
+    }),
+    gone: (why) => {
+      if (why === "left" && onDisconnect === "cancel") controller.abort(new Error("the reader went away"));
+    },
+    merge: mergedEvent,
+  });
+  const teller = new AguiTeller(input, (event) => stream.send(event));
+  teller.started();
+  const unfollow = follow(rath, { name, run }, (observation) => teller.hear(observation));
+  const work = async (): Promise<void> => {
+    try {
+      const session = await go(controller.signal);
+      teller.ended(session, await awaitedIn(rath, name, sender, session), state(session), "success");
+    } catch (error) {
+      const session = error instanceof CancelledError ? error.session : undefined;
+      if (session !== undefined) teller.ended(session, [], state(session), "cancelled");
+      else teller.failed(failureOf(error));
+    } finally {
+      unfollow();
+      over();
+      stream.end();
+    }
+  };
+  work().catch((error: unknown) => {
+    warnOf(error, "OPENRATH_FRONT");
+    stream.end();
+  });
+  return stream.response();
+}
+
+/** What a run that stopped waits for: what nobody has answered yet. */
+async function awaitedIn(
+  rath: Rath,
+  name: string,
+  sender: Sender,
+  session: Session,
+): Promise<readonly (Awaited & { readonly mayAnswer: boolean })[]> {
+  if (statusOf(session) !== "waiting") return [];
+  const may = await competence(rath, name, sender);
+  const all = (await rath.pending(name)).map((one) => ({ ...one, mayAnswer: may(one) }));
+  const open = all.filter(({ answered }) => !answered);
+  return open.length > 0 ? open : all;
+}
+
+/** What made a run fail is on the record, for whoever asked for it too; anything else is the server's own. */
+function failureOf(error: unknown): Pick<Failure, "message" | "code"> {
+  if (!(error instanceof RunFailedError)) return toldOf(error).told;
+  const { message, code } = error.data.error as unknown as Failure;
+  return { message, ...(code !== undefined && { code }) };
+}
+
+function stateOf(session: Session): Json {
+  return { session: session.id, status: statusOf(session), usage: { ...session.usage } };
+}

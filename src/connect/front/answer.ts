@@ -1,0 +1,126 @@
+import { type Awaited, competence, type Rath, type Sender } from "../../runtime/index.js";
+import type { FactId, Json, Settlement } from "../../session/index.js";
+import { RequestError } from "./error.js";
+
+/** What somebody outside says to something that a run waits for. */
+export type Reply = { readonly of: FactId; readonly value: Json };
+
+const YES_OR_NO: Json = {
+  type: "object",
+  properties: {
+    approved: { type: "boolean" },
+    why: { type: "string" },
+    edit: { description: "With approved: true, the arguments to use in place of those that were shown." },
+    instead: {
+      description: "With approved: false, what came of it when a person did it themselves, or answered.",
+    },
+  },
+  required: ["approved"],
+};
+const WHAT_BECAME: Json = {
+  type: "object",
+  properties: {
+    decision: {
+      enum: ["done", "failed", "again"],
+      description: "done: it happened; failed: it did not happen; again: it is executed once more.",
+    },
+    value: {},
+    why: { type: "string" },
+  },
+  required: ["decision"],
+};
+
+/** What shape a reply has to have; undefined where anything is one. */
+export function replySchema(one: Awaited): { readonly [key: string]: Json } | undefined {
+  const schema = one.doubt === true ? WHAT_BECAME : one.type === "approval-ask" ? YES_OR_NO : undefined;
+  return schema as { readonly [key: string]: Json } | undefined;
+}
+
+/** Whether anybody can answer it at all: a timer answers itself. */
+export function isAnswerable(one: Awaited): boolean {
+  return one.doubt === true || one.type === "approval-ask" || one.type === "signal-await";
+}
+
+/**
+ * Gives replies to what a run waits for. All of them are looked at before the first is given. The id of an approval covers
+ * every byte of what was shown, so whoever names it has named exactly that.
+ */
+export async function giveReplies(
+  rath: Rath,
+  name: string,
+  replies: readonly Reply[],
+  sender: Sender,
+): Promise<void> {
+  const { who: by } = sender;
+  const may = replies.length === 0 ? () => true : await competence(rath, name, sender);
+  const pending = new Map((await rath.pending(name)).map((one) => [one.id, one]));
+  const given = replies.map((reply) => {
+    const one = pending.get(reply.of);
+    if (one === undefined || one.answered || !isAnswerable(one))
+      throw new RequestError(409, "answer-refused", "Cannot answer: nothing waits for that.", {
+        hint: "answer what is asked, once, by its id",
+        data: { of: reply.of, waiting: [...pending.keys()] },
+      });
+    const value = checked(one, reply.value);
+    // Anybody who is asked may say no.
+    if (!may(one) && (one.to !== undefined || !isRefusal(one, value)))
+      throw new RequestError(403, "answer-refused", `Cannot answer: ${by} may not decide this.`, {
+        hint:
+          one.to === undefined
+            ? "another person must decide: rath.approve(name, { by }); or let senders approve their own requests: selfApproval: true"
+            : `it is for ${one.to.join(" or ")} to decide`,
+        data: { of: one.id, ...(one.to !== undefined && { to: one.to }) },
+      });
+    return { one, value };
+  });
+  for (const { one, value } of given) {
+    if (one.doubt === true) {
+      const { decision, value: outcome, why } = value as { decision: Settlement; value?: Json; why?: string };
+      await rath.settle(name, {
+        by,
+        of: one.id,
+        decision,
+        ...(outcome !== undefined && { value: outcome }),
+        ...(typeof why === "string" && { why }),
+      });
+    } else if (one.type === "approval-ask") {
+      const { approved, why, edit, instead } = value as Word;
+      const decision = { by, ask: one.id, ...(typeof why === "string" && { why }) };
+      if (approved) await rath.approve(name, { ...decision, ...(edit !== undefined && { edit }) });
+      else if (instead !== undefined) await rath.takeOver(name, { ...decision, value: instead });
+      else await rath.reject(name, decision);
+    } else await rath.answer(name, one.id, value, by);
+  }
+}
+
+function isRefusal(one: Awaited, value: Json): boolean {
+  const { approved, instead } = Object(value) as Partial<Word>;
+  return one.type === "approval-ask" && approved === false && instead === undefined;
+}
+
+/** What somebody says to an approval. */
+type Word = {
+  readonly approved: boolean;
+  readonly why?: Json;
+  readonly edit?: Json;
+  readonly instead?: Json;
+};
+
+/** A yes that could be meant otherwise is none. */
+function checked(one: Awaited, value: Json): Json {
+  const fields = Object(value) as Partial<Word> & { readonly decision?: Json };
+  const fits =
+    one.doubt === true
+      ? ["done", "failed", "again"].includes(String(fields.decision))
+      : one.type !== "approval-ask" ||
+        (fields.approved === true && fields.instead === undefined) ||
+        (fields.approved === false && fields.edit === undefined);
+  if (fits) return value;
+  throw new RequestError(422, "answer-unclear", "Cannot answer: it says neither yes nor no.", {
+    hint:
+      one.doubt === true
+        ? 'say what became of it: { "decision": "done" | "failed" | "again" }'
+        : 'say { "approved": true }, with "edit" for other arguments, or { "approved": false, "why": "…" }, with "instead" for what a person did',
+    data: { of: one.id },
+  });
+}

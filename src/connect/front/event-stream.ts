@@ -1,0 +1,120 @@
+import type { Json } from "../../session/index.js";
+
+export type EventStreamOptions<Event> = {
+  /** Bytes that may wait for the reader. */
+  readonly most?: number;
+  /** What is said last to a reader that is too slow. */
+  readonly late: () => Event;
+  /** Called once when the reader went away, or was cut off for being too slow. */
+  readonly gone: (why: "left" | "late") => void;
+  /** Two events as one, where they can be: fewer wait then. */
+  readonly merge?: (earlier: Event, later: Event) => Event | undefined;
+};
+
+const MOST = 8 * 1024 ** 2;
+/** Proxies cut connections on which nothing moves. */
+const HEARTBEAT = 15_000;
+
+/**
+ * Server-sent events for a reader that takes them at its own pace. Facts cannot be held back, so what it has not taken
+ * waits here, up to a limit.
+ */
+export class EventStream<Event extends { readonly [field: string]: Json | undefined }> {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly #options: EventStreamOptions<Event>;
+  readonly #waiting: { event: Event | undefined; size: number }[] = [];
+  readonly #encoder = new TextEncoder();
+  readonly #heartbeat: ReturnType<typeof setInterval>;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #size = 0;
+  #ended = false;
+  #closed = false;
+
+  constructor(options: EventStreamOptions<Event>) {
+    this.#options = options;
+    this.body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => this.#pump(),
+        cancel: () => {
+          if (!this.#closed) this.#leave("left");
+        },
+      },
+      { highWaterMark: 16 },
+    );
+    this.#heartbeat = setInterval(() => {
+      if (this.#waiting.length > 0) return;
+      this.#waiting.push({ event: undefined, size: 0 });
+      this.#pump();
+    }, HEARTBEAT);
+    this.#heartbeat.unref();
+  }
+
+  send(event: Event): void {
+    if (this.#ended || this.#closed) return;
+    const last = this.#waiting.at(-1);
+    const merged = last?.event === undefined ? undefined : this.#options.merge?.(last.event, event);
+    const size = JSON.stringify(event).length;
+    if (last !== undefined && merged !== undefined) {
+      last.event = merged;
+      last.size += size;
+    } else this.#waiting.push({ event, size });
+    this.#size += size;
+    if (this.#size > (this.#options.most ?? MOST)) this.#cutOff();
+    else this.#pump();
+  }
+
+  /** No more will come: what waits is still handed out. */
+  end(): void {
+    this.#ended = true;
+    this.#pump();
+  }
+
+  response(): Response {
+    return new Response(this.body, {
+      headers: {
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-cache, no-transform",
+        "x-accel-buffering": "no",
+      },
+    });
+  }
+
+  #pump(): void {
+    const controller = this.#controller;
+    if (controller === undefined || this.#closed) return;
+    while ((controller.desiredSize ?? 0) > 0) {
+      const next = this.#waiting.shift();
+      if (next === undefined) break;
+      this.#size -= next.size;
+      const { event } = next;
+      const text = event === undefined ? ": still here\n\n" : `data: ${JSON.stringify(event)}\n\n`;
+      controller.enqueue(this.#encoder.encode(text));
+    }
+    if (this.#ended && this.#waiting.length === 0) {
+      this.#close();
+      controller.close();
+    }
+  }
+
+  #cutOff(): void {
+    const controller = this.#controller;
+    this.#leave("late");
+    if (controller === undefined) return;
+    controller.enqueue(this.#encoder.encode(`data: ${JSON.stringify(this.#options.late())}\n\n`));
+    controller.close();
+  }
+
+  #leave(why: "left" | "late"): void {
+    this.#close();
+    this.#waiting.length = 0;
+    this.#options.gone(why);
+  }
+
+  #close(): void {
+    this.#closed = true;
+    clearInterval(this.#heartbeat);
+  }
+}

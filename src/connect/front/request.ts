@@ -1,0 +1,132 @@
+import type { Principal } from "../../session/index.js";
+import { nearestOf } from "../../session/index.js";
+import { FrontError, RequestError } from "./error.js";
+
+/** A front door: what a server of any kind calls with each request. */
+export type Handler = (request: Request) => Promise<Response>;
+
+/** Who may come in, and how much they may bring. */
+export type DoorOptions = {
+  /**
+   * Says who sent a request, which is on the record as `by` and separates what belongs to whom; or answers instead, with a
+   * 401 or 403.
+   */
+  readonly authorize?: (request: Request) => Principal | Response | Promise<Principal | Response>;
+  /** Lets anybody in, all as one and the same "user". Without it, and without `authorize`, no door is opened. */
+  readonly open?: boolean;
+  /**
+   * Lets the sender of a request approve and settle the calls that it leads to. Default false: only other people may, or
+   * the approvers that the terms name. Only a person (`user:…`) can approve in this way.
+   */
+  readonly selfApproval?: boolean;
+  /** Bytes of a request at most. Default 4 MiB. */
+  readonly maxBody?: number;
+  /** Bytes that wait for a slow reader at most; then it is cut off, and the run goes on. Default 8 MiB. */
+  readonly maxWaiting?: number;
+  /** What becomes of a run whose reader goes away: it goes on (the default), or is cancelled. */
+  readonly onDisconnect?: "continue" | "cancel";
+};
+
+const KNOWN: { readonly [option in keyof DoorOptions]-?: true } = {
+  authorize: true,
+  open: true,
+  selfApproval: true,
+  maxBody: true,
+  maxWaiting: true,
+  onDisconnect: true,
+};
+
+const MAX_BODY = 4 * 1024 ** 2;
+
+/** Refuses options that would open a door to everybody by mistake. */
+export function requireDoor<Options extends DoorOptions>(
+  door: string,
+  options: Options,
+  more: { readonly [option in Exclude<keyof Options, keyof DoorOptions>]-?: true },
+): void {
+  const refuse = (reason: string, hint: string): FrontError => new FrontError(door, reason, hint);
+  if (typeof options !== "object" || options === null)
+    throw refuse("it has no options", `${door}(rath, module, { authorize })`);
+  const known = [...Object.keys(KNOWN), ...Object.keys(more)];
+  const unknown = Object.keys(options).find((option) => !known.includes(option));
+  if (unknown !== undefined) {
+    const meant = nearestOf(unknown, known);
+    throw refuse(
+      `it has no option ${JSON.stringify(unknown)}`,
+      meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${JSON.stringify(meant)}?`,
+    );
+  }
+  const { authorize, open, selfApproval, maxBody, maxWaiting, onDisconnect } = options;
+  if (authorize !== undefined && typeof authorize !== "function")
+    throw refuse("its `authorize` is no function", 'authorize: (request) => "user:ada", or a Response');
+  if (authorize === undefined && open !== true)
+    throw refuse(
+      "nobody says who may come in",
+      'say who sends a request: { authorize: (request) => "user:ada" }; or let anybody in: { open: true }',
+    );
+  if (authorize !== undefined && open === true)
+    throw refuse("it is open and asks who comes in", "leave out one of `open` and `authorize`");
+  if (selfApproval !== undefined && typeof selfApproval !== "boolean")
+    throw refuse("its `selfApproval` is not a boolean", "selfApproval: true, or leave it out");
+  for (const [option, value] of Object.entries({ maxBody, maxWaiting }))
+    if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
+      throw refuse(`its \`${option}\` is no number of bytes`, `${option}: ${MAX_BODY}`);
+  if (onDisconnect !== undefined && onDisconnect !== "continue" && onDisconnect !== "cancel")
+    throw refuse(`its \`onDisconnect\` is neither "continue" nor "cancel"`, 'onDisconnect: "cancel"');
+}
+
+/** Who sent a request, or what to answer instead. */
+export async function whoSent(request: Request, { authorize }: DoorOptions): Promise<Principal | Response> {
+  if (authorize === undefined) return "user";
+  const who = await authorize(request);
+  if (who instanceof Response) return who;
+  if (typeof who === "string" && /^(user|agent|service)(:.+)?$/s.test(who)) return who;
+  throw new RequestError(403, "forbidden", "Nobody knows who sent this.", {
+    hint: "authorize answers with a user, an agent or a service, such as user:ada, or with a Response",
+  });
+}
+
+/** The JSON of a request. Read piece by piece: a header can claim any length, and a sender need not stop. */
+export async function jsonOf(request: Request, { maxBody = MAX_BODY }: DoorOptions): Promise<unknown> {
+  const type = request.headers.get("content-type") ?? "";
+  if (!/^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i.test(type.trim()))
+    throw new RequestError(415, "not-json", "The request is not JSON.", {
+      hint: "send content-type: application/json",
+      data: { type },
+    });
+  const text = await textOf(request, maxBody);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new RequestError(400, "json-broken", "The request is not valid JSON.", {
+      hint: "send one JSON document",
+      data: { reason: error instanceof Error ? error.message : String(error) },
+    });
+  }
+}
+
+async function textOf(request: Request, most: number): Promise<string> {
+  const tooLarge = (): RequestError =>
+    new RequestError(413, "too-large", `The request is longer than ${most} bytes.`, {
+      hint: "send less at once",
+      data: { most },
+    });
+  if (Number(request.headers.get("content-length") ?? 0) > most) throw tooLarge();
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  const reader = request.body?.getReader();
+  try {
+    for (let next = await reader?.read(); next !== undefined && !next.done; next = await reader?.read()) {
+      size += next.value.length;
+      if (size > most) throw tooLarge();
+      pieces.push(next.value);
+    }
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces));
+  } catch (error) {
+    await reader?.cancel().catch(() => {});
+    if (error instanceof RequestError) throw error;
+    throw new RequestError(400, "body-broken", "The request could not be read.", {
+      hint: "send it whole, in UTF-8",
+    });
+  }
+}

@@ -1,0 +1,173 @@
+import { forward, hold, type Module } from "../../runtime/index.js";
+import type { Json, Session } from "../../session/index.js";
+import { StepError, signal, step } from "../../workflow/index.js";
+import type { Answer, Answers, Asking, Called, Question, Resume } from "./call.js";
+import type { Connection } from "./connection.js";
+import type { Definition } from "./definition.js";
+import { McpCallError, McpSamplingError } from "./error.js";
+import { misfit, withDefaults } from "./fit.js";
+import { MOST, type SamplingOptions, sampled } from "./sampling.js";
+
+const ACTIONS: readonly unknown[] = ["accept", "decline", "cancel"] satisfies Answer["action"][];
+/** How often a person is told that an answer does not fit. */
+const REPAIRS = 5;
+const ROUNDS = 10;
+
+/** How to answer, for whoever is asked. */
+const HOW =
+  'answer with { action: "accept", content: { … } }, where the content fits the schema, or with such content alone; with { action: "decline" } or { action: "cancel" } otherwise';
+
+type Told = { readonly output: Json } | Asking;
+
+/**
+ * A call that may ask a person or a model, as a module: a step that calls, a wait for each question, a model call for
+ * each of those, a step that goes on with the answers. Each is on the record, so that the answer may come tomorrow and a
+ * replay needs neither server nor person nor model.
+ */
+export function askingModule(
+  name: string,
+  definition: Definition,
+  connection: Connection,
+  shape: (called: Called) => Json,
+): Module {
+  const { name: server, secrets, sampling } = connection;
+  const told = (called: Called): Told =>
+    "result" in called ? { output: shape(called) } : (secrets.json(called as Json) as unknown as Told);
+  const { effect } = definition;
+  const begin = step(
+    name,
+    async (input: Json, context) => told(await connection.call(definition, input, context)),
+    { effect },
+  );
+  const goOn = step(
+    name,
+    async ({ input, resume, answers }: { input: Json; resume: Resume; answers: Answers }, context) =>
+      told(await connection.answer(definition, input, context, { resume, of: answers })),
+    { effect },
+  );
+  const answered = async (
+    session: Session,
+    { questions, samples }: Asking,
+    before: number,
+  ): Promise<{ readonly session: Session; readonly answers: Answers }> => {
+    const answers: { [key: string]: Json } = {};
+    const use = { server, tool: definition.name, secrets };
+    let at = session;
+    if (samples.length > 0) allow(sampling, before + samples.length, use);
+    for (const { key, params } of samples) {
+      const heard = await sampled(at, sampling as SamplingOptions, params, use);
+      at = heard.session;
+      answers[key] = heard.answer;
+    }
+    for (const question of questions) {
+      const heard = await ask(at, server, definition.name, question);
+      at = heard.session;
+      answers[question.key] = heard.answer;
+    }
+    return { session: at, answers };
+  };
+  const module: Module = {
+    name,
+    kind: "mcp-call",
+    forward: (session) =>
+      forward(module, session, async (entered) => {
+        const input = inputIn(entered);
+        let parked: string | undefined;
+        try {
+          let { session: at, value } = await begin.call(entered, input);
+          let samples = 0;
+          for (let round = 0; round < ROUNDS; round++) {
+            const now = value as Told;
+            if ("output" in now) return at;
+            parked = now.resume.parked;
+            const heard = await answered(at, now, samples);
+            samples += now.samples.length;
+            const more = { input, resume: now.resume, answers: heard.answers };
+            ({ session: at, value } = await goOn.call(heard.session, more));
+          }
+          if ("output" in (value as Told)) return at;
+          throw new McpCallError("mcp-answer", `The tool "${name}" asks without end.`, { tool: name });
+        } catch (error) {
+          if (error instanceof StepError) throw said(error);
+          // A model that may not be asked any more, or gave no answer: the server must not wait for it.
+          if (parked !== undefined) connection.drop(parked, error);
+          throw error;
+        }
+      }),
+  };
+  return Object.freeze(module);
+}
+
+/** Refuses more than a call may ask of the model. */
+function allow(
+  sampling: SamplingOptions | undefined,
+  asked: number,
+  { server, tool }: { readonly server: string; readonly tool: string },
+): void {
+  const most = sampling?.most ?? MOST;
+  if (sampling === undefined || asked > most)
+    throw new McpSamplingError(server, tool, `one call may ask the model ${most} times`);
+}
+
+/** Waits for an answer that fits. Whoever answers is told what is asked, by whom, and what was wrong before. */
+async function ask(
+  session: Session,
+  server: string,
+  tool: string,
+  { message, schema }: Question,
+): Promise<{ readonly session: Session; readonly answer: Answer }> {
+  let at = session;
+  let problem: string | undefined;
+  for (let time = 0; time <= REPAIRS; time++) {
+    const what = { server, tool, message, schema, how: HOW, ...(problem !== undefined && { problem }) };
+    const { session: next, value } = await signal(`mcp:${server}`, what).call(at);
+    at = next;
+    const answer = whole(await hold(at, () => accepted(value, schema)), schema);
+    problem = await hold(at, () => problemIn(answer, schema));
+    if (problem === undefined) return { session: at, answer: answer as Answer };
+  }
+  return { session: at, answer: { action: "cancel" } };
+}
+
+/** Content that fits is an answer by itself. What could be meant otherwise, as a word on the form, is none. */
+async function accepted(value: Json, schema: Json): Promise<Json> {
+  const { properties } = Object(schema) as { readonly properties?: { readonly [field: string]: Json } };
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const fields = Object.keys(value);
+  const fits =
+    !ACTIONS.includes((value as { readonly action?: Json }).action) &&
+    fields.length > 0 &&
+    fields.every((field) => Object.hasOwn(properties ?? {}, field)) &&
+    (await misfit(withDefaults(value, schema), schema)) === undefined;
+  return fits ? { action: "accept", content: value } : value;
+}
+
+/** What is left out of a form is what the form says. */
+function whole(value: Json, schema: Json): Json {
+  const { action, content } = (typeof value === "object" && value !== null ? value : {}) as Partial<Answer>;
+  return action === "accept" ? { action, content: withDefaults(content, schema) } : value;
+}
+
+async function problemIn(value: Json, schema: Json): Promise<string | undefined> {
+  const { action, content } = (typeof value === "object" && value !== null ? value : {}) as Partial<Answer>;
+  if (!ACTIONS.includes(action)) {
+    const why = await misfit(value, schema);
+    return why === undefined ? HOW : `${HOW}; as content: ${why}`;
+  }
+  return action === "accept" ? misfit(content, schema) : undefined;
+}
+
+/** What the call was made with: the request is what the fork was made of. */
+function inputIn(session: Session): Json {
+  let node: Session | undefined = session;
+  while (node !== undefined && node.fact.type !== "tool-call") node = node.soleParent;
+  return node?.fact.type === "tool-call" ? node.fact.input : {};
+}
+
+/** A step's failure under its own code, as the tool's. */
+function said(error: StepError): unknown {
+  const { failure } = error.data as { readonly failure?: { code?: string; message?: string; data?: Json } };
+  return new McpCallError(failure?.code ?? "mcp-call-failed", failure?.message ?? error.message, {
+    ...(failure?.data !== undefined && { failure: failure.data }),
+  });
+}

@@ -1,0 +1,237 @@
+import type { Json } from "../../session/index.js";
+import {
+  type Answers,
+  type CallContext,
+  type Called,
+  type CallSettings,
+  callInRounds,
+  type Resume,
+} from "./call.js";
+import { connect } from "./connect.js";
+import { type Definition, definitionsIn, type Refused } from "./definition.js";
+import { McpCallGoneError, McpConnectError, McpToolChangedError } from "./error.js";
+import type { Limits } from "./limits.js";
+import type { Link, LinkOptions, Root } from "./link.js";
+import { ParkedCall } from "./parked.js";
+import type { Peer } from "./peer.js";
+import type { SamplingOptions } from "./sampling.js";
+import { Secrets } from "./secret.js";
+
+export type ConnectionOptions = {
+  readonly limits: Limits;
+  readonly sampling: SamplingOptions | undefined;
+  readonly elicitation: boolean;
+  readonly roots: readonly Root[] | undefined;
+};
+
+/** The tools that a server has now. */
+export type Listed = {
+  readonly tools: ReadonlyMap<string, Definition>;
+  readonly refused: readonly Refused[];
+  /** Whether there were more than are taken. */
+  readonly more: boolean;
+};
+
+/** The way to one server: connected when it is first needed, used again, and connected anew when it was lost. */
+export class Connection {
+  readonly name: string;
+  readonly secrets = new Secrets();
+  readonly sampling: SamplingOptions | undefined;
+  readonly #peer: Peer;
+  readonly #options: ConnectionOptions;
+  readonly #parked = new Map<string, ParkedCall>();
+  #roots: readonly Root[] | undefined;
+  #link: Promise<Link> | undefined;
+  #listed: { readonly link: Link; readonly listed: Promise<Listed> } | undefined;
+  /** The end of the line of those that only one at a time may be. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(peer: Peer, options: ConnectionOptions) {
+    this.name = peer.name;
+    this.#peer = peer;
+    this.#options = options;
+    this.sampling = options.sampling;
+    this.#roots = options.roots;
+  }
+
+  /** The connection as it is, or a new one. */
+  async link(): Promise<Link> {
+    if (this.#closed) throw new McpConnectError(this.name, "its connection was closed here");
+    const known = this.#link;
+    if (known !== undefined) {
+      const link = await known.catch(() => undefined);
+      if (link?.open === true) return link;
+      if (this.#link === known) this.#link = undefined;
+      void link?.close();
+    }
+    this.#link ??= connect(this.#linkOptions()).then(async (link) => {
+      if (!this.#closed) return link;
+      await link.close();
+      throw new McpConnectError(this.name, "its connection was closed here");
+    });
+    return this.#link;
+  }
+
+  /** What tools there are, asked for once a connection, and again when the server says that they are others. */
+  async listed(link: Link): Promise<Listed> {
+    if (this.#listed?.link !== link || link.changed) {
+      link.changed = false;
+      const listed = this.#list(link);
+      listed.catch(() => {
+        if (this.#listed?.listed === listed) this.#listed = undefined;
+      });
+      this.#listed = { link, listed };
+    }
+    return this.#listed.listed;
+  }
+
+  async #list(link: Link): Promise<Listed> {
+    if (!link.has("tools")) return { tools: new Map(), refused: [], more: false };
+    const { items, more } = await link.list("tools/list", "tools");
+    const { tools, refused } = definitionsIn(items.map((one) => this.secrets.json(one as Json)));
+    return { tools: new Map(tools.map((one) => [one.name, one])), refused, more };
+  }
+
+  /** Does something with the connection; once more if the server had forgotten it and nothing was begun. */
+  async use<Value>(act: (link: Link) => Promise<Value>): Promise<Value> {
+    const known = await this.#link?.catch(() => undefined);
+    const link = await this.link();
+    try {
+      return await act(link);
+    } catch (error) {
+      if (link !== known || !(error instanceof McpConnectError)) throw error;
+      return act(await this.link());
+    }
+  }
+
+  /** Calls a tool, unless it is not the one any more that was agreed to. */
+  async call(definition: Definition, input: Json, context: CallContext): Promise<Called> {
+    return this.use(async (link) => {
+      await this.#verify(link, definition);
+      if (link.era === "modern") return callInRounds(link, definition, input, this.#settings(), context);
+      return this.#alone(link, definition, input, context);
+    });
+  }
+
+  /** Goes on with a call whose questions were answered. */
+  async answer(
+    definition: Definition,
+    input: Json,
+    context: CallContext,
+    answers: { readonly resume: Resume; readonly of: Answers },
+  ): Promise<Called> {
+    const { parked } = answers.resume;
+    if (parked === undefined)
+      return this.use(async (link) => {
+        await this.#verify(link, definition);
+        return callInRounds(link, definition, input, this.#settings(), context, answers);
+      });
+    const call = this.#parked.get(parked);
+    if (call === undefined) {
+      // What did nothing can be asked again, and is told the same.
+      if (definition.effect === "write") throw new McpCallGoneError(this.name, definition.name);
+      const again = await this.call(definition, input, context);
+      if ("result" in again || again.resume.parked === undefined) return again;
+      return this.answer(definition, input, context, { ...answers, resume: again.resume });
+    }
+    this.#parked.delete(parked);
+    call.answer(answers.of);
+    return this.#followed(call, context);
+  }
+
+  /** Gives up a call whose question nobody is going to answer. */
+  drop(parked: string, why: unknown): void {
+    const call = this.#parked.get(parked);
+    if (call === undefined) return;
+    this.#parked.delete(parked);
+    call.drop(why instanceof Error ? why : new Error(String(why)));
+    void call.link.close();
+  }
+
+  /** What the server may see of files. */
+  async setRoots(roots: readonly Root[]): Promise<void> {
+    this.#roots = roots;
+    const link = await this.#link?.catch(() => undefined);
+    if (link?.open !== true) return;
+    await link.rootsChanged();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const link = await this.#link?.catch(() => undefined);
+    const links = new Set([...this.#parked.values()].map((call) => call.link));
+    if (link !== undefined) links.add(link);
+    this.#parked.clear();
+    await Promise.all([...links].map((one) => one.close()));
+  }
+
+  async #verify(link: Link, { name, digest }: Definition): Promise<void> {
+    const current = (await this.listed(link)).tools.get(name);
+    if (current?.digest !== digest)
+      throw new McpToolChangedError(this.name, name, digest, current?.digest ?? null);
+  }
+
+  /** Before 2026 nothing says which call a question belongs to: where questions are allowed, calls go one by one. */
+  async #alone(link: Link, definition: Definition, input: Json, context: CallContext): Promise<Called> {
+    const { sampling, elicitation } = this.#options;
+    if (sampling === undefined && !elicitation)
+      return callInRounds(link, definition, input, this.#settings(), context);
+    const before = this.#turn;
+    let done: () => void = () => {};
+    this.#turn = new Promise<void>((resolve) => {
+      done = resolve;
+    });
+    try {
+      await before;
+      // Whoever was before may have taken the connection along.
+      const free = await this.link();
+      await this.#verify(free, definition);
+      return await this.#followed(
+        new ParkedCall(free, definition, input, this.#settings(), context),
+        context,
+      );
+    } finally {
+      done();
+    }
+  }
+
+  /** A call that asks keeps its connection to itself; others get a new one. */
+  async #followed(call: ParkedCall, context: CallContext): Promise<Called> {
+    let called: Called | undefined;
+    try {
+      called = await call.next(context);
+      return called;
+    } finally {
+      const known = await this.#link?.catch(() => undefined);
+      if (called !== undefined && "questions" in called) {
+        if (known === call.link) this.#link = undefined;
+        this.#parked.set(call.id, call);
+      } else {
+        call.link.helper = undefined;
+        if (known !== call.link) void call.link.close();
+      }
+    }
+  }
+
+  #settings(): CallSettings {
+    return {
+      server: this.name,
+      sampling: this.sampling !== undefined,
+      roots: this.#roots,
+      deadline: this.#options.limits.deadline,
+    };
+  }
+
+  #linkOptions(): LinkOptions {
+    const { limits, sampling, elicitation } = this.#options;
+    return {
+      peer: this.#peer,
+      limits,
+      secrets: this.secrets,
+      sampling: sampling !== undefined,
+      elicitation,
+      roots: this.#options.roots === undefined ? undefined : () => this.#roots ?? [],
+    };
+  }
+}

@@ -1,0 +1,162 @@
+import { type InputChecker, type JsonObject, ToolSchemaError } from "../../agent/tool/index.js";
+import { customChecker, inputChecker } from "../../agent/tool/schema.js";
+import { canonical, digestOf, type Effect, type Json, thrownMessage } from "../../session/index.js";
+import { brief } from "./error.js";
+import { tooDeep } from "./limits.js";
+import { headerFlaw } from "./parameter-header.js";
+
+/** A tool as its server describes it, and the digest of all that it says of it. */
+export type Definition = {
+  /** As the server calls it. */
+  readonly name: string;
+  readonly description: string;
+  readonly input: JsonObject;
+  readonly effect: Effect;
+  /** SHA-256 of the definition as the server gave it, in canonical form. */
+  readonly digest: string;
+};
+
+/** A tool that cannot be offered to a model, and why. */
+export type Refused = { readonly name: string; readonly reason: string };
+
+/** What a server is and has, as JSON that can be kept: tools made of it need no connection. */
+export type Pin = {
+  readonly server: string;
+  readonly version: string;
+  readonly protocol: string;
+  readonly tools: readonly Definition[];
+};
+
+/** Characters of a description that a model reads, and of a schema. More of either is no description but an attack. */
+const DESCRIPTION = 8_000;
+const SCHEMA = 100_000;
+/** Characters that a text may hold and that nobody sees: what they say is meant for models alone. */
+const UNSEEN = /[\p{Cf}\p{Cs}\p{Co}\p{Cn}]|(?![\n\t])\p{Cc}/gu;
+
+/** The definitions in a list that a server gave, and what of it is none. */
+export function definitionsIn(list: readonly unknown[]): {
+  readonly tools: readonly Definition[];
+  readonly refused: readonly Refused[];
+} {
+  const tools = new Map<string, Definition>();
+  const refused: Refused[] = [];
+  for (const one of list) {
+    const found = definitionOf(one);
+    if ("reason" in found) refused.push(found);
+    else if (tools.has(found.name))
+      refused.push({ name: found.name, reason: "two tools have this name; the first is taken" });
+    else tools.set(found.name, found);
+  }
+  return { tools: [...tools.values()], refused };
+}
+
+function definitionOf(given: unknown): Definition | Refused {
+  const { name, description, title, inputSchema, annotations } = fieldsOf(given);
+  if (typeof name !== "string" || name === "") return { name: brief(String(name)), reason: "it has no name" };
+  const refuse = (reason: string): Refused => ({ name: brief(name), reason });
+  if (name.length > 256) return refuse("its name is longer than 256 characters");
+  const schema = inputSchema ?? { type: "object" };
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema))
+    return refuse("its input schema is no object");
+  if (tooDeep(given, 60)) return refuse("it is nested too deep");
+  if (JSON.stringify(schema).length > SCHEMA)
+    return refuse(`its input schema is longer than ${SCHEMA} characters`);
+  const flaw = headerFlaw(schema as Json);
+  if (flaw !== undefined) return refuse(flaw);
+  const text = seen(typeof description === "string" ? description : "");
+  const words = text === "" ? seen(typeof title === "string" ? title : "") : text;
+  const { readOnlyHint, idempotentHint } = fieldsOf(annotations);
+  return Object.freeze({
+    name,
+    description: brief(words === "" ? `The tool ${brief(name)}.` : words, DESCRIPTION),
+    input: schema as JsonObject,
+    effect: readOnlyHint === true ? "read" : idempotentHint === true ? "idempotent" : "write",
+    digest: digestOf(canonical(given as Json)),
+  });
+}
+
+/** Whether a value is a pin: it may come from a file that somebody edited. */
+export function isPin(value: unknown): value is Pin {
+  const { server, version, protocol, tools } = fieldsOf(value);
+  return (
+    [server, version, protocol].every((one) => typeof one === "string") &&
+    Array.isArray(tools) &&
+    tools.every((tool) => {
+      const { name, description, input, effect, digest } = fieldsOf(tool);
+      return (
+        [name, description, digest].every((one) => typeof one === "string" && one !== "") &&
+        typeof input === "object" &&
+        input !== null &&
+        ["read", "idempotent", "write"].includes(effect as string)
+      );
+    })
+  );
+}
+
+/** The name under which models call a tool: what every provider takes, and no other tool of the server has. */
+export function nameFor(prefix: string, tool: string): string {
+  const plain = `${prefix}${tool}`.replace(/[^a-zA-Z0-9_-]/g, "_");
+  if (plain === `${prefix}${tool}` && plain.length <= 64) return plain;
+  return `${plain.slice(0, 55)}_${digestOf(tool).slice(0, 8)}`;
+}
+
+/**
+ * Shows a model the schema as it is, and checks with what of it can be checked in time that is known beforehand: a
+ * pattern or a reference of a stranger can keep a validator busy for ever. The server checks the rest itself.
+ */
+export function checkerOf(tool: string, schema: JsonObject): InputChecker {
+  const tame = tamed(schema);
+  if (tame === undefined) return customChecker(tool, schema, async (value) => ({ ok: true, value }));
+  const { check } = inputChecker(tool, tame);
+  return customChecker(tool, schema, check);
+}
+
+/** Whether a tool can be made of a definition, and if not, why. */
+export function flawIn(tool: string, { input }: Definition): string | undefined {
+  try {
+    checkerOf(tool, input);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ToolSchemaError) return String(error.data.reason);
+    return thrownMessage(error);
+  }
+}
+
+/** What can make the time of a check anything: references, and patterns that stand for names of fields. */
+const REFERENCES: ReadonlySet<string> = new Set([
+  "$ref",
+  "$dynamicRef",
+  "$recursiveRef",
+  "patternProperties",
+]);
+const PATTERNS: ReadonlySet<string> = new Set(["pattern", "format"]);
+const NAMED: ReadonlySet<string> = new Set(["properties", "$defs", "definitions", "dependentSchemas"]);
+
+/** The schema without patterns; none if it refers to others. */
+export function tamed(schema: JsonObject): JsonObject | undefined {
+  let refers = false;
+  const walk = (value: Json, names: boolean): Json => {
+    if (Array.isArray(value)) return value.map((inner) => walk(inner as Json, false));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).flatMap(([key, inner]) => {
+        if (!names && REFERENCES.has(key)) refers = true;
+        if (!names && PATTERNS.has(key)) return [];
+        return [[key, walk(inner as Json, !names && NAMED.has(key))]];
+      }),
+    );
+  };
+  const tame = walk(schema, false) as JsonObject;
+  return refers ? undefined : tame;
+}
+
+/** A text without what nobody sees. */
+function seen(text: string): string {
+  return text.toWellFormed().replace(UNSEEN, "").trim();
+}
+
+function fieldsOf(value: unknown): { readonly [field: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as { readonly [field: string]: unknown })
+    : {};
+}

@@ -1,0 +1,100 @@
+import { isPerson, type Principal, warnOf } from "../../session/index.js";
+import type { Refuse } from "../../workflow/given.js";
+import { loadServer } from "./package.js";
+
+/** Who may come in by HTTP, and under which names. */
+export type DoorOptions = {
+  /**
+   * Says who sent a request, which is on the record as `by` and separates what belongs to whom; or answers instead, with a
+   * 401 or 403. Where it says nothing, or throws, nobody comes in.
+   */
+  readonly authorize?: (
+    request: Request,
+  ) => Principal | Response | undefined | Promise<Principal | Response | undefined>;
+  /** Lets anybody in, all as one and the same `by`. Without it, and without `authorize`, `fetch` refuses everybody. */
+  readonly open?: boolean;
+  /**
+   * Lets the person behind a client approve and settle the calls that the client's request leads to. Default false: only
+   * other people may, or the approvers that the terms name. The caller must be a person: `by: "user:ada"`, or `authorize`.
+   */
+  readonly selfApproval?: boolean;
+  /** The names of the host under which it is reached by HTTP. Default: those of this machine alone. */
+  readonly hosts?: readonly string[];
+  /** The names of hosts whose pages may call it. Default: those of this machine alone. */
+  readonly origins?: readonly string[];
+};
+
+/** Refuses options that would open the door to everybody by mistake, or to nobody. */
+export function requireDoor(
+  { authorize, open, hosts, origins, selfApproval, by }: DoorOptions & { readonly by?: Principal },
+  refuse: Refuse,
+): void {
+  if (selfApproval !== undefined && typeof selfApproval !== "boolean")
+    throw refuse("its `selfApproval` is not a boolean", "selfApproval: true, or leave it out");
+  if (selfApproval === true && authorize === undefined && !isPerson(by ?? ""))
+    throw refuse("`selfApproval` needs a person as the caller", 'selfApproval: true, by: "user:ada"');
+  if (authorize !== undefined && typeof authorize !== "function")
+    throw refuse("its `authorize` is no function", 'authorize: (request) => "user:ada", or a Response');
+  if (open !== undefined && typeof open !== "boolean") throw refuse("its `open` is no boolean", "open: true");
+  if (authorize !== undefined && open === true)
+    throw refuse("it is open and asks who comes in", "leave out one of `open` and `authorize`");
+  for (const [option, names] of Object.entries({ hosts, origins }))
+    if (names !== undefined && !(Array.isArray(names) && names.every((name) => typeof name === "string")))
+      throw refuse(`its \`${option}\` are no list of names`, `${option}: ["tools.example.com"]`);
+}
+
+/** Who sent a request, or what to answer instead. */
+export async function whoSent(
+  request: Request,
+  { authorize, open, hosts, origins }: DoorOptions,
+  by: Principal,
+): Promise<Principal | Response> {
+  const { validateHostHeader, originValidationResponse, ...names } = await loadServer();
+  // A page of a stranger may know the address, and a name of a stranger may lead here: both are looked at. A request that
+  // a program made has no such header: then its address says where it was sent.
+  const host = request.headers.get("host") ?? new URL(request.url).host;
+  const reached = validateHostHeader(host, [...(hosts ?? names.localhostAllowedHostnames())]);
+  if (!reached.ok)
+    return refusal(403, reached.message, 'say under which names it is reached: hosts: ["tools.example.com"]');
+  const page = originValidationResponse(request, [...(origins ?? names.localhostAllowedOrigins())]);
+  if (page !== undefined) return page;
+  if (open === true) return by;
+  if (authorize === undefined)
+    return refusal(
+      403,
+      "Nobody says who may come in.",
+      'say who sends a request: mcpServer({ authorize: (request) => "user:ada" }); or let anybody in: mcpServer({ open: true })',
+    );
+  let who: unknown;
+  try {
+    who = await authorize(request);
+  } catch (error) {
+    // The reason may hold anything: it is for the log of the server.
+    warnOf(error, "OPENRATH_MCP");
+  }
+  if (who instanceof Response) return who;
+  if (typeof who === "string" && /^(user|agent|service)(:.+)?$/s.test(who)) return who as Principal;
+  if (typeof who === "string" && who !== "")
+    return refusal(
+      403,
+      "Nobody knows who sent this.",
+      "authorize answers with a user, an agent or a service, such as user:ada, or with a Response",
+    );
+  return refusal(401, "Nobody knows who sent this.", "send what the server knows you by, such as a token", {
+    "www-authenticate": "Bearer",
+  });
+}
+
+/** A refusal in the words of the protocol, which says what to do. */
+export function refusal(
+  status: number,
+  message: string,
+  hint: string,
+  headers: { readonly [name: string]: string } = {},
+): Response {
+  const error = { code: -32_001, message: `${message} (${hint})`, data: { reason: message, hint } };
+  return Response.json(
+    { jsonrpc: "2.0", error, id: null },
+    { status, headers: { "cache-control": "no-store", ...headers } },
+  );
+}

@@ -1,0 +1,218 @@
+import type { McpServer as Package, ServerContext } from "@modelcontextprotocol/server";
+import type { Tool } from "../../agent/tool/index.js";
+import type { Module, Rath } from "../../runtime/index.js";
+import type { Json, Principal } from "../../session/index.js";
+import { blocksOf } from "./block.js";
+import { callModule, outcomeIn } from "./call-module.js";
+import { conduct, type Desk, type State } from "./conduct.js";
+import { brief } from "./error.js";
+import type { Abilities } from "./form.js";
+import { loadServer } from "./package.js";
+import type { Report } from "./served.js";
+import { offerSessions, outcome } from "./sessions.js";
+import { offerPrompts, offerResources, offerSuggestions, type Prompts, type Resources } from "./shelf.js";
+
+/** What is offered. */
+export type Offer = {
+  /** Modules as tools, by the names that clients call. Each is given a task. */
+  readonly modules: { readonly [tool: string]: Module };
+  /** Tools as they are. Each call is a run of its own. */
+  readonly tools: readonly Tool<never, unknown>[];
+  readonly prompts: Prompts;
+  readonly resources: Resources;
+};
+
+export type Serving = {
+  readonly rath: Rath;
+  readonly store: boolean;
+  readonly name: string;
+  readonly selfApproval: boolean;
+  readonly key: Uint8Array;
+  /** As it is now. */
+  readonly offer: () => Offer;
+};
+
+/** A server of the package for one connection, or for one request. */
+export type Instance = {
+  readonly server: Package;
+  /** The addresses that the client wants to hear about. */
+  readonly subscribed: ReadonlySet<string>;
+  /** Offers what there is now. */
+  readonly renew: (lists: readonly (keyof Offer)[]) => Promise<void>;
+};
+
+export async function instanceOf(
+  serving: Serving,
+  era: "legacy" | "modern",
+  by: Principal,
+): Promise<Instance> {
+  const { McpServer, createRequestStateCodec, CLIENT_CAPABILITIES_META_KEY } = await loadServer();
+  const { rath, store, name, selfApproval, key, offer } = serving;
+  const { prompts, resources } = offer();
+  const readable = store || Object.keys(resources).length > 0;
+  const prompting = Object.keys(prompts).length > 0;
+  const codec = createRequestStateCodec<State>({
+    key,
+    ttlSeconds: 7 * 24 * 3600,
+    // Whoever got hold of another's state cannot answer in their place.
+    bind: () => by,
+  });
+  const server = new McpServer(
+    { name, version: "0.1.0" },
+    {
+      capabilities: {
+        tools: { listChanged: true },
+        logging: {},
+        ...(readable && { resources: { subscribe: true, listChanged: true } }),
+        ...(prompting && { prompts: { listChanged: true }, completions: {} }),
+      },
+      requestState: { verify: codec.verify },
+      // A list that is made anew is told once, not once for each of its entries.
+      debouncedNotificationMethods: [
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+      ],
+    },
+  );
+  const abilities = (context: ServerContext): Abilities => {
+    if (era === "legacy") return server.server.getClientCapabilities() ?? {};
+    const { envelope = {} } = context.mcpReq as { readonly envelope?: { readonly [key: string]: unknown } };
+    return (envelope[CLIENT_CAPABILITIES_META_KEY] ?? {}) as Abilities;
+  };
+  const desk: Desk = { rath, by, store, selfApproval, codec, abilities };
+  const offers = {
+    modules: () => offerModules(server, offer().modules, desk),
+    tools: () => offerTools(server, offer().tools, desk),
+    prompts: () => offerPrompts(server, offer().prompts, desk),
+    resources: () => offerResources(server, offer().resources),
+  };
+  const offered = new Map<keyof Offer, readonly { remove(): void }[]>();
+  const renew = async (lists: readonly (keyof Offer)[]): Promise<void> => {
+    for (const list of lists) {
+      for (const one of offered.get(list) ?? []) one.remove();
+      offered.set(list, await offers[list]());
+    }
+  };
+  await renew(["modules", "tools", "prompts", "resources"]);
+  if (store) await offerSessions(server, { rath, by }, () => modulesOf(offer()));
+  if (prompting) offerSuggestions(server, () => offer().prompts);
+  return { server, subscribed: subscriptions(server, readable && era === "legacy"), renew };
+}
+
+/** All that runs can be of: modules, and tools as modules. */
+function modulesOf({ modules, tools }: Offer): { readonly [tool: string]: Module } {
+  return { ...Object.fromEntries(tools.map((tool) => [tool.name, callModule(tool as Tool)])), ...modules };
+}
+
+async function offerModules(server: Package, modules: Offer["modules"], desk: Desk): Promise<Handle[]> {
+  const { fromJsonSchema } = await loadServer();
+  return Object.entries(modules).map(([tool, module]) =>
+    server.registerTool(
+      tool,
+      { description: descriptionOf(module), inputSchema: fromJsonSchema<Task>(TASK) },
+      ((input: Task, context: ServerContext) =>
+        outcome(() => conduct(desk, { of: tool, module, ...input }, context, told))) as never,
+    ),
+  );
+}
+
+type Handle = { remove(): void };
+
+async function offerTools(server: Package, tools: Offer["tools"], desk: Desk): Promise<Handle[]> {
+  return tools.map((given) => {
+    const tool = given as Tool;
+    const { name, description, effect, input } = tool;
+    const module = callModule(tool);
+    const annotations = {
+      readOnlyHint: effect === "pure" || effect === "read",
+      idempotentHint: effect === "idempotent",
+    };
+    return server.registerTool(
+      name,
+      { description, inputSchema: shownAs(input.json) as never, annotations },
+      ((called: Json, context: ServerContext) =>
+        outcome(() =>
+          conduct(desk, { of: name, module, task: JSON.stringify(called ?? {}) }, context, async (report) =>
+            toolTold(report, outcomeIn(await desk.rath.load(report.session))),
+          ),
+        )) as never,
+    );
+  });
+}
+
+/** A schema that is shown as it is. What a call is made with is checked by the tool itself, on the record. */
+function shownAs(json: object): object {
+  const schema = (): object => json;
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "openrath",
+      validate: (value: unknown) => ({ value }),
+      jsonSchema: { input: schema, output: schema },
+    },
+  };
+}
+
+function toolTold(report: Report, fact: ReturnType<typeof outcomeIn>): object {
+  const { status, run, session } = report;
+  const _meta = { "openrath/run": run, "openrath/session": session };
+  if (status === "waiting" || status === "failed" || fact === undefined) return { ...told(report), _meta };
+  if (fact.type === "tool-failure")
+    return {
+      content: [{ type: "text", text: brief(fact.error.message, 4_000) }],
+      isError: true,
+      _meta,
+    };
+  return { ...blocksOf(fact.output), _meta };
+}
+
+type Task = { readonly task: string; readonly session?: string };
+const TASK = {
+  type: "object" as const,
+  properties: {
+    task: { type: "string" as const, description: "What to do, with everything that is needed to do it." },
+    session: {
+      type: "string" as const,
+      description: "A session to go on from: the `run` or `session` that an earlier call gave back.",
+    },
+  },
+  required: ["task"],
+};
+
+function descriptionOf(module: Module): string {
+  const { description } = module as { readonly description?: unknown };
+  return typeof description === "string" ? description : `Gives a task to "${module.name}".`;
+}
+
+function told({ text, ...rest }: Report): object {
+  const waits = rest.waiting
+    .map(({ kind, shown }) => `\n- ${kind}: ${brief(JSON.stringify(shown), 1_000)}`)
+    .join("");
+  const words =
+    rest.status === "waiting" ? `It waits for somebody:${waits}` : text === "" ? "It is done." : text;
+  return {
+    content: [
+      { type: "text", text: words },
+      { type: "text", text: JSON.stringify(rest) },
+    ],
+    ...(rest.status === "failed" && { isError: true }),
+  };
+}
+
+/** Clients of 2025 say what they want to hear about; those of 2026 listen, which the package sees to. */
+function subscriptions(server: Package, wanted: boolean): ReadonlySet<string> {
+  const subscribed = new Set<string>();
+  if (!wanted) return subscribed;
+  const most = 1_000;
+  server.server.setRequestHandler("resources/subscribe", ({ params }) => {
+    if (subscribed.size >= most) throw new Error(`nobody can subscribe to more than ${most} resources`);
+    subscribed.add(params.uri);
+    return {};
+  });
+  server.server.setRequestHandler("resources/unsubscribe", ({ params }) => {
+    subscribed.delete(params.uri);
+    return {};
+  });
+  return subscribed;
+}

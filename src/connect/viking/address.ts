@@ -1,0 +1,86 @@
+import { MemoryRefusedError } from "../../memory/error.js";
+import { shown } from "../../workflow/given.js";
+
+/** A place in OpenViking: a scope, and the way to a folder or a file in it. */
+export type VikingAddress = {
+  /** Empty for `viking://` itself. */
+  readonly scope: VikingScope | "";
+  readonly path: readonly string[];
+  /** As it is asked for, without a slash at the end. */
+  readonly text: string;
+};
+
+/** `~` is the root of whoever asks. The server has other scopes, which are nobody's business. */
+export type VikingScope = "resources" | "user" | "agent" | "session" | "~";
+
+const SCHEME = "viking://";
+const SCOPES: readonly string[] = ["resources", "user", "agent", "session", "~"] satisfies VikingScope[];
+const LONGEST = 2_000;
+
+/** Reads an address that somebody gave: one that leads elsewhere than it says is refused before it is asked for. */
+export function vikingAddress(given: string): VikingAddress {
+  const flaw = flawIn(given);
+  if (flaw !== undefined)
+    throw new MemoryRefusedError(
+      "option",
+      `use the address ${shown(given)}`,
+      flaw,
+      'an address is "viking://resources/docs/api.md", or "viking://~/memories"',
+    );
+  return parsed(given);
+}
+
+/** The same for an address that the server gave: undefined where it is none that we would ask for. */
+export function addressIn(given: unknown): VikingAddress | undefined {
+  return typeof given === "string" && flawIn(given) === undefined ? parsed(given) : undefined;
+}
+
+/** The address of something in a folder. */
+export function inside(folder: VikingAddress, ...names: readonly string[]): VikingAddress {
+  return vikingAddress([folder.text.replace(/\/$/, ""), ...names].join("/"));
+}
+
+function parsed(given: string): VikingAddress {
+  const [scope = "", ...path] = segmentsOf(given);
+  return { scope: scope as VikingScope | "", path, text: `${SCHEME}${[scope, ...path].join("/")}` };
+}
+
+/** A slash at the end says that it is a folder, which the server knows. */
+function segmentsOf(given: string): readonly string[] {
+  return given.slice(SCHEME.length).replace(/\/$/, "").split("/");
+}
+
+function flawIn(given: unknown): string | undefined {
+  if (typeof given !== "string") return "it is no text";
+  if (given.length > LONGEST) return `it has more than ${LONGEST} characters`;
+  if (!given.startsWith(SCHEME)) return `it does not begin with ${SCHEME}`;
+  const [scope = "", ...path] = segmentsOf(given);
+  if (scope === "") return path.length === 0 ? undefined : "its scope is empty";
+  if (!SCOPES.includes(scope)) return `${JSON.stringify(scope)} is none of its scopes`;
+  for (const name of path) {
+    const reason = flawOf(name);
+    if (reason !== undefined) return reason;
+  }
+  return undefined;
+}
+
+function flawOf(name: string): string | undefined {
+  if (name === "") return "a name in it is empty";
+  if (/[\p{Cc}\\]/u.test(name) || !name.isWellFormed()) return "a name in it has characters that no name has";
+  // The server puts something else in its place, and so it would be another address every day.
+  if (/\{[^}]*:[^}]*\}/.test(name)) return "a name in it is a variable";
+  return isStep(name) || isStep(decoded(name)) ? "it leads out of its folder" : undefined;
+}
+
+/** Somebody on the way may take `%2e%2e%2f` for what it stands for. */
+function isStep(name: string): boolean {
+  return name === "." || name === "../../memory" || /[/\\\p{Cc}]/u.test(name);
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}

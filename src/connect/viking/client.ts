@@ -1,0 +1,235 @@
+import type { BackendContext } from "../../memory/backend.js";
+import { BackendError, type BackendFault } from "../../memory/backend-error.js";
+import type { Json } from "../../session/index.js";
+import { vikingAddress } from "./address.js";
+import { entriesIn, entryIn, type VikingEntry } from "./entry.js";
+import { type Asking, ask } from "./http.js";
+import { levelsOf, type VikingLevel, type VikingLevelsOptions } from "./levels.js";
+import { foundIn, type VikingFindOptions, type VikingMatch } from "./match.js";
+import type { VikingSettings } from "./options.js";
+import { VikingSessions } from "./sessions.js";
+import { VikingSnapshots } from "./snapshots.js";
+
+/** What may be said with a listing. */
+export type VikingListOptions = {
+  /** How many entries at most. Default 1,000. */
+  readonly limit?: number;
+  /** How many folders deep. Default 3. */
+  readonly depth?: number;
+};
+
+/** What is written, and how far it got: the text is there, what is derived from it may follow. */
+export type VikingWritten = { readonly address: string; readonly created: boolean };
+
+/** OpenViking as it is: folders and files at `viking://` addresses, in three levels of detail. */
+export class VikingClient {
+  readonly sessions: VikingSessions;
+  readonly snapshots: VikingSnapshots;
+  readonly #settings: VikingSettings;
+  readonly #context: BackendContext;
+
+  constructor(settings: VikingSettings, context: BackendContext) {
+    this.#settings = settings;
+    this.#context = context;
+    const asked = (asking: Asking): Promise<Json> => this.#ask(asking);
+    const refuse = (use: string, reason: string, fault: BackendFault = "malformed"): BackendError =>
+      new BackendError(settings.name, fault, use, reason);
+    this.sessions = new VikingSessions(asked, refuse, context.signal);
+    this.snapshots = new VikingSnapshots(asked, refuse);
+  }
+
+  /** Whether it answers, and which version it is. */
+  async health(): Promise<{ readonly healthy: boolean; readonly version?: string }> {
+    const answer = (await this.#ask({ use: "look whether it is well", path: "/health", bare: true })) as {
+      readonly [key: string]: Json;
+    };
+    return {
+      healthy: answer.healthy === true || answer.status === "ok",
+      ...(typeof answer.version === "string" && { version: answer.version }),
+    };
+  }
+
+  /** Whether it can do its work, and the state of its parts. */
+  async ready(): Promise<{ readonly ready: boolean; readonly checks: Json }> {
+    const answer = (await this.#ask({ use: "look whether it is ready", path: "/ready", bare: true })) as {
+      readonly [key: string]: Json;
+    };
+    return { ready: answer.status === "ready", checks: answer.checks ?? {} };
+  }
+
+  async ls(address: string, options: VikingListOptions = {}): Promise<readonly VikingEntry[]> {
+    const uri = vikingAddress(address).text;
+    const use = `list ${uri}`;
+    const query = { uri, output: "original", node_limit: options.limit };
+    const answer = await this.#ask({ use, path: "/api/v1/fs/ls", query });
+    return entriesIn(answer, uri) ?? this.#wrong(use, "a list of entries");
+  }
+
+  /** All that is in a folder and in the folders in it. */
+  async tree(address: string, options: VikingListOptions = {}): Promise<readonly VikingEntry[]> {
+    const uri = vikingAddress(address).text;
+    const use = `list all in ${uri}`;
+    const { limit, depth } = options;
+    const query = { uri, output: "original", node_limit: limit, level_limit: depth };
+    const answer = await this.#ask({ use, path: "/api/v1/fs/tree", query });
+    return entriesIn(answer, uri) ?? this.#wrong(use, "a list of entries");
+  }
+
+  async stat(address: string): Promise<VikingEntry> {
+    const uri = vikingAddress(address).text;
+    const use = `look at ${uri}`;
+    const answer = await this.#ask({ use, path: "/api/v1/fs/stat", query: { uri } });
+    return entryIn(answer, uri) ?? this.#wrong(use, "an entry");
+  }
+
+  /** Level 2: a file as it is. With `raw` also what the server has put into it. */
+  async read(address: string, options: { readonly raw?: boolean } = {}): Promise<string> {
+    return this.#text("read", address, options.raw === true ? { raw: true } : {});
+  }
+
+  /** Level 0: a folder in a sentence. */
+  abstract(address: string): Promise<string> {
+    return this.#text("abstract", address);
+  }
+
+  /** Level 1: a folder on a page. */
+  overview(address: string): Promise<string> {
+    return this.#text("overview", address);
+  }
+
+  /** A folder in a sentence, then on a page, then file by file: whoever knows enough stops. */
+  levels(address: string, options: VikingLevelsOptions = {}): AsyncGenerator<VikingLevel> {
+    return levelsOf(this, vikingAddress(address), options);
+  }
+
+  /**
+   * Puts a text at an address, whatever was there. Some versions of the server only replace what is there and only
+   * create what is not, so what it refuses one way is asked for the other way.
+   */
+  async write(
+    address: string,
+    content: string,
+    options: { readonly append?: boolean } = {},
+  ): Promise<VikingWritten> {
+    const uri = vikingAddress(address).text;
+    const write = (mode: string): Promise<Json> =>
+      this.#ask({
+        use: `write ${uri}`,
+        method: "POST",
+        path: "/api/v1/content/write",
+        body: { uri, content: content.toWellFormed(), mode },
+      });
+    const mode = options.append === true ? "append" : "replace";
+    try {
+      await write(mode);
+      return { address: uri, created: false };
+    } catch (error) {
+      if (!(error instanceof BackendError) || error.fault !== "not-found") throw error;
+    }
+    try {
+      await write("create");
+      return { address: uri, created: true };
+    } catch (error) {
+      // Somebody else was quicker: it is there now.
+      if (!(error instanceof BackendError) || !CONFLICTS.has(String(error.data.code))) throw error;
+      await write(mode);
+      return { address: uri, created: false };
+    }
+  }
+
+  async mkdir(address: string, description?: string): Promise<void> {
+    const uri = vikingAddress(address).text;
+    await this.#ask({
+      use: `make the folder ${uri}`,
+      method: "POST",
+      path: "/api/v1/fs/mkdir",
+      body: { uri, description },
+    });
+  }
+
+  async move(from: string, to: string): Promise<void> {
+    const [from_uri, to_uri] = [vikingAddress(from).text, vikingAddress(to).text];
+    await this.#ask({
+      use: `move ${from_uri} to ${to_uri}`,
+      method: "POST",
+      path: "/api/v1/fs/mv",
+      body: { from_uri, to_uri },
+    });
+  }
+
+  /** Takes a file away, or with `recursive` a folder and all in it. What is not there is gone already. */
+  async remove(address: string, options: { readonly recursive?: boolean } = {}): Promise<void> {
+    const uri = vikingAddress(address).text;
+    try {
+      await this.#ask({
+        use: `remove ${uri}`,
+        method: "DELETE",
+        path: "/api/v1/fs",
+        query: { uri, recursive: options.recursive === true },
+      });
+    } catch (error) {
+      if (!(error instanceof BackendError) || error.fault !== "not-found") throw error;
+    }
+  }
+
+  /** What is near a question in meaning, the nearest first. */
+  async find(query: string, options: VikingFindOptions = {}): Promise<readonly VikingMatch[]> {
+    return this.#search("find", query, options, {});
+  }
+
+  /** The same in the light of a conversation: the server thinks about what is meant first. */
+  async search(
+    query: string,
+    options: VikingFindOptions & { readonly session?: string } = {},
+  ): Promise<readonly VikingMatch[]> {
+    const { session, ...rest } = options;
+    return this.#search("search", query, rest, { session_id: session });
+  }
+
+  /** Closes the conversation of a session and waits, no longer than it may, for what is learnt from it. */
+  commit(...given: Parameters<VikingSessions["commit"]>): ReturnType<VikingSessions["commit"]> {
+    return this.sessions.commit(...given);
+  }
+
+  async #search(
+    kind: "find" | "search",
+    query: string,
+    { limit = 10, within, threshold }: VikingFindOptions,
+    more: { readonly [name: string]: Json | undefined },
+  ): Promise<readonly VikingMatch[]> {
+    const places = (typeof within === "string" ? [within] : (within ?? [])).map(
+      (one) => vikingAddress(one).text,
+    );
+    const use = `${kind} something`;
+    const answer = await this.#ask({
+      use,
+      method: "POST",
+      path: `/api/v1/search/${kind}`,
+      body: {
+        query: query.toWellFormed(),
+        limit,
+        target_uri: places.length === 0 ? undefined : places.length === 1 ? places[0] : places,
+        score_threshold: threshold,
+        ...more,
+      },
+    });
+    return foundIn(answer, limit) ?? this.#wrong(use, "lists of what was found");
+  }
+
+  async #text(kind: "read" | "abstract" | "overview", address: string, more = {}): Promise<string> {
+    const uri = vikingAddress(address).text;
+    const use = kind === "read" ? `read ${uri}` : `read the ${kind} of ${uri}`;
+    const answer = await this.#ask({ use, path: `/api/v1/content/${kind}`, query: { uri, ...more } });
+    return typeof answer === "string" ? answer.toWellFormed() : this.#wrong(use, "a text");
+  }
+
+  #ask(asking: Asking): Promise<Json> {
+    return ask(this.#settings, this.#context, asking);
+  }
+
+  #wrong(use: string, wanted: string): never {
+    throw new BackendError(this.#settings.name, "malformed", use, `its answer is not ${wanted}`);
+  }
+}
+
+const CONFLICTS: ReadonlySet<string> = new Set(["ALREADY_EXISTS", "CONFLICT"]);

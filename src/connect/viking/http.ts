@@ -1,0 +1,163 @@
+import type { BackendContext } from "../../memory/backend.js";
+import { BackendError, type BackendFault } from "../../memory/backend-error.js";
+import type { Json } from "../../session/index.js";
+import type { VikingSettings } from "./options.js";
+
+/** One request: what it is for in words, and what is sent. */
+export type Asking = {
+  readonly use: string;
+  readonly method?: "GET" | "POST" | "DELETE";
+  readonly path: string;
+  readonly query?: { readonly [name: string]: string | number | boolean | undefined };
+  readonly body?: { readonly [name: string]: Json | undefined };
+  /** Its answer is not in the envelope that all others are in. */
+  readonly bare?: true;
+};
+
+/**
+ * Asks the server, within its time and for no more bytes than it may send. Whatever happens is a `BackendError` or the
+ * result; the key is in no error, also if the server says it.
+ */
+export async function ask(settings: VikingSettings, context: BackendContext, asking: Asking): Promise<Json> {
+  const { use } = asking;
+  const secret = settings.key === undefined ? undefined : context.secret(settings.key);
+  const fail = (
+    fault: BackendFault,
+    reason: string,
+    data: { readonly [key: string]: Json } = {},
+  ): BackendError => new BackendError(settings.name, fault, use, without(secret, reason), data);
+  if (context.signal.aborted) throw fail("stopped", "it was stopped before it was asked");
+  // A header cannot hold it, and the refusal of that would quote it.
+  if (secret !== undefined && !/^[\x21-\x7e]+$/.test(secret))
+    throw fail("refused", `the secret "${settings.key}" is no key that can be sent`);
+  const stop = new AbortController();
+  const onAbort = (): void => stop.abort("stopped");
+  context.signal.addEventListener("abort", onAbort, { once: true });
+  const timer = setTimeout(() => stop.abort("timeout"), settings.timeout);
+  try {
+    const response = await fetch(urlOf(settings, asking), {
+      method: asking.method ?? "GET",
+      headers: {
+        accept: "application/json",
+        ...settings.headers,
+        ...(secret !== undefined && { "X-API-Key": secret }),
+        ...(asking.body !== undefined && { "content-type": "application/json" }),
+      },
+      ...(asking.body !== undefined && { body: JSON.stringify(asking.body) }),
+      // Whoever it points to is not who the key is for.
+      redirect: "manual",
+      signal: stop.signal,
+    });
+    const text = await textOf(response, settings.maxAnswer, fail);
+    return asking.bare ? bareIn(response, text, fail) : resultIn(response, text, fail);
+  } catch (error) {
+    if (error instanceof BackendError) throw error;
+    if (stop.signal.aborted)
+      throw stop.signal.reason === "timeout"
+        ? fail("timeout", `it gave no answer within ${settings.timeout} ms`)
+        : fail("stopped", "it was stopped while it was asked");
+    throw fail("unreachable", reasonOf(error));
+  } finally {
+    clearTimeout(timer);
+    context.signal.removeEventListener("abort", onAbort);
+    // Of an answer that nobody reads to its end, nothing more shall come.
+    stop.abort();
+  }
+}
+
+type Fail = (fault: BackendFault, reason: string, data?: { readonly [key: string]: Json }) => BackendError;
+
+function urlOf(settings: VikingSettings, { path, query = {} }: Asking): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
+  return `${settings.url}${path}${search.size === 0 ? "" : `?${search}`}`;
+}
+
+async function textOf(response: Response, most: number, fail: Fail): Promise<string> {
+  if (response.status >= 300 && response.status < 400)
+    throw fail("refused", "it points to another place, and the key is not for that", {
+      http: response.status,
+    });
+  const tooLarge = (): BackendError => fail("too-large", `its answer has more than ${most} bytes`);
+  if (Number(response.headers.get("content-length") ?? 0) > most) throw tooLarge();
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of response.body ?? []) {
+    size += (piece as Uint8Array).byteLength;
+    if (size > most) throw tooLarge();
+    pieces.push(piece as Uint8Array);
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces));
+  } catch {
+    throw fail("malformed", "its answer is no text");
+  }
+}
+
+function resultIn(response: Response, text: string, fail: Fail): Json {
+  const answer = jsonIn(text);
+  if (isObject(answer) && answer.status === "error" && isObject(answer.error)) {
+    const { code, message, details } = answer.error;
+    const said = typeof code === "string" ? code.slice(0, 60) : "UNKNOWN";
+    throw fail(FAULTS[said] ?? "refused", typeof message === "string" ? message : said, {
+      code: said,
+      http: response.status,
+      ...(isObject(details) && typeof details.actual === "string" && { actual: details.actual.slice(0, 60) }),
+    });
+  }
+  if (!response.ok) throw silent(response, fail);
+  if (!isObject(answer) || answer.status !== "ok" || answer.result === undefined)
+    throw fail(
+      "malformed",
+      answer === undefined ? "its answer is no JSON" : "its answer is not in its envelope",
+    );
+  return answer.result;
+}
+
+function bareIn(response: Response, text: string, fail: Fail): Json {
+  const answer = jsonIn(text);
+  // Not ready is an answer too, and says what is missing.
+  if (isObject(answer)) return answer;
+  if (!response.ok) throw silent(response, fail);
+  throw fail("malformed", "its answer is no object");
+}
+
+/** A failure of which the server, or whatever stands before it, says nothing but a number. */
+function silent({ status }: Response, fail: Fail): BackendError {
+  const gone = status === 502 || status === 503 || status === 504;
+  return fail(gone ? "unreachable" : "refused", `it answers with HTTP ${status} and does not say why`, {
+    http: status,
+  });
+}
+
+const FAULTS: { readonly [code: string]: BackendFault } = {
+  NOT_FOUND: "not-found",
+  SESSION_EXPIRED: "not-found",
+  DEADLINE_EXCEEDED: "timeout",
+  UNAVAILABLE: "unreachable",
+  NOT_INITIALIZED: "unreachable",
+};
+
+function jsonIn(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isObject(value: unknown): value is { readonly [key: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function without(secret: string | undefined, text: string): string {
+  return secret === undefined ? text : text.replaceAll(secret, "(the key)");
+}
+
+/** What fetch says is "fetch failed"; why stands below it. */
+function reasonOf(error: unknown): string {
+  const below = (error as { readonly cause?: { readonly code?: unknown; readonly message?: unknown } }).cause;
+  const code = typeof below?.code === "string" ? below.code : undefined;
+  const words = typeof below?.message === "string" && below.message !== "" ? below.message : String(error);
+  return code === undefined || words.includes(code) ? words : `${code}: ${words}`;
+}

@@ -1,0 +1,147 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { BackendError, BackendFault } from "../../memory/backend-error.js";
+import { MemoryRefusedError } from "../../memory/error.js";
+import type { Json } from "../../session/index.js";
+import { requireMilliseconds } from "../../workflow/given.js";
+import { vikingAddress } from "./address.js";
+import { type Asking, isObject } from "./http.js";
+
+/** Something that was said in a session there. */
+export type VikingMessage = {
+  readonly role: "user" | "assistant";
+  readonly content: string;
+  readonly at?: string;
+};
+
+/** What a commit came to. Work that goes on in the background has a task. */
+export type VikingCommitted = {
+  readonly status: "skipped" | "running" | "completed";
+  readonly task?: string;
+  readonly archive?: string;
+  /** What was learnt, by kind: known when it is completed. */
+  readonly extracted?: { readonly [kind: string]: number };
+};
+
+type Ask = (asking: Asking) => Promise<Json>;
+type Refuse = (use: string, reason: string, fault?: BackendFault) => BackendError;
+
+/** An id is a step of a path in the request. */
+const ID = /^[\w.-]{1,200}$/;
+const SLOWEST = 1_000;
+
+/** Conversations there, of which the server learns when they are committed. */
+export class VikingSessions {
+  readonly #ask: Ask;
+  readonly #failed: Refuse;
+  readonly #signal: AbortSignal;
+
+  constructor(asked: Ask, failed: Refuse, signal: AbortSignal) {
+    this.#ask = asked;
+    this.#failed = failed;
+    this.#signal = signal;
+  }
+
+  /** Begins one, under an id of your own or one that the server makes. */
+  async create(id?: string): Promise<string> {
+    const use = "begin a session";
+    const session_id = id === undefined ? undefined : checked(id);
+    const answer = await this.#ask({ use, method: "POST", path: "/api/v1/sessions", body: { session_id } });
+    if (!isObject(answer) || typeof answer.session_id !== "string" || !ID.test(answer.session_id))
+      throw this.#failed(use, "its answer names no session");
+    return answer.session_id;
+  }
+
+  async say(id: string, { role, content, at }: VikingMessage): Promise<void> {
+    await this.#ask({
+      use: "add a message to a session",
+      method: "POST",
+      path: `/api/v1/sessions/${checked(id)}/messages`,
+      body: { role, content: content.toWellFormed(), created_at: at },
+    });
+  }
+
+  /** Says what of the things there was really used, which counts when something is found again. */
+  async used(id: string, addresses: readonly string[]): Promise<void> {
+    await this.#ask({
+      use: "say what a session used",
+      method: "POST",
+      path: `/api/v1/sessions/${checked(id)}/used`,
+      body: { contexts: addresses.map((one) => vikingAddress(one).text) },
+    });
+  }
+
+  /**
+   * Archives what was said and has the server learn from it. That takes its time: `wait` says how many milliseconds of
+   * it are waited for, by default none. What is not done by then goes on there.
+   */
+  async commit(id: string, options: { readonly wait?: number } = {}): Promise<VikingCommitted> {
+    const use = "commit a session";
+    const { wait } = options;
+    if (wait !== undefined)
+      requireMilliseconds(
+        wait,
+        "wait",
+        (reason, hint) => new MemoryRefusedError("option", use, reason, hint),
+      );
+    const answer = await this.#ask({
+      use,
+      method: "POST",
+      path: `/api/v1/sessions/${checked(id)}/commit`,
+      body: {},
+    });
+    if (!isObject(answer)) throw this.#failed(use, "its answer is no commit");
+    const { task_id: task, archive_uri: archive } = answer;
+    const place = typeof archive === "string" ? { archive } : {};
+    if (answer.status === "skipped" || typeof task !== "string") return { status: "skipped", ...place };
+    if (!ID.test(task)) throw this.#failed(use, "its answer names no task");
+    const started: VikingCommitted = { status: "running", task, ...place };
+    return wait === undefined ? started : await this.#settled(started, task, wait);
+  }
+
+  /** What became of a task. One that failed is thrown. */
+  async task(id: string): Promise<Pick<VikingCommitted, "status" | "extracted">> {
+    const use = "look at a task";
+    const answer = await this.#ask({ use, path: `/api/v1/tasks/${checked(id)}` });
+    if (!isObject(answer) || typeof answer.status !== "string")
+      throw this.#failed(use, "its answer is no task");
+    const { status, result, error } = answer;
+    if (status === "failed" || status === "cancelled")
+      throw this.#failed("learn from a session", `the task ${status}: ${textOf(error)}`, "refused");
+    if (status !== "completed") return { status: "running" };
+    const counts = isObject(result) && isObject(result.memories_extracted) ? result.memories_extracted : {};
+    const extracted = Object.fromEntries(
+      Object.entries(counts).flatMap(([kind, count]) => (typeof count === "number" ? [[kind, count]] : [])),
+    );
+    return { status: "completed", extracted };
+  }
+
+  async #settled(started: VikingCommitted, task: string, wait: number): Promise<VikingCommitted> {
+    const until = performance.now() + wait;
+    for (let pause = 20; ; pause = Math.min(pause * 2, SLOWEST)) {
+      const found = await this.task(task);
+      if (found.status === "completed") return { ...started, ...found };
+      const left = until - performance.now();
+      if (left <= 0) return started;
+      // An abort is told by the next request, as what it is.
+      await sleep(Math.min(pause, left), undefined, { signal: this.#signal }).catch(() => {});
+    }
+  }
+}
+
+function checked(id: string): string {
+  if (typeof id === "string" && ID.test(id) && !/^\.+$/.test(id)) return id;
+  throw new MemoryRefusedError(
+    "option",
+    "name a session or a task of OpenViking",
+    `${JSON.stringify(String(id).slice(0, 60))} is no id`,
+    "use the id that create or commit gave: letters, digits, dots, - and _",
+  );
+}
+
+function textOf(error: Json | undefined): string {
+  return typeof error === "string"
+    ? error
+    : error === undefined || error === null
+      ? "it does not say why"
+      : JSON.stringify(error);
+}

@@ -1,0 +1,1 @@
+export { type McpMemoryOptions, mcpMemory } from "../../connect/memory-mcp/memory.js";

@@ -1,0 +1,2 @@
+export * from "../pattern/reason/index.js";
+export * from "../pattern/team/index.js";

@@ -1,0 +1,10 @@
+export {
+  type ConformanceCase,
+  ConformanceError,
+  type ConformanceOptions,
+  type ConformanceReport,
+  conformance,
+  type Place,
+  runConformance,
+  UnknownCaseError,
+} from "../../testkit/sandbox/index.js";

@@ -1,4 +1,0 @@
-export { type AiSdkOptions, type AiSdkTool, fromAiSdk } from "../tool/index.js";
-export { RecordingDivergenceError, ReplyUnavailableError } from "./error.js";
-export type { SdkModel } from "./recorder.js";
-export { type Recording, type RecordingOptions, recording } from "./recording.js";

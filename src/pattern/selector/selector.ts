@@ -1,0 +1,194 @@
+import { forward, type Module } from "../../runtime/index.js";
+import type { Digest, Session } from "../../session/index.js";
+import {
+  called,
+  type Known,
+  type Refuse,
+  refusing,
+  requireName,
+  requireOptions,
+  shown,
+} from "../../workflow/given.js";
+import { enter, type Parts, type Rebuilds, rebuild, step } from "../../workflow/index.js";
+import { partsOf, requireModule } from "../../workflow/part.js";
+import { type Asked, ask } from "./ask.js";
+import { type Choice, type Chooser, chooserOf, type Route, type Rule } from "./choice.js";
+import { ChoiceFailedError, listed, meantBy, RouteGoneError } from "./error.js";
+import { isTable, type RouteTable, routesIn, versionOf } from "./table.js";
+
+export type SelectorOptions = {
+  /** Who goes on when none fits. Default: nobody, and the session goes on as it is. */
+  readonly otherwise?: Module;
+  /** What routes are good for, where the modules do not say it themselves, or not well. */
+  readonly descriptions?: { readonly [route: string]: string };
+};
+
+/**
+ * One of several modules, chosen at run time from the session. Every choice is on the record, with who chose among what
+ * and why; a replay adopts it.
+ *
+ * ```ts
+ * const desk = selector("desk", { billing, support }, byModel(model), { otherwise: person });
+ * const urgent = selector("urgent", { now, later }, (session) => (isUrgent(session) ? "now" : "later"));
+ * ```
+ */
+export function selector(
+  name: string,
+  routes: Parts | RouteTable,
+  choose: Rule | Chooser,
+  options: SelectorOptions = {},
+): Module & Rebuilds {
+  requireName(name, "selector", EXAMPLE);
+  const refuse = refusing(called("selector", name));
+  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  const { otherwise, descriptions = {} } = options;
+  const chooser = chooserOf(choose, "rule", refuse, EXAMPLE);
+  const table = isTable(routes) ? routes : fixed(name, routes, refuse);
+  for (const route of Object.keys(descriptions))
+    if (!isTable(routes) && !Object.hasOwn(routes, route))
+      throw refuse(
+        `it describes ${shown(route)}, which is no route`,
+        `the routes are ${Object.keys(table.routes).join(", ")}`,
+      );
+  if (otherwise !== undefined) {
+    requireModule(otherwise, called("selector", name), "otherwise");
+    if (!isTable(routes) && Object.hasOwn(routes, "otherwise"))
+      throw refuse(
+        'a route is called "otherwise", and there is another otherwise',
+        "call the route something else",
+      );
+  }
+  return made({ name, table, isFixed: !isTable(routes), chooser, otherwise, descriptions, forced: null });
+}
+
+const EXAMPLE = 'selector("desk", { billing, support }, (session) => "billing")';
+const OPTIONS: Known<SelectorOptions> = { otherwise: true, descriptions: true };
+
+type Made = {
+  readonly name: string;
+  readonly table: Pick<RouteTable, "routes" | "version" | "at">;
+  /** Whether the routes are part of the program, and not a state of the world. */
+  readonly isFixed: boolean;
+  readonly chooser: Chooser;
+  readonly otherwise: Module | undefined;
+  readonly descriptions: { readonly [route: string]: string };
+  readonly forced: string | null;
+};
+
+/** What there was to choose from at that moment. */
+type Offer = { readonly routes: readonly Route[]; readonly table: Digest };
+
+function made(given: Made): Module & Rebuilds {
+  const { name, table, isFixed, chooser, otherwise, descriptions, forced } = given;
+  const offer = (): Offer => ({ routes: routesIn(table.routes, descriptions), table: table.version });
+  const look = step(`routes of ${name}`, offer, { effect: "read", origin: "trusted" });
+  const parts: Parts = Object.freeze({
+    ...(isFixed && table.routes),
+    ...(otherwise !== undefined && { otherwise }),
+  });
+  const module: Module & Rebuilds = {
+    name,
+    kind: "selector",
+    parts,
+    state: Object.freeze({ forced, chooser: chooser.name }),
+    forward: (session) =>
+      forward(module, session, async (entered) => {
+        const looked = isFixed ? { session: entered, value: offer() } : await look.call(entered);
+        const offered = looked.value as Offer;
+        const chosen =
+          forced === null
+            ? await asked(looked.session, given, offered)
+            : { session: looked.session, choice: force(given, offered, forced), cost: 0 };
+        const { chosen: route } = chosen.choice;
+        const noted = note(chosen, given, offered);
+        if (route === null) return otherwise === undefined ? noted : enter(otherwise, noted);
+        const known = table.at(offered.table) ?? table.routes;
+        if (!Object.hasOwn(known, route)) throw new RouteGoneError(name, route, Object.keys(known));
+        return enter(known[route] as Module, noted);
+      }),
+    [rebuild]: (state, rebuilt) => made({ ...given, ...changed(given, state.forced, rebuilt) }),
+  };
+  return Object.freeze(module);
+}
+
+async function asked(
+  session: Session,
+  { name, chooser }: Made,
+  { routes }: Offer,
+): Promise<Extract<Asked, { choice: Choice }>> {
+  const answer = await ask(session, chooser, routes, { selector: name });
+  if ("failure" in answer) throw new ChoiceFailedError(name, answer.session, answer.failure);
+  return answer;
+}
+
+function force({ name }: Made, { routes }: Offer, forced: string): Choice {
+  if (routes.some((route) => route.name === forced)) return { chosen: forced, why: "it was forced" };
+  throw new RouteGoneError(
+    name,
+    forced,
+    routes.map((route) => route.name),
+    true,
+  );
+}
+
+function note(
+  { session, choice, cost }: Extract<Asked, { choice: Choice }>,
+  { name, chooser, forced }: Made,
+  { routes, table }: Offer,
+): Session {
+  const { chosen, why, scores = {}, detail } = choice;
+  return session.append({
+    type: "route-choose",
+    selector: name,
+    candidates: routes.map((route) => ({
+      ...route,
+      ...(Object.hasOwn(scores, route.name) && { score: scores[route.name] as number }),
+    })),
+    chosen,
+    ...(why !== undefined && { why }),
+    chooser: forced === null ? chooser.name : "forced",
+    ...(cost > 0 && { cost }),
+    table,
+    ...(detail !== undefined && { detail }),
+    by: forced === null ? (chooser.by ?? "runtime") : "runtime",
+  });
+}
+
+function fixed(name: string, routes: Parts, refuse: Refuse): Pick<RouteTable, "routes" | "version" | "at"> {
+  const parts = partsOf(routes, called("selector", name));
+  if (Object.keys(parts).length === 0) throw refuse("it has no routes", EXAMPLE);
+  let version: Digest | undefined;
+  return {
+    routes: parts,
+    // Agents that hand over to each other are not all there yet when the first of them is made.
+    get version() {
+      version ??= versionOf(parts);
+      return version;
+    },
+    at: () => parts,
+  };
+}
+
+function changed(given: Made, forced: unknown, parts: Parts): Partial<Made> {
+  const refuse = refusing(called("selector", given.name));
+  if (forced !== null && typeof forced !== "string")
+    throw refuse(`its state \`forced\` is ${shown(forced)}`, "the name of a route, or null");
+  const names = Object.keys(given.table.routes);
+  if (given.isFixed && forced !== null && !names.includes(forced))
+    throw refuse(
+      `its state \`forced\` is ${shown(forced)}, which is no route`,
+      `${meantBy(forced, names)}the routes are ${listed(names)}`,
+    );
+  const { otherwise } = parts;
+  return {
+    forced,
+    ...(otherwise !== undefined && given.otherwise !== undefined && { otherwise }),
+    ...(given.isFixed && { table: fixed(given.name, pick(parts, Object.keys(given.table.routes)), refuse) }),
+  };
+}
+
+function pick(parts: Parts, names: readonly string[]): Parts {
+  return Object.fromEntries(
+    names.flatMap((name) => (parts[name] === undefined ? [] : [[name, parts[name]]])),
+  );
+}

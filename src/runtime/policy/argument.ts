@@ -1,0 +1,86 @@
+import { canonical, isPerson, type Json } from "../../session/index.js";
+import type { Deed } from "./deed.js";
+
+/** One value of an argument, under the name it has there: a text, a number, true or false; undefined is missing or empty. */
+export type Leaf = { readonly name: string; readonly value: string | number | boolean | undefined };
+
+/**
+ * The values at a path of a deed's input, such as "to.email". It leads into every item of a list, and `*` stands for any
+ * one name. Where it leads nowhere, a value is missing.
+ */
+export function leavesAt(deed: Deed, path: string): readonly Leaf[] {
+  const { input, schema } = deed;
+  const way = fieldOf(input, path) === undefined ? path.split(".") : [path];
+  return isTyped(deed, way[0] as string) ? [] : [...along(way, input, "", schema)];
+}
+
+/** All values that a deed is given. An argument with the default of the schema is as good as left out. */
+export function givenLeaves(deed: Deed): readonly Leaf[] {
+  const { input, schema } = deed;
+  if (!isRecord(input)) return [...leavesOf(input, "", schema)];
+  const declared = propertiesOf(schema);
+  const given = Object.entries(input).filter(([argument, value]) => {
+    const usual = fieldOf(declared?.[argument], "default");
+    return !isTyped(deed, argument) && (usual === undefined || canonical(usual) !== canonical(value));
+  });
+  return given.length === 0 ? [] : [...leavesOf(Object.fromEntries(given), "", schema)];
+}
+
+/** Whether a person put this argument there in place of something else. */
+function isTyped({ editor, input, session }: Deed, argument: string): boolean {
+  if (editor === undefined || !isPerson(editor)) return false;
+  const asked = fieldOf(session.fact as unknown as Json, "input");
+  return canonical(fieldOf(input, argument) ?? null) !== canonical(fieldOf(asked, argument) ?? null);
+}
+
+function* along(
+  [first, ...rest]: readonly string[],
+  value: Json | undefined,
+  name: string,
+  schema: Json | undefined,
+): Generator<Leaf, void> {
+  if (first === undefined) yield* leavesOf(value, name, schema);
+  else if (Array.isArray(value) && value.length > 0)
+    for (const one of value as readonly Json[])
+      yield* along([first, ...rest], one, name, fieldOf(schema, "items"));
+  else {
+    const keys = first !== "*" ? [first] : isRecord(value) ? Object.keys(value) : [];
+    if (keys.length === 0) yield { name, value: undefined };
+    for (const key of keys) yield* along(rest, fieldOf(value, key), key, propertiesOf(schema)?.[key]);
+  }
+}
+
+/**
+ * All values in an argument, at any depth. A key only gives them their shape, unless it is data: not a plain name, or not
+ * among the names that the tool declares there.
+ */
+function* leavesOf(value: Json | undefined, name: string, schema: Json | undefined): Generator<Leaf, void> {
+  if (typeof value === "number" || typeof value === "boolean") yield { name, value };
+  else if (typeof value === "string") yield { name, value: value.trim() === "" ? undefined : value };
+  else if (Array.isArray(value) && value.length > 0)
+    for (const one of value as readonly Json[]) yield* leavesOf(one, name, fieldOf(schema, "items"));
+  else if (isRecord(value) && Object.keys(value).length > 0) {
+    const declared = propertiesOf(schema);
+    for (const [key, one] of Object.entries(value)) {
+      const isShape = declared === undefined ? PLAIN.test(key) : Object.hasOwn(declared, key);
+      if (!isShape) yield { name, value: key };
+      yield* leavesOf(one, key, declared?.[key]);
+    }
+  } else yield { name, value: undefined };
+}
+
+const PLAIN = /^[\p{L}_][\p{L}\p{N}_-]*$/u;
+
+/** The arguments that a schema declares, if it declares any. */
+export function propertiesOf(schema: Json | undefined): { readonly [key: string]: Json } | undefined {
+  const properties = fieldOf(schema, "properties");
+  return isRecord(properties) && Object.keys(properties).length > 0 ? properties : undefined;
+}
+
+function fieldOf(value: Json | undefined, field: string): Json | undefined {
+  return isRecord(value) && Object.hasOwn(value, field) ? value[field] : undefined;
+}
+
+function isRecord(value: Json | undefined): value is { readonly [key: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,89 @@
+import {
+  adopted,
+  type Fact,
+  frozen,
+  type Json,
+  type Principal,
+  type Session,
+  type View,
+} from "../../session/index.js";
+
+/** On whose behalf things are done, and who asked last. */
+type Delegation = {
+  readonly chain: readonly Principal[];
+  readonly asker: Principal | null;
+  /** Who made the call that this session is, if it is one: what runs inside of it runs for them. */
+  readonly caller: Principal | null;
+};
+
+/**
+ * On whose behalf something is done now, whoever began it first: the person or service that began the run, then each agent
+ * that let another work for it, as a tool or by handing over. It follows from the record.
+ */
+export function delegationOf(session: Session): readonly Principal[] {
+  return session.view(delegationView).chain;
+}
+
+/** The principal for whom a run acts: the one who begins it, else the person or service that spoke last. */
+export function behalfOf(session: Session, by?: Principal): Principal {
+  if (by !== undefined && isOutside(by)) return by;
+  // Where nobody asked, the program acts for the user who started it.
+  return session.view(delegationView).asker ?? by ?? "runtime";
+}
+
+export const delegationView: View<Delegation> = {
+  name: "delegation",
+  start: Object.freeze({ chain: Object.freeze([]), asker: null, caller: null }),
+  step: (given, fact) => {
+    const next = stepped(given, fact);
+    return next === given ? given : Object.freeze({ ...next, chain: Object.freeze(next.chain) });
+  },
+  merge: (sides, merge) => sides[adopted(merge) ?? 0] as Delegation,
+  save: (delegation) => delegation as unknown as Json,
+  load: (saved) => frozen(saved) as unknown as Delegation,
+};
+
+function stepped(given: Delegation, fact: Fact): Delegation {
+  const { chain, asker, caller } = given;
+  switch (fact.type) {
+    case "session-start":
+    case "message-say":
+      return isOutside(fact.by) ? { chain, asker: fact.by, caller: null } : quiet(given);
+    case "run-start": {
+      const given = fact.for ?? fact.by;
+      const first = isOutside(given) ? given : asker;
+      return { chain: first === null ? [] : [first], asker, caller: null };
+    }
+    case "tool-call":
+    case "step-call":
+      return { chain, asker, caller: fact.by.startsWith("agent:") ? fact.by : null };
+    case "branch-fork":
+      return caller === null ? given : { chain: withOne(chain, caller), asker, caller: null };
+    case "route-choose":
+      // Somebody who goes on in place of an agent does so on its word.
+      return fact.by === `agent:${fact.selector}` && fact.chosen !== null
+        ? { chain: handed(chain, fact.by, `agent:${fact.chosen}`), asker, caller: null }
+        : quiet(given);
+    default:
+      return quiet(given);
+  }
+}
+
+function withOne(chain: readonly Principal[], one: Principal): readonly Principal[] {
+  return chain.includes(one) ? chain : [...chain, one];
+}
+
+/** Who gets something back that they handed on has it for those who had given it to them. */
+function handed(chain: readonly Principal[], from: Principal, to: Principal): readonly Principal[] {
+  const back = chain.indexOf(to);
+  return back < 0 ? withOne(chain, from) : chain.slice(0, back);
+}
+
+function quiet(given: Delegation): Delegation {
+  return given.caller === null ? given : { ...given, caller: null };
+}
+
+/** Whether it is one who begins things, and not one who works for others. */
+function isOutside(by: Principal): boolean {
+  return by === "user" || by.startsWith("user:") || by === "service" || by.startsWith("service:");
+}

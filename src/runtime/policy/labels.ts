@@ -1,0 +1,141 @@
+import {
+  adopted,
+  type Content,
+  type Fact,
+  type FactId,
+  frozen,
+  type Json,
+  type Principal,
+  type Session,
+  type View,
+} from "../../session/index.js";
+
+/** Where something in a conversation comes from. Of these, "user", "system" and "trusted" (tools that say so) are trusted. */
+export type Origin = "user" | "system" | "trusted" | "tool" | "web" | "file" | "memory" | "agent" | "import";
+
+/** The origins of what a session has in its conversation, each with the first fact that brought it in. */
+export type Labels = { readonly [origin in Origin]?: FactId };
+
+const TRUSTED: ReadonlySet<string> = new Set(["user", "system", "trusted"] satisfies Origin[]);
+
+export function isTrusted(origin: string): boolean {
+  return TRUSTED.has(origin);
+}
+
+/** The origins in a session that are not trusted. */
+export function untrustedIn(session: Session): readonly Origin[] {
+  return (Object.keys(session.view(labelsView)) as Origin[]).filter((origin) => !isTrusted(origin)).sort();
+}
+
+/** Where the conversation of a session comes from. It only grows: a summary does not make what it sums up better. */
+export const labelsView: View<Labels> = {
+  name: "labels",
+  start: Object.freeze({}),
+  step(labels, fact, session) {
+    const inside =
+      (fact.type === "tool-result" || fact.type === "step-result") && session.parents.length > 1
+        ? session.parents.slice(1).map((child) => untrustedOf(child.view(labelsView)))
+        : [];
+    return broughtBy(session).reduce(
+      (all, origin) => withOrigin(all, origin, session.id),
+      united([labels, ...inside]),
+    );
+  },
+  merge(sides, merge) {
+    const side = adopted(merge);
+    return side === undefined ? united(sides) : (sides[side] as Labels);
+  },
+  save: (labels) => labels as Json,
+  load: (saved) => frozen(saved) as Labels,
+};
+
+/** What the newest fact of a session brings into the conversation, with the answer that it takes in. */
+export function broughtBy({ fact, parents }: Session): readonly Origin[] {
+  const answer = fact.type === "answer-take" ? parents[1]?.fact : undefined;
+  return answer?.type === "signal-give" ? [sayerOf(answer.by)] : originsOf(fact);
+}
+
+/** What a fact brings into the conversation. */
+export function originsOf(fact: Fact): readonly Origin[] {
+  switch (fact.type) {
+    case "session-start":
+      return fact.text === undefined ? [] : [sayerOf(fact.by), ...attachedIn(fact.text)];
+    case "message-say":
+      return [
+        fact.role === "system" && sayerOf(fact.by) === "user" ? "system" : sayerOf(fact.by),
+        ...attachedIn(fact.content),
+        ...(fact.labels ?? []).map(originOf),
+      ];
+    // What a body asks for it may have read elsewhere.
+    case "tool-call":
+    case "step-call":
+      return (fact.labels ?? []).map(originOf);
+    // Whoever describes a tool of others speaks to the model before anything is called.
+    case "agent-configure":
+      return fact.foreign === undefined ? [] : ["tool"];
+    // The words of others, whoever they were: their origins were left behind.
+    case "session-detach":
+      return fact.messages.length === 0 ? [] : ["import"];
+    case "record-import":
+      return ["import"];
+    case "tool-result":
+      // A person took over, and says what came of it.
+      return [sayerOf(fact.by) === "user" ? "user" : originOf(fact.origin)];
+    case "tool-failure":
+      return ["tool"];
+    // A pure step says nothing that its session, and so its labels, did not have before.
+    case "step-result":
+      if (sayerOf(fact.by) === "user") return ["user"];
+      return fact.origin === "input" ? [] : [originOf(fact.origin)];
+    case "step-failure":
+      return [sayerOf(fact.by)];
+    case "memory-read":
+      return ["memory"];
+    case "skill-activate":
+      return ["file"];
+    default:
+      return [];
+  }
+}
+
+/** What somebody passes on they have not written, and maybe not read. */
+function attachedIn(content: Content): readonly Origin[] {
+  return Array.isArray(content) && content.some((part) => part.type === "file") ? ["file"] : [];
+}
+
+function originOf(origin: string | undefined): Origin {
+  const known: readonly string[] = [
+    "trusted",
+    "tool",
+    "web",
+    "file",
+    "memory",
+    "agent",
+    "import",
+  ] satisfies Origin[];
+  return origin !== undefined && known.includes(origin) ? (origin as Origin) : "tool";
+}
+
+export function sayerOf(by: Principal): Origin {
+  const [kind] = by.split(":");
+  if (kind === "user") return "user";
+  // What the runtime or a body says it says of its own accord, in words of the program.
+  if (kind === "runtime" || kind === "workflow") return "system";
+  return kind === "agent" ? "agent" : "tool";
+}
+
+function withOrigin(labels: Labels, origin: Origin, source: FactId): Labels {
+  return Object.hasOwn(labels, origin) ? labels : Object.freeze({ ...labels, [origin]: source });
+}
+
+function united(sides: readonly Labels[]): Labels {
+  const [first = {}, ...others] = sides;
+  const more = others
+    .flatMap((side) => Object.entries(side))
+    .filter(([origin]) => !Object.hasOwn(first, origin));
+  return more.length === 0 ? first : Object.freeze({ ...Object.fromEntries(more), ...first });
+}
+
+function untrustedOf(labels: Labels): Labels {
+  return Object.fromEntries(Object.entries(labels).filter(([origin]) => !isTrusted(origin))) as Labels;
+}

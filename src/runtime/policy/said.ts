@@ -1,0 +1,175 @@
+import type { Content, Fact, Principal, Session, View } from "../../session/index.js";
+import type { Leaf } from "./argument.js";
+import { originsOf, untrustedIn } from "./labels.js";
+
+/**
+ * What the people and the program behind a session have said, to compare arguments with. A value was said if it stands
+ * there as a word, or words, of its own. What the comparison does not see: that a sentence is a warning ("never pay
+ * eve"), and that two values were said about different things.
+ */
+export class Sayings {
+  readonly #texts: readonly string[];
+  readonly #numbers: ReadonlySet<number>;
+
+  constructor(texts: readonly string[]) {
+    this.#texts = texts;
+    this.#numbers = new Set(this.#texts.flatMap(numbersIn));
+  }
+
+  /** What users, the system and the agent's own instructions said, on the way to a session. */
+  static of(session: Session, by: Principal): Sayings {
+    const said = session.view(saidView);
+    const known = made.get(said) ?? new Map<Principal, Sayings>();
+    made.set(said, known);
+    const sayings =
+      known.get(by) ?? new Sayings(said.filter(({ to = by }) => to === by).map(({ text }) => text));
+    known.set(by, sayings);
+    return sayings;
+  }
+
+  has({ name, value }: Leaf): boolean {
+    if (value === undefined) return false;
+    if (typeof value === "number") return this.#numbers.has(value);
+    // Nobody says "true": they name what is to be true of it.
+    if (typeof value === "boolean") return this.#affirms(wordsOf(name).join(" ")) === value;
+    const text = bare(normalOf(value));
+    const number = plainNumber(text);
+    if (number !== undefined && this.#numbers.has(number)) return true;
+    // People say a day and an hour, one here and one there.
+    const [, ...moment] = /^(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d)(?::00)?$/.exec(text) ?? [text, text];
+    return moment.every((part) => part !== "" && this.#texts.some((said) => placesOf(part, said).length > 0));
+  }
+
+  /** All words that were said, each once. */
+  words(): ReadonlySet<string> {
+    return new Set(this.#texts.flatMap((text) => text.match(/\p{L}+/gu) ?? []));
+  }
+
+  /** true where a property is named, false where it is named only after a "not", undefined where it is not named. */
+  #affirms(property: string): boolean | undefined {
+    if (property === "") return undefined;
+    const found = this.#texts.flatMap((said) => placesOf(property, said).map((at) => said.slice(0, at)));
+    if (found.length === 0) return undefined;
+    return !found.some((before) => NEGATED.test(before));
+  }
+}
+
+/** A text in its normal form; of instructions, also whose they are. */
+type Said = { readonly text: string; readonly to?: Principal };
+
+/** Everything that was said by those who are trusted. A view, so that the past is not walked again for each decision. */
+const saidView: View<readonly Said[]> = {
+  start: Object.freeze([]),
+  step(all, fact, session) {
+    const one = saidIn(fact, session);
+    if (one === undefined || all.some(({ text, to }) => text === one.text && to === one.to)) return all;
+    return Object.freeze([...all, one]);
+  },
+};
+
+const made = new WeakMap<readonly Said[], Map<Principal, Sayings>>();
+
+function saidIn(fact: Fact, session: Session): Said | undefined {
+  if (fact.type === "agent-configure")
+    return typeof fact.instructions === "string"
+      ? { text: normalOf(fact.instructions), to: fact.by }
+      : undefined;
+  if (fact.type !== "session-start" && fact.type !== "message-say") return undefined;
+  const [origin] = originsOf(fact);
+  if ((origin !== "user" && origin !== "system") || isQuoting(session)) return undefined;
+  return { text: normalOf(textOf(fact.type === "session-start" ? (fact.text ?? "") : fact.content)) };
+}
+
+/** A "not" among the last words before. */
+const NEGATED = /(?:\b(?:not|no|non|never|without|nor)|n't)(?:[ -][\p{L}']+){0,3}[ -]?$/u;
+
+/** What the runtime says may repeat what a model said, and what a body says anything that it has read by then. */
+function isQuoting(session: Session): boolean {
+  const { by, run } = session.fact;
+  return (
+    by === "runtime" || by.startsWith("runtime:") || (run !== undefined && untrustedIn(session).length > 0)
+  );
+}
+
+function textOf(content: Content): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+}
+
+/** The words of a name: "is_public", "isPublic" and "is-public" are "public". */
+export function wordsOf(name: string): readonly string[] {
+  const words = name
+    .replace(/(?<=[\p{Ll}\p{N}])(?=\p{Lu})/gu, " ")
+    .split(/[^\p{L}\p{N}]+/u)
+    .flatMap((word) => (word === "" ? [] : [word.toLowerCase()]));
+  return words.length > 1 && /^(?:is|has|should|be)$/.test(words[0] as string) ? words.slice(1) : words;
+}
+
+/**
+ * The form in which texts are compared: the same letters, big or small, with one kind of quotation mark and of space.
+ * A letter that only looks like another after it was made small (the Kelvin sign) stays what it is.
+ */
+function normalOf(text: string): string {
+  return text
+    .replace(/\p{Lu}/gu, (letter) =>
+      letter.toLowerCase().toUpperCase() === letter ? letter.toLowerCase() : letter,
+    )
+    .normalize("NFC")
+    .replace(/[‘’]/g, "'")
+    .replace(/[“”]/g, '"')
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+/** Without the quotation marks around it, and what ends a sentence. */
+function bare(text: string): string {
+  return text.replace(/^["'`]+|["'`.!?,;:]+$/g, "").trim();
+}
+
+/** The numbers in a text: "1,000" is 1000, "$90.50" is 90.5, "90,50" is 90.5; "10%" and "2024-05-13" have none. */
+function numbersIn(text: string): readonly number[] {
+  return [...text.matchAll(/\d+(?:[.,]\d+)*/g)].flatMap(({ 0: digits, index }) => {
+    const isNegative = text[index - 1] === "-" && !isWordly(text[index - 2] ?? " ");
+    const from = isNegative ? index - 1 : index;
+    const number = isApart(text, from, index + digits.length) ? numberOf(digits) : undefined;
+    return number === undefined ? [] : [isNegative ? -number : number];
+  });
+}
+
+function numberOf(digits: string): number | undefined {
+  if (/^\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(digits)) return Number(digits.replaceAll(",", ""));
+  if (/^\d+(?:\.\d+)?$/.test(digits)) return Number(digits);
+  return /^\d+,\d{1,2}$/.test(digits) ? Number(digits.replace(",", ".")) : undefined;
+}
+
+/** The number that a text is. Not one with zeros before it, or with more digits than a number keeps: that is a code. */
+function plainNumber(text: string): number | undefined {
+  const [, sign = "", digits = ""] = /^(-?)[$€£¥]? ?(\d[\d.,]{0,15})$/.exec(text) ?? [];
+  const number = /^0\d/.test(digits) ? undefined : numberOf(digits);
+  return number === undefined ? undefined : sign === "" ? number : -number;
+}
+
+/** Where a text stands in another as words of their own: what is part of another word was not said. */
+function placesOf(words: string, text: string): readonly number[] {
+  const places: number[] = [];
+  for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + 1))
+    if (isApart(text, at, at + words.length)) places.push(at);
+  return places;
+}
+
+function isApart(text: string, start: number, end: number): boolean {
+  return !goesOn(text[start - 1], text[start - 2]) && !goesOn(text[end], text[end + 1]);
+}
+
+/**
+ * Whether a word goes on with this character: an address, a path, a number or a word. With a full stop, a comma or a colon
+ * it does where more follows, so that the end of a sentence is one.
+ */
+function goesOn(character = " ", beyond = " "): boolean {
+  return isWordly(character) || (/[.,:]/.test(character) && isWordly(beyond));
+}
+
+function isWordly(character: string): boolean {
+  return /[\p{L}\p{N}_@/\\+%-]/u.test(character);
+}

@@ -1,0 +1,239 @@
+import { deepStrictEqual, equal, ok } from "node:assert";
+import { randomUUID } from "node:crypto";
+import type {
+  CreateOptions,
+  ExecOptions,
+  ExecResult,
+  Execution,
+  Sandbox,
+  SandboxProvider,
+} from "../../sandbox/sandbox.js";
+import type { Capabilities, SandboxSpec } from "../../sandbox/spec.js";
+import { Trees } from "../../sandbox/trees.js";
+import { type Digest, digestOf, nearestOf, RathError } from "../../session/index.js";
+
+/** What the suite is run on. */
+export type Place = {
+  /** A new provider of the kind to be tested; it is closed when the case is over. */
+  readonly provider: () => Promise<SandboxProvider>;
+  /** Where files are kept; in memory unless given. */
+  readonly trees?: () => Trees;
+};
+
+/** One promise, and the program that tries to break it. Resolves to a note where it does not apply, and why. */
+export type ConformanceCase = {
+  readonly id: string;
+  readonly title: string;
+  readonly run: (place: Place) => Promise<string | undefined>;
+};
+
+/** A provider does not do what is promised. */
+export class ConformanceError extends Error {
+  readonly id: string;
+
+  constructor(id: string, title: string, cause: unknown) {
+    const reason =
+      cause instanceof Error
+        ? `${"code" in cause ? `${cause.name} ${String(cause.code)}: ` : ""}${cause.message}`
+        : String(cause);
+    super(`[${id}] ${title}: ${reason}`, { cause });
+    this.name = "ConformanceError";
+    this.id = id;
+  }
+}
+
+/** An id that names no case: whoever asks for it would take a run of nothing for a success. */
+export class UnknownCaseError extends RathError {
+  constructor(unknown: readonly string[], known: readonly string[]) {
+    const [first = ""] = unknown;
+    // An id is a few letters and a number: what begins alike is near.
+    const letters = /^[A-Za-z]*/.exec(first)?.[0].toUpperCase();
+    const alike = known.filter((id) => /^[A-Z]*/.exec(id)?.[0] === letters);
+    const near = nearestOf(first, known);
+    const meant = [...new Set([...(near === undefined ? [] : [near]), ...alike])].slice(0, 12);
+    super(
+      "conformance-case-unknown",
+      `Cannot run ${unknown.map((id) => JSON.stringify(id)).join(", ")} of the conformance suite: there ${unknown.length === 1 ? "is no such case" : "are no such cases"}.`,
+      {
+        hint:
+          meant.length > 0
+            ? `near it are ${meant.join(", ")}`
+            : `ids are a letter and a number, such as ${known.slice(0, 3).join(", ")}; all of them: conformance.map(({ id }) => id)`,
+        data: { unknown: [...unknown], near: meant },
+      },
+    );
+  }
+}
+
+/** What a case works with. Every sandbox it opens is destroyed when it is over. */
+export interface Bench {
+  readonly provider: SandboxProvider;
+  readonly capabilities: Capabilities;
+  readonly trees: Trees;
+  /** A sandbox with an id of its own and an empty workspace, unless more is said. */
+  open(spec?: SandboxSpec, options?: Partial<CreateOptions>): Promise<Sandbox>;
+  /** Remembers a sandbox that was made otherwise, such as a fork. */
+  own(sandbox: Sandbox): Sandbox;
+}
+
+/** A case from its title, which begins with the id it proves: `[E1] a command …`. */
+export function promise(
+  quoted: string,
+  hold: (bench: Bench) => Promise<void> | Promise<string | undefined>,
+): ConformanceCase {
+  const [, id = "", title = ""] = /^\[(\w+)\] (.*)$/.exec(quoted) ?? [];
+  const run = async (place: Place): Promise<string | undefined> => {
+    const owned: Sandbox[] = [];
+    let provider: SandboxProvider | undefined;
+    try {
+      provider = await place.provider();
+      const trees = place.trees?.() ?? new Trees(memorySpace());
+      const { create } = bound(provider, trees);
+      const own = (sandbox: Sandbox): Sandbox => {
+        owned.push(sandbox);
+        return sandbox;
+      };
+      const open: Bench["open"] = async (spec = {}, options = {}) => own(await create(spec, options));
+      const capabilities = await provider.capabilities();
+      return (await hold({ provider, capabilities, trees, open, own })) ?? undefined;
+    } catch (error) {
+      throw new ConformanceError(id, title, error);
+    } finally {
+      for (const sandbox of owned) await within("the end of a sandbox", sandbox.destroy());
+      if (provider !== undefined) await within("the end of the provider", provider.close());
+    }
+  };
+  return Object.freeze({ id, title, run });
+}
+
+/** Bytes that are kept in memory, which is enough for a test. */
+function memorySpace(): ConstructorParameters<typeof Trees>[0] {
+  const kept = new Map<Digest, Uint8Array>();
+  return {
+    putBlobs: async (blobs) =>
+      blobs.map((bytes) => {
+        const digest = digestOf(bytes);
+        kept.set(digest, new Uint8Array(bytes));
+        return digest;
+      }),
+    blob: async (digest) => kept.get(digest),
+  };
+}
+
+function bound(
+  provider: SandboxProvider,
+  trees: Trees,
+): { create: (spec: SandboxSpec, options: Partial<CreateOptions>) => Promise<Sandbox> } {
+  return {
+    create: (spec, options) =>
+      within(
+        "the opening of a sandbox",
+        provider.create(spec, { id: newId(), incarnation: 1, tree: null, trees, ...options }),
+        60_000,
+      ),
+  };
+}
+
+export function newId(): string {
+  return `box-${randomUUID().slice(0, 16)}`;
+}
+
+/** The result of a command, and its output as text. */
+export type Ran = ExecResult & { readonly out: string; readonly err: string };
+
+/** Runs a command to its end. */
+export async function run(
+  sandbox: Sandbox,
+  command: string | readonly string[],
+  options?: ExecOptions,
+): Promise<Ran> {
+  return ended(sandbox.exec(command, options));
+}
+
+/** Waits for a command. */
+export async function ended(execution: Execution): Promise<Ran> {
+  const result = await within("the end of a command", execution.result, 60_000);
+  return { ...result, out: text(result.stdout), err: text(result.stderr) };
+}
+
+/** Runs a command that must succeed, and returns what it printed. */
+export async function done(
+  sandbox: Sandbox,
+  command: string | readonly string[],
+  options?: ExecOptions,
+): Promise<string> {
+  const { outcome, code, out, err, why } = await run(sandbox, command, options);
+  deepStrictEqual({ outcome, code, err, why }, { outcome: "ok", code: 0, err: "", why: undefined });
+  return out;
+}
+
+export function text(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("utf8");
+}
+
+/** Checks bytes without printing megabytes when they differ. */
+export function sameBytes(found: Uint8Array, expected: Uint8Array, what: string): void {
+  equal(found.length, expected.length, `${what} has ${found.length} bytes instead of ${expected.length}`);
+  ok(Buffer.from(found).equals(expected), `${what} has other bytes`);
+}
+
+/** Checks that something is refused with an error of this code, and returns the error. */
+export async function refused(
+  code: string | readonly string[],
+  what: string,
+  attempt: () => Promise<unknown>,
+): Promise<Error> {
+  const codes = typeof code === "string" ? [code] : code;
+  try {
+    await attempt();
+  } catch (error) {
+    const found = (error as { code?: unknown } | null)?.code;
+    ok(
+      error instanceof Error && codes.some((one) => one === found),
+      `${what}: expected an error with the code ${codes.join(" or ")}, got ${String(found)}: ${String(error)}`,
+    );
+    return error;
+  }
+  throw new Error(`${what}: expected an error with the code ${codes.join(" or ")}, but it was accepted`);
+}
+
+/** Gives up on what never happens, so that a broken provider fails instead of hanging. */
+export async function within<Result>(
+  what: string,
+  promised: Promise<Result>,
+  milliseconds = 30_000,
+): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`${what} did not happen within ${milliseconds / 1000} s`)),
+      milliseconds,
+    );
+  });
+  try {
+    return await Promise.race([promised, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Looks again and again until something is so. */
+export async function until(
+  what: string,
+  look: () => Promise<boolean> | boolean,
+  milliseconds = 30_000,
+): Promise<void> {
+  const end = performance.now() + milliseconds;
+  while (!(await look())) {
+    ok(performance.now() < end, `${what} did not happen within ${milliseconds / 1000} s`);
+    await sleep(20);
+  }
+}
+
+export const sleep = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** What a provider says about itself beyond what every provider says. */
+export function isTold(capabilities: Capabilities, name: "streaming" | "partial"): boolean {
+  return capabilities.detail?.[name] !== false;
+}

@@ -1,0 +1,172 @@
+import { deepStrictEqual, ok } from "node:assert";
+import { randomUUID } from "node:crypto";
+import { digestOf, Session } from "../../session/index.js";
+import type { Store } from "../../store/store.js";
+
+/** A place for one store: opened as often as needed (always the same data), destroyed at the end. */
+export type MadeStore = { open(): Promise<Store>; destroy(): Promise<void> };
+/** Makes a place for a new, empty store of the kind to be tested. */
+export type MakeStore = () => Promise<MadeStore>;
+
+/**
+ * A session that names no key, as version 0.1 began it: all its short words are in its lines, so that a case about lines or
+ * about trees has no further blobs to count.
+ */
+export function unkeyed(text: string, nonce: string = randomUUID()): Session {
+  const fact = { type: "session-start", at: "2026-01-01T00:00:00.000Z", by: "user", nonce };
+  const bytes = Buffer.from(text);
+  if (bytes.length <= 4096)
+    return Session.restore(JSON.stringify({ rath: 1, parents: [], fact: { ...fact, text } }), [], {
+      inline: 4096,
+    });
+  const digest = digestOf(bytes);
+  const blobs = { text: { digest, size: bytes.length, media: "text/plain" } };
+  return Session.restore(JSON.stringify({ rath: 1, parents: [], blobs, fact }), [], {
+    inline: 4096,
+    blobs: { read: (wanted) => (wanted === digest ? bytes : undefined) },
+  });
+}
+
+/** One promise, and the program that tries to break it. Resolves to a note where it does not apply. */
+export type ConformanceCase = {
+  readonly id: string;
+  readonly title: string;
+  readonly run: (makeStore: MakeStore) => Promise<string | undefined>;
+};
+
+/** A store does not do what `SPEC.md` promises. */
+export class ConformanceError extends Error {
+  readonly id: string;
+
+  constructor(id: string, title: string, cause: unknown) {
+    const reason =
+      cause instanceof Error
+        ? `${"code" in cause ? `${cause.name} ${String(cause.code)}: ` : ""}${cause.message}`
+        : String(cause);
+    super(`[${id}] ${title}: ${reason}`, { cause });
+    this.name = "ConformanceError";
+    this.id = id;
+  }
+}
+
+/** What a case works with. Everything it opens is closed and destroyed when it is over. */
+export interface Bench {
+  readonly store: Store;
+  /** Another store of the same kind, empty. */
+  fresh(): Promise<Store>;
+  /** Closes the store and opens it again, as the next process would. */
+  reopen(): Promise<Store>;
+  /** A second way into the same store while the first stays open. */
+  second(): Promise<Store>;
+}
+
+/** A case from its title, which begins with the id it proves: `[S1] a saved session loads …`. */
+export function promise(
+  quoted: string,
+  hold: (bench: Bench) => Promise<void> | Promise<string | undefined>,
+): ConformanceCase {
+  const [, id = "", title = ""] = /^\[(\w+)\] (.*)$/.exec(quoted) ?? [];
+  const run = async (makeStore: MakeStore): Promise<string | undefined> => {
+    const made: MadeStore[] = [];
+    const opened: Store[] = [];
+    const open = async (place: MadeStore): Promise<Store> => {
+      const store = await place.open();
+      opened.push(store);
+      return store;
+    };
+    const make = async (): Promise<MadeStore> => {
+      const place = await makeStore();
+      made.push(place);
+      return place;
+    };
+    try {
+      const home = await make();
+      const store = await open(home);
+      const bench: Bench = {
+        store,
+        fresh: async () => open(await make()),
+        second: () => open(home),
+        reopen: async () => {
+          for (const one of opened.splice(0)) await one.close();
+          return open(home);
+        },
+      };
+      return (await hold(bench)) ?? undefined;
+    } catch (error) {
+      throw new ConformanceError(id, title, error);
+    } finally {
+      for (const store of opened) await store.close();
+      for (const place of made) await place.destroy();
+    }
+  };
+  return Object.freeze({ id, title, run });
+}
+
+export function isVolatile(store: Store): boolean {
+  return store.capabilities.durability === "memory";
+}
+
+/** Checks that something is refused with an error of this code, and returns the error. */
+export async function refused(
+  code: string,
+  attempt: Promise<unknown> | (() => unknown),
+): Promise<Error & { readonly data: { readonly [key: string]: unknown } }> {
+  try {
+    await (typeof attempt === "function" ? attempt() : attempt);
+  } catch (error) {
+    const found = (error as { code?: unknown } | null)?.code;
+    ok(
+      error instanceof Error && found === code,
+      `expected an error with the code "${code}", got ${String(found)}: ${String(error)}`,
+    );
+    return error as Error & { readonly data: { readonly [key: string]: unknown } };
+  }
+  throw new Error(`expected an error with the code "${code}", but it was accepted`);
+}
+
+/** All that a reader can ask of a session, as plain data. */
+export function answers(session: Session): object {
+  const { id, line, depth, parentIds, fact, transcript, usage, placement, pending, lineage, branch, files } =
+    session;
+  return { id, line, depth, parentIds, fact, transcript, usage, placement, pending, lineage, branch, files };
+}
+
+/** Checks that a loaded session is the one that was saved: every id and byte of its history, and every answer. */
+export function same(loaded: Session, saved: Session): void {
+  deepStrictEqual(linesOf(loaded), linesOf(saved));
+  deepStrictEqual(answers(loaded), answers(saved));
+}
+
+export function linesOf(session: Session): string[] {
+  return [...session.history()].map((one) => one.line);
+}
+
+export async function collected<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+/** Gives up on a promise that never settles, so that a broken store fails instead of hanging. */
+export async function within<Result>(
+  what: string,
+  promised: Promise<Result>,
+  milliseconds = 20_000,
+): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`${what} did not happen within ${milliseconds / 1000} s`)),
+      milliseconds,
+    );
+  });
+  try {
+    return await Promise.race([promised, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export const sleep = (milliseconds: number): Promise<void> =>
+  new Promise((done) => setTimeout(done, milliseconds));
+export const AT = "2026-01-02T03:04:05.678Z";
