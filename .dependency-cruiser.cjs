@@ -157,6 +157,14 @@ function layerRules({ layer: folder, node, packages = [] }) {
       to: { path: "^src/", pathNot: inside([folder, ...allowed]) },
     },
     {
+      name: `${folder}-index`,
+      comment: "Another layer is entered by an index of its folders, never by a file behind it.",
+      severity: "error",
+      // Entry points name what is public where it is defined.
+      from: { ...shipped, pathNot: [test, "^src/entry/"] },
+      to: { path: "^src/", pathNot: [inside([folder]), "/index\\.ts$"] },
+    },
+    {
       name: `${folder}-packages`,
       comment: `src/${folder} may use ${packages.length > 0 ? packages.join(", ") : "no npm package"}.`,
       severity: "error",

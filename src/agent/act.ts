@@ -18,8 +18,16 @@ import {
   type Principal,
   type Session,
 } from "../session/index.js";
-import { isPromise, termsOrNone, textOrNone, texts, wrong, yesOrNo } from "../workflow/given.js";
-import { enter, type Module } from "../workflow/index.js";
+import {
+  enter,
+  isPromise,
+  type Module,
+  termsOrNone,
+  textOrNone,
+  texts,
+  wrong,
+  yesOrNo,
+} from "../workflow/index.js";
 import { brokenCall, type CallRequest, textOf, transcriptFor } from "./model/index.js";
 import {
   type Checked,

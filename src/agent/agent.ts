@@ -1,9 +1,16 @@
 import { type Budget, BudgetError, canonical, forward, type Retry } from "../runtime/index.js";
 import type { Policy } from "../runtime/policy/index.js";
 import { type FactOf, type Failure, type Json, type Session, thrownMessage } from "../session/index.js";
-import { yesOrNo } from "../workflow/given.js";
-import { enter, type Module, type Rebuilds, rebuild, type State, StateError } from "../workflow/index.js";
-import { restAt } from "../workflow/side.js";
+import {
+  enter,
+  type Module,
+  type Rebuilds,
+  rebuild,
+  restAt,
+  type State,
+  StateError,
+  yesOrNo,
+} from "../workflow/index.js";
 import { act, isDone } from "./act.js";
 import { ask, type Fitter, NOTHING_ASKED } from "./ask.js";
 import { AgentError, OutputError } from "./error.js";

@@ -1,5 +1,5 @@
 import type { Json, Session } from "../session/index.js";
-import { requireName } from "../workflow/given.js";
+import { requireName } from "../workflow/index.js";
 import { act } from "./act.js";
 import { AgentError } from "./error.js";
 import type { CallRequest } from "./model/index.js";

@@ -1,7 +1,10 @@
+export { act } from "./act.js";
 export { type Agent, type AgentOptions, agent } from "./agent.js";
-export type { Fitter } from "./ask.js";
-export { callTools, type ToolRequest } from "./call-tools.js";
+
+export { callTools } from "./call-tools.js";
 export { AgentError, ModelFailedError, OutputError } from "./error.js";
 export { outputOf } from "./output.js";
-export { type StepInfo, type Stop, stopAfter, stopWhenCalled } from "./stop.js";
+export { type StepInfo, stopAfter, stopWhenCalled } from "./stop.js";
 export type { Callable } from "./toolbox.js";
+export { replaced, toolboxOf } from "./toolbox.js";
+export { within } from "./within.js";

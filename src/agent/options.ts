@@ -10,7 +10,7 @@ import {
   requireOptions,
   requireRetry,
   shown,
-} from "../workflow/given.js";
+} from "../workflow/index.js";
 import type { AgentOptions } from "./agent.js";
 import type { Fitter } from "./ask.js";
 import { AgentError } from "./error.js";

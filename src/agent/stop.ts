@@ -1,5 +1,5 @@
 import type { Session } from "../session/index.js";
-import { refusing, requireCount, requireName } from "../workflow/given.js";
+import { refusing, requireCount, requireName } from "../workflow/index.js";
 
 /** What an agent has just done: how many times its model has answered, and the tools that the last reply called. */
 export type StepInfo = { readonly step: number; readonly calls: readonly string[] };

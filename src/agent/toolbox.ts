@@ -1,7 +1,6 @@
 import type { Json } from "../session/index.js";
-import { shown } from "../workflow/given.js";
 import type { Module, Parts } from "../workflow/index.js";
-import { isModule } from "../workflow/part.js";
+import { isModule, shown } from "../workflow/index.js";
 import { AgentError } from "./error.js";
 import { type JsonSchema, moduleTool, specOf, type Tool, type ToolSpec, tool } from "./tool/index.js";
 

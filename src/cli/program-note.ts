@@ -1,4 +1,4 @@
-import { recordedRun } from "../runtime/recorded.js";
+import { recordedRun } from "../runtime/index.js";
 import { type Digest, type FactId, parentsOf, readFact, type Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
 

@@ -1,6 +1,6 @@
 import type { FactId } from "../session/index.js";
-import { beforeClosing } from "../store/closing.js";
 import type { Store } from "../store/index.js";
+import { beforeClosing } from "../store/index.js";
 import type { Embedder } from "./embedding/embedder.js";
 import { derivedFolderOf } from "./place.js";
 import { SpaceIndex } from "./search/space-index.js";

@@ -1,5 +1,5 @@
 import { type Because, type FactId, isPrincipal, type Json, type Principal } from "../session/index.js";
-import { type Known, requireOptions, shown } from "../workflow/given.js";
+import { type Known, requireOptions, shown } from "../workflow/index.js";
 import { MemoryRefusedError } from "./error.js";
 import { type Scope, type ScopeGiven, scopeOf } from "./scope.js";
 import { SOURCES, type Source } from "./source.js";

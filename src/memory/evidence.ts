@@ -1,4 +1,4 @@
-import { labelsView, originsOf } from "../runtime/policy/labels.js";
+import { labelsView, originsOf } from "../runtime/policy/index.js";
 import {
   type Fact,
   type FactId,

@@ -1,8 +1,17 @@
 import { hostServices } from "../runtime/index.js";
 import { type FactId, isPerson, type Json, type Session, type Terms } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { type Known, refusing, requireName, requireOptions, shown } from "../workflow/given.js";
-import { approve, type StepContext, step, type Told } from "../workflow/index.js";
+import {
+  approve,
+  type Known,
+  refusing,
+  requireName,
+  requireOptions,
+  type StepContext,
+  shown,
+  step,
+  type Told,
+} from "../workflow/index.js";
 import type { Backend } from "./backend.js";
 import type { Contradicts } from "./contradiction.js";
 import type { Draft } from "./draft.js";

@@ -1,4 +1,4 @@
-import { type Refuse, shown } from "../workflow/given.js";
+import { type Refuse, shown } from "../workflow/index.js";
 
 const NAME = /^[^\s/@~][^/\p{Cc}]{0,199}$/u;
 

@@ -2,8 +2,16 @@ import { askedLast } from "../agent/model/index.js";
 import { hostServices } from "../runtime/index.js";
 import type { FactId, FactOf, Json, Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { type Known, refusing, requireCount, requireOptions, shown } from "../workflow/given.js";
-import { type StepContext, step, type Told } from "../workflow/index.js";
+import {
+  type Known,
+  refusing,
+  requireCount,
+  requireOptions,
+  type StepContext,
+  shown,
+  step,
+  type Told,
+} from "../workflow/index.js";
 import type { Backend } from "./backend.js";
 import { MemoryRefusedError } from "./error.js";
 import { foundIn } from "./mirror.js";

@@ -3,14 +3,16 @@ import { forward, type Module } from "../runtime/index.js";
 import type { Json, Session } from "../session/index.js";
 import {
   called,
+  enter,
   type Known,
+  type Rebuilds,
+  rebuild,
   refusing,
   requireFunction,
+  requireModule,
   requireName,
   requireOptions,
-} from "../workflow/given.js";
-import { enter, requireModule } from "../workflow/part.js";
-import { type Rebuilds, rebuild } from "../workflow/state.js";
+} from "../workflow/index.js";
 import type { MemorySpace } from "./memory.js";
 import { RECALL_OPTIONS, type RecallOptions } from "./recall.js";
 

@@ -1,6 +1,6 @@
 import { canonical, digestOf, type Fact, type FactId, isPerson, type Json } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { type Known, requireOptions, shown } from "../workflow/given.js";
+import { type Known, requireOptions, shown } from "../workflow/index.js";
 import { refusing } from "./draft.js";
 import { MemoryRefusedError } from "./error.js";
 import type { Scope } from "./scope.js";

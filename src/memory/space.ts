@@ -11,7 +11,7 @@ import {
   Session,
 } from "../session/index.js";
 import { ConflictError, type Store } from "../store/index.js";
-import { type Known, requireOptions } from "../workflow/given.js";
+import { type Known, requireOptions } from "../workflow/index.js";
 import { type Contradicts, contradictedBy, differInOneThing } from "./contradiction.js";
 import { derivedOf } from "./derived.js";
 import {

@@ -1,7 +1,7 @@
 import { type Tool, type ToolContext, tool } from "../agent/tool/index.js";
 import { hostServices } from "../runtime/index.js";
 import type { FactId, Json } from "../session/index.js";
-import { type Known, refusing, requireCount, requireOptions, shown } from "../workflow/given.js";
+import { type Known, refusing, requireCount, requireOptions, shown } from "../workflow/index.js";
 import { isKeptElsewhere } from "./care/structure.js";
 import { MemoryRefusedError, UnknownMemoryError } from "./error.js";
 import { agentOf, groundsOf } from "./grounds.js";

@@ -1,5 +1,5 @@
 import type { FactId, Principal } from "../session/index.js";
-import { type Known, requireOptions } from "../workflow/given.js";
+import { type Known, requireOptions } from "../workflow/index.js";
 import { type ForkedBefore, forkBefore } from "./answer/fork-before.js";
 import { type Influence, influence } from "./answer/influence.js";
 import type { Progress } from "./derived.js";

@@ -1,6 +1,6 @@
 import type { FactId } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { type Known, requireCount, requireOptions, shown } from "../workflow/given.js";
+import { type Known, requireCount, requireOptions, shown } from "../workflow/index.js";
 import { derivedOf, type Progress } from "./derived.js";
 import { refusing, timeOf } from "./draft.js";
 import type { Embedder } from "./embedding/embedder.js";

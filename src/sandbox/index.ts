@@ -18,6 +18,7 @@ export {
   UnmergedFilesError,
   UnresolvedConflictsError,
 } from "./error.js";
+export { endBox } from "./host/processes.js";
 export { type HostOptions, hostSandbox } from "./host/provider.js";
 export type { JobContext, JobFunction, JobOutcome, JobTask } from "./job/attempt.js";
 export type { Clock } from "./job/clock.js";
@@ -26,6 +27,8 @@ export { type Job, type JobEvent, type JobOptions, runJob } from "./job/job.js";
 export type { CheckedPolicy, ExitAction, ExitRule, JobPolicy } from "./job/policy.js";
 export type { JobSource } from "./job/source.js";
 export type { JobAttempt, JobCondition, JobIndex, JobStatus } from "./job/status.js";
+export { BOX_VARIABLE, lineOf, startCleaning } from "./local/cleaner.js";
+export { sealed } from "./local/descriptors.js";
 export { type LocalOptions, localSandbox } from "./local/provider.js";
 export type { SweepReport, Swept } from "./local/sweep.js";
 export { bytesOfName, namesOf, textOfName } from "./path.js";
@@ -75,6 +78,7 @@ export { type Frozen, type FrozenOptions, frozen } from "./workspace/frozen.js";
 export { type ExportedGit, type ExportOptions, exportGit } from "./workspace/git-export.js";
 export { type ImportedGit, importGit } from "./workspace/git-import.js";
 export { importFolder } from "./workspace/import.js";
+export { changedLines, linesOf } from "./workspace/line-diff.js";
 export { markedPaths } from "./workspace/marks.js";
 export { type MergedTree, type MergeSides, mergeTrees } from "./workspace/merge.js";
 export { captureOverlay, type OverlayOptions } from "./workspace/overlay.js";

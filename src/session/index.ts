@@ -71,13 +71,17 @@ export {
   type Stamped,
   type StartOptions,
 } from "./session.js";
+export { isContent } from "./shape.js";
 export { approversOf, mayAgree, maySettle, settlersOf, type Terms, termsFault } from "./terms.js";
 export { readableError, thrownMessage, warnOf } from "./thrown.js";
 export {
   type Asked,
   type Cut,
+  DROP_OUTPUTS,
   type Entry,
   messagesOf,
+  placesOf,
+  stubbed,
   type Transcript,
   transcriptView,
 } from "./transcript.js";

@@ -1,5 +1,5 @@
 import type { Retry } from "../runtime/index.js";
-import { isRetryable } from "../runtime/retry.js";
+import { isRetryable } from "../runtime/index.js";
 import type { Effect, FactId, Failure, Session } from "../session/index.js";
 
 /** A step that failed for good: what it was told to do about it, and what it came to. */

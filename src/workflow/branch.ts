@@ -1,7 +1,7 @@
 import { forward, type Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
 import { RouteError } from "./error.js";
-import { called, refusing, requireFunction, requireName, requireOptions, wrong } from "./given.js";
+import { called, refusing, requireFunction, requireName, requireOptions, wrong } from "./options.js";
 import { enter, type Parts, partsOf } from "./part.js";
 import { type Rebuilds, rebuild } from "./state.js";
 

@@ -12,7 +12,7 @@ import {
 import type { FactOf, Failure, Json, Session } from "../session/index.js";
 import { sandboxView } from "../session/index.js";
 import { FilesConflictError } from "./error.js";
-import { refusing, requireOptions, shown } from "./given.js";
+import { refusing, requireOptions, shown } from "./options.js";
 
 export type MergeFilesOptions = {
   /**

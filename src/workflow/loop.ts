@@ -9,7 +9,7 @@ import {
   requireName,
   requireOptions,
   yesOrNo,
-} from "./given.js";
+} from "./options.js";
 import { enter, requireModule } from "./part.js";
 import { type Rebuilds, rebuild } from "./state.js";
 

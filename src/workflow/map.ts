@@ -9,7 +9,7 @@ import {
   requireName,
   requireOptions,
   wrong,
-} from "./given.js";
+} from "./options.js";
 import { allOf } from "./parallel.js";
 import { enter, requireModule } from "./part.js";
 import { endsIn, joined } from "./side.js";

@@ -1,5 +1,5 @@
 import type { Description } from "../runtime/index.js";
-import { refusing } from "./given.js";
+import { refusing } from "./options.js";
 
 /**
  * The tree of a module as a Mermaid flowchart.

@@ -1,7 +1,7 @@
 import { forward, type Module } from "../runtime/index.js";
 import type { Adopt, Session } from "../session/index.js";
 import { ModuleError } from "./error.js";
-import { called, refusing, requireCount, requireName, requireOptions, shown } from "./given.js";
+import { called, refusing, requireCount, requireName, requireOptions, shown } from "./options.js";
 import { enter, orderOf, type Parts, partsOf } from "./part.js";
 import { endsIn, joined, restTogether, type Side, sideBySide } from "./side.js";
 import { type Rebuilds, rebuild } from "./state.js";

@@ -1,7 +1,7 @@
 import { forward, type Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
 import { ModuleError } from "./error.js";
-import { shown } from "./given.js";
+import { shown } from "./options.js";
 
 /** The modules that a module is made of, by the name it knows them by. */
 export type Parts = { readonly [name: string]: Module };

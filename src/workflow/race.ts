@@ -1,7 +1,7 @@
 import { CancelledError, forward, type Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
 import { ModuleError, RaceError } from "./error.js";
-import { called, requireName } from "./given.js";
+import { called, requireName } from "./options.js";
 import { enter, orderOf, type Parts, partsOf } from "./part.js";
 import { type Rest, restTogether, sideBySide } from "./side.js";
 import { type Rebuilds, rebuild } from "./state.js";

@@ -8,7 +8,7 @@ import {
   requireName,
   requireOptions,
   yesOrNo,
-} from "./given.js";
+} from "./options.js";
 import { enter, requireModule } from "./part.js";
 import { joined, restAt } from "./side.js";
 import { type Rebuilds, rebuild } from "./state.js";

@@ -1,5 +1,5 @@
 import { forward, type Module } from "../runtime/index.js";
-import { called, requireName } from "./given.js";
+import { called, requireName } from "./options.js";
 import { enter, orderOf, type Parts, partsOf } from "./part.js";
 import { type Rebuilds, rebuild } from "./state.js";
 

@@ -1,7 +1,7 @@
 import { canonical, type Module } from "../runtime/index.js";
 import { type Json, nearestOf } from "../session/index.js";
 import { StateError } from "./error.js";
-import { requireJson, shown } from "./given.js";
+import { requireJson, shown } from "./options.js";
 import { isModule, type Parts } from "./part.js";
 
 /** What learning may change about a module and its parts, by path: `{ "coder.instructions": "…" }`. */

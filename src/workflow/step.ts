@@ -11,6 +11,7 @@ import {
 } from "../session/index.js";
 import { adviceFor } from "./advice.js";
 import { StepError } from "./error.js";
+import type { Told } from "./host.js";
 import {
   called,
   type Known,
@@ -24,8 +25,7 @@ import {
   requireTerms,
   termsOrNone,
   textOrNone,
-} from "./given.js";
-import type { Told } from "./host.js";
+} from "./options.js";
 import { type Rebuilds, rebuild, unchangeable } from "./state.js";
 import { plainValue } from "./value.js";
 

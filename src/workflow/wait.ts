@@ -1,8 +1,8 @@
 import { canonical, forward, type Module, perform, type Request, waitFor } from "../runtime/index.js";
 import { digestOf, type FactOf, type Json, type Session, type Terms } from "../session/index.js";
 import { RejectedError } from "./error.js";
-import { called, recordable, refusing, requireJson, requireName, requireTerms, shown } from "./given.js";
 import type { Told } from "./host.js";
+import { called, recordable, refusing, requireJson, requireName, requireTerms, shown } from "./options.js";
 
 /** When a sleep ends: after so many milliseconds, or at a time. */
 export type Wake = number | { readonly until: string | Date };

@@ -1,6 +1,6 @@
 import { type Budget, forward, type Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
-import { called, refusing, requireBudget, requireFunction, requireName, requireOptions } from "./given.js";
+import { called, refusing, requireBudget, requireFunction, requireName, requireOptions } from "./options.js";
 import { type Parts, partsOf, type Usable } from "./part.js";
 import { type Rebuilds, rebuild } from "./state.js";
 

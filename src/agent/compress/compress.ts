@@ -7,7 +7,7 @@ import {
   requireName,
   requireOptions,
   shown,
-} from "../../workflow/given.js";
+} from "../../workflow/index.js";
 import type { Fitter } from "../ask.js";
 import {
   type LanguageModel,

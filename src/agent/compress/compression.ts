@@ -1,18 +1,20 @@
 import {
   BeyondHorizonError,
+  DROP_OUTPUTS,
   type Entry,
   type FactId,
   type FactOf,
   type Json,
   List,
+  placesOf,
   RathError,
   requireSession,
   type Session,
+  stubbed,
   transcriptView,
   type View,
   Withheld,
 } from "../../session/index.js";
-import { DROP_OUTPUTS, placesOf, stubbed } from "../../session/transcript.js";
 import { pastOf } from "../model/past.js";
 import { within } from "../within.js";
 

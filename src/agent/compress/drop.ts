@@ -1,5 +1,5 @@
 import type { Entry, Session } from "../../session/index.js";
-import { DROP_OUTPUTS, stubbed } from "../../session/transcript.js";
+import { DROP_OUTPUTS, stubbed } from "../../session/index.js";
 import type { Crowded, Policy } from "./policy.js";
 import { idOf, stretchesOf, tokensOf, type Unit } from "./unit.js";
 

@@ -7,7 +7,7 @@ import {
   requireOptions,
   shown,
   yesOrNo,
-} from "../../workflow/given.js";
+} from "../../workflow/index.js";
 import type { Unit } from "./unit.js";
 
 /** The messages that stay in view unchanged. */

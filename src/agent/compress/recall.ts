@@ -1,5 +1,5 @@
 import { type Entry, type FactId, type Json, type Session, Withheld } from "../../session/index.js";
-import { type Known, refusing, requireCount, requireOptions, shown } from "../../workflow/given.js";
+import { type Known, refusing, requireCount, requireOptions, shown } from "../../workflow/index.js";
 import { pastOf } from "../model/past.js";
 import { type Tool, tool } from "../tool/index.js";
 import { within } from "../within.js";

@@ -11,7 +11,7 @@ import {
   requireOptions,
   requireRetry,
   shown,
-} from "../../workflow/given.js";
+} from "../../workflow/index.js";
 import type { LanguageModel, Parameters } from "../model/index.js";
 import { type Compression, compressionsView, wholeEntries } from "./compression.js";
 import { withoutOutputs } from "./drop.js";

@@ -1,5 +1,5 @@
-export { type CallSettings, callModel } from "./call.js";
-export { type CompatibleOptions, compatible } from "./compatible.js";
+export { callModel } from "./call.js";
+export { compatible } from "./compatible.js";
 export { configFact, configOf, type ModelConfig, type Parameters, type ToolSpec } from "./config.js";
 export { brokenCall, type CallRequest, callsOf, textOf } from "./content.js";
 export {
@@ -14,14 +14,14 @@ export { estimateTokens } from "./estimate.js";
 export { failureOf, isRetryable, ModelError, retryAfterOf } from "./failure.js";
 export type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js";
 export { plainJson } from "./plain.js";
-export { costOf, defaultPrices, type Price, type Prices, priceOf } from "./prices.js";
+export { costOf, defaultPrices, priceOf } from "./prices.js";
 export type { Prompt, PromptMessage } from "./prompt.js";
 export { askedLast, beginsTurn, messagesFor } from "./recalled.js";
 export { recorded } from "./recorded.js";
 export { renderPrompt } from "./render.js";
 export { renderedPrompt } from "./rendered.js";
 export type { ModelReply } from "./reply.js";
-export { type ScriptedOptions, type ScriptedReply, scripted } from "./scripted.js";
+export { type ScriptedReply, scripted } from "./scripted.js";
 export { sentPrompt } from "./sent.js";
 export { transcriptFor } from "./transcript.js";
 export { turnOf } from "./turn.js";

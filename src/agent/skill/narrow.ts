@@ -1,6 +1,5 @@
 import type { Session } from "../../session/index.js";
-import { type Module, type Rebuilds, rebuild } from "../../workflow/index.js";
-import { isModule } from "../../workflow/part.js";
+import { isModule, type Module, type Rebuilds, rebuild } from "../../workflow/index.js";
 import type { Tool, ToolContext } from "../tool/index.js";
 import type { Callable } from "../toolbox.js";
 import { activeSkills } from "./active.js";

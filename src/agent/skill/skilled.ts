@@ -1,6 +1,5 @@
 import { forward } from "../../runtime/index.js";
-import { enter, type Module, step } from "../../workflow/index.js";
-import { isModule } from "../../workflow/part.js";
+import { enter, isModule, type Module, step } from "../../workflow/index.js";
 import { type Catalogue, readCatalogue } from "./catalogue.js";
 import { SkillOptionError } from "./error.js";
 import { foldersOf, type Skills, skillsOf } from "./skills.js";

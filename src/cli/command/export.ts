@@ -1,6 +1,6 @@
-import type { ExportFormat } from "../../connect/format/exchange.js";
-import { exportFormat, exportFormats } from "../../connect/format/formats.js";
-import { writeWhole } from "../../evidence/dossier/whole-file.js";
+import type { ExportFormat } from "../../connect/format/index.js";
+import { exportFormat, exportFormats } from "../../connect/format/index.js";
+import { writeWhole } from "../../evidence/dossier/index.js";
 import type { Store } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";

@@ -1,7 +1,7 @@
 import { open, readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import type { Imported, Source } from "../../connect/format/exchange.js";
-import { formatOf, importFormat, importFormats } from "../../connect/format/formats.js";
+import type { Imported, Source } from "../../connect/format/index.js";
+import { formatOf, importFormat, importFormats } from "../../connect/format/index.js";
 import { digestOf, type FactId, RathError, RecordError } from "../../session/index.js";
 import { readLines, type Store } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";

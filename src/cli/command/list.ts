@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { isAboutTheRecord, type Status, statusIn } from "../../runtime/status.js";
+import { isAboutTheRecord, type Status, statusIn } from "../../runtime/index.js";
 import { type Fact, type FactId, parentsOf, readFact } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { blobsOf } from "../blobs.js";

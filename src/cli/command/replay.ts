@@ -1,4 +1,4 @@
-import { recordedRun } from "../../runtime/recorded.js";
+import { recordedRun } from "../../runtime/index.js";
 import type { RathError, Session } from "../../session/index.js";
 import { type Input, textOption } from "../entry.js";
 import { erasedBehind, failing, isDifference, tellOutcome } from "../outcome.js";

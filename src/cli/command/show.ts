@@ -1,4 +1,4 @@
-import { statusOf } from "../../runtime/status.js";
+import { statusOf } from "../../runtime/index.js";
 import { BeyondHorizonError, type Message, readFact, type Session } from "../../session/index.js";
 import { blobsOf } from "../blobs.js";
 import { describe, toneOf } from "../describe.js";

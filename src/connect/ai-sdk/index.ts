@@ -1,4 +1,4 @@
-export { type AiSdkOptions, type AiSdkTool, fromAiSdk } from "../../agent/tool/index.js";
+export { fromAiSdk } from "../../agent/tool/index.js";
 export { RecordingDivergenceError, ReplyUnavailableError } from "./error.js";
-export type { SdkModel } from "./recorder.js";
+
 export { type Recording, type RecordingOptions, recording } from "./recording.js";

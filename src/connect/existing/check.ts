@@ -1,6 +1,6 @@
 import type { Digest } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, requireFunction, requireOptions, shown } from "../../workflow/given.js";
+import { type Known, requireFunction, requireOptions, shown } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { NAMED, requireSourceGiven, STRIDE } from "./index-existing.js";
 import { knownOf } from "./known.js";

@@ -1,5 +1,5 @@
 import type { Digest } from "../../session/index.js";
-import { type Known, requireFunction, requireOptions } from "../../workflow/given.js";
+import { type Known, requireFunction, requireOptions } from "../../workflow/index.js";
 import { ExistingError, reasonOf } from "./error.js";
 import type { ExistingRecord } from "./source.js";
 

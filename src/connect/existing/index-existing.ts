@@ -7,7 +7,7 @@ import {
   Session,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known as KnownOptions, requireFunction, requireOptions, shown } from "../../workflow/given.js";
+import { type Known as KnownOptions, requireFunction, requireOptions, shown } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { knownOf } from "./known.js";
 import { type LinkRow, linking, type Origin, storeNameOf } from "./link.js";

@@ -1,11 +1,10 @@
-export { type CheckOptions, checkExisting, type ExistingCheck } from "./check.js";
-export { ExistingError, type ExistingFault } from "./error.js";
-export type { Field, Fields } from "./fields.js";
-export { type Indexed, type IndexOptions, indexExisting } from "./index-existing.js";
-export { type JsonLine, type JsonlOptions, jsonlLogs } from "./jsonl.js";
-export { type Link, type LinkQuestion, linksOf } from "./links.js";
-export { type Moved, type MoveOptions, moveOver } from "./move-over.js";
-export type { ExistingEntry, ExistingRecord, ExistingSource, Skipped } from "./source.js";
+export { checkExisting } from "./check.js";
+
+export { indexExisting } from "./index-existing.js";
+export { type JsonlOptions, jsonlLogs } from "./jsonl.js";
+export { linksOf } from "./links.js";
+export { moveOver } from "./move-over.js";
+
 export { sqliteTable } from "./sqlite.js";
-export { type Row, type Rows, type TableOptions, tableOf } from "./table.js";
-export { type Point, type VectorOptions, type VectorStore, vectorsOf } from "./vectors.js";
+export { tableOf } from "./table.js";
+export { vectorsOf } from "./vectors.js";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { digestOf } from "../../session/index.js";
-import { requireCount } from "../../workflow/given.js";
+import { requireCount } from "../../workflow/index.js";
 import { ExistingError, reasonOf } from "./error.js";
 import { FIELDS, type Fields, recordOf, requireFields } from "./fields.js";
 import type { ExistingEntry, ExistingSource } from "./source.js";

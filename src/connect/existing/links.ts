@@ -1,6 +1,6 @@
 import { type FactId, RathError } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, requireOptions, shown } from "../../workflow/given.js";
+import { type Known, requireOptions, shown } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { isSame, type LinkRow, linkedNames, linkFacts, type Origin, storeNameOf } from "./link.js";
 

@@ -1,8 +1,7 @@
-import { type Draft, LONGEST } from "../../memory/draft.js";
-import { type ScopeGiven, scopeOf } from "../../memory/scope.js";
+import { type Draft, LONGEST, type ScopeGiven, scopeOf } from "../../memory/index.js";
 import { isPrincipal, type Principal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, requireOptions, shown } from "../../workflow/given.js";
+import { type Known, requireOptions, shown } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { requireSourceGiven } from "./index-existing.js";
 import type { Link } from "./links.js";

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { nearestOf } from "../../session/index.js";
-import { openDatabase, type SqliteDatabase } from "../../store/sqlite-driver.js";
-import { shown } from "../../workflow/given.js";
+import { openDatabase, type SqliteDatabase } from "../../store/index.js";
+import { shown } from "../../workflow/index.js";
 import { ExistingError, reasonOf } from "./error.js";
 import { FIELDS, type Fields, requireFields } from "./fields.js";
 import type { ExistingSource } from "./source.js";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { digestOf } from "../../session/index.js";
-import { requireFunction } from "../../workflow/given.js";
+import { requireFunction } from "../../workflow/index.js";
 import { ExistingError, reasonOf } from "./error.js";
 import { FIELDS, type Fields, recordOf, requireFields } from "./fields.js";
 import type { ExistingEntry, ExistingSource } from "./source.js";

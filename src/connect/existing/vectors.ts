@@ -1,4 +1,4 @@
-import { requireFunction } from "../../workflow/given.js";
+import { requireFunction } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { type Field, type Fields, requireFields } from "./fields.js";
 import type { ExistingSource } from "./source.js";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { within } from "../../agent/index.js";
 import { textOf } from "../../agent/model/index.js";
-import { within } from "../../agent/within.js";
 import { CancelledError, type Module, type Rath, RunFailedError, statusOf } from "../../runtime/index.js";
 import { type Json, type Principal, type Session, warnOf } from "../../session/index.js";
 import type { A2aOptions } from "./a2a.js";

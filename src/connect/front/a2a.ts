@@ -1,6 +1,6 @@
 import type { Budget, Module, Rath } from "../../runtime/index.js";
 import type { Json } from "../../session/index.js";
-import { requireModule } from "../../workflow/part.js";
+import { requireModule } from "../../workflow/index.js";
 import { A2A_VERSION, type A2aCard, CARD_PATH, cardOf } from "./a2a-card.js";
 import { Desk } from "./a2a-desk.js";
 import { callOf, errorOf, RpcError, resultOf } from "./a2a-rpc.js";

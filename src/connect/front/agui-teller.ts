@@ -1,5 +1,5 @@
+import { within } from "../../agent/index.js";
 import { textOf } from "../../agent/model/index.js";
-import { within } from "../../agent/within.js";
 import type { Awaited, Observation } from "../../runtime/index.js";
 import type { FactId, FactOf, Failure, Json, Part, Session } from "../../session/index.js";
 import { AGUI_VERSION, type AguiEvent } from "./agui-event.js";

@@ -10,7 +10,7 @@ import {
   statusOf,
 } from "../../runtime/index.js";
 import { type Failure, type Json, type Principal, type Session, warnOf } from "../../session/index.js";
-import { requireModule } from "../../workflow/part.js";
+import { requireModule } from "../../workflow/index.js";
 import { type AguiEvent, mergedEvent } from "./agui-event.js";
 import { type AguiInput, inputOf } from "./agui-input.js";
 import { AguiTeller } from "./agui-teller.js";

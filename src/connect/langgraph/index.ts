@@ -1,8 +1,6 @@
 export {
-  CheckpointUnreadableError,
-  PeerMissingError,
   SaverInputError,
   ThreadConflictError,
   ThreadMismatchError,
 } from "./error.js";
-export { type RathSaver, type RathSaverOptions, rathSaver } from "./saver.js";
+export { type RathSaver, rathSaver } from "./saver.js";

@@ -1,9 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { endBox } from "../../sandbox/host/processes.js";
-import { BOX_VARIABLE, lineOf, startCleaning } from "../../sandbox/local/cleaner.js";
-import { sealed } from "../../sandbox/local/descriptors.js";
+import { BOX_VARIABLE, endBox, lineOf, sealed, startCleaning } from "../../sandbox/index.js";
 
 export type Command = {
   readonly command: string;

@@ -1,5 +1,10 @@
-import { type InputChecker, type JsonObject, ToolSchemaError } from "../../agent/tool/index.js";
-import { customChecker, inputChecker } from "../../agent/tool/schema.js";
+import {
+  customChecker,
+  type InputChecker,
+  inputChecker,
+  type JsonObject,
+  ToolSchemaError,
+} from "../../agent/tool/index.js";
 import { canonical, digestOf, type Effect, type Json, thrownMessage } from "../../session/index.js";
 import { brief } from "./error.js";
 import { tooDeep } from "./limits.js";

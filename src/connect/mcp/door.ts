@@ -1,5 +1,5 @@
 import { isPerson, type Principal, warnOf } from "../../session/index.js";
-import type { Refuse } from "../../workflow/given.js";
+import type { Refuse } from "../../workflow/index.js";
 import { loadServer } from "./package.js";
 
 /** Who may come in by HTTP, and under which names. */

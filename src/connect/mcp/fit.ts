@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../agent/tool/index.js";
-import { inputChecker } from "../../agent/tool/schema.js";
+import { inputChecker } from "../../agent/tool/index.js";
 import type { Json } from "../../session/index.js";
 import { tamed } from "./definition.js";
 

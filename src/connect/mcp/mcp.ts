@@ -1,8 +1,7 @@
 import type { Tool } from "../../agent/tool/index.js";
 import { LONGEST_TIMER } from "../../runtime/index.js";
 import type { Effect } from "../../session/index.js";
-import { type Known, requireEffect, requireOptions, shown } from "../../workflow/given.js";
-import { type Step, step } from "../../workflow/index.js";
+import { type Known, requireEffect, requireOptions, type Step, shown, step } from "../../workflow/index.js";
 import { type Book, bookSteps } from "./book.js";
 import { Connection } from "./connection.js";
 import { type Definition, flawIn, isPin, nameFor, type Pin, type Refused } from "./definition.js";

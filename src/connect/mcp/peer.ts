@@ -1,4 +1,4 @@
-import { type refusing, requireOptions, shown } from "../../workflow/given.js";
+import { type refusing, requireOptions, shown } from "../../workflow/index.js";
 import type { Authorization } from "./authorize.js";
 import type { Command } from "./child.js";
 import { McpOptionError } from "./error.js";

@@ -1,4 +1,4 @@
-import { Secrets as Concealed } from "../../runtime/secrets.js";
+import { Secrets as Concealed } from "../../runtime/index.js";
 import type { Json } from "../../session/index.js";
 
 /**

@@ -1,12 +1,12 @@
-import { bounded } from "../../agent/tool/bound.js";
 import {
+  bounded,
+  build,
   DEFAULT_OUTPUT,
   type Tool,
   type ToolContext,
   ToolOutputError,
   type ToolRetry,
 } from "../../agent/tool/index.js";
-import { build } from "../../agent/tool/tool.js";
 import type { Effect, Json, Terms } from "../../session/index.js";
 import { askingModule } from "./asking.js";
 import type { Called } from "./call.js";

@@ -1,4 +1,4 @@
-import type { Memory } from "../../memory/state.js";
+import type { Memory } from "../../memory/index.js";
 import { digestOf, type FactId, type Json } from "../../session/index.js";
 
 /** A node of the server's graph. */

@@ -1,1 +1,1 @@
-export { type McpMemoryOptions, mcpMemory } from "./memory.js";
+export { mcpMemory } from "./memory.js";

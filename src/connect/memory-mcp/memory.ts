@@ -1,8 +1,7 @@
-import type { Backend, BackendContext, Found, Kept } from "../../memory/backend.js";
-import { MemoryRefusedError } from "../../memory/error.js";
-import type { Memory } from "../../memory/state.js";
+import type { Backend, BackendContext, BackendFound, Kept, Memory } from "../../memory/index.js";
+import { MemoryRefusedError } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
-import { type Known, requireMilliseconds, requireOptions } from "../../workflow/given.js";
+import { type Known, requireMilliseconds, requireOptions } from "../../workflow/index.js";
 import type { McpServer } from "../mcp/index.js";
 import { type Entity, entitiesIn, entityOf, memoryOf, nameOf, oursIn, saidIn } from "./entity.js";
 import { GraphTools } from "./tools.js";
@@ -88,7 +87,7 @@ async function find(
   query: string,
   limit: number,
   context: BackendContext,
-): Promise<readonly Found[]> {
+): Promise<readonly BackendFound[]> {
   const words = askedWords(query, WORDS);
   const byName = new Map<string, Entity>();
   for (const word of words)
@@ -101,7 +100,7 @@ async function find(
   );
   return all
     .map(
-      ({ entity, said: { text, memory, version } }, place): Found => ({
+      ({ entity, said: { text, memory, version } }, place): BackendFound => ({
         address: entity.name,
         text: text.toWellFormed(),
         score: scores[place] ?? 0,

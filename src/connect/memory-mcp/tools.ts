@@ -1,7 +1,7 @@
 import { MissingPackageError } from "../../agent/model/index.js";
 import type { Tool, ToolContext } from "../../agent/tool/index.js";
-import type { BackendContext } from "../../memory/backend.js";
-import { BackendError, type BackendFault } from "../../memory/backend-error.js";
+import type { BackendContext } from "../../memory/index.js";
+import { BackendError, type BackendFault } from "../../memory/index.js";
 import { type Json, RathError, readableError, Session, thrownMessage } from "../../session/index.js";
 import type { McpServer } from "../mcp/index.js";
 

@@ -1,5 +1,5 @@
-import { MemoryRefusedError } from "../../memory/error.js";
-import { shown } from "../../workflow/given.js";
+import { MemoryRefusedError } from "../../memory/index.js";
+import { shown } from "../../workflow/index.js";
 
 /** A place in OpenViking: a scope, and the way to a folder or a file in it. */
 export type VikingAddress = {

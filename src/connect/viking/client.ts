@@ -1,5 +1,5 @@
-import type { BackendContext } from "../../memory/backend.js";
-import { BackendError, type BackendFault } from "../../memory/backend-error.js";
+import type { BackendContext } from "../../memory/index.js";
+import { BackendError, type BackendFault } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
 import { vikingAddress } from "./address.js";
 import { entriesIn, entryIn, type VikingEntry } from "./entry.js";

@@ -1,4 +1,4 @@
-import type { Memory } from "../../memory/state.js";
+import type { Memory } from "../../memory/index.js";
 import { digestOf, type FactId } from "../../session/index.js";
 import { addressIn, inside, type VikingAddress } from "./address.js";
 

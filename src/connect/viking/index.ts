@@ -1,10 +1,6 @@
-export { BackendError, type BackendFault } from "../../memory/backend-error.js";
-export { type VikingAddress, type VikingScope, vikingAddress } from "./address.js";
-export { VikingClient, type VikingListOptions, type VikingWritten } from "./client.js";
-export type { VikingEntry } from "./entry.js";
-export type { VikingLevel, VikingLevelsOptions } from "./levels.js";
-export type { VikingFindOptions, VikingMatch } from "./match.js";
+export { BackendError, type BackendFault } from "../../memory/index.js";
+export { vikingAddress } from "./address.js";
+
 export type { VikingOptions } from "./options.js";
-export type { VikingCommitted, VikingMessage, VikingSessions } from "./sessions.js";
-export type { VikingRestored, VikingSnapshot, VikingSnapshots } from "./snapshots.js";
-export { type VikingBackend, viking } from "./viking.js";
+
+export { viking } from "./viking.js";

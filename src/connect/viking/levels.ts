@@ -1,6 +1,5 @@
-import { BackendError } from "../../memory/backend-error.js";
-import { MemoryRefusedError } from "../../memory/error.js";
-import { requireCount } from "../../workflow/given.js";
+import { BackendError, MemoryRefusedError } from "../../memory/index.js";
+import { requireCount } from "../../workflow/index.js";
 import type { VikingAddress } from "./address.js";
 import type { VikingEntry } from "./entry.js";
 

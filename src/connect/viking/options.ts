@@ -1,5 +1,5 @@
-import { MemoryRefusedError } from "../../memory/error.js";
-import { type Known, requireMilliseconds, requireOptions, shown } from "../../workflow/given.js";
+import { MemoryRefusedError } from "../../memory/index.js";
+import { type Known, requireMilliseconds, requireOptions, shown } from "../../workflow/index.js";
 import { type VikingAddress, vikingAddress } from "./address.js";
 
 export type VikingOptions = {

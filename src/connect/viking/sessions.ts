@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { BackendError, BackendFault } from "../../memory/backend-error.js";
-import { MemoryRefusedError } from "../../memory/error.js";
+import type { BackendError, BackendFault } from "../../memory/index.js";
+import { MemoryRefusedError } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
-import { requireMilliseconds } from "../../workflow/given.js";
+import { requireMilliseconds } from "../../workflow/index.js";
 import { vikingAddress } from "./address.js";
 import { type Asking, isObject } from "./http.js";
 

@@ -1,4 +1,4 @@
-import type { BackendError } from "../../memory/backend-error.js";
+import type { BackendError } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
 import { vikingAddress } from "./address.js";
 import { type Asking, isObject } from "./http.js";

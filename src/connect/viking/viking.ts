@@ -1,7 +1,5 @@
-import type { Backend, BackendContext, Found, Kept } from "../../memory/backend.js";
-import { BackendError } from "../../memory/backend-error.js";
-import { MemoryRefusedError } from "../../memory/error.js";
-import type { Memory } from "../../memory/state.js";
+import type { Backend, BackendContext, BackendFound, Kept, Memory } from "../../memory/index.js";
+import { BackendError, MemoryRefusedError } from "../../memory/index.js";
 import { addressIn } from "./address.js";
 import { VikingClient } from "./client.js";
 import { addressOf, fileOf, keptIn, memoryAt } from "./file.js";
@@ -49,13 +47,13 @@ export function viking(options: VikingOptions = {}): VikingBackend {
         );
       await client(context).remove(address);
     },
-    async find(query, { limit }, context): Promise<readonly Found[]> {
+    async find(query, { limit }, context): Promise<readonly BackendFound[]> {
       const asked = client(context);
       const within = [settings.root, ...settings.among].map(({ text }) => text);
       const matches = await asked.find(query, { limit: Math.min(limit * 2 + 10, MOST), within });
       // Summaries of our folders are made of memories that may have been revoked since.
       const files = matches.filter(({ level, address }) => level === 2 && !isHidden(address));
-      const found: Found[] = [];
+      const found: BackendFound[] = [];
       for (let from = 0; from < files.length && found.length < limit; from += AT_ONCE) {
         const some = await Promise.all(files.slice(from, from + AT_ONCE).map((one) => foundAt(asked, one)));
         found.push(...some.filter((one) => one !== undefined));
@@ -66,10 +64,10 @@ export function viking(options: VikingOptions = {}): VikingBackend {
 }
 
 /** With the text as it is there, if it is one of ours: the server's own sentence about it is not what was remembered. */
-async function foundAt(client: VikingClient, match: VikingMatch): Promise<Found | undefined> {
+async function foundAt(client: VikingClient, match: VikingMatch): Promise<BackendFound | undefined> {
   const { address, score, abstract, kind } = match;
   const parts = { kind, level: match.level };
-  const other: Found = { address, text: abstract, score, parts };
+  const other: BackendFound = { address, text: abstract, score, parts };
   if (memoryAt(address) === undefined) return other;
   try {
     const kept = keptIn(address, await client.read(address));

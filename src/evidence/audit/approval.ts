@@ -1,5 +1,4 @@
-import { answerName } from "../../runtime/keeper.js";
-import { type Recorded as Run, recordedRun } from "../../runtime/recorded.js";
+import { answerName, type Recorded as Run, recordedRun } from "../../runtime/index.js";
 import type { FactId } from "../../session/index.js";
 import { typeOf } from "../../session/index.js";
 import type { Recorded, Store } from "../../store/index.js";

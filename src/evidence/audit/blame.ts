@@ -1,8 +1,6 @@
 import { isUtf8 } from "node:buffer";
-import { namesOf } from "../../sandbox/path.js";
-import type { Trees } from "../../sandbox/trees.js";
-import { entryAt } from "../../sandbox/workspace/entries.js";
-import { changedLines, linesOf } from "../../sandbox/workspace/line-diff.js";
+import type { Trees } from "../../sandbox/index.js";
+import { changedLines, entryAt, linesOf, namesOf } from "../../sandbox/index.js";
 import {
   BeyondHorizonError,
   type Digest,

@@ -1,4 +1,4 @@
-import { brief } from "../../memory/answer/fact-line.js";
+import { brief } from "../../memory/answer/index.js";
 import { type Erased, remainsOf, UNREACHABLE } from "./erasure.js";
 import type { Found } from "./find.js";
 import type { Retention } from "./retention.js";

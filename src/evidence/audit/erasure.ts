@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { derivedFolderOf } from "../../memory/place.js";
+import { derivedFolderOf } from "../../memory/index.js";
 import { type FactId, isPrincipal, type Principal, RathError, type Session } from "../../session/index.js";
 import type { Checked, Store } from "../../store/index.js";
 import { AuditError } from "./error.js";
@@ -167,7 +167,7 @@ async function withoutIndexes(store: Store): Promise<string | undefined> {
   const folder = derivedFolderOf(store);
   if (folder === undefined || !existsSync(folder)) return undefined;
   // Indexes bring a good deal along, and are seldom open here.
-  const { closeIndexes } = await import("../../memory/derived.js");
+  const { closeIndexes } = await import("../../memory/index.js");
   await closeIndexes(store);
   await rm(folder, { recursive: true, force: true });
   return folder;

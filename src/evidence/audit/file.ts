@@ -1,6 +1,4 @@
-import { namesOf } from "../../sandbox/path.js";
-import { Trees } from "../../sandbox/trees.js";
-import { whoChanged } from "../../sandbox/workspace/who-changed.js";
+import { namesOf, Trees, whoChanged } from "../../sandbox/index.js";
 import {
   BeyondHorizonError,
   type Fact,

@@ -1,7 +1,13 @@
-import { type BlobRef, type Digest, type FactId, isPrincipal, refsOf } from "../../session/index.js";
-import { isContent } from "../../session/shape.js";
+import {
+  type BlobRef,
+  type Digest,
+  type FactId,
+  isContent,
+  isPrincipal,
+  refsOf,
+} from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { treesIn } from "../../store/tree-walk.js";
+import { treesIn } from "../../store/index.js";
 import { AuditError } from "./error.js";
 import { FileSearch, textOf } from "./file-search.js";
 import { type Known, requireOptions } from "./given.js";

@@ -1,7 +1,7 @@
-import { nameOf, unfinishedRuns } from "../../runtime/recorded.js";
+import { nameOf, unfinishedRuns } from "../../runtime/index.js";
 import { type Digest, digestsOf, type FactId, parentsOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { treesIn } from "../../store/tree-walk.js";
+import { treesIn } from "../../store/index.js";
 import type { FileSearch } from "./file-search.js";
 import { isKeptByRuntime } from "./principal.js";
 

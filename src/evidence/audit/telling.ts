@@ -1,4 +1,4 @@
-import { brief } from "../../memory/answer/fact-line.js";
+import { brief } from "../../memory/answer/index.js";
 import type { FactId, Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import type { Answer, Claim, Named, Proof } from "./answer.js";

@@ -1,4 +1,4 @@
-import { brief, isId } from "../../memory/answer/fact-line.js";
+import { brief, isId } from "../../memory/answer/index.js";
 import { type Content, type Digest, type Fact, type FactId, Withheld } from "../../session/index.js";
 import type { Erasure } from "../../store/index.js";
 

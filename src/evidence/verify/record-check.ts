@@ -1,6 +1,6 @@
 import { type BlobRef, type Digest, EMPTY_TREE, type FactId, RecordError } from "../../session/index.js";
 import type { Erasure } from "../../store/index.js";
-import { TreeWalk } from "../../store/tree-walk.js";
+import { TreeWalk } from "../../store/index.js";
 import { type HeadSignature, headSignatureOf, type PublicKey } from "../proof/index.js";
 import { type Eraser, eraserIn, says } from "./eraser.js";
 import { type RecordLine, readRecordLine } from "./record-line.js";

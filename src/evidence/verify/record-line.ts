@@ -12,7 +12,7 @@ import {
   refsOf,
 } from "../../session/index.js";
 import type { Erasure } from "../../store/index.js";
-import { treesIn } from "../../store/tree-walk.js";
+import { treesIn } from "../../store/index.js";
 
 /** What one line of a record says, held against everything that can be known from the line alone. */
 export type RecordLine =

@@ -8,7 +8,7 @@ import {
   refsOf,
 } from "../../session/index.js";
 import type { Erasure, Store } from "../../store/index.js";
-import { TreeWalk, treesIn } from "../../store/tree-walk.js";
+import { TreeWalk, treesIn } from "../../store/index.js";
 import { type Known, requireOptions } from "../proof/given.js";
 import { type CheckpointLog, type HeadSignature, headSignatureOf } from "../proof/index.js";
 import { allOf, type Keys, signatureIn } from "./keys.js";

@@ -1,6 +1,6 @@
 import { type FactId, isPrincipal, type Principal } from "../../session/index.js";
 import { ConflictError, type Store } from "../../store/index.js";
-import { type Known, requireOptions, shown } from "../../workflow/given.js";
+import { type Known, requireOptions, shown } from "../../workflow/index.js";
 import type { Influence } from "./influence.js";
 import { optionRefusal } from "./memory-id.js";
 

@@ -1,3 +1,4 @@
+export { brief, isId } from "./fact-line.js";
 export { type ForkBeforeOptions, type ForkedBefore, forkBefore } from "./fork-before.js";
 export {
   type Decision,

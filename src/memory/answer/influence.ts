@@ -1,6 +1,6 @@
 import { type FactId, type Principal, readFact } from "../../session/index.js";
 import type { Name, Store } from "../../store/index.js";
-import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/given.js";
+import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
 import { MemoryRefusedError } from "../error.js";
 import { storeNameOf } from "../view.js";
 import { brief, factOf } from "./fact-line.js";

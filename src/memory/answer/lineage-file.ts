@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import type { FactId } from "../../session/index.js";
-import { openDatabase, type SqliteDatabase, type SqliteStatement } from "../../store/sqlite-driver.js";
+import { openDatabase, type SqliteDatabase, type SqliteStatement } from "../../store/index.js";
 
 /** How long this process may stand still for another one. Whoever needs more patience lets others go on meanwhile. */
 const BUSY_MS = 50;

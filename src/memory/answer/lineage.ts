@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { RathError } from "../../session/index.js";
-import { type Name, NotFoundError, type Store } from "../../store/index.js";
-import { BUSY, sqliteCode } from "../../store/sqlite-driver.js";
+import { BUSY, type Name, NotFoundError, type Store, sqliteCode } from "../../store/index.js";
 import { derivedFolderOf } from "../place.js";
 import { LineageFile } from "./lineage-file.js";
 import { catchUp, type Progress } from "./lineage-sync.js";

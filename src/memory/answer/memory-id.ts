@@ -1,6 +1,6 @@
 import { type FactId, readFact } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import type { Refuse } from "../../workflow/given.js";
+import type { Refuse } from "../../workflow/index.js";
 import { MemoryRefusedError } from "../error.js";
 import { isId } from "./fact-line.js";
 

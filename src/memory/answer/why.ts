@@ -1,6 +1,6 @@
 import { type Fact, type FactId, type Principal, parentsOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/given.js";
+import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
 import { MemoryRefusedError } from "../error.js";
 import { type Scope, scopeIn } from "../scope.js";
 import { behind, groundOf, type Relation } from "./behind.js";

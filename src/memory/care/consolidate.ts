@@ -1,5 +1,5 @@
 import type { FactId, Principal } from "../../session/index.js";
-import { type Known, requireCount, requireFunction, requireOptions, shown } from "../../workflow/given.js";
+import { type Known, requireCount, requireFunction, requireOptions, shown } from "../../workflow/index.js";
 import { type Contradicts, differInOneThing } from "../contradiction.js";
 import type { Progress } from "../derived.js";
 import { principalOf, refusing } from "../draft.js";

@@ -1,10 +1,20 @@
 import { textOf, transcriptFor } from "../../agent/model/index.js";
 import { forward, type Module } from "../../runtime/index.js";
 import type { FactId, Json, Session } from "../../session/index.js";
-import { called, type Known, refusing, requireName, requireOptions } from "../../workflow/given.js";
-import { type StepContext, step } from "../../workflow/index.js";
-import { enter, isModule, requireModule } from "../../workflow/part.js";
-import { type Rebuilds, rebuild } from "../../workflow/state.js";
+import {
+  called,
+  enter,
+  isModule,
+  type Known,
+  type Rebuilds,
+  rebuild,
+  refusing,
+  requireModule,
+  requireName,
+  requireOptions,
+  type StepContext,
+  step,
+} from "../../workflow/index.js";
 import { LONGEST } from "../draft.js";
 import type { MemorySpace } from "../memory.js";
 import type { Space } from "../space.js";

@@ -1,8 +1,16 @@
 import { forward, hostServices, type Module } from "../../runtime/index.js";
 import type { Json } from "../../session/index.js";
-import { called, type Known, refusing, requireName, requireOptions } from "../../workflow/given.js";
-import { type StepContext, step } from "../../workflow/index.js";
-import { type Rebuilds, rebuild } from "../../workflow/state.js";
+import {
+  called,
+  type Known,
+  type Rebuilds,
+  rebuild,
+  refusing,
+  requireName,
+  requireOptions,
+  type StepContext,
+  step,
+} from "../../workflow/index.js";
 import type { MemorySpace } from "../memory.js";
 import { isWider } from "../scope.js";
 import type { Memory } from "../state.js";

@@ -1,6 +1,6 @@
 import { type Tool, tool } from "../../agent/tool/index.js";
 import type { Json } from "../../session/index.js";
-import { type Known, refusing, requireCount, requireOptions } from "../../workflow/given.js";
+import { type Known, refusing, requireCount, requireOptions } from "../../workflow/index.js";
 import { LONGEST } from "../draft.js";
 import type { MemorySpace } from "../memory.js";
 import { alone } from "../tier/core.js";

@@ -1,5 +1,5 @@
 import { digestOf, type FactId, type Json, Session, secretFrom } from "../../session/index.js";
-import { type Known, refusing, requireName, requireOptions, shown } from "../../workflow/given.js";
+import { type Known, refusing, requireName, requireOptions, shown } from "../../workflow/index.js";
 import type { Space } from "../space.js";
 import { PassedTrialError } from "./error.js";
 import { keyOf } from "./lesson.js";

@@ -1,7 +1,7 @@
 import type { Module } from "../../runtime/index.js";
 import type { FactId, Json, Principal, Session } from "../../session/index.js";
 import type { Told } from "../../workflow/index.js";
-import { joined } from "../../workflow/side.js";
+import { joined } from "../../workflow/index.js";
 import { LONGEST } from "../draft.js";
 import type { MemorySpace } from "../memory.js";
 import type { Recollection } from "../recall.js";

@@ -2,16 +2,19 @@ import { forward, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
 import {
   called,
+  isModule,
   type Known,
+  type Rebuilds,
+  rebuild,
   refusing,
   requireCount,
   requireFunction,
+  requireModule,
   requireName,
   requireOptions,
   shown,
-} from "../../workflow/given.js";
-import { type Rebuilds, rebuild, type Told } from "../../workflow/index.js";
-import { isModule, requireModule } from "../../workflow/part.js";
+  type Told,
+} from "../../workflow/index.js";
 import type { Written } from "../space.js";
 import { Learner, type Lesson, type ReflexionOptions } from "./learner.js";
 import { LESSONS, taskIn } from "./lesson.js";

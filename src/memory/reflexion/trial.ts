@@ -1,9 +1,6 @@
 import { BudgetError, CancelledError, failureOf, type Module } from "../../runtime/index.js";
 import { diff, type FactId, type FactOf, type Json, type Session } from "../../session/index.js";
-import { called, wrong } from "../../workflow/given.js";
-import { enter } from "../../workflow/index.js";
-import { isModule } from "../../workflow/part.js";
-import { restAt } from "../../workflow/side.js";
+import { called, enter, isModule, restAt, wrong } from "../../workflow/index.js";
 import { answerOf, endOf } from "../stream/asking.js";
 import { NoVerdictError } from "./error.js";
 

@@ -9,7 +9,7 @@ import {
   type SqliteStatement,
   type SqliteValue,
   sqliteCode,
-} from "../../store/sqlite-driver.js";
+} from "../../store/index.js";
 import { APPLICATION, FORMAT, NO_TABLES, TABLES, VECTORS } from "./schema.js";
 
 /** Where an index stands: at which fact, of which making, after how many changes. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FactId } from "../../session/index.js";
-import type { SqliteRow, SqliteValue } from "../../store/sqlite-driver.js";
+import type { SqliteRow, SqliteValue } from "../../store/index.js";
 import { type Memory, settled } from "../state.js";
 import type { Connection } from "./database.js";
 import { bytesOf, foldedFrom, idOf, statusOnly } from "./read.js";

@@ -1,5 +1,5 @@
 import type { FactId } from "../../session/index.js";
-import type { SqliteRow } from "../../store/sqlite-driver.js";
+import type { SqliteRow } from "../../store/index.js";
 import type { Scope } from "../scope.js";
 import { endOf, type Filter, isKind, type Kind, timesOf } from "./filter.js";
 import { Neighbours } from "./neighbours.js";

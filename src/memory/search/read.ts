@@ -1,5 +1,5 @@
 import type { Fact, FactId } from "../../session/index.js";
-import type { SqliteRow } from "../../store/sqlite-driver.js";
+import type { SqliteRow } from "../../store/index.js";
 import { foldMemory, type Memory, type SpaceFact, type Status, settled } from "../state.js";
 import type { Connection } from "./database.js";
 

@@ -1,8 +1,7 @@
 import { textOf, transcriptFor } from "../../agent/model/index.js";
 import { type Module, type Outcome, perform } from "../../runtime/index.js";
 import type { Failure, Json, Principal, Session } from "../../session/index.js";
-import { enter, StepError, step, type Told } from "../../workflow/index.js";
-import { isModule } from "../../workflow/part.js";
+import { enter, isModule, StepError, step, type Told } from "../../workflow/index.js";
 
 /** Somebody who can be asked: a module, such as an agent, or a function of your own, which is called through the door. */
 export type Somebody<Input> = Module | ((input: Input) => unknown);

@@ -1,13 +1,13 @@
 import type { FactId } from "../../session/index.js";
 import {
+  isModule,
   type Known,
   type Refuse,
   refusing,
   requireCount,
   requireOptions,
   shown,
-} from "../../workflow/given.js";
-import { isModule } from "../../workflow/part.js";
+} from "../../workflow/index.js";
 import type { MemorySpace } from "../memory.js";
 import { type ScopeGiven, scopeOf } from "../scope.js";
 import type { Somebody } from "./asking.js";

@@ -1,5 +1,5 @@
-import type { Refuse } from "../../workflow/given.js";
-import { shown } from "../../workflow/given.js";
+import type { Refuse } from "../../workflow/index.js";
+import { shown } from "../../workflow/index.js";
 
 /** How much each of the three counts. */
 export type Weights = {

@@ -1,7 +1,6 @@
 import type { FactId, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { refusing } from "../../workflow/given.js";
-import { StepError, type Told } from "../../workflow/index.js";
+import { refusing, StepError, type Told } from "../../workflow/index.js";
 import type { Draft } from "../draft.js";
 import type { MemorySpace } from "../memory.js";
 import type { Recollection } from "../recall.js";

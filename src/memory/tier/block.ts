@@ -1,5 +1,5 @@
 import { nearestOf } from "../../session/index.js";
-import { type Known, type Refuse, requireCount, requireOptions, shown } from "../../workflow/given.js";
+import { type Known, type Refuse, requireCount, requireOptions, shown } from "../../workflow/index.js";
 import { LONGEST } from "../draft.js";
 import { BlockError } from "./error.js";
 

@@ -1,8 +1,8 @@
+import { within } from "../../agent/index.js";
 import { type Tool, type ToolContext, tool } from "../../agent/tool/index.js";
-import { within } from "../../agent/within.js";
 import { type FactId, type Json, readFact } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, type Refuse, requireCount, requireOptions, shown } from "../../workflow/given.js";
+import { type Known, type Refuse, requireCount, requireOptions, shown } from "../../workflow/index.js";
 import { askedOf, wordsOf } from "../search/tokens.js";
 import { type Room, type Said, type Speaker, saidIn } from "./said.js";
 

@@ -1,8 +1,15 @@
 import { forward, type Module } from "../../runtime/index.js";
 import { canonical, type Json } from "../../session/index.js";
-import { called, refusing, requireName } from "../../workflow/given.js";
-import { enter, requireModule } from "../../workflow/part.js";
-import { type Rebuilds, rebuild, unchangeable } from "../../workflow/state.js";
+import {
+  called,
+  enter,
+  type Rebuilds,
+  rebuild,
+  refusing,
+  requireModule,
+  requireName,
+  unchangeable,
+} from "../../workflow/index.js";
 import type { Tiers } from "./tiers.js";
 
 /**

@@ -3,18 +3,24 @@ import type { LanguageModel } from "../../agent/model/index.js";
 import { forward, type Module } from "../../runtime/index.js";
 import type { FactOf, Json, Session } from "../../session/index.js";
 import {
+  allOf,
   called,
+  enter,
+  isModule,
+  joined,
   type Known,
+  orderOf,
+  type Parts,
+  partsOf,
+  type Rebuilds,
+  rebuild,
   refusing,
   requireCount,
+  requireModule,
   requireName,
   requireOptions,
   shown,
-} from "../../workflow/given.js";
-import { enter, type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
-import { allOf } from "../../workflow/parallel.js";
-import { isModule, orderOf, partsOf, requireModule } from "../../workflow/part.js";
-import { joined } from "../../workflow/side.js";
+} from "../../workflow/index.js";
 import { AnswerFormError } from "./error.js";
 import { answerOf, inWords, stopOf } from "./found.js";
 

@@ -1,5 +1,5 @@
 import { digestOf, type Json, Session, secretFrom } from "../../session/index.js";
-import { refusing, requireName, requireOptions } from "../../workflow/given.js";
+import { refusing, requireName, requireOptions } from "../../workflow/index.js";
 import { type Episode, isInvalid, type RecordedEpisode, readReact } from "./episode.js";
 
 export type ImportReactOptions = {

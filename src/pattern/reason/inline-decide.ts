@@ -1,8 +1,7 @@
-import { act } from "../../agent/act.js";
-import type { toolboxOf } from "../../agent/toolbox.js";
+import type { toolboxOf } from "../../agent/index.js";
+import { act } from "../../agent/index.js";
 import type { Session } from "../../session/index.js";
-import { allOf } from "../../workflow/parallel.js";
-import { joined } from "../../workflow/side.js";
+import { allOf, joined } from "../../workflow/index.js";
 import { inWords } from "./found.js";
 import type { InlineToolsOptions } from "./inline.js";
 import { type InlineCall, rendered, type WithCalls } from "./inline-call.js";

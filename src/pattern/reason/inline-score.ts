@@ -1,8 +1,6 @@
 import type { Module } from "../../runtime/index.js";
 import type { Json, Session } from "../../session/index.js";
-import { called, shown } from "../../workflow/given.js";
-import { enter, step } from "../../workflow/index.js";
-import { isModule } from "../../workflow/part.js";
+import { called, enter, isModule, shown, step } from "../../workflow/index.js";
 import { AnswerFormError } from "./error.js";
 import { answerOf, reportsSince } from "./found.js";
 

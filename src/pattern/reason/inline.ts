@@ -1,12 +1,16 @@
-import { type AgentOptions, agent, type Callable } from "../../agent/index.js";
+import { type AgentOptions, agent, type Callable, replaced, toolboxOf } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
-import { replaced, toolboxOf } from "../../agent/toolbox.js";
 import { type Budget, forward, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
 import {
   called,
+  enter,
+  isModule,
   type Known,
+  type Parts,
+  type Rebuilds,
   type Refuse,
+  rebuild,
   refusing,
   requireBudget,
   requireCount,
@@ -14,9 +18,7 @@ import {
   requireName,
   requireOptions,
   shown,
-} from "../../workflow/given.js";
-import { enter, type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
-import { isModule } from "../../workflow/part.js";
+} from "../../workflow/index.js";
 import { signatureOf, type Written } from "./argument.js";
 import { answerOf, inWords } from "./found.js";
 import { type InlineCall, rendered, textIn } from "./inline-call.js";

@@ -2,18 +2,24 @@ import { BudgetError, CancelledError, failureOf, forward, type Module } from "..
 import type { Content, Failure, Json, Session } from "../../session/index.js";
 import {
   called,
+  enter,
+  isModule,
+  joined,
   type Known,
+  map,
+  type Rebuilds,
+  rebuild,
   recordable,
   refusing,
   requireCount,
   requireFunction,
+  requireModule,
   requireName,
   requireOptions,
+  restAt,
+  workflow,
   wrong,
-} from "../../workflow/given.js";
-import { enter, map, type Rebuilds, rebuild, workflow } from "../../workflow/index.js";
-import { isModule, requireModule } from "../../workflow/part.js";
-import { joined, restAt } from "../../workflow/side.js";
+} from "../../workflow/index.js";
 import { AnswerFormError, PartsFailedError } from "./error.js";
 import { answerOf, inWords, stopOf } from "./found.js";
 

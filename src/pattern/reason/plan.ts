@@ -2,16 +2,19 @@ import { BudgetError, CancelledError, failureOf, forward, type Module } from "..
 import type { Json, Session, View } from "../../session/index.js";
 import {
   called,
+  enter,
+  joined,
   type Known,
+  type Rebuilds,
+  rebuild,
   refusing,
   requireCount,
+  requireModule,
   requireName,
   requireOptions,
+  restAt,
   shown,
-} from "../../workflow/given.js";
-import { enter, type Rebuilds, rebuild } from "../../workflow/index.js";
-import { requireModule } from "../../workflow/part.js";
-import { joined, restAt } from "../../workflow/side.js";
+} from "../../workflow/index.js";
 import { AnswerFormError, PlanFailedError } from "./error.js";
 import { answerOf, inWords, shortfall, stopOf } from "./found.js";
 

@@ -4,14 +4,18 @@ import { type Budget, forward, type Module } from "../../runtime/index.js";
 import type { FactOf, Session } from "../../session/index.js";
 import {
   called,
+  enter,
   type Known,
+  type Rebuilds,
+  rebuild,
   refusing,
   requireCount,
   requireName,
   requireOptions,
+  type State,
   shown,
-} from "../../workflow/given.js";
-import { enter, type Rebuilds, rebuild, type State, withState } from "../../workflow/index.js";
+  withState,
+} from "../../workflow/index.js";
 import { withTextCalls } from "./codec.js";
 import { FINISH, readStep } from "./episode.js";
 import { episodeOf } from "./episode-of.js";

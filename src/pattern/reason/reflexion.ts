@@ -2,17 +2,21 @@ import { BudgetError, CancelledError, failureOf, forward, type Module } from "..
 import type { FactId, Json, Session } from "../../session/index.js";
 import {
   called,
+  enter,
+  isModule,
+  joined,
   type Known,
+  type Rebuilds,
+  rebuild,
   refusing,
   requireCount,
   requireFunction,
+  requireModule,
   requireName,
   requireOptions,
+  restAt,
   wrong,
-} from "../../workflow/given.js";
-import { enter, type Rebuilds, rebuild } from "../../workflow/index.js";
-import { isModule, requireModule } from "../../workflow/part.js";
-import { joined, restAt } from "../../workflow/side.js";
+} from "../../workflow/index.js";
 import { AnswerFormError } from "./error.js";
 import { answerOf, inWords, type Report, reasonOf, reportsSince, stopOf } from "./found.js";
 

@@ -1,6 +1,6 @@
 import { hostServices, type Outcome, perform, type Request } from "../../runtime/index.js";
 import type { FactOf, Failure, Json, Session, View } from "../../session/index.js";
-import { shown } from "../../workflow/given.js";
+import { shown } from "../../workflow/index.js";
 import {
   type Asker,
   type Choice,

@@ -1,5 +1,5 @@
 import type { Services } from "../../runtime/index.js";
-import { type Known, refusing, requireFunction, requireOptions, shown } from "../../workflow/given.js";
+import { type Known, refusing, requireFunction, requireOptions, shown } from "../../workflow/index.js";
 import type { Choice, Decider } from "./choice.js";
 import { type Trial, trialsOf } from "./trials.js";
 

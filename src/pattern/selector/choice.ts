@@ -1,6 +1,6 @@
 import type { Services } from "../../runtime/index.js";
 import type { Json, Principal, Session } from "../../session/index.js";
-import { type Refuse, shown } from "../../workflow/given.js";
+import { type Refuse, shown } from "../../workflow/index.js";
 
 /** What there is to choose: the name of a route, and what it is good for. */
 export type Route = { readonly name: string; readonly description?: string };

@@ -1,5 +1,5 @@
 import type { Json } from "../../session/index.js";
-import { type Refuse, refusing } from "../../workflow/given.js";
+import { type Refuse, refusing } from "../../workflow/index.js";
 import { ask } from "./ask.js";
 import { type Asker, type Chooser, chooserOf, type Rule } from "./choice.js";
 

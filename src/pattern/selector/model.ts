@@ -2,7 +2,7 @@ import { type Agent, agent } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
 import type { InputSchema } from "../../agent/tool/index.js";
 import type { Budget, Retry } from "../../runtime/index.js";
-import { type Known, refusing, requireName, requireOptions } from "../../workflow/given.js";
+import { type Known, refusing, requireName, requireOptions } from "../../workflow/index.js";
 import type { Asker, Choice, Route } from "./choice.js";
 
 export type ByModelOptions = {

@@ -1,5 +1,5 @@
 import type { Session } from "../../session/index.js";
-import { type Known, refusing, requireFunction, requireOptions, shown } from "../../workflow/given.js";
+import { type Known, refusing, requireFunction, requireOptions, shown } from "../../workflow/index.js";
 import type { Decider, Route } from "./choice.js";
 
 export type ByScoreOptions = {

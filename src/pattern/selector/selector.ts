@@ -2,15 +2,20 @@ import { forward, type Module } from "../../runtime/index.js";
 import type { Digest, Session } from "../../session/index.js";
 import {
   called,
+  enter,
   type Known,
+  type Parts,
+  partsOf,
+  type Rebuilds,
   type Refuse,
+  rebuild,
   refusing,
+  requireModule,
   requireName,
   requireOptions,
   shown,
-} from "../../workflow/given.js";
-import { enter, type Parts, type Rebuilds, rebuild, step } from "../../workflow/index.js";
-import { partsOf, requireModule } from "../../workflow/part.js";
+  step,
+} from "../../workflow/index.js";
 import { type Asked, ask } from "./ask.js";
 import { type Choice, type Chooser, chooserOf, type Route, type Rule } from "./choice.js";
 import { ChoiceFailedError, listed, meantBy, RouteGoneError } from "./error.js";

@@ -1,6 +1,6 @@
 import { textOf } from "../../agent/model/index.js";
 import type { Session } from "../../session/index.js";
-import { type Known, refusing, requireFunction, requireOptions, shown } from "../../workflow/given.js";
+import { type Known, refusing, requireFunction, requireOptions, shown } from "../../workflow/index.js";
 import type { Decider, Route } from "./choice.js";
 
 /** Texts as vectors, in the order of the texts: a function, or an embedding model of the AI SDK. */

@@ -1,6 +1,6 @@
 import { digestOfModule } from "../../runtime/index.js";
 import { canonical, type Digest, digestOf } from "../../session/index.js";
-import { type Parts, partsOf } from "../../workflow/part.js";
+import { type Parts, partsOf } from "../../workflow/index.js";
 import type { Route } from "./choice.js";
 
 /** Routes that can be changed while sessions are under way. */

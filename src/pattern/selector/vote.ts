@@ -1,6 +1,6 @@
 import { performAll } from "../../runtime/index.js";
 import type { FactId, FactOf, Json, Session } from "../../session/index.js";
-import { type Known, refusing, requireOptions, shown } from "../../workflow/given.js";
+import { type Known, refusing, requireOptions, shown } from "../../workflow/index.js";
 import { answerOf, requestTo } from "./ask.js";
 import type { Asker, Choice, Chooser, Rule } from "./choice.js";
 import { choosersOf } from "./first.js";

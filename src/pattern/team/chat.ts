@@ -2,16 +2,20 @@ import { forward, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
 import {
   called,
+  enter,
   type Known,
+  orderOf,
+  type Parts,
+  partsOf,
+  type Rebuilds,
   type Refuse,
+  rebuild,
   refusing,
   requireCount,
   requireFunction,
   requireName,
   requireOptions,
-} from "../../workflow/given.js";
-import { enter, type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
-import { orderOf, partsOf } from "../../workflow/part.js";
+} from "../../workflow/index.js";
 import { type Ending, reasonOf } from "./ending.js";
 import { isStopped, lastSaid } from "./said.js";
 

@@ -3,15 +3,19 @@ import { forward, type Module } from "../../runtime/index.js";
 import { adopted, type FactId, type Json, type Session, type View } from "../../session/index.js";
 import {
   called,
+  enter,
   type Known,
+  type Parts,
+  partsOf,
+  type Rebuilds,
   type Refuse,
+  rebuild,
   refusing,
   requireName,
   requireOptions,
+  type State,
   shown,
-} from "../../workflow/given.js";
-import { enter, type Parts, type Rebuilds, rebuild, type State } from "../../workflow/index.js";
-import { partsOf } from "../../workflow/part.js";
+} from "../../workflow/index.js";
 import { aside } from "./aside.js";
 import { MANAGER, managerOf } from "./manager.js";
 import { type CrewTask, changedTasks, doTask, type Task, tasksOf, tasksState } from "./task.js";

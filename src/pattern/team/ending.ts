@@ -6,7 +6,7 @@ import {
   requireMilliseconds,
   requireName,
   wrong,
-} from "../../workflow/given.js";
+} from "../../workflow/index.js";
 import { saidSince } from "./said.js";
 
 /** What an ending may want to know beside the session: where the chat began, and how many turns it has had. */

@@ -1,8 +1,16 @@
 import type { Module } from "../../runtime/index.js";
 import type { Json, Principal, Session } from "../../session/index.js";
-import { called, type Refuse, recordable, shown } from "../../workflow/given.js";
-import { enter, type Parts, signal, workflow } from "../../workflow/index.js";
-import { requireModule } from "../../workflow/part.js";
+import {
+  called,
+  enter,
+  type Parts,
+  type Refuse,
+  recordable,
+  requireModule,
+  shown,
+  signal,
+  workflow,
+} from "../../workflow/index.js";
 import { type Chooser, type Rule, selector } from "../selector/index.js";
 
 /** What a step waits for: an event, any of several, or all of them. An event is the name of a step, or a label. */

@@ -2,16 +2,19 @@ import { forward, type Module } from "../../runtime/index.js";
 import { type Json, nearestOf, type Session, type View } from "../../session/index.js";
 import {
   called,
+  enter,
   type Known,
+  type Parts,
+  type Rebuilds,
   type Refuse,
+  rebuild,
   refusing,
   requireCount,
   requireName,
   requireOptions,
   shown,
-} from "../../workflow/given.js";
-import { enter, type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
-import { allOf as sidesOf } from "../../workflow/parallel.js";
+  allOf as sidesOf,
+} from "../../workflow/index.js";
 import { routeOf } from "../selector/index.js";
 import { type FlowStep, holds, listenedTo, moduleOf, type On, requireOn } from "./flow-step.js";
 

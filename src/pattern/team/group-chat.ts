@@ -3,7 +3,11 @@ import type { Session } from "../../session/index.js";
 import {
   called,
   type Known,
+  type Parts,
+  partsOf,
+  type Rebuilds,
   type Refuse,
+  rebuild,
   refusing,
   requireCount,
   requireFunction,
@@ -12,9 +16,7 @@ import {
   texts,
   wrong,
   yesOrNo,
-} from "../../workflow/given.js";
-import { type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
-import { partsOf } from "../../workflow/part.js";
+} from "../../workflow/index.js";
 import {
   ChoiceFailedError,
   type Chooser,

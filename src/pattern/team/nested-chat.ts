@@ -2,15 +2,18 @@ import { forward, type Module } from "../../runtime/index.js";
 import type { Content, Session } from "../../session/index.js";
 import {
   called,
+  enter,
   type Known,
+  type Parts,
+  type Rebuilds,
+  rebuild,
   refusing,
   requireFunction,
+  requireModule,
   requireName,
   requireOptions,
   wrong,
-} from "../../workflow/given.js";
-import { enter, type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
-import { requireModule } from "../../workflow/part.js";
+} from "../../workflow/index.js";
 import { aside } from "./aside.js";
 import { lastSaid } from "./said.js";
 

@@ -2,9 +2,18 @@ import { type Agent, agent, type StepInfo } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
 import { type Budget, forward, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
-import { called, type Known, refusing, requireName, requireOptions, shown } from "../../workflow/given.js";
-import { type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
-import { partsOf } from "../../workflow/part.js";
+import {
+  called,
+  type Known,
+  type Parts,
+  partsOf,
+  type Rebuilds,
+  rebuild,
+  refusing,
+  requireName,
+  requireOptions,
+  shown,
+} from "../../workflow/index.js";
 import { FORWARD, forwarded, forwardTool } from "./forward-message.js";
 import { type HandoffOutput, handoffTo } from "./handoff.js";
 

@@ -1,8 +1,18 @@
 import { forward, type Module } from "../../runtime/index.js";
 import { adopted, type Session, type View } from "../../session/index.js";
-import { called, type Known, refusing, requireName, requireOptions, shown } from "../../workflow/given.js";
-import { enter, type Parts, type Rebuilds, rebuild } from "../../workflow/index.js";
-import { partsOf } from "../../workflow/part.js";
+import {
+  called,
+  enter,
+  type Known,
+  type Parts,
+  partsOf,
+  type Rebuilds,
+  rebuild,
+  refusing,
+  requireName,
+  requireOptions,
+  shown,
+} from "../../workflow/index.js";
 
 export type SwarmOptions = {
   /** Default "swarm". */

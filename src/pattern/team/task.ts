@@ -1,7 +1,7 @@
 import type { InputSchema } from "../../agent/tool/index.js";
 import type { Json, Session } from "../../session/index.js";
-import { type Known, type Refuse, requireCount, requireOptions, shown } from "../../workflow/given.js";
 import type { Parts, State } from "../../workflow/index.js";
+import { type Known, type Refuse, requireCount, requireOptions, shown } from "../../workflow/index.js";
 import { type Shape, shapeOf } from "./answer.js";
 import { TaskError } from "./error.js";
 import { isStopped, lastSaid } from "./said.js";

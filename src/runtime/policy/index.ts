@@ -1,6 +1,13 @@
-export type { Deed, Policy, PolicyDecision, Touches, Verdict, Wanted } from "./deed.js";
+export type { Deed, Policy, PolicyDecision, Touches, Wanted } from "./deed.js";
 export { behalfOf, delegationOf } from "./delegation.js";
-export { PolicyError } from "./error.js";
-export { broughtBy, isTrusted, type Labels, labelsView, type Origin, untrustedIn } from "./labels.js";
-export { type PolicyOptions, policy, strictestOf } from "./policy.js";
+
+export {
+  broughtBy,
+  isTrusted,
+  labelsView,
+  type Origin,
+  originsOf,
+  untrustedIn,
+} from "./labels.js";
+export { policy, strictestOf } from "./policy.js";
 export type { PolicyRule } from "./rule.js";

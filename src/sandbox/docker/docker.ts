@@ -1,4 +1,4 @@
-import { newOwner } from "../../store/owner.js";
+import { newOwner } from "../../store/index.js";
 import { checkSpec, secretsOf } from "../check-spec.js";
 import { SandboxLostError } from "../error.js";
 import type { ConnectOptions, CreateOptions, Sandbox, SandboxProvider } from "../sandbox.js";

@@ -1,4 +1,4 @@
-import { isDead } from "../../store/owner.js";
+import { isDead } from "../../store/index.js";
 import type { SandboxRef } from "../spec.js";
 import { LABELS, labelled } from "./body.js";
 import type { Engine } from "./engine.js";

@@ -1,15 +1,16 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { randomUUID } from "node:crypto";
 import type {
+  Capabilities,
   CreateOptions,
   ExecOptions,
   ExecResult,
   Execution,
   Sandbox,
   SandboxProvider,
-} from "../../sandbox/sandbox.js";
-import type { Capabilities, SandboxSpec } from "../../sandbox/spec.js";
-import { Trees } from "../../sandbox/trees.js";
+  SandboxSpec,
+} from "../../sandbox/index.js";
+import { Trees } from "../../sandbox/index.js";
 import { type Digest, digestOf, nearestOf, RathError } from "../../session/index.js";
 
 /** What the suite is run on. */

@@ -1,5 +1,5 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
-import type { ExecOptions } from "../../sandbox/sandbox.js";
+import type { ExecOptions } from "../../sandbox/index.js";
 import { type ConformanceCase, done, ended, newId, promise, run } from "./case.js";
 
 const odd = [

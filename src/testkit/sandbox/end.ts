@@ -1,5 +1,5 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
-import type { Execution, Sandbox } from "../../sandbox/sandbox.js";
+import type { Execution, Sandbox } from "../../sandbox/index.js";
 import { type ConformanceCase, done, ended, isTold, promise, run, sleep, until, within } from "./case.js";
 import { longTime, processesWith } from "./processes.js";
 import { watching } from "./stream.js";

@@ -1,4 +1,4 @@
-import { PIECE_BYTES, type Trees } from "../../sandbox/trees.js";
+import { PIECE_BYTES, type Trees } from "../../sandbox/index.js";
 import { type Digest, digestOf, type TreeEntry, writeTree } from "../../session/index.js";
 
 /** Files as a test writes them down. */

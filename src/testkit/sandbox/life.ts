@@ -1,6 +1,5 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
-import type { Sandbox } from "../../sandbox/sandbox.js";
-import type { Condition } from "../../sandbox/spec.js";
+import type { Condition, Sandbox } from "../../sandbox/index.js";
 import { type ConformanceCase, done, ended, promise, refused, run, sleep, until } from "./case.js";
 
 export const lifeCases: readonly ConformanceCase[] = [

@@ -1,7 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { createServer, type Socket } from "node:net";
-import type { Sandbox } from "../../sandbox/sandbox.js";
-import type { Limits } from "../../sandbox/spec.js";
+import type { Limits, Sandbox } from "../../sandbox/index.js";
 import { type Bench, type ConformanceCase, done, promise, run, until } from "./case.js";
 
 const MEGA = 1024 ** 2;

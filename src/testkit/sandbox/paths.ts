@@ -2,8 +2,8 @@ import { deepStrictEqual, equal, ok } from "node:assert";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bytesOfName } from "../../sandbox/path.js";
-import type { Sandbox, SandboxFiles } from "../../sandbox/sandbox.js";
+import type { Sandbox, SandboxFiles } from "../../sandbox/index.js";
+import { bytesOfName } from "../../sandbox/index.js";
 import { type ConformanceCase, done, promise, refused, text } from "./case.js";
 
 /** Every call that takes a path. */

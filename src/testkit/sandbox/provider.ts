@@ -1,5 +1,5 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
-import type { SandboxRef, SandboxSpec } from "../../sandbox/spec.js";
+import type { SandboxRef, SandboxSpec } from "../../sandbox/index.js";
 import { type Bench, type ConformanceCase, done, newId, promise, refused, run, text, until } from "./case.js";
 
 export const providerCases: readonly ConformanceCase[] = [

@@ -1,5 +1,5 @@
 import { deepStrictEqual, equal } from "node:assert";
-import type { ExecEvent, Execution } from "../../sandbox/sandbox.js";
+import type { ExecEvent, Execution } from "../../sandbox/index.js";
 import { type ConformanceCase, done, ended, isTold, promise, run, sameBytes, text, within } from "./case.js";
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, value) => value);

@@ -1,5 +1,5 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
-import { PIECE_BYTES } from "../../sandbox/trees.js";
+import { PIECE_BYTES } from "../../sandbox/index.js";
 import { EMPTY_TREE } from "../../session/index.js";
 import {
   type ConformanceCase,

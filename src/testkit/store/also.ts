@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { Session } from "../../session/index.js";
-import type { Store } from "../../store/store.js";
+import type { Store } from "../../store/index.js";
 import { type ConformanceCase, isVolatile, promise, refused, same, within } from "./case.js";
 import { chain, Dice, randomGraph } from "./graph.js";
 

@@ -1,7 +1,7 @@
 import { deepStrictEqual, ok } from "node:assert";
 import { randomUUID } from "node:crypto";
 import { digestOf, Session } from "../../session/index.js";
-import type { Store } from "../../store/store.js";
+import type { Store } from "../../store/index.js";
 
 /** A place for one store: opened as often as needed (always the same data), destroyed at the end. */
 export type MadeStore = { open(): Promise<Store>; destroy(): Promise<void> };

@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { Session } from "../../session/index.js";
-import type { Store } from "../../store/store.js";
+import type { Store } from "../../store/index.js";
 import { AT, type ConformanceCase, collected, promise, refused, same } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 

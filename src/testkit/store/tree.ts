@@ -10,7 +10,7 @@ import {
   type TreeEntry,
   writeTree,
 } from "../../session/index.js";
-import type { Store } from "../../store/store.js";
+import type { Store } from "../../store/index.js";
 import { AT, type ConformanceCase, collected, linesOf, promise, refused, same, unkeyed } from "./case.js";
 import { chain } from "./graph.js";
 

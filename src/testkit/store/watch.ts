@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { Session } from "../../session/index.js";
-import type { Name, Store } from "../../store/store.js";
+import type { Name, Store } from "../../store/index.js";
 import { type ConformanceCase, promise, within } from "./case.js";
 
 export const watchCases: readonly ConformanceCase[] = [

@@ -1,6 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { entryAt, type Trees, whoChanged } from "../../../sandbox/index.js";
-import { changedLines, linesOf } from "../../../sandbox/workspace/line-diff.js";
+import { changedLines, entryAt, linesOf, type Trees, whoChanged } from "../../../sandbox/index.js";
 import type { Digest, FactId, Session } from "../../../session/index.js";
 import type { Told } from "../trajectory/line.js";
 

@@ -2,12 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Json, RathError } from "../../../session/index.js";
-import {
-  openDatabase,
-  type SqliteDatabase,
-  type SqliteRow,
-  type SqliteValue,
-} from "../../../store/sqlite-driver.js";
+import { openDatabase, type SqliteDatabase, type SqliteRow, type SqliteValue } from "../../../store/index.js";
 import type { Dumped } from "../../langgraph/held.js";
 import { IMPORT } from "../../langgraph/note.js";
 import type { ImportFormat, Source } from "../exchange.js";

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Json } from "../../../session/index.js";
-import { type Known, requireOptions, shown } from "../../../workflow/given.js";
+import { type Known, requireOptions, shown } from "../../../workflow/index.js";
 import type { Subject } from "../exchange.js";
 import { isObject } from "../fields.js";
 import { shownOf } from "../trajectory/shown.js";

@@ -1,2 +1,0 @@
-export * from "./reason/index.js";
-export * from "./team/index.js";
