@@ -96,7 +96,7 @@ export const commandCases: readonly ConformanceCase[] = [
     equal(await done(sandbox, "cat a.txt", { directory: "deep/er" }), "here");
     equal(await done(sandbox, ["cat", "er/a.txt"], { directory: "./deep/" }), "here");
     equal(await done(sandbox, "pwd", { directory: "/" }), "/\n");
-    for (const directory of ["nowhere", "a.txt", "../../sandbox/", "deep/../../x", "/nowhere/at/all"]) {
+    for (const directory of ["nowhere", "a.txt", "../", "deep/../../x", "/nowhere/at/all"]) {
       const { outcome, code, why } = await run(sandbox, "echo > began", { directory });
       deepStrictEqual([directory, outcome, code, typeof why], [directory, "unstarted", null, "string"]);
     }

@@ -50,7 +50,7 @@ export const pathsCases: readonly ConformanceCase[] = [
       await files.make("dir");
       for (const [name, call] of Object.entries(calls))
         for (const path of [
-          "../../sandbox",
+          "..",
           "../x",
           "dir/../../x",
           "dir/..",
@@ -209,7 +209,7 @@ export const pathsCases: readonly ConformanceCase[] = [
 
 /** Makes links of several kinds to a folder of the host, and returns their names. */
 async function planted(sandbox: Sandbox, folder: string): Promise<readonly string[]> {
-  const up = "../../sandbox/".repeat(20);
+  const up = "../".repeat(20);
   await done(sandbox, ["ln", "-s", folder, "absolute"]);
   await done(sandbox, ["ln", "-s", `${up}${folder.slice(1)}`, "relative"]);
   await done(sandbox, ["ln", "-s", "absolute", "chained"]);

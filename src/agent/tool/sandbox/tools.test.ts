@@ -197,7 +197,7 @@ describe("the tools of a sandbox", () => {
               }),
             ],
           ];
-          for (const path of ["/etc", "../../..", "src/../../x", "out", "near", "/workspace/out"])
+          for (const path of ["/etc", "../..", "src/../../x", "out", "near", "/workspace/out"])
             for (const [{ name }, call] of calls(path))
               await expect(call, `${name} ${path}`).rejects.toThrow();
           for (const path of ["out/passwd", "near/a.txt", "file"])
