@@ -6,7 +6,7 @@ import { join } from "node:path";
 const [kind] = process.argv.slice(2);
 /** The sources lie beside this file only where it is run. */
 const load = (path) => import(new URL(path, import.meta.url).href);
-const { conformance } = await load("./sandbox/conformance.js");
+const { conformance } = await load("./testkit/sandbox/index.js");
 const folder = mkdtempSync(join(tmpdir(), "openrath-conformance-"));
 const make = {
   local: async () => (await load("./sandbox/local/provider.js")).localSandbox({ directory: folder }),
