@@ -3,7 +3,8 @@ import { createHmac } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
-import { checkLine, digestOf, FORMAT, INLINE_BYTES, MAX_CHARACTERS, MAX_DEPTH, Session } from "openrath";
+import { Session } from "openrath";
+import { checkLine, digestOf, FORMAT, INLINE_BYTES, MAX_CHARACTERS, MAX_DEPTH } from "openrath/session";
 import { describe, expect, it } from "vitest";
 import { shapes } from "../src/session/shape.js";
 

@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Session } from "openrath";
-import { capture, localSandbox, StatCache } from "openrath/sandbox";
+import { CaptureCache, capture, localSandbox } from "openrath/sandbox";
 import { median, time, timeAsync, words } from "../measure.mjs";
 import { freshTrees, scratch } from "./scratch.mjs";
 
@@ -22,7 +22,7 @@ export async function measureForks(progress) {
     writeFileSync(join(folder, `f${file}.txt`), words(20_000, file));
   }
   const { store, trees } = await freshTrees();
-  const { tree } = await capture(place, trees, { cache: new StatCache() });
+  const { tree } = await capture(place, trees, { cache: new CaptureCache() });
   const trunk = Session.start("x")
     .to("local")
     .append({ type: "workspace-import", source: "bench", after: tree, files: FILES, bytes: 1 });

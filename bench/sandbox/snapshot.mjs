@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { capture, checkout, diffTrees, frozen, StatCache, Trees } from "openrath/sandbox";
+import { CaptureCache, capture, checkout, diffTrees, frozen, Trees } from "openrath/sandbox";
 import { openStore } from "openrath/store";
 import { median, time, timeAsync } from "../measure.mjs";
 
@@ -60,7 +60,7 @@ async function measureSize(folder, size, hasGit, progress) {
   for (let round = 0; round < size.large; round++) {
     progress(`cold snapshot, round ${round + 1}`);
     const store = await openStore(`sqlite:${join(folder, `cold-${round}.db`)}`);
-    add("cold", await timeAsync(() => capture(root, new Trees(store), { cache: new StatCache() })));
+    add("cold", await timeAsync(() => capture(root, new Trees(store), { cache: new CaptureCache() })));
     await store.close();
     for (const end of ["", "-wal", "-shm"]) rmSync(join(folder, `cold-${round}.db${end}`), { force: true });
     if (hasGit) {
@@ -80,7 +80,7 @@ async function measureSize(folder, size, hasGit, progress) {
   const store = await openStore(`sqlite:${join(folder, "store.db")}`);
   try {
     const trees = new Trees(store);
-    const cache = new StatCache();
+    const cache = new CaptureCache();
     const git = hasGit ? gitOf(join(folder, "git"), root) : undefined;
     await capture(root, trees, { cache });
     git?.("add", "-A");
@@ -160,7 +160,7 @@ async function measureSize(folder, size, hasGit, progress) {
       const to = join(folder, "fork");
       for (const like of [undefined, first.path]) {
         mkdirSync(to);
-        const options = { cache: new StatCache(), alone: true, ...(like !== undefined && { like }) };
+        const options = { cache: new CaptureCache(), alone: true, ...(like !== undefined && { like }) };
         const took = await timeAsync(() => checkout(to, trees, tree, options));
         add(like === undefined ? "store_fork" : "fork", took);
         rmSync(to, { recursive: true });

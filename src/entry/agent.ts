@@ -1,7 +1,10 @@
 export { type Agent, type AgentOptions, agent } from "../agent/agent.js";
-export type { Fitter } from "../agent/ask.js";
-export { callTools, type ToolRequest } from "../agent/call-tools.js";
-export { AgentError, ModelFailedError, OutputError } from "../agent/error.js";
+export { callTools } from "../agent/call-tools.js";
+export { ModelFailedError, OutputError } from "../agent/error.js";
 export { outputOf } from "../agent/output.js";
-export { type StepInfo, type Stop, stopAfter, stopWhenCalled } from "../agent/stop.js";
-export type { Callable } from "../agent/toolbox.js";
+export { activeSkills } from "../agent/skill/active.js";
+export { loadInstructions } from "../agent/skill/instructions.js";
+export type { Skill } from "../agent/skill/skill.js";
+export { skilled } from "../agent/skill/skilled.js";
+export { loadSkills, type Skills } from "../agent/skill/skills.js";
+export { type Stop, stopAfter, stopWhenCalled } from "../agent/stop.js";

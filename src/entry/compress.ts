@@ -1,20 +1,6 @@
 export { type CompressOptions, type Compressor, compress } from "../agent/compress/compress.js";
-export {
-  beforeCompression,
-  type Claim,
-  type Compression,
-  type Covered,
-  compressionsOf,
-} from "../agent/compress/compression.js";
+export { beforeCompression, type Compression, compressionsOf } from "../agent/compress/compression.js";
 export { dropOutputs } from "../agent/compress/drop.js";
-export { ContextError, type Weight } from "../agent/compress/error.js";
-export type { Pins } from "../agent/compress/pin.js";
-export type { Crowded, Policy, Relieved } from "../agent/compress/policy.js";
-export { type Page, type RecallOptions, recallTool } from "../agent/compress/recall.js";
-export {
-  type CondenseOptions,
-  condense,
-  type SummariseOptions,
-  summarise,
-} from "../agent/compress/summarise.js";
-export type { Unit } from "../agent/compress/unit.js";
+export { ContextError } from "../agent/compress/error.js";
+export { recallTool } from "../agent/compress/recall.js";
+export { condense, summarise } from "../agent/compress/summarise.js";

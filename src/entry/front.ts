@@ -1,5 +1,4 @@
 export { type A2aOptions, a2a } from "../connect/front/a2a.js";
-export type { A2aCard } from "../connect/front/a2a-card.js";
 export { type AguiOptions, agui } from "../connect/front/agui.js";
 export { FrontError } from "../connect/front/error.js";
-export type { DoorOptions, Handler } from "../connect/front/request.js";
+export type { Handler } from "../connect/front/request.js";

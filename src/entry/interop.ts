@@ -1,12 +1,5 @@
-export { ExportError, ImportError, type ImportProblem } from "../connect/format/error.js";
-export type {
-  ExportFormat,
-  ExportSettings,
-  Imported,
-  ImportFormat,
-  Source,
-  Subject,
-} from "../connect/format/exchange.js";
+export { ExportError, ImportError } from "../connect/format/error.js";
+export type { ExportFormat, ImportFormat, Source as ImportSource } from "../connect/format/exchange.js";
 export {
   exportFormat,
   exportFormats,
@@ -14,4 +7,3 @@ export {
   importFormat,
   importFormats,
 } from "../connect/format/formats.js";
-export { keepRest, type StartedImport, startImport, UNKNOWN_TIME } from "../connect/format/intake.js";

@@ -1,7 +1,7 @@
 export { type BlobRef, type BlobSource, digestOf, secretFrom, Withheld } from "./blob.js";
 export { canonical } from "./canonical.js";
 export { type Cost, costText, costWith } from "./cost.js";
-export { type Difference, diff } from "./diff.js";
+export { diff } from "./diff.js";
 export {
   BeyondHorizonError,
   ContentError,
@@ -14,13 +14,11 @@ export {
 export type {
   Adopt,
   Because,
-  Candidate,
   Content,
   Digest,
   Edited,
   Effect,
   Fact,
-  FactBodies,
   FactId,
   FactInput,
   FactOf,
@@ -35,12 +33,11 @@ export type {
   PrincipalKind,
   Role,
   Settlement,
-  Stamp,
   Usage,
 } from "./fact.js";
 export { type ConflictsState, conflictsView, type FilesState, filesView, type Unmerged } from "./files.js";
 export { type Finding, findingOf } from "./finding.js";
-export { type GraphNode, graph, type SessionGraph, type Span, toDot, toMermaid } from "./graph.js";
+export { graph, toDot, toMermaid } from "./graph.js";
 export { frozen, type Json, MAX_CHARACTERS, MAX_DEPTH } from "./json.js";
 export { type KeepingSetting, keepingView } from "./keeping.js";
 export {
@@ -54,10 +51,10 @@ export {
   typeOf,
   writeLine,
 } from "./line.js";
-export { branchView, type LineageStep, lineageView } from "./lineage.js";
+export { branchView, lineageView } from "./lineage.js";
 export { List } from "./list.js";
 export { nearestOf } from "./nearest.js";
-export { dueOf, type Pending, pendingView, type Requests } from "./pending.js";
+export { dueOf, type Pending, pendingView } from "./pending.js";
 export { placementView } from "./placement.js";
 export { isPerson, isPrincipal, isWorkflow, PRINCIPAL_KINDS } from "./principal.js";
 export { type SandboxState, sandboxView } from "./sandbox.js";
@@ -75,8 +72,6 @@ export { isContent } from "./shape.js";
 export { approversOf, mayAgree, maySettle, settlersOf, type Terms, termsFault } from "./terms.js";
 export { readableError, thrownMessage, warnOf } from "./thrown.js";
 export {
-  type Asked,
-  type Cut,
   DROP_OUTPUTS,
   type Entry,
   messagesOf,
@@ -87,5 +82,5 @@ export {
 } from "./transcript.js";
 export { EMPTY_TREE, readTree, type Tree, type TreeEntry, treesOf, writeTree } from "./tree.js";
 export { type TotalUsage, usageView } from "./usage.js";
-export { adopted, adoptedSide, goesOnFrom, type Merge, seedView, type View } from "./view.js";
+export { adopted, adoptedSide, goesOnFrom, seedView, type View } from "./view.js";
 export { visible, visibleText } from "./visible.js";

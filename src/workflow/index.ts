@@ -1,6 +1,4 @@
 export {
-  type Budget,
-  type Description,
   describe,
   digestOfModule,
   type Module,

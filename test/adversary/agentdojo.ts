@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { agent, type Json, openRath, type PolicyRule, policy, type Rath, scripted, tool } from "openrath";
-import { canonical } from "openrath/runtime";
 import { openStore } from "openrath/store";
+import { canonical } from "../../src/session/canonical.js";
 import { Person } from "./person.js";
 
 /** The recorded tasks of AgentDojo: OPENRATH_AGENTDOJO names another file of the same form. */

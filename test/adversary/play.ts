@@ -8,7 +8,7 @@ import {
   type Session,
   sequence,
 } from "openrath";
-import { loadInstructions } from "openrath/skill";
+import { loadInstructions } from "openrath/agent";
 import { openStore } from "openrath/store";
 import { folderOf } from "./folder.js";
 import { Mind } from "./mind.js";

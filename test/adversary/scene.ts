@@ -1,5 +1,6 @@
-import { type Agent, agent, type Content, type Module } from "openrath";
+import { type Agent, agent, type Module } from "openrath";
 import type { Compressor } from "openrath/compress";
+import type { Content } from "openrath/session";
 import type { Tool } from "openrath/tool";
 import { sandboxTools } from "openrath/tool";
 import type { Dice } from "./dice.js";

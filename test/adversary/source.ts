@@ -1,7 +1,7 @@
 import { agent, scripted, sequence, step, workflow } from "openrath";
+import { loadInstructions, loadSkills } from "openrath/agent";
 import { compress, summarise } from "openrath/compress";
 import { mcp } from "openrath/mcp";
-import { loadInstructions, loadSkills } from "openrath/skill";
 import type { Tool } from "openrath/tool";
 import { folderOf } from "./folder.js";
 import { Mind } from "./mind.js";

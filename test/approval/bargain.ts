@@ -10,8 +10,10 @@ import {
   tool,
   workflow,
 } from "openrath";
-import { canonical, perform, performAll, type Request } from "openrath/runtime";
 import { moduleTool } from "openrath/tool";
+import { perform, performAll } from "../../src/runtime/door.js";
+import type { Request } from "../../src/runtime/request.js";
+import { canonical } from "../../src/session/canonical.js";
 import type { Dice } from "../adversary/dice.js";
 
 export const PEOPLE: readonly Principal[] = ["user:ada", "user:bob", "user:cy", "user:dee", "user:eve"];

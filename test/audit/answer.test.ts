@@ -1,15 +1,7 @@
-import {
-  agent,
-  digestOf,
-  type FactId,
-  openRath,
-  renderedPrompt,
-  Session,
-  scripted,
-  workflow,
-} from "openrath";
+import { agent, type FactId, openRath, renderedPrompt, Session, scripted, workflow } from "openrath";
 import { whatModelSaw, whatStep, whichBranch, whichMemory } from "openrath/evidence";
 import { why } from "openrath/memory";
+import { digestOf } from "openrath/session";
 import type { Recorded } from "openrath/store";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { faultsOf, ofType, scan } from "./scan.js";

@@ -1,6 +1,5 @@
 import {
   agent,
-  type Digest,
   type FactId,
   type FactOf,
   mergeFiles,
@@ -12,6 +11,7 @@ import {
 } from "openrath";
 import { blame, whichCall } from "openrath/evidence";
 import { Trees } from "openrath/sandbox";
+import type { Digest } from "openrath/session";
 import type { Recorded, Store } from "openrath/store";
 import { sandboxTools } from "openrath/tool";
 import { describe, expect, it } from "vitest";

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { agent, digestOf, type FactId, openRath, policy, Session, scripted } from "openrath";
+import { agent, type FactId, openRath, policy, Session, scripted } from "openrath";
 import {
   actReport,
   PROFILES,
@@ -12,6 +12,7 @@ import {
   reportText,
   writeRetention,
 } from "openrath/evidence";
+import { digestOf } from "openrath/session";
 import { openStore, type Recorded } from "openrath/store";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ofType, scan } from "./scan.js";

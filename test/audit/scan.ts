@@ -1,5 +1,6 @@
-import { digestOf, type Fact, type FactId } from "openrath";
+import type { Fact, FactId } from "openrath";
 import type { Answer } from "openrath/evidence";
+import { digestOf } from "openrath/session";
 import type { Recorded, Store } from "openrath/store";
 
 /** All facts of some sessions, each once: what answers are compared with. */

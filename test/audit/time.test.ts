@@ -1,6 +1,7 @@
-import { agent, digestOf, type FactId, openRath, policy, type Rath, scripted } from "openrath";
+import { agent, type FactId, openRath, policy, type Rath, scripted } from "openrath";
 import { ifFalse, whatDid, whatHappened, whoApproved } from "openrath/evidence";
 import { influence } from "openrath/memory";
+import { digestOf } from "openrath/session";
 import { openStore, type Recorded } from "openrath/store";
 import { tool } from "openrath/tool";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,6 +1,7 @@
-import type { FactId, Session, StartOptions } from "openrath";
+import type { FactId, Session } from "openrath";
 import { agent, openRath, policy, type Rath, scripted, workflow } from "openrath";
 import { memory, remembering } from "openrath/memory";
+import type { StartOptions } from "openrath/session";
 import type { Store } from "openrath/store";
 import { sandboxTools, tool } from "openrath/tool";
 

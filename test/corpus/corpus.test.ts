@@ -2,10 +2,11 @@ import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Module, openRath, type Rath, Session, TapeEndedError } from "openrath";
+import { type Module, openRath, type Rath, Session } from "openrath";
 import { readPublicKey, verifyFile, verifyStore } from "openrath/evidence";
 import { openStore, readLines, type Store } from "openrath/store";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { TapeEndedError } from "../../src/runtime/error.js";
 import { house, programs } from "./programs.mjs";
 
 type Pending = readonly { id: string; type: string; what: string; doubt: boolean; answered: boolean }[];

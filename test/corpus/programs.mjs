@@ -27,16 +27,16 @@ import {
   uuid,
   workflow,
 } from "openrath";
+import { loadInstructions, skilled } from "openrath/agent";
 import { compress, dropOutputs, recallTool, summarise } from "openrath/compress";
 import { groundsOf, memory, memoryTools, remembering } from "openrath/memory";
-import { reflexion, tieredMemory, withTiers } from "openrath/memory/tiers";
+import { reflexionMemory as reflexion, tieredMemory, withTiers } from "openrath/memory/tiers";
 import { debate, groupChat, mentions, supervisor } from "openrath/pattern";
-import { loadInstructions, skilled } from "openrath/skill";
 import { askPerson, sandboxTools } from "openrath/tool";
 
 /** @typedef {import("openrath").Module} Module */
 /** @typedef {import("openrath").Session} Session */
-/** @typedef {import("openrath").ScriptedReply} ScriptedReply */
+/** @typedef {import("openrath/model").ScriptedReply} ScriptedReply */
 
 /** Longer than what is kept in the line by default (4096 bytes). */
 export const LONG = "A long sentence that is kept in a blob. ".repeat(110);

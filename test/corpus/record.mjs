@@ -244,7 +244,7 @@ const conversation = [
   { id: "2", role: "assistant", parts: [{ type: "text", text: "Noon." }] },
 ];
 const bytes = Buffer.from(JSON.stringify(conversation));
-const { digestOf } = await import("openrath");
+const { digestOf } = await import("openrath/session");
 const [imported] = await (await importFormat("ai-sdk-ui")).read({
   name: "chat.json",
   bytes,

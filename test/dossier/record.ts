@@ -1,7 +1,8 @@
-import { digestOf, type FactInput, type Json, Session } from "openrath";
-import { canonical } from "openrath/runtime";
+import { type FactInput, type Json, Session } from "openrath";
 import { Trees } from "openrath/sandbox";
+import { digestOf } from "openrath/session";
 import type { Store } from "openrath/store";
+import { canonical } from "../../src/session/canonical.js";
 
 type Add = (session: Session, words: string, store: Store) => Session | Promise<Session>;
 

@@ -29,7 +29,7 @@ export function attacksOn(world, room) {
 function attacksOnText(world, kind) {
   const bytes = world[kind];
   const rows = splitLines(bytes);
-  /** @type {Map<string, import("openrath/evidence").RecordLine>} */
+  /** @type {Map<string, import("../../src/evidence/verify/record-line.js").RecordLine>} */
   const known = new Map();
   const read = (/** @type {Buffer} */ line) => {
     // A line that was not changed says what it said before.

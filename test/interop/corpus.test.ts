@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { digestOf } from "openrath";
 import { dossierHtml, dossierOf, verifySession } from "openrath/evidence";
-import { formatOf, type Source } from "openrath/interop";
+import { formatOf, type ImportSource } from "openrath/interop";
+import { digestOf } from "openrath/session";
 import { openStore } from "openrath/store";
 import { describe, expect, it } from "vitest";
 import { describe as told } from "../../src/cli/describe.js";
@@ -68,7 +68,7 @@ function files(folder: string, pattern: RegExp): string[] {
     .map((name) => join(folder, name));
 }
 
-function sourceOf(file: string): Source {
+function sourceOf(file: string): ImportSource {
   const bytes = readFileSync(join(data, file));
   return { name: basename(file), bytes, digest: digestOf(bytes) };
 }

@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { digestOf, type FactOf, openRath, Session, workflow } from "openrath";
+import { type FactOf, openRath, Session, workflow } from "openrath";
 import { type Embedder, type MemorySpace, memory } from "openrath/memory";
 import { memoryStream, type StreamRecallOptions } from "openrath/memory/tiers";
+import { digestOf } from "openrath/session";
 import { describe, expect, it } from "vitest";
 
 const folder = fileURLToPath(new URL("../../../shared/data/genagents/", import.meta.url));

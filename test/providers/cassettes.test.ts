@@ -1,12 +1,5 @@
-import {
-  type Fact,
-  type FactOf,
-  type Json,
-  openRath,
-  type Part,
-  RunFailedError,
-  type Session,
-} from "openrath";
+import { type Fact, type FactOf, type Json, openRath, RunFailedError, type Session } from "openrath";
+import type { Part } from "openrath/session";
 import { describe, expect, it } from "vitest";
 import type { Answered, Piece, Refused } from "./answered.js";
 import { type Asked, askedIn, type Said } from "./asked.js";

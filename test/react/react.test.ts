@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { digestOf, type FactOf, openRath, type Session } from "openrath";
+import { type FactOf, openRath, type Session } from "openrath";
 import { episodeOf, importReact, type RecordedEpisode, readReact } from "openrath/pattern";
+import { digestOf } from "openrath/session";
 import { openStore } from "openrath/store";
 import { describe, expect, it } from "vitest";
 

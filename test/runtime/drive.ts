@@ -1,15 +1,9 @@
 import type { Json, Session } from "openrath";
-import {
-  AnswerError,
-  type Awaited,
-  CancelledError,
-  openRath,
-  type Rath,
-  RunClosedError,
-  RunFailedError,
-  type RunSettings,
-} from "openrath/runtime";
+import { openRath, type Rath, RunFailedError } from "openrath";
 import type { Store } from "openrath/store";
+import type { Awaited } from "../../src/runtime/awaited.js";
+import { AnswerError, CancelledError, RunClosedError } from "../../src/runtime/error.js";
+import type { RunSettings } from "../../src/runtime/rath.js";
 import { DeadError, type Death, FrailStore } from "./frail-store.js";
 import { moduleOf } from "./interpret.js";
 import type { Program, Verdict } from "./program.js";

@@ -1,22 +1,15 @@
 import { createHash } from "node:crypto";
 import type { Json } from "openrath";
-import { Session } from "openrath";
+import { type Module, Session } from "openrath";
 import {
   type Attempt,
-  failedAt,
-  type Module,
-  type Outcome,
-  performAll,
-  type Request,
-  type Retry,
-} from "openrath/runtime";
-import {
   approve,
   branch,
   loop,
   map,
   now,
   parallel,
+  type Retry,
   race,
   random,
   retry,
@@ -27,6 +20,9 @@ import {
   uuid,
   workflow,
 } from "openrath/workflow";
+import { performAll } from "../../src/runtime/door.js";
+import { failedAt } from "../../src/runtime/failed.js";
+import type { Outcome, Request } from "../../src/runtime/request.js";
 import type { Act, Acts, Asked, Doing, Part, Program } from "./program.js";
 import type { Hand } from "./world.js";
 

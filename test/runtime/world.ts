@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Json } from "openrath";
-import type { Attempt } from "openrath/runtime";
+import type { Attempt } from "openrath/workflow";
 import type { Doing } from "./program.js";
 
 /** What the world answered, or will: nobody but the world knows after a crash. */

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import {
   agent,
   type FactOf,
-  type FactType,
   type Module,
   mergeFiles,
   openRath,
@@ -19,6 +18,7 @@ import {
   workflow,
 } from "openrath";
 import { type Sandbox, SandboxLostError, virtualSandbox, whoChanged } from "openrath/sandbox";
+import type { FactType } from "openrath/session";
 import { moduleTool, sandboxTools } from "openrath/tool";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 

@@ -1,5 +1,4 @@
-
-export { type AiSdkOptions, type AiSdkTool, fromAiSdk } from "./ai-sdk.js";
+export { type AiSdkTool, fromAiSdk } from "./ai-sdk.js";
 export { askPerson } from "./ask-person.js";
 export { bounded } from "./bound.js";
 export { type Checked, checkInput, reconcileTool, runTool, unknownTool } from "./call.js";

@@ -1,3 +1,2 @@
-
 export type { ExportFormat, Imported, Source } from "./exchange.js";
 export { exportFormat, exportFormats, formatOf, importFormat, importFormats } from "./formats.js";

@@ -1,4 +1,3 @@
-
 export { clientForm, clientModel, clientRoots } from "./client-ask.js";
 
 export {

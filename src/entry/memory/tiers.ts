@@ -1,9 +1,11 @@
-// Ways of remembering that people know, each a small module on a memory space: core, recall and archival memory that a model
-// pages itself (MemGPT), lessons from failures (Reflexion), a scored stream with reflections (Generative Agents), files (the
-// memory tool of Anthropic's models), and the care of a space: merging and forgetting.
-
-export * from "../../memory/care/index.js";
-export * from "../../memory/files/index.js";
-export * from "../../memory/reflexion/index.js";
-export * from "../../memory/stream/index.js";
-export * from "../../memory/tier/index.js";
+export { consolidate } from "../../memory/care/consolidate.js";
+export { consolidating } from "../../memory/care/consolidating.js";
+export { forget } from "../../memory/care/forget.js";
+export { forgetting } from "../../memory/care/forgetting.js";
+export { memoryFiles } from "../../memory/files/files.js";
+export { importTrials, type RecordedTrial } from "../../memory/reflexion/import.js";
+export { reflexion as reflexionMemory } from "../../memory/reflexion/reflexion.js";
+export type { StreamRecallOptions } from "../../memory/stream/options.js";
+export { type MemoryStream, memoryStream } from "../../memory/stream/stream.js";
+export { type TierOptions, type Tiers, tieredMemory } from "../../memory/tier/tiers.js";
+export { withTiers } from "../../memory/tier/with-tiers.js";

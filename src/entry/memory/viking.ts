@@ -1,10 +1,6 @@
-export { type VikingAddress, type VikingScope, vikingAddress } from "../../connect/viking/address.js";
-export { VikingClient, type VikingListOptions, type VikingWritten } from "../../connect/viking/client.js";
-export type { VikingEntry } from "../../connect/viking/entry.js";
-export type { VikingLevel, VikingLevelsOptions } from "../../connect/viking/levels.js";
-export type { VikingFindOptions, VikingMatch } from "../../connect/viking/match.js";
+export { vikingAddress } from "../../connect/viking/address.js";
+export { VikingClient } from "../../connect/viking/client.js";
 export type { VikingOptions } from "../../connect/viking/options.js";
-export type { VikingCommitted, VikingMessage, VikingSessions } from "../../connect/viking/sessions.js";
-export type { VikingRestored, VikingSnapshot, VikingSnapshots } from "../../connect/viking/snapshots.js";
+export type { VikingSessions } from "../../connect/viking/sessions.js";
+export type { VikingSnapshots } from "../../connect/viking/snapshots.js";
 export { type VikingBackend, viking } from "../../connect/viking/viking.js";
-export { BackendError, type BackendFault } from "../../memory/backend-error.js";

@@ -1,3 +1,2 @@
-export type { Command } from "./command.js";
-export { type FileFault, MemoryFileError } from "./error.js";
-export { type MemoryFilesOptions, memoryFiles } from "./files.js";
+
+export { memoryFiles } from "./files.js";

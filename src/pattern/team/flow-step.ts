@@ -22,7 +22,7 @@ export type On = string | { readonly any: readonly On[] } | { readonly all: read
  */
 export type FlowStep = { readonly on?: On } & (
   | { readonly run: Module }
-  /** Somebody who chooses one of the labels, or none: a rule, `byModel(model)`, any chooser of `openrath/selector`. */
+  /** Somebody who chooses one of the labels, or none: a rule, `byModel(model)`, any chooser of `openrath/pattern`. */
   | { readonly route: Rule | Chooser; readonly labels: readonly string[] }
   /** A person, who is shown this and answers with one of the labels: pending work under the name of the step. */
   | { readonly ask: Json | ((session: Session) => Json); readonly labels: readonly string[] }

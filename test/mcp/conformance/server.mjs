@@ -59,7 +59,7 @@ const says = (/** @type {Session} */ session, /** @type {unknown} */ value) =>
  *
  * @param {string} name
  * @param {any} input
- * @param {readonly ((given: any) => import("openrath/workflow").Signal)[]} questions
+ * @param {readonly ((given: any) => import("../../../src/workflow/wait.js").Signal)[]} questions
  */
 function asking(name, input, ...questions) {
   const flow = workflow(name, async (session) => {
@@ -148,7 +148,7 @@ const renewing = (/** @type {string} */ name, /** @type {() => Promise<void>} */
     },
   });
 
-/** @type {import("openrath/mcp").Offer["tools"]} */
+/** @type {import("../../../src/connect/mcp/instance.js").Offer["tools"]} */
 const tools = [
   plain("test_simple_text", "These are words."),
   plain("test_image_content", content([image])),
@@ -231,7 +231,7 @@ const asked = workflow("context", async (session) => {
   return says(at, `Use this: ${JSON.stringify(value)}`);
 });
 
-/** @type {import("openrath/mcp").Offer["prompts"]} */
+/** @type {import("../../../src/connect/mcp/instance.js").Offer["prompts"]} */
 const prompts = {
   test_simple_prompt: { description: "Simple.", get: () => "This is a simple prompt for testing." },
   test_prompt_with_arguments: {
