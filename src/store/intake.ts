@@ -83,7 +83,7 @@ class Intake {
   #bytes = 0;
   /** What lines said of blobs and was found true since the last commit. */
   readonly #checked = new Set<string>();
-  readonly #counts = { written: 0, known: 0, blobs: 0, refused: 0 };
+  readonly #counts = { written: 0, known: 0, blobs: 0, refused: 0, unproved: 0 };
 
   constructor(shelf: Shelf, progress: ((facts: number) => void) | undefined) {
     this.#shelf = shelf;
@@ -192,6 +192,7 @@ class Intake {
     // An erasure line is not hashed: the fact that it names is the proof. Without the fact, the content is simply missing here,
     // and a check says so for as long as neither of them comes.
     const proved = erasures.filter((_, index) => lines[index] !== undefined);
+    this.#counts.unproved = erasures.length - proved.length;
     if (proved.length === 0) return;
     await this.#shelf.commit({ facts: [], blobs: [], erase: proved.map(({ erasure }) => erasure) });
   }

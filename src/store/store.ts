@@ -191,6 +191,8 @@ export type Imported = {
   readonly blobs: number;
   /** Blobs that were erased here and did not come back. */
   readonly refused: number;
+  /** Erasure lines that no fact here proves: their content counts as missing. */
+  readonly unproved: number;
   /** Sessions among the lines that no other line descends from. */
   readonly heads: readonly FactId[];
 };

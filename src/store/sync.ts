@@ -17,7 +17,7 @@ export async function syncStores(from: Store, to: Store, shelf: Shelf, names: bo
   for (const { id } of [...theirs, ...ours]) if (!wanted.has(id) && (await from.has(id))) shared.add(id);
   const report: Imported =
     wanted.size === 0
-      ? { written: 0, known: 0, blobs: 0, refused: 0, heads: [] }
+      ? { written: 0, known: 0, blobs: 0, refused: 0, unproved: 0, heads: [] }
       : await to.import(from.export([...wanted], { without: [...shared] }));
   const filled = await fillBlobs(from, shelf, [...shared]);
   // A name moves only forward: where both sides went on, it stays, and the other side's head is in the report.

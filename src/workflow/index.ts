@@ -47,7 +47,7 @@ export { enter, isModule, orderOf, type Parts, partsOf, requireModule } from "./
 export { race } from "./race.js";
 export { retry } from "./retry.js";
 export { sequence } from "./sequence.js";
-export { joined, restAt } from "./side.js";
+export { gathered, joined, restAt } from "./side.js";
 export { type Rebuilds, rebuild, type State, stateOf, unchangeable, withState } from "./state.js";
 export {
   type Recorded,

@@ -1,4 +1,4 @@
-import { failedAt, lane } from "../runtime/index.js";
+import { failedAt, isOfVersion01, lane } from "../runtime/index.js";
 import type { Adopt, Session } from "../session/index.js";
 
 /** Work for one of several branches that run side by side. */
@@ -69,6 +69,14 @@ export function joined(
 ): Session {
   const [first, ...others] = sessions as [Session, ...Session[]];
   return others.length === 0 ? first : first.merge(others, { ...options, by: "runtime" });
+}
+
+/**
+ * Takes branches into the record behind the session that they left. They are evidence: none of them was chosen, and none
+ * rejected. Version 0.1 had no word for that and recorded that the session was adopted.
+ */
+export function gathered(session: Session, branches: readonly Session[], why: string): Session {
+  return joined([session, ...branches], { adopt: isOfVersion01(session) ? "ours" : "none", why });
 }
 
 /**

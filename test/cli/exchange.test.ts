@@ -77,6 +77,30 @@ describe("in and out", () => {
     });
   });
 
+  it("[X7] an import whose erasures no fact proves warns and exits with 3", async () => {
+    const file = join(folder, "claim.jsonl");
+    await rath("export", "answer", "-o", file);
+    const lines = readFileSync(file, "utf8").split("\n");
+    const place = lines.findIndex((line) => line.startsWith('{"blob"'));
+    const { blob } = JSON.parse(lines[place] as string);
+    const claim = {
+      erased: blob,
+      fact: "0".repeat(64),
+      by: "user:x",
+      at: "2026-01-01T00:00:00.000Z",
+      why: "asked",
+    };
+    writeFileSync(file, lines.with(place, JSON.stringify(claim)).join("\n"));
+    const there = commandIn(folder, { RATH_HOME: join(folder, "claimed") });
+    expect(await there("import", file)).toMatchObject({
+      code: 3,
+      stdout: expect.stringContaining(
+        "1 piece of content is said to be erased, but no fact in this store proves it",
+      ),
+    });
+    expect(await there("verify")).toMatchObject({ code: 3 });
+  });
+
   it("[X3] every format is listed, and an unknown one refused with what is near", async () => {
     const names = async (command: string): Promise<string[]> =>
       JSON.parse((await rath(command, "--list", "--json")).stdout).map(({ name }: { name: string }) => name);

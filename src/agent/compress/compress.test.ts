@@ -265,6 +265,12 @@ describe("policies", () => {
     expect(answersOf(session)).toBe("whole");
   });
 
+  it("[P11] gathers the fork of a summary, and rejects nothing", async () => {
+    const session = await ran(reading(20, { policies: [summarise({ model: writer() })] }));
+    const merges = all(session, "branch-merge");
+    expect(new Set(merges.map(({ adopt, why }) => `${adopt}: ${why}`))).toEqual(new Set(["none: a summary"]));
+  });
+
   it("[P3] drops claims that cite what is not summed up, and says so", async () => {
     const more = [
       { text: "Out of range.", from: ["f".repeat(16)] },

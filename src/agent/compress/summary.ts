@@ -1,5 +1,6 @@
 import { BudgetError, isOfVersion01, type Retry } from "../../runtime/index.js";
 import type { Content, Entry, FactId, FactOf, Json, Session } from "../../session/index.js";
+import { gathered } from "../../workflow/index.js";
 import { ask, NOTHING_ASKED } from "../ask.js";
 import { ModelFailedError } from "../error.js";
 import {
@@ -83,7 +84,7 @@ export async function write(
   turnOf(session, writer.name);
   const fork = session.fork("summary", { why: "what was said takes more room than there is", by: "runtime" });
   const answer = await answered(fork, writer, output, draft);
-  const back = (why: string) => session.merge(answer.session, { adopt: "ours", why, by: "runtime" });
+  const back = (why: string) => gathered(session, [answer.session], why);
   if ("failed" in answer) return { session: back(`no summary: ${answer.failed}`), failed: answer.failed };
   const { summary, claims, of } = answer;
   return { session: back("a summary"), of, ...keptOf(summary, claims, draft.facts) };

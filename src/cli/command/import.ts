@@ -23,7 +23,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   if (input.options.list === true) return list(shell);
   if (input.args.length === 0)
     throw new UsageError("Which file?", "rath import FILE; rath import --list has the formats");
-  const told: { readonly file: string; readonly format: string; readonly sessions: readonly Taken[] }[] = [];
+  const told: ({ readonly file: string } & Awaited<ReturnType<typeof take>>)[] = [];
   for (const file of input.args) told.push({ file, ...(await take(shell, file, input)) });
   shell.tell(told);
   for (const { file, format, sessions } of told) {
@@ -47,10 +47,14 @@ export async function run(shell: Shell, input: Input): Promise<number> {
       `rath show ${first.name}`,
       `rath dossier ${first.name} -o ${first.name.replaceAll(/[^\w.-]+/g, "-")}.html`,
     );
-  return 0;
+  return told.some(({ unproved = 0 }) => unproved > 0) ? 3 : 0;
 }
 
 const MOST = 20;
+
+function unprovedWarning(unproved: number): string {
+  return `${count(unproved, "piece")} of content ${unproved === 1 ? "is" : "are"} said to be erased, but no fact in this store proves it. The content counts as missing: rath verify`;
+}
 
 async function list(shell: Shell): Promise<number> {
   const rows = [
@@ -67,7 +71,7 @@ async function take(
   shell: Shell,
   file: string,
   input: Input,
-): Promise<{ readonly format: string; readonly sessions: readonly Taken[] }> {
+): Promise<{ readonly format: string; readonly sessions: readonly Taken[]; readonly unproved?: number }> {
   const store = await shell.store();
   const name = textOption(input, "name");
   if (name !== undefined && isKeptByRuntime(name)) throw keptByRuntime(name);
@@ -84,7 +88,7 @@ async function take(
     if (format === "lines") await requireSignatures(shell, file);
     const lines =
       format === "lines" ? readLines(file) : (await import("../../evidence/index.js")).bundleLines(file);
-    const { heads, written } = await store.import(lines, {
+    const { heads, written, unproved } = await store.import(lines, {
       ...(head !== undefined && { head }),
       progress: (facts) => shell.progress(`${facts.toLocaleString("en")} facts …`),
     });
@@ -96,9 +100,9 @@ async function take(
         ...(await named(store, id, heads.length === 1 ? stem : `${stem}/${place + 1}`)),
         known: written === 0,
         notes: [],
-        warnings: [],
+        warnings: unproved === 0 ? [] : [unprovedWarning(unproved)],
       });
-    return { format, sessions };
+    return { format, sessions, unproved };
   }
   const bytes = await readFile(file).catch((cause: NodeJS.ErrnoException) => {
     throw new RathError("file-unreadable", `Cannot read ${file}: ${cause.code ?? cause.message}.`, {

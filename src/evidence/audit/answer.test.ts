@@ -72,6 +72,21 @@ describe("which branch produced this answer, of trials", () => {
   });
 });
 
+describe("the answer of a session that gathers", () => {
+  it("[Q15] is not one, though its branches answered", async () => {
+    const store = await openStore("memory:");
+    const trunk = Session.start("Go.");
+    const trials = [0, 1].map((number) =>
+      trunk.fork(`trial-${number}`).say(`done ${number}`, { role: "assistant" }),
+    );
+    await store.save(trunk.merge(trials, { adopt: "none", by: "runtime" }), { name: "task" });
+    await store.save(trunk, { name: "silent" });
+    expect((await whichBranch(store, "task")).answer).toMatch(/has no single answer: its branches answered/);
+    expect((await whichBranch(store, "task")).answer).not.toMatch(/no model replied/);
+    expect((await whichBranch(store, "silent")).answer).toMatch(/no model replied/);
+  });
+});
+
 describe("which memory was read at this step", () => {
   it("[Q2] a later reading takes the place of one before, and whoever begins in the middle was told nothing before", async () => {
     const store = await openStore("memory:");

@@ -48,8 +48,14 @@ export async function whichBranch(
     said = message === undefined ? lastWords(head) : await messageAt(store, head, message);
     if (said !== undefined) await tellBranch(telling, head, said);
     else {
-      telling.claim(`Nobody has answered anything in ${short(head.id)}: no model replied there.`, head.id);
-      for (const gathering of gatheringsOf(head)) await tellGathered(telling, gathering);
+      const gatherings = gatheringsOf(head);
+      telling.claim(
+        gatherings.length === 0
+          ? `Nobody has answered anything in ${short(head.id)}: no model replied there.`
+          : `The session ${short(head.id)} has no single answer: its branches answered, and none was preferred.`,
+        head.id,
+      );
+      for (const gathering of gatherings) await tellGathered(telling, gathering);
     }
   } catch (error) {
     if (!(error instanceof BeyondHorizonError)) throw error;

@@ -55,6 +55,20 @@ describe("what is in a dossier", () => {
     expect(dossierHtml(dossier)).toMatch(/gathers 3 branches, prefers none/);
   });
 
+  it("[D14] the page says who gathered a branch, and of no decision", async () => {
+    const store = await openStore("memory:");
+    const trunk = Session.start("Go.");
+    const trials = ["a", "b"].map((name) => trunk.fork(name).say("done", { role: "assistant" }));
+    const page = async (adopt: "none" | 1) => {
+      await store.save(trunk.merge(trials, { adopt, by: "runtime" }), { name: `task-${adopt}` });
+      return dossierHtml(await dossierOf(store, `task-${adopt}`));
+    };
+    const gathered = await page("none");
+    expect(gathered).toMatch(/Gathered by/);
+    expect(gathered).not.toMatch(/Decided by|Went on in/);
+    expect(await page(1)).toMatch(/Decided by[\s\S]*Went on in/);
+  });
+
   it("[D1] what people, imports and notes say is told in full", async () => {
     const store = await openStore("memory:");
     const session = Session.start("Go.")

@@ -4,6 +4,7 @@ import type { FactId, Json, Session } from "../../session/index.js";
 import {
   called,
   enter,
+  gathered,
   isModule,
   type Known,
   type Rebuilds,
@@ -214,7 +215,7 @@ async function written(
   const text = said?.role === "assistant" ? textOf(said.content).trim() : "";
   const bare = members.map(({ memory, version }) => ({ memory, version }));
   return {
-    session: session.merge(answered, { adopt: "ours", why: "the words of a merge", by: "runtime" }),
+    session: gathered(session, [answered], "the words of a merge"),
     // What cannot be a memory is none: then the words that say most are kept.
     plan:
       text === "" || text.length > LONGEST

@@ -96,6 +96,18 @@ describe("care as modules", () => {
     expect(session.transcript).toHaveLength(1);
   });
 
+  it("[KM5] gathers what a model wrote, and rejects nothing", async () => {
+    const store = await storeOf();
+    await noted(store, ["Tea at four.", "tea at FOUR."]);
+    const editor = agent({ name: "editor", model: scripted("There is tea at four.") });
+    const rath = rathOf({ store });
+    const session = await rath.run(
+      consolidating("tidy", { memory: notesOf(), write: editor }),
+      rath.start("go"),
+    );
+    expect(all(session, "branch-merge")).toMatchObject([{ adopt: "none", why: "the words of a merge" }]);
+  });
+
   it("[KM2] a function may write them too", async () => {
     const store = await storeOf();
     await noted(store, ["Tea at four.", "tea at FOUR."]);

@@ -94,6 +94,14 @@ describe("a debate", () => {
     expect(JSON.stringify(cut.transcript)).not.toContain("Let me look it up.");
   });
 
+  it("[D6] gathers the sides of a round and prefers none", async () => {
+    const session = await ran(trial({ rounds: 2 }));
+    expect(all(session, "branch-merge").map(({ adopt, why }) => [adopt, why])).toEqual([
+      ["none", "trial: round 1 is over"],
+      ["none", "trial: round 2 is over"],
+    ]);
+  });
+
   it("[D4] fails where the judge names nobody, and where a side fails", async () => {
     const odd = workflow("odd", async (session) =>
       session.say("The moderator!", { role: "assistant", by: "agent:odd" }),

@@ -6,8 +6,8 @@ import {
   allOf,
   called,
   enter,
+  gathered,
   isModule,
-  joined,
   type Known,
   orderOf,
   type Parts,
@@ -114,7 +114,7 @@ async function run(
       })),
       undefined,
     );
-    session = joined([before, ...ends], { adopt: "ours", why: `${name}: round ${round} is over` });
+    session = gathered(before, ends, `${name}: round ${round} is over`);
     // Told on behalf of who said it: the words of an agent are nobody's instructions.
     for (const [place, side] of order.entries()) {
       const module = sides[side] as Module;

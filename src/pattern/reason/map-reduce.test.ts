@@ -38,6 +38,14 @@ function counting(more: Partial<MapReduceOptions> = {}) {
 }
 
 describe("map and reduce", () => {
+  it("[M6] gathers the parts and rejects none", async () => {
+    const merges = all(await ran(counting(), "one\nthree"), "branch-merge");
+    expect(merges.map(({ adopt, why }) => [adopt, why])).toEqual([
+      ["both", "count: all inputs"],
+      ["none", "count: what came of the parts"],
+    ]);
+  });
+
   it("[M1] divides the work at run time and does each part on its branch", async () => {
     const session = await ran(counting(), "one\nthree\nfive");
     expect(session.recent(1)).toMatchObject([{ content: "one has 3; three has 5; five has 4" }]);

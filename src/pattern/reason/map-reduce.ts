@@ -3,8 +3,8 @@ import type { Content, Failure, Json, Session } from "../../session/index.js";
 import {
   called,
   enter,
+  gathered,
   isModule,
-  joined,
   type Known,
   map,
   type Rebuilds,
@@ -124,10 +124,7 @@ async function run(entered: Session, given: Given): Promise<Session> {
     resultOf(mapper, end, inputs[place] as Json, place, session),
   );
   // What the parts said stays on their branches; what came of them is told in the mapper's name, since it made it.
-  const together = joined([session, mapped.session], {
-    adopt: "ours",
-    why: `${name}: what came of the parts`,
-  });
+  const together = gathered(session, [mapped.session], `${name}: what came of the parts`);
   const failures = parts.flatMap((part) => ("failure" in part ? [part] : []));
   if (parts.length > 0 && parts.length - failures.length < need)
     throw new PartsFailedError(

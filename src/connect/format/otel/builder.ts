@@ -288,7 +288,7 @@ export class Builder {
         ? adopt
         : place;
     this.#head = ours.merge(others, {
-      adopt: side ?? "ours",
+      adopt: side ?? "none",
       at,
       by: "runtime",
       ...(why !== undefined && { why }),

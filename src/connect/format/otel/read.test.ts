@@ -457,6 +457,13 @@ describe("reading spans", () => {
     expect(all(made, "branch-fork").map(({ why }) => why)).toContain("in case swordfish bites");
   });
 
+  it("[I11] a merge that does not say what it adopted prefers none", async () => {
+    const text = (await otelExport.write({ name: "world", session, store }, { content: true })) as string;
+    expect(text).toContain('"openrath.adopt"');
+    const [only] = await read(text.replaceAll('"openrath.adopt"', '"other.adopt"'));
+    expect(all(only?.session as Session, "branch-merge")).toMatchObject([{ adopt: "none" }]);
+  });
+
   it("[I6] all spellings of OTLP/JSON are read", async () => {
     const plain = (await read(documentOf(...spans)))[0]?.session as Session;
     const base64 = JSON.parse(

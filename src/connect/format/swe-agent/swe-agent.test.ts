@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Session } from "../../../session/index.js";
+import { Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
 import type { Imported } from "../exchange.js";
 import { lacking, recordings, sourceOf } from "../trajectory/testing/corpus.js";
@@ -115,6 +115,21 @@ describe("trajectories", () => {
     expect(session.transcript.map(({ role }) => role)).toEqual(["assistant", "tool", "assistant", "tool"]);
     expect(session.transcript[1]).toMatchObject({ name: "command", output: "a" });
     expect(json(await written(session)).trajectory).toEqual(steps);
+  });
+
+  it("[W3] leave the cost out where a reply has no price", async () => {
+    const unpriced = Session.start("Go.").append({ type: "model-call", model: "m", by: "agent:coder" });
+    const call = unpriced.id;
+    const reply = {
+      type: "model-reply",
+      of: call,
+      content: "Done.",
+      finish: "stop",
+      usage: { input: 3, output: 1 },
+    } as const;
+    const stats = async (session: Session) => json(await written(session)).info.model_stats;
+    expect(await stats(unpriced.append(reply))).toEqual({ tokens_sent: 3, tokens_received: 1, api_calls: 1 });
+    expect(await stats(unpriced.append({ ...reply, cost: 0 }))).toMatchObject({ instance_cost: 0 });
   });
 
   it("[W1] tell the adopted line, the accepted patch and what it cost", async () => {

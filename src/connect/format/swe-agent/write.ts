@@ -128,7 +128,10 @@ async function infoOf(subject: Subject, { head, main }: Lines): Promise<Fields> 
     exit_status: submission === null ? null : "submitted",
     submission,
     model_stats: {
-      instance_cost: replies.reduce((sum, { cost }) => sum + (cost ?? 0), 0),
+      // A sum without the replies that have no price would be too low.
+      ...(replies.every(({ cost }) => cost !== undefined) && {
+        instance_cost: replies.reduce((sum, { cost }) => sum + (cost ?? 0), 0),
+      }),
       tokens_sent: replies.reduce((sum, { usage }) => sum + usage.input, 0),
       tokens_received: replies.reduce((sum, { usage }) => sum + usage.output, 0),
       api_calls: replies.length,

@@ -25,9 +25,12 @@ function item(branch: Branch, anchors: Anchors): Html {
   )}</summary><div class="body">${pairs([
     ["Begun by", html`${branch.by}, ${when(branch.at)}`],
     ["Why it was begun", inline(branch.why, 600)],
-    ["Decided by", decided && html`${decided.by}, ${when(decided.at)} ${anchors.id(decided.fact)}`],
+    [
+      branch.fate === "gathered" ? "Gathered by" : "Decided by",
+      decided && html`${decided.by}, ${when(decided.at)} ${anchors.id(decided.fact)}`,
+    ],
     ["Why", inline(decided?.why, 1_000)],
-    ["Went on in", decided?.into],
+    ["Went on in", branch.fate === "gathered" ? undefined : decided?.into],
     [
       "Checks",
       branch.checks.length > 0 &&
