@@ -27,7 +27,13 @@ function kindOf(one: Awaited): Waiting["kind"] {
 
 function commandsFor(name: string, kind: Waiting["kind"], one: Awaited): readonly string[] {
   const id = `--id ${one.id.slice(0, 12)}`;
-  if (one.answered) return [`rath resume ${name}`];
+  if (one.answered)
+    return [
+      `rath resume ${name}`,
+      ...(kind === "approval"
+        ? [`rath revoke ${name} ${id}   # takes back an approval that no run has used`]
+        : []),
+    ];
   switch (kind) {
     case "approval":
       return [

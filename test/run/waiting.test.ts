@@ -77,6 +77,25 @@ describe.concurrent("a run that waits", { timeout: 180_000 }, () => {
     expect((await bench.rath("resume", "refused")).stdout).toContain("not refunded");
   });
 
+  it("[X24] an approval is taken back by the command that pending shows", async (context) => {
+    const bench = benchOf(context);
+    await bench.rath("run", "claim.mjs#boss", "--input", "b", "--name", "raise");
+    expect((await bench.rath("approve", "raise", "--by", "user:boss")).code).toBe(0);
+    const [answered] = await bench.json<Waiting[]>("pending", "raise");
+    const command = answered?.commands.find((one) => one.startsWith("rath revoke raise --id ")) ?? "";
+    expect(await bench.typed(command)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("no unused"),
+    });
+    const given = command.split(" ").slice(1, 5);
+    expect((await bench.rath(...given, "--by", "user:boss", "--why", "wrong account")).code).toBe(0);
+    await bench.rath("resume", "raise");
+    const gives = (await bench.json<{ fact: { type: string; decision?: string } }[]>("log", "raise"))
+      .map(({ fact }) => fact)
+      .filter(({ type }) => type === "approval-give");
+    expect(gives.map(({ decision }) => decision).sort()).toEqual(["approve", "reject"]);
+  });
+
   it("[X6] what is not awaited, not theirs, ambiguous, or not what was shown is refused", async (context) => {
     const bench = benchOf(context);
     await bench.rath("run", "claim.mjs#both", "--input", "a", "--name", "both");
