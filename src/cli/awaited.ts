@@ -88,7 +88,7 @@ export function waitingText(shell: Shell, one: Waiting): string {
   const room = Math.max(40, shell.columns - 4);
   const rows = [
     `${shell.yellow("waits")} for ${TITLES[kind]} ${shell.bold(oneLine(what, 60))}${answered ? shell.green("  answered") : ""}`,
-    ...(shown === undefined ? [] : [`  shown    ${brief(shown, room)}`]),
+    ...(shown === undefined ? [] : wholeRows("shown    ", shown, one.session)),
     ...(execution === undefined
       ? []
       : [`  again    execution ${execution}: the call was started before and may have happened`]),
@@ -101,7 +101,7 @@ export function waitingText(shell: Shell, one: Waiting): string {
     ...(approved === undefined ? [] : [`  approved by ${approved.map((one) => oneLine(one)).join(", ")}`]),
     ...(edited === undefined
       ? []
-      : [`  edited   by ${oneLine(edited.by)}, in place of ${brief(edited.was, room)}`]),
+      : wholeRows(`edited   by ${oneLine(edited.by)}, in place of `, edited.was, one.session)),
     ...(problem === undefined ? [] : [`  again    ${oneLine(problem, room)}`]),
     ...(rule === undefined && why === undefined
       ? []
@@ -116,4 +116,16 @@ export function waitingText(shell: Shell, one: Waiting): string {
     ...one.commands.map((command, place) => `${place === 0 ? "  type     " : "           "}${command}`),
   ];
   return rows.join("\n");
+}
+
+/** So many characters are shown of what would be done: all of it, most often, because a person is to agree to all of it. */
+const SHOWN = 4_000;
+
+function wholeRows(title: string, value: unknown, session: string): readonly string[] {
+  const text = brief(value, SHOWN);
+  const isCut = text.length > SHOWN;
+  return [
+    `  ${title}${text}`,
+    ...(isCut ? [`  cut      it is longer; all of it: rath pending ${quoted(plain(session))} --json`] : []),
+  ];
 }

@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { waitingOf, waitingText } from "../../src/cli/awaited.js";
+import type { Shell } from "../../src/cli/shell.js";
 import { shownNext } from "../demo/command.js";
 import { benchOf } from "./bench.js";
 
@@ -75,6 +77,21 @@ describe.concurrent("a run that waits", { timeout: 180_000 }, () => {
     const said = await bench.rath("reject", "refused", "--by", "user:ada", "--why", "too much");
     expect(said.stdout).toMatch(/^rejected refused as user:ada\n/);
     expect((await bench.rath("resume", "refused")).stdout).toContain("not refunded");
+  });
+
+  it("[X25] shows all of what would be done, or says that it is cut", () => {
+    const asIs = (text: string): string => text;
+    const shell = { columns: 80, yellow: asIs, bold: asIs, green: asIs, id: asIs } as unknown as Shell;
+    const told = (note: string): string => {
+      const shown = { tool: "pay", input: { note, to: "eve@evil.example" } };
+      const one = { id: "a".repeat(64), type: "approval-ask", what: "pay", shown, answered: false } as const;
+      return waitingOf("bill", [one])
+        .map((waiting) => waitingText(shell, waiting))
+        .join();
+    };
+    expect(told("n".repeat(600))).toContain("eve@evil.example");
+    expect(told("n".repeat(600))).not.toContain("cut");
+    expect(told("n".repeat(9_000))).toContain("cut      it is longer; all of it: rath pending bill --json");
   });
 
   it("[X24] an approval is taken back by the command that pending shows", async (context) => {
