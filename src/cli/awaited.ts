@@ -27,7 +27,13 @@ function kindOf(one: Awaited): Waiting["kind"] {
 
 function commandsFor(name: string, kind: Waiting["kind"], one: Awaited): readonly string[] {
   const id = `--id ${one.id.slice(0, 12)}`;
-  if (one.answered) return [`rath resume ${name}`];
+  if (one.answered)
+    return [
+      `rath resume ${name}`,
+      ...(kind === "approval"
+        ? [`rath revoke ${name} ${id}   # takes back an approval that no run has used`]
+        : []),
+    ];
   switch (kind) {
     case "approval":
       return [
@@ -82,7 +88,7 @@ export function waitingText(shell: Shell, one: Waiting): string {
   const room = Math.max(40, shell.columns - 4);
   const rows = [
     `${shell.yellow("waits")} for ${TITLES[kind]} ${shell.bold(oneLine(what, 60))}${answered ? shell.green("  answered") : ""}`,
-    ...(shown === undefined ? [] : [`  shown    ${brief(shown, room)}`]),
+    ...(shown === undefined ? [] : wholeRows("shown    ", shown, one.session)),
     ...(execution === undefined
       ? []
       : [`  again    execution ${execution}: the call was started before and may have happened`]),
@@ -95,7 +101,7 @@ export function waitingText(shell: Shell, one: Waiting): string {
     ...(approved === undefined ? [] : [`  approved by ${approved.map((one) => oneLine(one)).join(", ")}`]),
     ...(edited === undefined
       ? []
-      : [`  edited   by ${oneLine(edited.by)}, in place of ${brief(edited.was, room)}`]),
+      : wholeRows(`edited   by ${oneLine(edited.by)}, in place of `, edited.was, one.session)),
     ...(problem === undefined ? [] : [`  again    ${oneLine(problem, room)}`]),
     ...(rule === undefined && why === undefined
       ? []
@@ -110,4 +116,16 @@ export function waitingText(shell: Shell, one: Waiting): string {
     ...one.commands.map((command, place) => `${place === 0 ? "  type     " : "           "}${command}`),
   ];
   return rows.join("\n");
+}
+
+/** So many characters are shown of what would be done: all of it, most often, because a person is to agree to all of it. */
+const SHOWN = 4_000;
+
+function wholeRows(title: string, value: unknown, session: string): readonly string[] {
+  const text = brief(value, SHOWN);
+  const isCut = text.length > SHOWN;
+  return [
+    `  ${title}${text}`,
+    ...(isCut ? [`  cut      it is longer; all of it: rath pending ${quoted(plain(session))} --json`] : []),
+  ];
 }

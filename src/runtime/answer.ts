@@ -116,9 +116,11 @@ export async function giveAnswer(
   const answer = asked.append({ ...made, of: found.id, at } as unknown as FactInput);
   const name = answerName(recorded.nonce, found.id);
   const refused = (): AnswerError =>
-    new AnswerError("it was answered already", "resume the run: await rath.resume(name, module)", {
-      request: found.id,
-    });
+    new AnswerError(
+      "it was answered already",
+      `resume the run: await rath.resume(name, module)${fact.type === "approval-ask" ? "; an approval that no run has used can be revoked: await rath.revoke(name, { by })" : ""}`,
+      { request: found.id },
+    );
   try {
     await store.save(answer, { name, expect: null });
   } catch (error) {

@@ -221,6 +221,10 @@ describe("an approval that is revoked", () => {
     await rath.run(module, rath.start("go"), { name: "r" });
     await expect(rath.revoke("r", { by: "user:ada" })).rejects.toMatchObject({ code: "answer-refused" });
     const given = await rath.approve("r", { by: "user:ada" });
+    await expect(rath.reject("r", { by: "user:ada" })).rejects.toMatchObject({
+      code: "answer-refused",
+      hint: expect.stringContaining("rath.revoke("),
+    });
     await expect(rath.revoke("r", { by: "user:bob" })).rejects.toMatchObject({ code: "answer-refused" });
     const revoked = await rath.revoke("r", { by: "user:ada", why: "wrong account" });
     await expect(rath.revoke("r", { by: "user:ada" })).rejects.toMatchObject({ code: "answer-refused" });

@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { waitingOf, waitingText } from "../../src/cli/awaited.js";
+import type { Shell } from "../../src/cli/shell.js";
 import { shownNext } from "../demo/command.js";
 import { benchOf } from "./bench.js";
 
@@ -75,6 +77,40 @@ describe.concurrent("a run that waits", { timeout: 180_000 }, () => {
     const said = await bench.rath("reject", "refused", "--by", "user:ada", "--why", "too much");
     expect(said.stdout).toMatch(/^rejected refused as user:ada\n/);
     expect((await bench.rath("resume", "refused")).stdout).toContain("not refunded");
+  });
+
+  it("[X25] shows all of what would be done, or says that it is cut", () => {
+    const asIs = (text: string): string => text;
+    const shell = { columns: 80, yellow: asIs, bold: asIs, green: asIs, id: asIs } as unknown as Shell;
+    const told = (note: string): string => {
+      const shown = { tool: "pay", input: { note, to: "eve@evil.example" } };
+      const one = { id: "a".repeat(64), type: "approval-ask", what: "pay", shown, answered: false } as const;
+      return waitingOf("bill", [one])
+        .map((waiting) => waitingText(shell, waiting))
+        .join();
+    };
+    expect(told("n".repeat(600))).toContain("eve@evil.example");
+    expect(told("n".repeat(600))).not.toContain("cut");
+    expect(told("n".repeat(9_000))).toContain("cut      it is longer; all of it: rath pending bill --json");
+  });
+
+  it("[X24] an approval is taken back by the command that pending shows", async (context) => {
+    const bench = benchOf(context);
+    await bench.rath("run", "claim.mjs#boss", "--input", "b", "--name", "raise");
+    expect((await bench.rath("approve", "raise", "--by", "user:boss")).code).toBe(0);
+    const [answered] = await bench.json<Waiting[]>("pending", "raise");
+    const command = answered?.commands.find((one) => one.startsWith("rath revoke raise --id ")) ?? "";
+    expect(await bench.typed(command)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("no unused"),
+    });
+    const given = command.split(" ").slice(1, 5);
+    expect((await bench.rath(...given, "--by", "user:boss", "--why", "wrong account")).code).toBe(0);
+    await bench.rath("resume", "raise");
+    const gives = (await bench.json<{ fact: { type: string; decision?: string } }[]>("log", "raise"))
+      .map(({ fact }) => fact)
+      .filter(({ type }) => type === "approval-give");
+    expect(gives.map(({ decision }) => decision).sort()).toEqual(["approve", "reject"]);
   });
 
   it("[X6] what is not awaited, not theirs, ambiguous, or not what was shown is refused", async (context) => {

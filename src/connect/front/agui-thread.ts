@@ -38,7 +38,7 @@ export async function opened(given: Given): Promise<Prepared> {
     throw conflict("run-known", "There is a run of this id already", input.runId);
   const fresh = input.messages.filter(({ id }) => !messages.includes(id));
   const status = statusOf(session);
-  if (status === "waiting") return answered(given, session, fresh.length > 0);
+  if (status === "waiting") return answered(given, session, fresh);
   requireNoAnswers(input);
   if (status === "open") return continued(given, session, fresh);
   if (status === "finished" && fresh.length === 0)
@@ -72,17 +72,19 @@ function saying({ input }: Given, session: Session, fresh: AguiInput["messages"]
   return told;
 }
 
-/** A run that waits goes on with the answers. */
-async function answered(given: Given, session: Session, speaks: boolean): Promise<Prepared> {
-  const { rath, module, name, input } = given;
-  if (speaks)
-    throw new RequestError(409, "work-pending", "The thread waits for an answer, not for a message.", {
-      hint: "answer its interrupts first, in `resume`",
-      data: {
-        interrupts: (await rath.pending(name)).filter(isAnswerable).map(({ id, what }) => ({ id, what })),
-      },
-    });
+/**
+ * A run that waits goes on with the answers, of this request or of others. New messages are said after it: front ends send
+ * all that they know with every request, also what they were refused before.
+ */
+async function answered(given: Given, session: Session, fresh: AguiInput["messages"]): Promise<Prepared> {
+  const { rath, name, input } = given;
   const pending = await rath.pending(name);
+  const open = pending.filter((one) => !one.answered);
+  if (fresh.length > 0 && input.resume.length === 0 && open.length > 0)
+    throw new RequestError(409, "work-pending", "The thread waits for an answer, not for a message.", {
+      hint: "answer its interrupts first, in `resume`, or wait until those who may have answered",
+      data: { interrupts: open.filter(isAnswerable).map(({ id, what }) => ({ id, what })) },
+    });
   const replies = input.resume.flatMap(({ interruptId, status, payload }) => {
     if (status === "resolved") return [{ of: interruptId, value: payload ?? null }];
     // Whoever gives up on an approval has not agreed; a question that nobody answers stays open.
@@ -92,10 +94,10 @@ async function answered(given: Given, session: Session, speaks: boolean): Promis
       : [];
   });
   await giveReplies(rath, name, replies, given);
-  return { run: session.fact.run, go: (signal) => rath.resume(name, module, { signal }) };
+  return continued(given, session, fresh);
 }
 
-/** A run that was cut off, by a crash of the server, is brought to its end before anything new is said. */
+/** A run that waited, or was cut off by a crash of the server, is brought to its end before anything new is said. */
 function continued(given: Given, session: Session, fresh: AguiInput["messages"]): Prepared {
   const { rath, module, name } = given;
   return {

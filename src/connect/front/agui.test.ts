@@ -194,8 +194,11 @@ describe("any door", () => {
           },
         },
       });
-      for (const decision of ["again", "done", "failed"])
-        expect((await answer("customer", doubt.id, { decision })).status).toBe(403);
+      for (const decision of ["again", "done", "failed"]) {
+        const refused = await answer("customer", doubt.id, { decision });
+        const hint = expect.stringContaining(approval === true ? "rath.settle(" : "user:boss");
+        expect([refused.status, await refused.json()]).toMatchObject([403, { error: { hint } }]);
+      }
       expect(paid()).toBe(1);
       const done = await eventsOf(await answer("boss", doubt.id, { decision: "again" }));
       expect([done.at(-1), paid()]).toMatchObject([{ outcome: { type: "success" } }, 2]);
@@ -217,6 +220,37 @@ describe("any door", () => {
       expect(events.at(-1)).toMatchObject({ outcome: { type: "success" } });
     }
     expect(() => agui(rathOf(), talker(), { open: true, selfApproval: 1 as never })).toThrow("selfApproval");
+  });
+
+  it("[D5] [G6] a message that was refused while the thread waited is heard after the answer", async () => {
+    for (const selfApproval of [true, false]) {
+      const rath = rathOf();
+      const heard: string[] = [];
+      const module = agent({
+        name: "ops",
+        model: scripted({ tool: "deploy" }, "Done.", (prompt) => {
+          heard.push(JSON.stringify(prompt.at(-1)));
+          return "It is live.";
+        }),
+        tools: [deploy],
+      });
+      const handler = agui(rath, module, { authorize: () => "user:ada", selfApproval });
+      const [{ id }] = interruptsOf(await asked(handler, inputFor("deploy")));
+      // Front ends send all messages again, with those that were refused.
+      const messages = ["deploy", "and?"].map((text) => ({ id: `m-${text}`, role: "user", content: text }));
+      const refused = await handler(posted(inputFor("", { runId: "r2", messages })));
+      expect([refused.status, await refused.json()]).toMatchObject([
+        409,
+        { error: { code: "work-pending" } },
+      ]);
+      if (!selfApproval) await rath.approve("agui/user%3Aada/t1", { by: "user:boss" });
+      const answer = [{ interruptId: id, status: "resolved", payload: { approved: true } }];
+      const resume = selfApproval ? answer : [];
+      const events = await asked(handler, inputFor("", { runId: "r3", messages, resume }));
+      expect(events.at(-1)).toMatchObject({ type: "RUN_FINISHED", outcome: { type: "success" } });
+      expect(of(events, "TEXT_MESSAGE_CONTENT").map(({ delta }) => delta)).toEqual(["Done.", "It is live."]);
+      expect(heard).toEqual([expect.stringContaining("and?")]);
+    }
   });
 
   it("[D3] answers what makes no sense with a reason", async () => {

@@ -67,7 +67,7 @@ export async function giveReplies(
       throw new RequestError(403, "answer-refused", `Cannot answer: ${by} may not decide this.`, {
         hint:
           one.to === undefined
-            ? "another person must decide: rath.approve(name, { by }); or let senders approve their own requests: selfApproval: true"
+            ? `another person must decide: rath.${one.doubt === true ? "settle(name, { by, decision })" : "approve(name, { by })"}; or let senders approve their own requests: selfApproval: true`
             : `it is for ${one.to.join(" or ")} to decide`,
         data: { of: one.id, ...(one.to !== undefined && { to: one.to }) },
       });

@@ -183,11 +183,15 @@ function begin(connection: Connection, space: string): void {
   connection.run("INSERT INTO state VALUES (1, ?, NULL, ?, 0, '')", space.toWellFormed(), randomUUID());
 }
 
-function isSound({ read }: Connections, space: string): boolean {
-  if (read.get("PRAGMA application_id")?.application_id !== APPLICATION) return false;
-  if (read.get("PRAGMA user_version")?.user_version !== FORMAT) return false;
-  if (read.get("SELECT space FROM state")?.space !== space.toWellFormed()) return false;
-  return read.get("PRAGMA quick_check(1)")?.quick_check === "ok";
+/**
+ * Asked on the connection that makes the tables: after a check, a connection whose tables another one makes anew is never
+ * closed by SQLite, and keeps its files open.
+ */
+function isSound({ write }: Connections, space: string): boolean {
+  if (write.get("PRAGMA application_id")?.application_id !== APPLICATION) return false;
+  if (write.get("PRAGMA user_version")?.user_version !== FORMAT) return false;
+  if (write.get("SELECT space FROM state")?.space !== space.toWellFormed()) return false;
+  return write.get("PRAGMA quick_check(1)")?.quick_check === "ok";
 }
 
 /** Whether another process is in the way, so that it is to be tried again. */

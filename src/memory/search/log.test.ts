@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
-import { folder } from "../../store/testing/folder.js";
+import { describe, expect, it, vi } from "vitest";
+import { folder, openFiles } from "../../store/testing/folder.js";
 import { world } from "../testing/world.js";
 
 describe("the log of an index", () => {
@@ -26,5 +26,15 @@ describe("the log of an index", () => {
     expect((await space.find("shelf 77")).found.length).toBeGreaterThan(0);
     await store.close();
     expect(logs().filter((bytes) => bytes > 0)).toEqual([]);
+  });
+
+  it.skipIf(process.platform !== "linux")("[S19] leaves no file open when the store is closed", async () => {
+    const place = folder();
+    const held = (): string[] => openFiles().filter((file) => file.startsWith(place));
+    const { space, said, store } = await world({}, `sqlite:${join(place, "store.db")}`);
+    // The first write makes the tables anew, with the check of the file behind it.
+    await space.write({ text: "Order 1 is late.", because: [said], source: "reflection", by: "agent:clerk" });
+    await store.close();
+    await vi.waitFor(() => expect(held()).toEqual([]), { timeout: 30_000 });
   });
 });

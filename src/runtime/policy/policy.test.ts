@@ -96,6 +96,9 @@ describe("rules", () => {
       "evil.example\n.ours.example",
       "evil.example/.ours.example",
       "evil.example?.ours.example",
+      "evil.example:80.ours.example",
+      "[evil.example].ours.example",
+      "beef:80.ours.example",
       "",
     ]) {
       expect(isMet({ host: "*.ours.example" }, reading(host)), host).toBe(false);
@@ -108,6 +111,8 @@ describe("rules", () => {
     expect(isMet({ host: "ours.example" }, reading("ours.example:22"))).toBe(false);
     expect(isMet({ host: "ours.example:22" }, reading("ours.example:22"))).toBe(true);
     expect(isFeared(ours, reading("ours.example:22"))).toBe(true);
+    for (const host of ["[::1]", "::1", "[2001:db8::7]:443", "192.0.2.7", "192.0.2.7:443", "bücher.example"])
+      expect(isMet({ host }, reading(host)), host).toBe(true);
     expect(isMet({ by: "*:ada" }, { by: "user:ada" })).toBe(true);
     expect(isMet({ by: "*:ada" }, { by: "agent:eve\n:ada" })).toBe(false);
     expect(isFeared({ by: "*:ada" }, { by: "agent:eve\n:ada" })).toBe(true);

@@ -1,3 +1,4 @@
+import { isIPv6 } from "node:net";
 import { posix } from "node:path";
 import { type Effect, isPerson, nearestOf, type Terms } from "../../session/index.js";
 import { isAskedFor } from "./act.js";
@@ -132,10 +133,13 @@ function hasCommand(pattern: string, command: string, permits: boolean): boolean
   return new Pattern(pattern).matches(command);
 }
 
+/** A name, or an address in the form that URLs have, and a port: a colon in the middle of a name would end it. */
+const HOST = /^(?:[\p{L}\p{M}\p{N}._-]+|\[[\da-f:.]+\])(?::\d+)?$/u;
+
 /** The hosts that a deed touches. With one that cannot be the name of a host, nobody knows where it leads. */
 function knownHosts({ touches }: Deed): readonly string[] | undefined {
   const hosts = touches?.hosts?.map((host) => host.toLowerCase().replace(/(?<=.)\.(?=$|:)/, ""));
-  return hosts?.every((host) => /^[\p{L}\p{M}\p{N}._:[\]-]+$/u.test(host)) === true ? hosts : undefined;
+  return hosts?.every((host) => HOST.test(host) || isIPv6(host)) === true ? hosts : undefined;
 }
 
 /** What permits a host without a port does not permit its other ports; what stops it stops them too. */
