@@ -11,7 +11,7 @@ import { root, say } from "./run.mjs";
 const about = new Map([
   ["openrath", "sessions, the runtime, agents, tools, workflows, policies: most programs need only this"],
   ["openrath/agent", "agents: the loop of model and tools, structured output, handoffs"],
-  ["openrath/model", "models: any AI SDK model, scripted models, prices, prompt caching"],
+  ["openrath/model", "models: any AI SDK model, scripted models, parameters, prices"],
   ["openrath/tool", "tools: schemas, effects, approvals, the sandbox tools, asking a person"],
   ["openrath/workflow", "workflows: sequence, parallel, map, race, retry, loop, steps"],
   ["openrath/runtime", "runs: checkpoints, resume, replay, pending approvals, durable effects"],
