@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
+import { formsIn } from "./prose.mjs";
 import { root, say } from "./run.mjs";
 
 /** @typedef {"docs" | "generated" | "texts" | "comments" | "promises"} Group */
@@ -22,29 +23,6 @@ const groups = ["docs", "generated", "texts", "comments", "promises"];
 
 /** Generated pages repeat texts and comments of src. docs/api is left out: its comments are counted at their source. */
 const generated = ["docs/cli.md", "docs/format.md"];
-
-/** @type {readonly { form: string, pattern: RegExp }[]} */
-const forms = [
-  { form: "is none", pattern: /\b(?:is|are|was|were|be) none\b/gi },
-  // "There is no file" is plain English; "the path is no folder" is not.
-  {
-    form: "is no X",
-    pattern:
-      /(?<!\bthere )\b(?:is|are|was|were|be) no (?!longer\b|more\b|fewer\b|less\b|later\b)(?=[a-z`"])/gi,
-  },
-  { form: "whoever, whom", pattern: /\b(?:whoever|whomever|whosever|whom)\b/gi },
-  { form: "shall", pattern: /\bshall\b/gi },
-  { form: "for ever", pattern: /\bfor ever\b/gi },
-  { form: "any more", pattern: /\bany more\b/gi },
-  { form: "of several", pattern: /\bof several\b/gi },
-  { form: "as asked", pattern: /\bas asked\b/gi },
-  // A clause in place of a noun at the start of a sentence: "What is finished is not done again." Questions are fine.
-  {
-    form: "headless what/who",
-    pattern:
-      /(?:(?<=^|[.!?:]\s+|^\s*- )(?:What|Who)|(?<=;\s+)(?:what|who)) (?=[^?]*?(?:[.;]|$))[^.;?]*(?![^.;]*\?)/gm,
-  },
-];
 
 const options = process.argv.slice(2).filter((argument) => argument.startsWith("--"));
 const places = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
@@ -93,18 +71,16 @@ function update(/** @type {Record<Group, number>} */ counts) {
 
 /** @returns {Finding[]} */
 function findIn(/** @type {Passage} */ { group, file, text, lineAt }) {
-  return forms.flatMap(({ form, pattern }) =>
-    [...text.matchAll(pattern)].map((match) => ({
-      group,
-      form,
-      file,
-      line: lineAt(match.index),
-      text: text
-        .slice(Math.max(0, match.index - 40), match.index + 60)
-        .replaceAll(/\s+/g, " ")
-        .trim(),
-    })),
-  );
+  return formsIn(text).map(({ form, offset }) => ({
+    group,
+    form,
+    file,
+    line: lineAt(offset),
+    text: text
+      .slice(Math.max(0, offset - 40), offset + 60)
+      .replaceAll(/\s+/g, " ")
+      .trim(),
+  }));
 }
 
 /** @returns {Passage[]} */
