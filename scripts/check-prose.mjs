@@ -1,5 +1,5 @@
 // @ts-check
-// Counts the forms of English that STYLE bans, and fails where a group of texts has more of them than
+// Counts the forms of English that CONTRIBUTING.md bans, and fails where a group of texts has more of them than
 // prose-baseline.json allows. Figures there only go down: `--update` lowers them, and never raises one.
 // `--list` prints each form with its file and line, `--json` everything as JSON. Arguments that are paths (files or
 // folders) restrict the list to them.
