@@ -38,7 +38,7 @@ const about = new Map([
   ["openrath/sandbox/conformance", "the conformance suite for sandboxes of your own"],
 ]);
 
-const kinds = /** @type {const} */ (["Functions and values", "Classes", "Types", "Errors"]);
+const kinds = /** @type {const} */ (["Functions and values", "Classes", "Types", "Errors", "Constants"]);
 const folder = join(root, "docs", "api");
 const pages = renderPages();
 if (process.argv.includes("--check")) check();
@@ -177,6 +177,7 @@ function describe(name, symbol, checker) {
  */
 function kindOf(name, symbol) {
   if (symbol.flags & ts.SymbolFlags.Class) return name.endsWith("Error") ? "Errors" : "Classes";
+  if (/^[A-Z\d_]+$/.test(name)) return "Constants";
   return symbol.flags & ts.SymbolFlags.Value ? "Functions and values" : "Types";
 }
 
