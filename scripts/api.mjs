@@ -1,64 +1,210 @@
 // @ts-check
-// Writes docs/api.md: every public name as it is declared, so that a change of the surface shows in review as a change
-// of text. `npm run api` writes it; `npm test` fails when it is out of date (`--check`).
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+// Writes docs/api/: a page for each entry point, with every public name as its declaration file has it, comments of
+// members included, so that a change of the public surface shows in review as a change of text. `npm run api` writes
+// the pages; `npm test` fails when one is out of date (`--check`).
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
-import { sourcesByName } from "./exports.mjs";
 import { root, say } from "./run.mjs";
 
-const file = join(root, "docs", "api.md");
-const text = api();
-if (!process.argv.includes("--check")) {
-  writeFileSync(file, text);
-  say("wrote docs/api.md");
-} else if (!existsSync(file) || readFileSync(file, "utf8") !== text) {
-  say("docs/api.md does not show the public names as they are: run `npm run api` and look at what changed.");
-  process.exitCode = 1;
-} else say("docs/api.md shows the public names as they are");
+/** The entry points in reading order, core first. One that is not listed here comes last, without a description. */
+const about = new Map([
+  ["openrath", "sessions, the runtime, agents, tools, workflows, policies: most programs need only this"],
+  ["openrath/agent", "agents: the loop of model and tools, structured output, handoffs"],
+  ["openrath/model", "models: any AI SDK model, scripted models, parameters, prices"],
+  ["openrath/tool", "tools: schemas, effects, approvals, the sandbox tools, asking a person"],
+  ["openrath/workflow", "workflows: sequence, parallel, map, race, retry, loop, steps"],
+  ["openrath/runtime", "runs: checkpoints, resume, replay, pending approvals, durable effects"],
+  ["openrath/store", "stores: save, load, export, import, leases, backup, erasure"],
+  ["openrath/policy", "guardrails: rules that allow, ask a person or deny"],
+  ["openrath/selector", "routing: rules, models, similarity, votes and bandits"],
+  ["openrath/pattern", "multi-agent patterns: ReAct, group chat, supervisor, swarm, crew, debate"],
+  ["openrath/compress", "context compression: summaries, dropped outputs, recall"],
+  ["openrath/skill", "Agent Skills and AGENTS.md"],
+  ["openrath/memory", "memory with evidence: write, recall, why, influence, rollback"],
+  ["openrath/memory/tiers", "MemGPT, Reflexion, Generative Agents, memory files, consolidation"],
+  ["openrath/memory/existing", "adoption of memories that another store keeps"],
+  ["openrath/memory/mcp", "a memory server over MCP as a backend"],
+  ["openrath/memory/viking", "OpenViking as a backend"],
+  ["openrath/sandbox", "sandboxes: local, virtual, docker, host, and your own"],
+  ["openrath/evidence", "dossiers, verification, signatures, audit questions, erasure"],
+  ["openrath/mcp", "MCP: servers of tools as a client, and being a server"],
+  ["openrath/front", "AG-UI and A2A handlers"],
+  ["openrath/interop", "import and export of other systems' formats, OpenTelemetry traces"],
+  ["openrath/interop/ai-sdk", "the AI SDK: record and replay your own loop, use its tools"],
+  ["openrath/interop/langgraph", "LangGraph: a checkpointer on our store"],
+  ["openrath/testkit", "conformance suites for stores and sandboxes of your own"],
+  ["openrath/store/conformance", "the conformance suite for stores of your own"],
+  ["openrath/sandbox/conformance", "the conformance suite for sandboxes of your own"],
+]);
 
-function api() {
-  const doors = Object.entries(sourcesByName()).map(([name, source]) => ({
-    name,
-    path: join(root, source.replace("src/", "dist/").replace(/\.ts$/, ".d.ts")),
-  }));
+const kinds = /** @type {const} */ (["Functions and values", "Classes", "Types", "Errors", "Constants"]);
+const folder = join(root, "docs", "api");
+const pages = renderPages();
+if (process.argv.includes("--check")) check();
+else write();
+
+function write() {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  for (const [file, text] of pages) writeFileSync(join(folder, file), text);
+  say(`wrote ${pages.size} pages to docs/api`);
+}
+
+function check() {
+  const present = existsSync(folder) ? readdirSync(folder) : [];
+  const stale = [
+    ...[...pages].flatMap(([file, text]) =>
+      present.includes(file) && readFileSync(join(folder, file), "utf8") === text ? [] : [file],
+    ),
+    ...present.filter((file) => !pages.has(file)),
+  ];
+  if (stale.length === 0) return say("docs/api is up to date");
+  say(`docs/api is out of date (${stale.join(", ")}): run \`npm run api\` and review the changes.`);
+  process.exitCode = 1;
+}
+
+/** @typedef {{ name: string, kind: (typeof kinds)[number], about: string, code: string }} Entry */
+
+/** The text of each page by its file name. A name that several entry points export is described on the first page. */
+function renderPages() {
+  const doors = entryPoints();
   const program = ts.createProgram(
     doors.map((door) => door.path),
     { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext, types: [] },
   );
   const checker = program.getTypeChecker();
-  const sections = doors.map(({ name, path }) => {
+  /** @type {Map<ts.Symbol, string>} */
+  const home = new Map();
+  /** @type {Map<string, string>} */
+  const texts = new Map();
+  /** @type {{ name: string, file: string, own: number, total: number }[]} */
+  const index = [];
+  for (const { name, file, path } of doors) {
     const module = checker.getSymbolAtLocation(/** @type {ts.Node} */ (program.getSourceFile(path)));
     if (module === undefined) throw new Error(`${path} exports nothing: build first`);
-    const names = checker
-      .getExportsOfModule(module)
-      .map((symbol) => describe(symbol, checker))
-      .sort((one, other) => (one.name < other.name ? -1 : 1));
-    const entries = names.map(
-      ({ name, about, code }) => `### ${name}\n\n${about}\`\`\`ts\n${code}\n\`\`\`\n`,
-    );
-    return `## ${name}\n\n${entries.join("\n")}`;
-  });
-  const head =
-    "# Public names\n\nWritten by `npm run api` from the declarations; the comments in the sources say more.\n";
-  return `${head}\n${sections.join("\n")}`;
+    /** @type {Entry[]} */
+    const own = [];
+    /** @type {{ name: string, file: string }[]} */
+    const shared = [];
+    for (const exported of checker.getExportsOfModule(module)) {
+      const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
+      const first = home.get(symbol);
+      if (first !== undefined) shared.push({ name: exported.name, file: first });
+      else {
+        home.set(symbol, file);
+        own.push(describe(exported.name, symbol, checker));
+      }
+    }
+    texts.set(file, page(name, own, shared));
+    index.push({ name, file, own: own.length, total: own.length + shared.length });
+  }
+  texts.set("README.md", indexPage(index));
+  return texts;
+}
+
+/** Read from "exports" in package.json, so that an entry point is declared there and nowhere else. */
+function entryPoints() {
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  /** @type {[string, string | { types: string }][]} */
+  const exported = Object.entries(manifest.exports);
+  const order = [...about.keys()];
+  const rank = (/** @type {string} */ name) => (order.includes(name) ? order.indexOf(name) : order.length);
+  return exported
+    .flatMap(([path, target]) => {
+      if (typeof target === "string") return [];
+      const name = `${manifest.name}${path.slice(1)}`;
+      const file = `${name === manifest.name ? name : path.slice(2).replaceAll("/", "-")}.md`;
+      return [{ name, file, path: join(root, target.types) }];
+    })
+    .sort((one, other) => rank(one.name) - rank(other.name));
 }
 
 /**
- * @param {ts.Symbol} exported
- * @param {ts.TypeChecker} checker
+ * @param {string} name
+ * @param {readonly Entry[]} own
+ * @param {readonly { name: string, file: string }[]} shared
  */
-function describe(exported, checker) {
-  const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
-  const [declaration] = symbol.declarations ?? [];
-  if (declaration === undefined) throw new Error(`${exported.name} is declared nowhere`);
-  const statement = ts.isVariableDeclaration(declaration) ? declaration.parent.parent : declaration;
-  const printer = ts.createPrinter({ removeComments: true });
-  const code = printer
-    .printNode(ts.EmitHint.Unspecified, statement, statement.getSourceFile())
-    .replace(/^export (declare )?/, "")
-    // Private parts are nobody's business, and their order would show up as a change.
-    .replace(/^\s*(#private|private .*);\n/gm, "");
-  const [sentence = ""] = ts.displayPartsToString(symbol.getDocumentationComment(checker)).split(/(?<=\.)\s/);
-  return { name: exported.name, about: sentence === "" ? "" : `${sentence.replaceAll("\n", " ")}\n\n`, code };
+function page(name, own, shared) {
+  const head = `# ${name}\n\n${about.has(name) ? `${capital(about.get(name) ?? "")}.\n\n` : ""}`;
+  const note = "Written by `npm run api` from the declarations. [All entry points](README.md)\n";
+  const sections = kinds.flatMap((kind) => {
+    const entries = own.filter((entry) => entry.kind === kind).sort(byName);
+    const bodies = entries.map(
+      ({ name, about, code }) => `### ${name}\n\n${about}\`\`\`ts\n${code}\n\`\`\`\n`,
+    );
+    return entries.length === 0 ? [] : [`\n## ${kind}\n\n${bodies.join("\n")}`];
+  });
+  const links = [...shared].sort(byName).map(({ name, file }) => `[${name}](${file}#${name.toLowerCase()})`);
+  const also = links.length === 0 ? "" : `\n## Also exported here\n\n${links.join(", ")}\n`;
+  return `${head}${note}${sections.join("")}${also}`;
+}
+
+/** @param {readonly { name: string, file: string, own: number, total: number }[]} index */
+function indexPage(index) {
+  const rows = index.map(
+    ({ name, file, own, total }) =>
+      `| [\`${name}\`](${file}) | ${about.get(name) ?? ""} | ${total} | ${own} |`,
+  );
+  const head =
+    "# Public names by entry point\n\nWritten by `npm run api` from the declarations. A name that several entry points export is described on the\npage of the first one.\n";
+  return `${head}\n| import from | for | names | described there |\n|---|---|---|---|\n${rows.join("\n")}\n`;
+}
+
+/**
+ * @param {string} name
+ * @param {ts.Symbol} symbol
+ * @param {ts.TypeChecker} checker
+ * @returns {Entry}
+ */
+function describe(name, symbol, checker) {
+  const declarations = (symbol.declarations ?? []).map((declaration) =>
+    ts.isVariableDeclaration(declaration) ? declaration.parent.parent : declaration,
+  );
+  if (declarations.length === 0) throw new Error(`${name} is declared nowhere`);
+  const comment = ts.displayPartsToString(symbol.getDocumentationComment(checker)).trim();
+  return {
+    name,
+    kind: kindOf(name, symbol),
+    about: comment === "" ? "" : `${comment}\n\n`,
+    code: declarations.map(codeOf).join("\n"),
+  };
+}
+
+/**
+ * @param {string} name
+ * @param {ts.Symbol} symbol
+ */
+function kindOf(name, symbol) {
+  if (symbol.flags & ts.SymbolFlags.Class) return name.endsWith("Error") ? "Errors" : "Classes";
+  if (/^[A-Z\d_]+$/.test(name)) return "Constants";
+  return symbol.flags & ts.SymbolFlags.Value ? "Functions and values" : "Types";
+}
+
+/** The declaration as it stands, without its own comment, which is above it, and without private members. */
+function codeOf(/** @type {ts.Node} */ statement) {
+  const source = statement.getSourceFile();
+  const start = statement.getStart(source);
+  let text = source.text.slice(start, statement.getEnd());
+  const members = ts.isClassDeclaration(statement) ? [...statement.members] : [];
+  for (const member of members.filter(isPrivate).reverse())
+    text = text.slice(0, member.getFullStart() - start) + text.slice(member.getEnd() - start);
+  return text.replace(/^export (declare )?/, "").replace(/^declare /, "");
+}
+
+function isPrivate(/** @type {ts.ClassElement} */ member) {
+  if (member.name !== undefined && ts.isPrivateIdentifier(member.name)) return true;
+  return (ts.getCombinedModifierFlags(member) & ts.ModifierFlags.Private) !== 0;
+}
+
+/**
+ * @param {{ name: string }} one
+ * @param {{ name: string }} other
+ */
+function byName(one, other) {
+  return one.name < other.name ? -1 : 1;
+}
+
+function capital(/** @type {string} */ text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -35,14 +35,14 @@ const suites = [
 const strangers = [
   {
     of: /^tasks-/,
-    why: "the tasks extension: work that takes long is a run here, which waits and is gone on with by its session",
+    why: "the tasks extension: long work is a run here, which suspends and resumes by its session",
   },
   { of: /^sep-2640-/, why: "the skills extension: skills are loaded from folders here, not from servers" },
   { of: /^auth\/(dpop|wif)/, why: "an extension of OAuth (proof of possession, workload identity)" },
   {
     of: /^auth\/(2025-03-26-oauth-metadata-backcompat|metadata-var[23])$/,
     versions: /^0\.1\./,
-    why: "the authority of this version of the suite names another issuer than its own, which a client must refuse; later versions, with that mended, pass",
+    why: "the authorization server of this version names a foreign issuer, which a client must refuse; later versions are fixed and pass",
   },
 ];
 
@@ -50,7 +50,7 @@ const strangers = [
 const warnings = [
   {
     of: /^server-sse-polling$/,
-    why: "in 0.1 this request says that it is of 2025-03-26, which has no such event; 0.2 says 2025-11-25, and finds it",
+    why: "in 0.1 this request declares version 2025-03-26, which has no such event; 0.2 declares 2025-11-25 and passes",
   },
 ];
 
@@ -243,14 +243,14 @@ function pageOf(/** @type {readonly Result[]} */ results) {
     });
   return `# MCP conformance
 
-What the official conformance suite of the Model Context Protocol says of our client and our server. \`npm run conformance\`
-runs it and writes this page; a part of it is run with the tests (\`test/mcp/conformance.test.ts\`). What is tested is
-\`test/mcp/conformance/client.mjs\`, an agent that uses tools by \`mcp()\`, and \`test/mcp/conformance/server.mjs\`, tools,
-workflows, prompts and resources that are served by \`mcpServer()\`, to anybody (\`open: true\`).
+Results of the official conformance suite of the Model Context Protocol for our client and our server. \`npm run conformance\`
+runs the suite and writes this page; the tests run a part of it (\`test/mcp/conformance.test.ts\`). The client under test is
+\`test/mcp/conformance/client.mjs\`, an agent with tools from \`mcp()\`. The server under test is
+\`test/mcp/conformance/server.mjs\`: tools, workflows, prompts and resources from \`mcpServer()\` with \`open: true\`.
 
-Two things are done for the suite's sake. Some of its servers of 2026 do not say that they are: a server between says it for
-them (\`http-*-headers\`, \`sep-2322-client-request-state\`). And a null where a tool's schema wants none, which our client refuses
-before it is sent, is left out (\`http-custom-headers\`).
+Two adaptations are needed. Some servers of the suite for 2026 do not declare that version, so a proxy declares it
+(\`http-*-headers\`, \`sep-2322-client-request-state\`). Our client refuses a null that the schema of a tool does not allow, so the
+null is left out (\`http-custom-headers\`).
 
 | suite | Node | side | protocol | scenarios passed | failed | not applicable | checks passed | failed | warnings | skipped |
 |---|---|---|---|---|---|---|---|---|---|---|

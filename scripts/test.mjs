@@ -26,6 +26,7 @@ function runAll() {
   step("lint", installed && (() => tool("biome", "check", "--error-on-warnings")));
   step("typecheck", installed && (() => tool("tsc", "--project", "tsconfig.json")));
   step("imports", installed && (() => tool("node", "scripts/check-deps.mjs")));
+  step("prose", installed && (() => tool("node", "scripts/check-prose.mjs")));
   step("unused code", installed && (() => tool("knip", "--no-config-hints")));
   const built = step("build", installed && build);
   // Some tests start the built program in processes of their own.
