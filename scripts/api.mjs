@@ -4,6 +4,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
+import { declarations } from "./build.mjs";
 import { sourcesByName } from "./exports.mjs";
 import { root, say } from "./run.mjs";
 
@@ -20,7 +21,7 @@ if (!process.argv.includes("--check")) {
 function api() {
   const doors = Object.entries(sourcesByName()).map(([name, source]) => ({
     name,
-    path: join(root, source.replace("src/", "dist/").replace(/\.ts$/, ".d.ts")),
+    path: join(declarations, source.slice("src/".length).replace(/\.ts$/, ".d.ts")),
   }));
   const program = ts.createProgram(
     doors.map((door) => door.path),
