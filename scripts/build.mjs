@@ -28,37 +28,25 @@ const layers = [
   // Tells where the other files of the command are, so its place in dist is its place in src.
   ["cli/location.ts", "cli/location"],
   ["session/", "session"],
-  ["store/conformance", undefined],
   ["store/", "store"],
   // What the tools of a sandbox need before there is a sandbox.
   ["sandbox/error.ts", "sandbox-names"],
   ["sandbox/path.ts", "sandbox-names"],
   ["sandbox/spec.ts", "sandbox-names"],
-  ["sandbox/conformance", undefined],
   ["sandbox/", "sandbox"],
-  ["policy/", "runtime"],
   ["runtime/", "runtime"],
   ["workflow/", "runtime"],
-  ["model/", "agent"],
   ["agent/tool/sandbox/", "sandbox-tools"],
-  ["tool/sandbox/", "sandbox-tools"],
-  ["tool/", "agent"],
   ["agent/compress/", "compress"],
-  ["compress/", "compress"],
   ["agent/skill/", "skill"],
-  ["skill/", "skill"],
   ["agent/", "agent"],
+  // The main entry point has selectors too.
   ["pattern/selector/", "agent"],
-  ["selector/", "agent"],
   ["pattern/", "pattern"],
-  ["mcp/", "mcp"],
-  ["connect/mcp/", "mcp"],
   ["memory/embedding/", "embedding"],
-  ["memory/existing/", undefined],
-  ["memory/mcp/", undefined],
-  ["memory/viking/", undefined],
   ["memory/", "memory"],
   ["evidence/", "evidence"],
+  ["connect/mcp/", "mcp"],
 ];
 
 /** Files that are started or loaded by their address, besides the entry points in package.json. */
@@ -174,7 +162,7 @@ function manifest() {
   return JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 }
 
-/** Entry points as package.json names them: `store/index` for `./dist/store/index.js`. */
+/** Entry points as package.json names them: `entry/store` for `./dist/entry/store.js`. */
 function exported() {
   return Object.values(sourcesByName()).map((path) => path.slice("src/".length, -".ts".length));
 }
