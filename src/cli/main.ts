@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
 import { type Argument, Command, CommanderError, Option as Flag } from "commander";
-import { RathError, readableError, thrownMessage } from "../session/index.js";
+import { RathError, readableError, thrownMessage, VERSION } from "../session/index.js";
 import { groups } from "./commands.js";
 import type { Entry, Input } from "./entry.js";
 import { UsageError } from "./error.js";
@@ -50,7 +49,7 @@ export function programOf(
 ): Command {
   const program = new Command("rath")
     .description("sessions that can be forked, merged, kept, replayed and proved")
-    .version(version(), "-V, --version", "the version of openrath")
+    .version(VERSION, "-V, --version", "the version of openrath")
     .helpOption("-h, --help", "this text; rath COMMAND --help for one command")
     .helpCommand("help [command]", "help for a command")
     .showSuggestionAfterError(true)
@@ -200,9 +199,4 @@ function fail(given: unknown, json: boolean): number {
     process.stderr.write(`rath: ${typed}\n`);
   }
   return error instanceof UsageError ? 2 : 1;
-}
-
-function version(): string {
-  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  return (JSON.parse(text) as { version: string }).version;
 }

@@ -1,4 +1,5 @@
 import * as nodeModule from "node:module";
+import { HOOKS } from "./location.js";
 
 /**
  * Has every program that is loaded from now on find this copy of openrath under its name, wherever it stands: a session
@@ -13,7 +14,7 @@ export function answerWithOurOwn(): void {
   // Newer Nodes do it in place; older ones in a thread of its own, which is told in a file of its own.
   if (registerHooks !== undefined)
     registerHooks({ resolve: (specifier, context, next) => next(specifier, fromHere(specifier, context)) });
-  else register(new URL("./own-copy-hooks.js", import.meta.url));
+  else register(HOOKS);
 }
 
 let done = false;

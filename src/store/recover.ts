@@ -11,12 +11,10 @@ import {
   RecordError,
 } from "../session/index.js";
 import { misuse, StoreError } from "./error.js";
-import { salvageFolder } from "./file-salvage.js";
 import { linesOf } from "./intake.js";
 import { readLines } from "./lines.js";
 import { shown } from "./move.js";
 import type { Erasure, Finding } from "./shelf.js";
-import { salvageSqlite } from "./sqlite-salvage.js";
 import type { Store } from "./store.js";
 import { TreeWalk, treesIn } from "./tree-walk.js";
 
@@ -58,7 +56,7 @@ export async function recover(
 ): Promise<Recovered> {
   if (typeof target?.import !== "function")
     throw misuse(`recover into ${shown(target)}`, "give an open store: recover(url, await openStore(other))");
-  const salvage = typeof source === "string" ? open(source) : salvageLines(source);
+  const salvage = typeof source === "string" ? await open(source) : salvageLines(source);
   const findings: Finding[] = [];
   try {
     const found: Found[] = [];
@@ -151,11 +149,12 @@ class Content {
   }
 }
 
-function open(url: string): Salvage {
+async function open(url: string): Promise<Salvage> {
   const [, scheme, path = ""] = /^(sqlite|file):(.*)$/s.exec(url) ?? [];
-  if (scheme === "sqlite" && existsSync(path)) return salvageSqlite(path);
+  if (scheme === "sqlite" && existsSync(path))
+    return (await import("./sqlite-salvage.js")).salvageSqlite(path);
   if (scheme === "file" && statSync(path, { throwIfNoEntry: false })?.isDirectory())
-    return salvageFolder(path);
+    return (await import("./file-salvage.js")).salvageFolder(path);
   if (scheme === "file" && existsSync(path)) return salvageLines(readLines(path));
   throw new StoreError(
     "url",

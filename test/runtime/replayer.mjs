@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { replayed } from "./drive.js";
 
 const [dist] = process.argv.slice(2);
-const { openStore } = await import(`${dist}/store/index.js`);
+const { openStore } = await import(`${dist}/entry/store.js`);
 const tell = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
 
 tell({ version: process.version });

@@ -146,8 +146,9 @@ async function search(shell: Shell, input: Input, words: string): Promise<number
   const space = await spaceOf(shell, textOption(input, "space"));
   const at = textOption(input, "at");
   const view = at === undefined ? space : await space.at(await (await shell.store()).resolve(at));
-  const { found, head } = await view.find(words, { within: true, limit: 10 });
-  shell.tell({ space: space.name, head, query: words, found });
+  const { found, head, without } = await view.find(words, { within: true, limit: 10 });
+  shell.tell({ space: space.name, head, query: words, found, ...(without !== undefined && { without }) });
+  if (without !== undefined) shell.say(shell.dim(`Searched by words only. ${without}`));
   if (found.length === 0) shell.say(`Nothing in ${space.name} is about that.`);
   for (const { memory: one, score } of found) shell.say(`${score.toFixed(2)}  ${memoryText(shell, one)}`);
   const [first] = found;

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { RathError } from "../../session/index.js";
+import { DEMO_AGAIN, DEMO_PROGRAM } from "../location.js";
 import { quoted } from "../text.js";
 import type { DemoSettings } from "./program.js";
 import { writeRepository } from "./repository.js";
@@ -48,7 +49,7 @@ export function writeFiles(
 }
 
 function programText({ name, sandbox, endpoint }: Omit<DemoSettings, "folder">): string {
-  const from = new URL("./program.js", import.meta.url).href;
+  const from = DEMO_PROGRAM.href;
   const given = { name, sandbox, ...(endpoint !== undefined && { endpoint }) };
   return `// The program that \`rath demo\` ran as ${name}. \`rath resume\`, \`rath replay\` and \`rath verify\` find it here.
 import { demoProgram } from ${JSON.stringify(from)};
@@ -62,7 +63,7 @@ export const again = "./again.mjs"; // what to run on a branch of it
 }
 
 function againText(name: string): string {
-  const from = new URL("./again.js", import.meta.url).href;
+  const from = DEMO_AGAIN.href;
   return `// Another repair, from the point where the first patch of ${name} was rejected:
 //
 //   rath fork ${name} --at ID --name second-try

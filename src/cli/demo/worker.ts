@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { RathError } from "../../session/index.js";
+import { COMMAND } from "../location.js";
 import { plain } from "../text.js";
 import type { Seen } from "./story.js";
 
 /** The command itself: what the demonstration does, everybody can type. */
-export const COMMAND: string = fileURLToPath(new URL("../rath.js", import.meta.url));
+const PROGRAM: string = fileURLToPath(COMMAND);
 
 /** How the process ended that the run was begun in. */
 export type Ended = { readonly pid: number; readonly killed: boolean; readonly code: number | null };
@@ -20,7 +21,7 @@ export function runUntil(
   kill: (seen: Seen) => boolean,
 ): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [COMMAND, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ["ignore", "pipe", "pipe"] });
     const end = (): void => void child.kill("SIGKILL");
     // Whoever ends us must not leave it behind.
     process.once("exit", end);
@@ -73,7 +74,7 @@ export async function documentOf(
   args: readonly string[],
 ): Promise<{ readonly pid: number; readonly document: unknown }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [COMMAND, ...args, "--json"], {
+    const child = spawn(process.execPath, [PROGRAM, ...args, "--json"], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     let output = "";

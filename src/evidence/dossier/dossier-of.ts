@@ -1,7 +1,6 @@
-import { readFileSync } from "node:fs";
 import { Trees } from "../../sandbox/index.js";
 import type { Digest, FactId, Session } from "../../session/index.js";
-import { RathError } from "../../session/index.js";
+import { RathError, VERSION } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { Collection } from "./collect.js";
 import { Diffs } from "./diffs.js";
@@ -168,8 +167,5 @@ function notesOf(note: string | undefined, strays: number): readonly string[] {
 }
 
 function madeAt(at: string): Made {
-  const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as {
-    readonly version: string;
-  };
-  return { at, openrath: version, node: process.version, platform: `${process.platform} ${process.arch}` };
+  return { at, openrath: VERSION, node: process.version, platform: `${process.platform} ${process.arch}` };
 }

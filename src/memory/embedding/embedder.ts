@@ -30,7 +30,7 @@ export type EmbeddingFunction = (
 export type Embedding = Embedder | EmbeddingFunction | EmbeddingModel;
 
 /**
- * The embedder that is meant: the one that ships with the package when nothing is given, an embedder, a named function,
+ * The embedder that is meant: that of `@openrath/embedding` when nothing is given, an embedder, a named function,
  * or an embedding model of the AI SDK. What they answer is checked and brought to length 1.
  */
 export function embedderOf(given?: Embedding): Embedder {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -256,7 +257,7 @@ describe("the embedding that ships with the package", () => {
   });
 
   it("[E14] refuses a table that is missing or damaged", () => {
-    const whole = readFileSync(new URL("./table.bin", import.meta.url));
+    const whole = readFileSync(createRequire(import.meta.url).resolve("@openrath/embedding/table.bin"));
     const place = join(folder, "table.bin");
     const reading = (bytes: Uint8Array) => () => {
       writeFileSync(place, bytes);
@@ -273,5 +274,41 @@ describe("the embedding that ships with the package", () => {
     expect(() => readTable(pathToFileURL(join(folder, "none.bin")))).toThrow(
       expect.objectContaining({ code: "memory-embedding", hint: expect.stringContaining("install") }),
     );
+  });
+
+  it("[E15] without its package, says what to install, searches by words, and warns once", async () => {
+    vi.resetModules();
+    vi.doMock("node:module", async (original) => {
+      const real = await original<typeof import("node:module")>();
+      const createRequire = (from: string): NodeJS.Require => {
+        const require = real.createRequire(from);
+        const resolve = (wanted: string): string => {
+          if (!wanted.startsWith("@openrath/")) return require.resolve(wanted);
+          throw Object.assign(new Error(`Cannot find ${wanted}`), { code: "MODULE_NOT_FOUND" });
+        };
+        return Object.assign((wanted: string) => require(wanted), { ...require, resolve });
+      };
+      return { ...real, createRequire };
+    });
+    const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const fresh = (await import("./index.js")).staticEmbedding();
+    expect(() => fresh.embed(["a"])).toThrow(
+      expect.objectContaining({
+        code: "memory-embedding",
+        hint: expect.stringContaining("npm install @openrath/embedding"),
+      }),
+    );
+    const { space, result } = await (await import("../testing/world.js")).world();
+    const text = "The server listens on port 8080.";
+    await space.write({ text, because: [result], source: "tool-result", by: "agent:coder" });
+    const { found, ...rest } = await space.find("server port");
+    expect(found.map(({ memory }) => memory.text)).toEqual([text]);
+    expect(rest).toMatchObject({ mode: "words", without: expect.stringContaining("@openrath/embedding") });
+    await expect(space.find("server port", { mode: "meaning" })).rejects.toThrow("not installed");
+    expect(warn.mock.calls.filter(([, options]) => JSON.stringify(options).includes("WORDS_ONLY"))).toEqual([
+      [expect.stringContaining("by their words only"), expect.anything()],
+    ]);
+    vi.doUnmock("node:module");
+    warn.mockRestore();
   });
 });

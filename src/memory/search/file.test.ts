@@ -10,12 +10,12 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { beforeAll, describe, expect, it } from "vitest";
+import { rolldown } from "rolldown";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FactId, Session } from "../../session/index.js";
 import { openStore, type Store } from "../../store/index.js";
 import { openDatabase } from "../../store/sqlite-driver.js";
 import { folder } from "../../store/testing/folder.js";
-import { ensureBuilt } from "../../store/testing/worker.js";
 import { fileOf } from "./database.js";
 import { SpaceIndex } from "./space-index.js";
 import { dumped } from "./testing/dump.js";
@@ -25,7 +25,9 @@ import { emptySpace, SPACE, saved, write, writeAll } from "./testing/space.js";
 const NOW = "2026-11-02T00:00:00.000Z";
 const NOTES = Array.from({ length: 300 }, (_, at) => `note ${at} about thing ${at % 17} and place ${at % 5}`);
 const script = fileURLToPath(new URL("./testing/tasks.mjs", import.meta.url));
-const dist = fileURLToPath(new URL("../../../dist", import.meta.url));
+const source = fileURLToPath(new URL("../../", import.meta.url));
+// Inside node_modules, so that the packages the sources need are found.
+const built = join(source, "..", "node_modules", ".cache", "openrath-search", String(process.pid));
 
 const ask = (index: SpaceIndex): Promise<unknown> =>
   index.find("thing 7 place 2", { limit: 8, threshold: 0, now: NOW });
@@ -201,13 +203,20 @@ describe("the file of an index", () => {
 });
 
 describe("several processes and one file", () => {
-  beforeAll(ensureBuilt, 120_000);
+  // Node 20 reads no TypeScript, and the index is not an entry point of the package.
+  beforeAll(async () => {
+    const input = { store: `${source}store/index.ts`, index: `${source}memory/search/space-index.ts` };
+    const bundled = await rolldown({ input, external: /^[^./]/, platform: "node" });
+    await bundled.write({ dir: built });
+    await bundled.close();
+  }, 120_000);
+  afterAll(() => rmSync(built, { recursive: true, force: true }));
 
   const run = (options: object): Promise<{ told: unknown; killed: boolean }> =>
     new Promise((done) => {
       execFile(
         process.execPath,
-        [script, JSON.stringify({ dist, space: SPACE, query: "thing 7 place 2", ...options })],
+        [script, JSON.stringify({ built, space: SPACE, query: "thing 7 place 2", ...options })],
         { timeout: 50_000 },
         (error, stdout) =>
           done({

@@ -156,11 +156,10 @@ export class SpaceIndex {
     const { mode = "fused", signal } = options;
     const meant = query.slice(0, MEANT_CHARACTERS).toWellFormed();
     const [vector] = mode === "words" ? [] : await this.#embedder.embed([meant], signal);
-    const { coverage } = this.#embedder as { coverage?: (text: string) => number };
     const question = {
       query,
       vector: vector === undefined ? undefined : quantised(vector),
-      coverage: coverage?.call(this.#embedder, meant),
+      coverage: mode === "words" ? undefined : this.#embedder.coverage?.(meant),
     };
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted();

@@ -4,7 +4,7 @@ import { appendFileSync, writeSync } from "node:fs";
 
 const { dist, url, ledger, me, lease } = JSON.parse(process.argv[2]);
 const { openRath, step, workflow } = await import(`${dist}/index.js`);
-const { openStore } = await import(`${dist}/store/index.js`);
+const { openStore } = await import(`${dist}/entry/store.js`);
 const tell = (what) => writeSync(1, `${JSON.stringify(what)}\n`);
 
 const pay = step(

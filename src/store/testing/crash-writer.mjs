@@ -12,7 +12,7 @@ const {
   plain = false,
 } = JSON.parse(process.argv[2]);
 const { Session } = await import(`${dist}/index.js`);
-const { openStore } = await import(`${dist}/store/index.js`);
+const { openStore } = await import(`${dist}/entry/store.js`);
 
 let state = seed >>> 0;
 /** A number below `below` that the seed decides. */

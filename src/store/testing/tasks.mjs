@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 
 const { dist, url, task, ...options } = JSON.parse(process.argv[2]);
 const { Session } = await import(`${dist}/index.js`);
-const { openStore } = await import(`${dist}/store/index.js`);
+const { openStore } = await import(`${dist}/entry/store.js`);
 const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const tell = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
 const outcome = (attempt) =>

@@ -1,4 +1,4 @@
-import { applyPatch, FileError, type PatchFiles, type Sandbox } from "../../../sandbox/index.js";
+import { FileError, type PatchFiles, type Sandbox } from "../../../sandbox/index.js";
 import { type Tool, tool } from "../tool.js";
 import { appliedSections, movesIn } from "./begin-apply.js";
 import { isBeginPatch, readBeginPatch } from "./begin-patch.js";
@@ -44,6 +44,7 @@ export function patchTool(options: SandboxToolOptions = {}): Tool {
 
 /** What a diff did, a line per file. Models miscount the lines of a hunk: its header is not believed. */
 async function appliedDiff(files: PatchFiles, patch: string): Promise<readonly string[]> {
+  const { applyPatch } = await import("../../../sandbox/index.js");
   const outcome = await applyPatch(files, patch, { recount: true });
   if (!outcome.applied)
     throw new PatchRefusedError(

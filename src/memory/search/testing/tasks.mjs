@@ -1,8 +1,8 @@
 // A process of its own that uses an index, for tests. The first argument says what to do, as JSON; it tells what happened
 // in one line of JSON on stdout.
-const { dist, url, folder, space, heads, rounds, query, die } = JSON.parse(process.argv[2]);
-const { openStore } = await import(`${dist}/store/index.js`);
-const { SpaceIndex } = await import(`${dist}/memory/search/space-index.js`);
+const { built, url, folder, space, heads, rounds, query, die } = JSON.parse(process.argv[2]);
+const { openStore } = await import(`${built}/store.js`);
+const { SpaceIndex } = await import(`${built}/index.js`);
 
 const embedder = {
   name: "length-1",
