@@ -61,9 +61,9 @@ export default defineConfig({
     pool: "forks",
     // One for each core: by default one core is left idle, which on two of them is half.
     maxWorkers: "100%",
-    // Crash and property tests start processes and sync to disk; slow machines need the room.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // This ends a test that hangs. It says nothing of how long a test may take: a busy machine needs the room.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     sequence: { sequencer: LongestFirst },
     projects: [
       {

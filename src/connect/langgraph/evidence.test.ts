@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { Command, END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { afterAll, describe, expect, it } from "vitest";
-import { campaign } from "../../../test/campaign.js";
 import { type RathSaver, rathSaver } from "./index.js";
 import { newWorld, program, question } from "./testing/program.js";
 import { folder, KINDS } from "./testing/stores.js";
@@ -144,7 +143,7 @@ describe.each(KINDS)("evidence over $kind", ({ url }) => {
 });
 
 it("[S1] a step takes no more room after many turns than after a few", { timeout: 120_000 }, async () => {
-  const turns = Number(process.env.OPENRATH_LANGGRAPH_TURNS ?? campaign(120));
+  const turns = Number(process.env.OPENRATH_LANGGRAPH_TURNS ?? 120);
   const saver = await rathSaver(`sqlite:${join(path, "room.db")}`);
   const graph = talker(saver, 200);
   const sizes: number[] = [];
