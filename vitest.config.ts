@@ -1,9 +1,53 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { defineConfig } from "vitest/config";
+import { defineConfig, type TestProjectConfiguration } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { sourcesByName } from "./scripts/exports.mjs";
 
 const { version } = JSON.parse(readFileSync(new URL("./package.json", import.meta.url), "utf8"));
+const root = fileURLToPath(new URL(".", import.meta.url));
+const tests = ["src", "test"].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".test.ts"))
+    .map((path) => `${folder}/${path.replaceAll("\\", "/")}`),
+);
+const textOf = (path: string): string => readFileSync(join(root, path), "utf8");
+
+// A file that replaces modules, clocks or parts of the process gets a process of its own. All others share one for each
+// core, so that the sources are loaded once and not three hundred times.
+const CHANGES_THE_PROCESS =
+  /\bvi\.(mock|doMock|useFakeTimers|stubEnv|stubGlobal)\b|\bvi\.spyOn\((process|globalThis|console)\b|\bprocess\.(chdir|on|once|umask)\(|\bprocess\.env\.\w+ = |defineProperty\((process|globalThis)\b/;
+const alone = tests.filter((path) => CHANGES_THE_PROCESS.test(textOf(path)));
+
+/** Files that start processes or try many cases take longest and come first: the end waits for one short file only. */
+class LongestFirst extends BaseSequencer {
+  override async sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
+    const weights = new Map(specifications.map((one) => [one, weightOf(readFileSync(one.moduleId, "utf8"))]));
+    return specifications.toSorted((a, b) => (weights.get(b) ?? 0) - (weights.get(a) ?? 0));
+  }
+}
+
+function weightOf(text: string): number {
+  const isSlow = /child_process|\bcampaign\(|testing\/(crash|child)|\bcommandIn\(|\bBench\b|\bbenchOf\(/.test(
+    text,
+  );
+  return text.length + (isSlow ? 1_000_000 : 0);
+}
+
+const types: TestProjectConfiguration = {
+  extends: true,
+  test: {
+    name: "types",
+    include: [],
+    typecheck: {
+      enabled: true,
+      include: ["src/**/*.test-d.ts"],
+      tsconfig: "./tsconfig.json",
+      ignoreSourceErrors: true,
+    },
+  },
+};
 
 export default defineConfig({
   // As the build does it.
@@ -16,21 +60,28 @@ export default defineConfig({
     })),
   },
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     setupFiles: ["test/setup.ts"],
     pool: "forks",
     // One for each core: by default one core is left idle, which on two of them is half.
     maxWorkers: "100%",
-    // Crash and property tests start processes and sync to disk; slow machines need the room.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    typecheck: {
-      enabled: true,
-      include: ["src/**/*.test-d.ts"],
-      tsconfig: "./tsconfig.json",
-      // Errors in sources are reported once, by `npm run typecheck`.
-      ignoreSourceErrors: true,
-    },
+    // This ends a test that hangs. It says nothing of how long a test may take: a busy machine needs the room.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    sequence: { sequencer: LongestFirst },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "shared",
+          include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+          exclude: alone,
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: "alone", include: alone } },
+      // `tsc` checks these files too, in the same pass as everything else; this says which promise is broken.
+      ...(process.argv.includes("--typecheck.enabled=false") ? [] : [types]),
+    ],
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts"],

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { openRath, RunFailedError } from "../runtime/index.js";
 import type { Effect, Session } from "../session/index.js";
+import { campaign } from "../session/testing/campaign.js";
 import { type Module, parallel, race, retry } from "../workflow/index.js";
 import { ran } from "../workflow/testing/ran.js";
 import { agent } from "./index.js";
@@ -92,7 +93,7 @@ describe("replay", () => {
         expect(world.asked).toBe(asked);
         await rath.close();
       }),
-      { numRuns: Number(process.env.OPENRATH_AGENTS ?? 100) },
+      { numRuns: Number(process.env.OPENRATH_AGENTS ?? campaign(100)) },
     );
   });
 });

@@ -3,20 +3,20 @@ import { RathError, readableError, thrownMessage, VERSION } from "../session/ind
 import { groups } from "./commands.js";
 import type { Entry, Input } from "./entry.js";
 import { UsageError } from "./error.js";
-import { commandOf, Shell } from "./shell.js";
+import { commandOf, Shell, type Streams } from "./shell.js";
 import { plain } from "./text.js";
 
 /** Runs a command line and answers with its exit code: 0 ok, 1 error, 2 usage, 3 not verified, 4 waits for a person. */
-export async function main(argv: readonly string[]): Promise<number> {
+export async function main(argv: readonly string[], streams: Streams = process): Promise<number> {
   // Also where the command line cannot be understood, whoever asked for JSON gets it.
   const json = argv.includes("--json");
   let code = 0;
-  const program = programOf(async (entry, input, given) => {
-    code = await run(entry, input, given);
+  const program = programOf(streams, async (entry, input, given) => {
+    code = await run(streams, entry, input, given);
   });
   try {
     if (argv[0] === "complete" && argv[1] === "--") {
-      await (await import("./complete.js")).complete(programOf(), argv.slice(2));
+      await (await import("./complete.js")).complete(programOf(streams), argv.slice(2));
       return 0;
     }
     if (argv.length === 0) program.outputHelp();
@@ -26,16 +26,16 @@ export async function main(argv: readonly string[]): Promise<number> {
     const error = readableError(thrown);
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
-      return fail(usageOf(error), json);
+      return fail(streams, usageOf(error), json);
     }
-    return fail(error, json);
+    return fail(streams, error, json);
   }
 }
 
 type Given = { readonly json?: boolean; readonly quiet?: boolean; readonly store?: string };
 
-async function run(entry: Entry, input: Input, given: Given): Promise<number> {
-  const shell = new Shell({ ...given, creates: entry.creates ?? false });
+async function run(streams: Streams, entry: Entry, input: Input, given: Given): Promise<number> {
+  const shell = new Shell({ ...given, streams, creates: entry.creates ?? false });
   try {
     return await (await entry.load()).run(shell, input);
   } finally {
@@ -44,7 +44,8 @@ async function run(entry: Entry, input: Input, given: Given): Promise<number> {
 }
 
 /** The commands as commander knows them. */
-export function programOf(
+function programOf(
+  { stdout }: Streams,
   call: (entry: Entry, input: Input, given: Given) => Promise<void> = async () => {},
 ): Command {
   const program = new Command("rath")
@@ -53,7 +54,7 @@ export function programOf(
     .helpOption("-h, --help", "this text; rath COMMAND --help for one command")
     .helpCommand("help [command]", "help for a command")
     .showSuggestionAfterError(true)
-    .configureOutput({ writeErr: () => {} })
+    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: () => {} })
     .configureHelp({
       subcommandTerm: (command) =>
         [command.name(), ...command.registeredArguments.map(argumentTerm)].join(" "),
@@ -67,7 +68,6 @@ export function programOf(
         .summary(entry.summary)
         .description(`${entry.summary[0]?.toUpperCase()}${entry.summary.slice(1)}.`)
         .helpGroup(`${title}:`)
-        .configureOutput({ writeErr: () => {} })
         .exitOverride();
       for (const { name, text, optional, many } of entry.arguments ?? []) {
         const label = `${name}${many ? "..." : ""}`;
@@ -176,7 +176,7 @@ function toldOf(error: unknown): unknown {
   );
 }
 
-function fail(given: unknown, json: boolean): number {
+function fail({ stdout, stderr }: Streams, given: unknown, json: boolean): number {
   const error = toldOf(given);
   if (json) {
     const told =
@@ -187,7 +187,7 @@ function fail(given: unknown, json: boolean): number {
             code: "unexpected",
             message: thrownMessage(error),
           };
-    process.stdout.write(`${JSON.stringify({ error: told })}\n`);
+    stdout.write(`${JSON.stringify({ error: told })}\n`);
   } else {
     const text =
       error instanceof RathError ? error.message : error instanceof Error ? error.stack : String(error);
@@ -196,7 +196,7 @@ function fail(given: unknown, json: boolean): number {
       /(hint: |; |: |\? )rath (?=[a-z]+)/g,
       `$1${commandOf(process.env)} `,
     );
-    process.stderr.write(`rath: ${typed}\n`);
+    stderr.write(`rath: ${typed}\n`);
   }
   return error instanceof UsageError ? 2 : 1;
 }

@@ -43,7 +43,7 @@ export async function tellOutcome(
     ...(waiting.length > 0 && { pending: waiting }),
     ...told.more,
   };
-  if (told.events === true) process.stdout.write(`${JSON.stringify({ outcome: document })}\n`);
+  if (told.events === true) shell.streams.stdout.write(`${JSON.stringify({ outcome: document })}\n`);
   else shell.tell(document);
   if (told.events === true || shell.json) return codeOf(status);
   if (answer !== undefined) shell.say(`${plain(answer).trimEnd()}\n`);

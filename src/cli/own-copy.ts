@@ -6,7 +6,8 @@ import { HOOKS } from "./location.js";
  * of another copy is none here, and a file outside of any project finds no copy at all.
  */
 export function answerWithOurOwn(): void {
-  if (done) return;
+  // The tool that runs the sources also finds them by the name of the package.
+  if (done || import.meta.url.endsWith(".ts")) return;
   done = true;
   const { register, registerHooks } = nodeModule as typeof nodeModule & {
     readonly registerHooks?: (hooks: { readonly resolve: SyncResolve }) => unknown;

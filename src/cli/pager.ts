@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import type { Streams } from "./shell.js";
 
 /** Where long output goes. `write` answers false when the reader has seen enough. */
 export type Pages = {
@@ -10,11 +11,11 @@ export type Pages = {
 };
 
 /** Long output by pages on a terminal (PAGER, else less), and straight on everywhere else. */
-export function pages(use: boolean): Pages {
-  if (!use || process.stdout.isTTY !== true || process.env.TERM === "dumb" || process.env.PAGER === "")
-    return straight();
+export function pages({ stdout }: Streams, use: boolean): Pages {
+  if (!use || stdout.isTTY !== true || process.env.TERM === "dumb" || process.env.PAGER === "")
+    return straight(stdout);
   const pager = process.env.PAGER ?? ["less", "more"].find(isOnPath);
-  if (pager === undefined) return straight();
+  if (pager === undefined) return straight(stdout);
   const child = spawn(pager, {
     stdio: ["pipe", "inherit", "inherit"],
     shell: true,
@@ -42,10 +43,10 @@ export function pages(use: boolean): Pages {
   };
 }
 
-function straight(): Pages {
+function straight(stdout: Streams["stdout"]): Pages {
   return {
     async write(text) {
-      if (!process.stdout.write(text)) await once(process.stdout, "drain");
+      if (!stdout.write(text)) await once(stdout, "drain");
       return true;
     },
     async end() {},

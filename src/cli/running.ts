@@ -16,7 +16,7 @@ export async function watching<Result>(
 ): Promise<Result> {
   const seen = new Progress(shell);
   const stop = rath.observe((observation) => {
-    if (settings.events && observation.kind === "fact") writeEvent(observation.session);
+    if (settings.events && observation.kind === "fact") writeEvent(shell, observation.session);
     seen.see(observation);
   });
   const cancelling = new AbortController();
@@ -37,7 +37,7 @@ export async function watching<Result>(
     process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
     stop();
     shell.clear();
-    endWithCommand();
+    if (shell.streams === process) endWithCommand();
   }
 }
 
@@ -52,9 +52,9 @@ function endWithCommand(): void {
 const LEFT_OPEN = 500;
 
 /** One fact as programs read it, once it is durable. */
-function writeEvent(session: Session): void {
+function writeEvent(shell: Shell, session: Session): void {
   const { id, parentIds: parents, branch, fact } = session;
-  process.stdout.write(`${JSON.stringify({ id, parents, branch, fact: jsonOf(fact) })}\n`);
+  shell.streams.stdout.write(`${JSON.stringify({ id, parents, branch, fact: jsonOf(fact) })}\n`);
 }
 
 /** Where a run stands, in one line: how much was asked so far, and what happened last. */

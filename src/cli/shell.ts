@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
 import { delimiter, resolve } from "node:path";
+import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Rath, RathOptions } from "../runtime/index.js";
 import type { FactId, Principal, Session } from "../session/index.js";
@@ -10,8 +11,14 @@ import { configOf, homeOf } from "./home.js";
 import type { Found } from "./reference.js";
 import { plain, quoted } from "./text.js";
 
+/** Where the words of a command go. `process` has both; a caller inside another program gives its own. */
+export type Streams = { readonly stdout: Output; readonly stderr: Output };
+
+type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
 /** What a command has around it: where things are kept, and where words go. */
 export class Shell {
+  readonly streams: Streams;
   /** One JSON document on stdout instead of text. */
   readonly json: boolean;
   readonly quiet: boolean;
@@ -27,11 +34,13 @@ export class Shell {
   #command: string | undefined;
 
   constructor(options: {
+    readonly streams?: Streams;
     readonly json?: boolean;
     readonly quiet?: boolean;
     readonly store?: string;
     readonly creates?: boolean;
   }) {
+    this.streams = options.streams ?? process;
     this.json = options.json ?? false;
     this.quiet = options.quiet ?? false;
     this.home = homeOf(process.env, process.cwd());
@@ -105,30 +114,31 @@ export class Shell {
 
   /** A line (or several) for the person; nothing with --json. */
   say(text = ""): void {
-    if (!this.json) process.stdout.write(`${text}\n`);
+    if (!this.json) this.streams.stdout.write(`${text}\n`);
   }
 
   /** Text that may be long: waits until whoever reads has taken it in. */
   async write(text: string): Promise<void> {
-    if (!process.stdout.write(text) && !process.stdout.closed) await once(process.stdout, "drain");
+    const { stdout } = this.streams;
+    if (!stdout.write(text) && !stdout.closed) await once(stdout, "drain");
   }
 
   /** The one document of --json; nothing without. */
   tell(value: unknown): void {
-    if (this.json) process.stdout.write(`${JSON.stringify(value)}\n`);
+    if (this.json) this.streams.stdout.write(`${JSON.stringify(value)}\n`);
   }
 
   /** Where a long piece of work stands: overwritten by the next one, and seen on a terminal only. */
   progress(text: string): void {
     if (!this.#isFollowed) return;
-    const line = text.slice(0, Math.max(10, (process.stderr.columns || 80) - 1));
-    process.stderr.write(`\r\u001b[2K${line}`);
+    const line = text.slice(0, Math.max(10, (this.streams.stderr.columns || 80) - 1));
+    this.streams.stderr.write(`\r\u001b[2K${line}`);
     this.#shown = true;
   }
 
   /** Takes the last progress away. */
   clear(): void {
-    if (this.#shown) process.stderr.write("\r\u001b[2K");
+    if (this.#shown) this.streams.stderr.write("\r\u001b[2K");
     this.#shown = false;
   }
 
@@ -142,7 +152,7 @@ export class Shell {
         .replace(/^rath(?= )/, this.command)
         .replace(/(?=\s+# |$)/, command.startsWith("rath ") ? store : ""),
     );
-    process.stdout.write(`\n${this.dim("next:")} ${typed.join(`\n${this.dim("   or:")} `)}\n`);
+    this.streams.stdout.write(`\n${this.dim("next:")} ${typed.join(`\n${this.dim("   or:")} `)}\n`);
   }
 
   /** What this program is called where it was called from. */
@@ -176,11 +186,11 @@ export class Shell {
 
   /** Whether a person looks at what is written, and not a program. */
   get isWatched(): boolean {
-    return process.stdout.isTTY === true || this.#isColoured;
+    return this.streams.stdout.isTTY === true || this.#isColoured;
   }
 
   get columns(): number {
-    return process.stdout.columns || 100;
+    return this.streams.stdout.columns || 100;
   }
 
   async close(): Promise<void> {
@@ -190,7 +200,7 @@ export class Shell {
   }
 
   get #isFollowed(): boolean {
-    return !this.json && !this.quiet && process.stderr.isTTY === true && !process.env.CI;
+    return !this.json && !this.quiet && this.streams.stderr.isTTY === true && !process.env.CI;
   }
 
   #paint(on: number, off: number, text: string): string {
@@ -200,7 +210,7 @@ export class Shell {
   get #isColoured(): boolean {
     if (process.env.NO_COLOR) return false;
     if (process.env.FORCE_COLOR && process.env.FORCE_COLOR !== "0") return true;
-    return process.stdout.isTTY === true && process.env.TERM !== "dumb";
+    return this.streams.stdout.isTTY === true && process.env.TERM !== "dumb";
   }
 }
 

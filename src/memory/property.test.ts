@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fragile } from "../runtime/testing/fragile.js";
 import type { FactId } from "../session/index.js";
+import { campaign } from "../session/testing/campaign.js";
 import type { Store } from "../store/index.js";
 import { closeIndexes, memory, type Space, type SpaceView, type Written } from "./index.js";
 import { derivedFolderOf } from "./place.js";
@@ -11,7 +12,7 @@ import { hashingEmbedder } from "./search/testing/embedder.js";
 import { Model } from "./testing/model.js";
 import { world } from "./testing/world.js";
 
-const ROUNDS = Number(process.env.OPENRATH_PROGRAMS ?? 12);
+const ROUNDS = Number(process.env.OPENRATH_PROGRAMS ?? campaign(12));
 const SEED = Number(process.env.OPENRATH_SEED ?? 1);
 const STEPS = 40;
 const by = "user:ada";

@@ -12,6 +12,7 @@ import {
   treesOf,
   writeTree,
 } from "./index.js";
+import { campaign } from "./testing/campaign.js";
 import { sampleFacts } from "./testing/facts.js";
 
 const A: Digest = "a".repeat(64);
@@ -179,7 +180,7 @@ describe("the text of a tree", () => {
           }
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: campaign(2000) },
     );
   });
 

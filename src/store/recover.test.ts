@@ -2,6 +2,7 @@ import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { digestOf, RecordError } from "../session/index.js";
+import { campaign } from "../session/testing/campaign.js";
 import { openStore } from "./open.js";
 import { recover } from "./recover.js";
 import { numbersFrom, SEED } from "./testing/crash.js";
@@ -14,7 +15,7 @@ import {
 } from "./testing/damage.js";
 import { folder } from "./testing/folder.js";
 
-const FLIPS = Number(process.env.OPENRATH_FLIPS ?? 120);
+const FLIPS = Number(process.env.OPENRATH_FLIPS ?? campaign(120));
 
 /** The export of "main" as one text, and what it must come back to. */
 async function example(): Promise<{ lines: readonly string[]; head: string; original: Original }> {

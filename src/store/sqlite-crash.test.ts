@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { afterEach, beforeAll, expect, it } from "vitest";
+import { campaign } from "../session/testing/campaign.js";
 import { CrashWriter, Ledger, numbersFrom, packageCopy, SEED, verifyBackups } from "./testing/crash.js";
 import { folder } from "./testing/folder.js";
 
-const ROUNDS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? 20);
+const ROUNDS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? campaign(20));
 /** A store is used for this many rounds, so that later ones find what earlier ones left. */
 const ROUNDS_PER_STORE = 8;
 
@@ -50,7 +51,7 @@ it(`[K1] ${ROUNDS} kills of a writing process (seed ${SEED}): the store opens, i
   expect(acknowledged).toBeGreaterThan(ROUNDS);
 });
 
-const FAULTS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? 5);
+const FAULTS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? campaign(5));
 const faults = [
   {
     what: "the disk is full",

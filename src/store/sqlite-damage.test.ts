@@ -2,6 +2,7 @@ import { copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { digestOf } from "../session/index.js";
+import { campaign } from "../session/testing/campaign.js";
 import { openStore } from "./open.js";
 import { openDatabase } from "./sqlite-driver.js";
 import type { Store } from "./store.js";
@@ -18,7 +19,7 @@ import {
 } from "./testing/damage.js";
 import { folder } from "./testing/folder.js";
 
-const FLIPS = Number(process.env.OPENRATH_FLIPS ?? 120);
+const FLIPS = Number(process.env.OPENRATH_FLIPS ?? campaign(120));
 const PAGE = 4096;
 
 /** One damaged copy: never another record in silence, and all that is intact comes back. */

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { openRath, RunFailedError } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
+import { campaign } from "../session/testing/campaign.js";
 import {
   branch,
   loop,
@@ -64,7 +65,7 @@ describe("replay", () => {
         expect(world.calls).toBe(calls);
         await rath.close();
       }),
-      { numRuns: Number(process.env.OPENRATH_WORKFLOWS ?? 150) },
+      { numRuns: Number(process.env.OPENRATH_WORKFLOWS ?? campaign(150)) },
     );
   });
 });

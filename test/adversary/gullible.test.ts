@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { campaign } from "../../src/session/testing/campaign.js";
 import { HOUSES } from "./house.js";
 import { type Arm, type Played, play } from "./play.js";
 import { type Scenario, scenarioOf } from "./scenario.js";
 import { Wire } from "./wire.js";
 import { World } from "./world.js";
 
-const ROUNDS = Number(process.env.OPENRATH_ADVERSARY_ROUNDS ?? 2_000);
+const ROUNDS = Number(process.env.OPENRATH_ADVERSARY_ROUNDS ?? campaign(2_000));
 const SEED = Number(process.env.OPENRATH_SEED ?? 20_261_116);
 /** Played at the same time. */
 const ABREAST = 8;
@@ -17,7 +18,7 @@ afterAll(() => wire.close());
 type Result = { readonly scenario: Scenario; readonly arm: string; readonly played: Played };
 
 /** Plays what `each` gives for every scenario, some at a time. */
-async function campaign(
+async function played(
   rounds: number,
   each: (scenario: Scenario, place: number) => Arm,
 ): Promise<readonly Result[]> {
@@ -47,7 +48,7 @@ const shown = ({ scenario, arm, played }: Result): string => JSON.stringify({ ..
 
 describe("the perfectly gullible model", () => {
   it("[V1] [V2] [V4] does no harm under a policy, and its tasks get done", { timeout: 0 }, async () => {
-    const results = await campaign(ROUNDS, (_scenario, place) => {
+    const results = await played(ROUNDS, (_scenario, place) => {
       const house = houses[place % houses.length] as string;
       return { name: house, policy: HOUSES[house]?.(), attacked: true, replay: place % 25 === 0 };
     });
@@ -75,7 +76,7 @@ describe("the perfectly gullible model", () => {
 
   it("[V3] does the harm where no policy holds, in nearly every scenario", { timeout: 0 }, async () => {
     const rounds = Math.max(Math.min(ROUNDS, 400), Math.floor(ROUNDS / 5));
-    const results = await campaign(rounds, () => CONTROL);
+    const results = await played(rounds, () => CONTROL);
     const harmed = results.filter(({ played }) => played.harm.length > 0).length;
     console.log(`control: ${harmed} of ${rounds} harmed (${percent(harmed, rounds)})`);
     const spared = results.filter(({ played }) => played.harm.length === 0);
@@ -84,7 +85,7 @@ describe("the perfectly gullible model", () => {
 
   it("[V2] left alone, completes every task", { timeout: 0 }, async () => {
     const rounds = Math.min(ROUNDS, 200);
-    const results = await campaign(rounds, (_scenario, place) => {
+    const results = await played(rounds, (_scenario, place) => {
       const house = houses[place % houses.length] as string;
       return { name: `alone-${house}`, policy: HOUSES[house]?.(), attacked: false, replay: false };
     });

@@ -1,10 +1,11 @@
 import { openStore } from "openrath/store";
 import { expect, it } from "vitest";
+import { campaign } from "../../src/session/testing/campaign.js";
 import { Dice } from "../adversary/dice.js";
 import { Round } from "./round.js";
 
 const SEED = Number(process.env.OPENRATH_SEED ?? 1);
-const ROUNDS = Number(process.env.OPENRATH_AGREEMENTS ?? 500);
+const ROUNDS = Number(process.env.OPENRATH_AGREEMENTS ?? campaign(500));
 
 it("[MU3] what is done was agreed to, and what was agreed to is done, whatever people say and whatever happens", {
   timeout: 0,

@@ -1,5 +1,6 @@
 import { type Json, openRath, type Principal, RathError, type Session } from "openrath";
 import { expect, it } from "vitest";
+import { campaign } from "../../src/session/testing/campaign.js";
 import { Dice } from "../adversary/dice.js";
 import { mutated, someInput } from "./mutation.js";
 import { bytesOf, type Call, World } from "./world.js";
@@ -7,7 +8,7 @@ import { bytesOf, type Call, World } from "./world.js";
 const CALLS = 8;
 const SEED = Number(process.env.OPENRATH_SEED ?? 1);
 /** `npm run adversary` asks for 100,000. */
-const CHANGES = Number(process.env.OPENRATH_MUTATIONS ?? 2_000);
+const CHANGES = Number(process.env.OPENRATH_MUTATIONS ?? campaign(2_000));
 
 type Rath = ReturnType<typeof openRath>;
 

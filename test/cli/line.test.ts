@@ -1,4 +1,4 @@
-import { exec, execFile } from "node:child_process";
+import { exec } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
@@ -9,7 +9,8 @@ import { groups } from "../../src/cli/commands.js";
 import { homeOf } from "../../src/cli/home.js";
 import { plain } from "../../src/cli/text.js";
 import { smallDisk } from "../../src/store/testing/folder.js";
-import { commandIn, program, scratch, twoBranches } from "./rath.js";
+import { program, spawned, surroundings } from "./call.js";
+import { commandIn, scratch, twoBranches } from "./rath.js";
 
 const folder = scratch();
 const rath = commandIn(folder);
@@ -185,13 +186,9 @@ describe("the command line", () => {
     ])
       expect(JSON.parse(said.stdout)).toMatchObject([{ name: "elsewhere" }]);
     cpSync(join(folder, "home"), join(project, ".rath"), { recursive: true });
-    const { RATH_HOME: _, ...env } = process.env;
-    const found = await new Promise<string>((done) => {
-      execFile(process.execPath, [program, "list", "--json"], { cwd: join(project), env }, (_error, stdout) =>
-        done(stdout),
-      );
-    });
-    expect(JSON.parse(found).map(({ name }: { name: string }) => name)).toContain("answer");
+    const { RATH_HOME: _, ...env } = surroundings;
+    const found = await spawned(["list", "--json"], { cwd: project, env });
+    expect(JSON.parse(found.stdout).map(({ name }: { name: string }) => name)).toContain("answer");
   });
 
   it("[C11] [C12] commands that only read make no store, and finding nothing is not a success", async () => {

@@ -1,16 +1,10 @@
-import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { agent, openRath, type Session, scripted, workflow } from "openrath";
 import { sandboxTools } from "openrath/tool";
 import { afterAll } from "vitest";
-
-/** The command as users run it: the built program. `npm test` builds before it tests. */
-export const program: string = fileURLToPath(new URL("../../dist/cli/rath.js", import.meta.url));
-
-export type Said = { readonly code: number; readonly stdout: string; readonly stderr: string };
+import { call, type Said, surroundings } from "./call.js";
 
 /** A folder that goes when the tests are over. */
 export function scratch(): string {
@@ -24,25 +18,14 @@ export function commandIn(
   folder: string,
   environment: { readonly [name: string]: string } = {},
 ): (...words: readonly string[]) => Promise<Said> {
-  const { RATH_HOME: _, RATH_STORE: __, NO_COLOR: ___, FORCE_COLOR: ____, ...rest } = process.env;
+  const { RATH_HOME: _, RATH_STORE: __, NO_COLOR: ___, FORCE_COLOR: ____, ...rest } = surroundings;
   const env = {
     ...rest,
     RATH_HOME: join(folder, "home"),
     RATH_CONFIG: join(folder, "config"),
     ...environment,
   };
-  return (...words) =>
-    new Promise((done) => {
-      execFile(
-        process.execPath,
-        [program, ...words],
-        { cwd: folder, env, timeout: 60_000, maxBuffer: 1 << 28 },
-        (error, stdout, stderr) => {
-          const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
-          done({ code, stdout, stderr });
-        },
-      );
-    });
+  return (...words) => call(words, { cwd: folder, env });
 }
 
 /** A store with a session "answer": two agents on two branches write a file, and one of them is adopted. */

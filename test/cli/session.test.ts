@@ -4,7 +4,8 @@ import { Session } from "openrath";
 import { memory } from "openrath/memory";
 import { openStore, type Store } from "openrath/store";
 import { beforeAll, describe, expect, it } from "vitest";
-import { commandIn, type Said, scratch, twoBranches } from "./rath.js";
+import type { Said } from "./call.js";
+import { commandIn, scratch, twoBranches } from "./rath.js";
 
 const folder = scratch();
 const rath = commandIn(folder);

@@ -1,21 +1,23 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-
-/** The command as users run it: the built program, in a process of its own. `npm test` builds before it tests. */
-const PROGRAM =
-  process.env.OPENRATH_COMMAND ?? fileURLToPath(new URL("../../dist/cli/rath.js", import.meta.url));
+import { call, program, type Said, spawned, surroundings } from "../cli/call.js";
 
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 type Environment = { readonly [name: string]: string | undefined };
 
 /** A folder of its own, with a home in it, and nothing of whoever runs the tests in its environment. */
 export class Bench {
-  readonly program: string = PROGRAM;
+  readonly program: string = program;
   readonly folder: string = mkdtempSync(join(tmpdir(), "openrath-command-"));
   readonly home: string = join(this.folder, "home");
+  readonly #call: typeof call;
+
+  /** With `spawns` every call is a process of its own: a program that the demonstration wrote imports the built package. */
+  constructor({ spawns = false }: { readonly spawns?: boolean } = {}) {
+    this.#call = spawns ? spawned : call;
+  }
 
   environment(more: Environment = {}): NodeJS.ProcessEnv {
     const {
@@ -24,7 +26,7 @@ export class Bench {
       RATH_BASE_URL: _base,
       RATH_API_KEY: _key,
       ...rest
-    } = process.env;
+    } = surroundings;
     const { RATH_STORE: _store, FORCE_COLOR: _color, ...plain } = rest;
     return {
       ...plain,
@@ -44,19 +46,12 @@ export class Bench {
     { stdin, ...more }: Environment & { readonly stdin?: string },
     ...args: readonly string[]
   ): Promise<Ended> {
-    return new Promise((resolve) => {
-      const child = execFile(
-        process.execPath,
-        [PROGRAM, ...args],
-        { cwd: this.folder, env: this.environment(more), maxBuffer: 64 * 1024 * 1024 },
-        (error, stdout, stderr) => {
-          const code = error === null ? 0 : typeof error.code === "number" ? error.code : null;
-          resolve({ code, stdout, stderr });
-        },
-      );
-      child.stdin?.on("error", () => {});
-      child.stdin?.end(stdin ?? "");
-    });
+    return this.#call(args, { cwd: this.folder, env: this.environment(more), stdin });
+  }
+
+  /** The built program in a process of its own. */
+  spawned(...args: readonly string[]): Promise<Said> {
+    return spawned(args, { cwd: this.folder, env: this.environment() });
   }
 
   async json<Document = Record<string, unknown>>(...args: readonly string[]): Promise<Document> {
@@ -75,7 +70,7 @@ export class Bench {
 
   /** A process that goes on beside the test; whoever starts it ends it. */
   start(more: Environment, ...args: readonly string[]): ChildProcess {
-    return spawn(process.execPath, [PROGRAM, ...args], {
+    return spawn(process.execPath, [program, ...args], {
       cwd: this.folder,
       env: this.environment(more),
       stdio: ["ignore", "pipe", "pipe"],

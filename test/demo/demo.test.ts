@@ -19,7 +19,7 @@ type Document = {
   readonly [field: string]: unknown;
 };
 
-const bench = new Bench();
+const bench = new Bench({ spawns: true });
 let told: Ended;
 let asJson: Ended;
 let store: Store;
@@ -171,7 +171,7 @@ describe("rath demo", () => {
     const { html, bundle } = document().dossier as { readonly html: string; readonly bundle: string };
     expect(readFileSync(html, "utf8")).toMatch(/^<!doctype html>/i);
     expect(readFileSync(html, "utf8")).toContain("Issue 41 is repaired");
-    const elsewhere = new Bench();
+    const elsewhere = new Bench({ spawns: true });
     const verified = await elsewhere.rath("verify", bundle);
     elsewhere.remove();
     expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining("intact") });

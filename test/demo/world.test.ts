@@ -9,7 +9,7 @@ import { Endpoint } from "./endpoint.js";
 const bwrap = spawnSync("bwrap", ["--ro-bind", "/", "/", "true"]).status === 0;
 
 function benchOf(context: TestContext): Bench {
-  const bench = new Bench();
+  const bench = new Bench({ spawns: true });
   context.onTestFinished(() => bench.remove());
   return bench;
 }

@@ -3,12 +3,13 @@ import { dossierHtml, dossierOf, writeBundle } from "openrath/evidence";
 import { openStore } from "openrath/store";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { campaign } from "../../src/session/testing/campaign.js";
 import { Browser, missing } from "./browser.js";
 import { mark, PAYLOADS, payload } from "./payloads.js";
 import { recordOf, WAYS } from "./record.js";
 
 /** In all, and in one dossier. */
-const COUNT = Number(process.env.OPENRATH_DOSSIER_PAYLOADS ?? 400);
+const COUNT = Number(process.env.OPENRATH_DOSSIER_PAYLOADS ?? campaign(400));
 const BATCH = 200;
 
 /** Everything that a page is made of. An element or attribute that is not here was made by the words of a record. */

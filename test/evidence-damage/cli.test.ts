@@ -1,21 +1,17 @@
-import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { Session } from "openrath";
 import { writeBundle } from "openrath/evidence";
 import { openStore } from "openrath/store";
 import { afterAll, expect, it } from "vitest";
+import { call, type Said, surroundings } from "../cli/call.js";
 
-// The command as users run it: the built program. `npm test` builds before it tests.
-const program = fileURLToPath(new URL("../../dist/cli/rath.js", import.meta.url));
 const base = mkdtempSync(join(tmpdir(), "openrath-proof-cli-"));
 // Many processes, or many stores one after the other: a busy machine needs the room.
 const PATIENCE = 180_000;
 afterAll(() => rmSync(base, { recursive: true, force: true }));
 
-type Said = { readonly code: number; readonly stdout: string; readonly stderr: string };
 type Place = { readonly folder: string; readonly rath: (...words: readonly string[]) => Promise<Said> };
 
 /** A folder with a home that has two sessions, and the command in it. */
@@ -33,22 +29,9 @@ async function place(name: string): Promise<Place> {
   for await (const line of store.export("one")) lines += `${line}\n`;
   writeFileSync(join(folder, "one.jsonl"), lines);
   await store.close();
-  const { RATH_STORE: _, FORCE_COLOR: __, ...rest } = process.env;
+  const { RATH_STORE: _, FORCE_COLOR: __, ...rest } = surroundings;
   const env = { ...rest, RATH_HOME: home, RATH_CONFIG: join(folder, "config"), NO_COLOR: "1" };
-  const rath = (...words: readonly string[]): Promise<Said> =>
-    new Promise((done) => {
-      execFile(
-        process.execPath,
-        [program, ...words],
-        { cwd: folder, env, timeout: 60_000 },
-        (error, stdout, stderr) =>
-          done({
-            code: error === null ? 0 : typeof error.code === "number" ? error.code : -1,
-            stdout,
-            stderr,
-          }),
-      );
-    });
+  const rath = (...words: readonly string[]): Promise<Said> => call(words, { cwd: folder, env });
   return { folder, rath };
 }
 

@@ -1,17 +1,15 @@
-import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { agent, openRath, scripted, tool } from "openrath";
 import { dossierHtml, dossierOf, writeBundle } from "openrath/evidence";
 import { exportFormat, exportFormats, importFormats } from "openrath/interop";
 import { digestsOf, openStore, type Store } from "openrath/store";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { call, type Said, surroundings } from "../cli/call.js";
 
 const folder = mkdtempSync(join(tmpdir(), "openrath-canary-"));
 const url = `sqlite:${join(folder, "home", "rath.db")}`;
-const program = fileURLToPath(new URL("../../dist/cli/rath.js", import.meta.url));
 const SECRET = "canary-secret-5f1e2d";
 const ERASED = "canary-erased-77aa01";
 const words = [
@@ -156,16 +154,7 @@ function unnumbered(bytes: Uint8Array): string {
     });
 }
 
-function rath(line: readonly string[]): Promise<{ stdout: string; stderr: string }> {
-  return new Promise((done) => {
-    execFile(
-      process.execPath,
-      [program, ...line],
-      {
-        cwd: folder,
-        env: { ...process.env, RATH_HOME: join(folder, "home"), RATH_CONFIG: join(folder, "config") },
-      },
-      (_error, stdout, stderr) => done({ stdout, stderr }),
-    );
-  });
+function rath(line: readonly string[]): Promise<Said> {
+  const env = { ...surroundings, RATH_HOME: join(folder, "home"), RATH_CONFIG: join(folder, "config") };
+  return call(line, { cwd: folder, env });
 }

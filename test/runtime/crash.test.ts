@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { type Json, Session } from "openrath";
 import { openStore } from "openrath/store";
 import { expect, it } from "vitest";
+import { campaign } from "../../src/session/testing/campaign.js";
 import { type Driven, digestOf, drive, replayed } from "./drive.js";
 import type { Death } from "./frail-store.js";
 import { numbersFrom, replaySettings } from "./numbers.js";
@@ -9,7 +10,7 @@ import { isSteady, type Program, programs } from "./program.js";
 import { World } from "./world.js";
 
 const ROUNDS = process.env.OPENRATH_CRASH_ROUNDS;
-const PROGRAMS = ROUNDS === undefined ? 40 : Math.max(40, Number(ROUNDS));
+const PROGRAMS = ROUNDS === undefined ? campaign(40) : Math.max(40, Number(ROUNDS));
 /** Every write of the longest programs would take all the time there is; of these, so many are chosen by chance. */
 const MOST = ROUNDS === undefined ? 12 : 40;
 

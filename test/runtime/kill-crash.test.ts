@@ -3,12 +3,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
+import { campaign } from "../../src/session/testing/campaign.js";
 import { packageCopy, SEED } from "../../src/store/testing/crash.js";
 import { folder } from "../../src/store/testing/folder.js";
 import { numbersFrom } from "./numbers.js";
 
 const script = fileURLToPath(new URL("./killed.mjs", import.meta.url));
-const KILLS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? 20);
+const KILLS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? campaign(20));
 const SCHEMES = process.env.OPENRATH_CRASH_ROUNDS === undefined ? ["sqlite"] : ["sqlite", "file"];
 
 type Told = {

@@ -2,13 +2,14 @@ import fc from "fast-check";
 import { Session } from "openrath";
 import { openStore } from "openrath/store";
 import { expect, it } from "vitest";
+import { campaign } from "../../src/session/testing/campaign.js";
 import { type Driven, drive, replayed } from "./drive.js";
 import { numbersFrom, replaySettings } from "./numbers.js";
 import { type Program, programs } from "./program.js";
 import { World } from "./world.js";
 
 const CAMPAIGN = process.env.OPENRATH_PROGRAMS ?? process.env.OPENRATH_RANDOM;
-const PROGRAMS = CAMPAIGN === undefined ? 300 : Math.max(300, Number(CAMPAIGN));
+const PROGRAMS = CAMPAIGN === undefined ? campaign(300) : Math.max(300, Number(CAMPAIGN));
 
 it(`[R12] ${PROGRAMS} random programs replay and verify to the recorded id, with nothing of the world at hand`, async () => {
   const seen = { ended: 0, failed: 0, suspensions: 0, facts: 0 };

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { Session } from "openrath";
 import { openStore } from "openrath/store";
 import { expect, it } from "vitest";
+import { campaign } from "../../src/session/testing/campaign.js";
 import { drive, replayed } from "./drive.js";
 import type { Death } from "./frail-store.js";
 import { numbersFrom, replaySettings } from "./numbers.js";
@@ -9,7 +10,7 @@ import { changed, countSaid, type Program, programs } from "./program.js";
 import { World } from "./world.js";
 
 const CAMPAIGN = process.env.OPENRATH_PROGRAMS ?? process.env.OPENRATH_RANDOM;
-const PROGRAMS = CAMPAIGN === undefined ? 150 : Math.max(150, Number(CAMPAIGN));
+const PROGRAMS = CAMPAIGN === undefined ? campaign(150) : Math.max(150, Number(CAMPAIGN));
 
 it(`[R16] ${PROGRAMS} random programs, then changed or tried again: the what-if or retry repeats no finished effect, dies and goes on, and both runs verify`, async () => {
   const seen = { own: 0, unreached: 0, deaths: 0, deep: 0, again: 0 };

@@ -4,12 +4,13 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
+import { campaign } from "../../src/session/testing/campaign.js";
 import { SEED } from "../../src/store/testing/crash.js";
 import { folder } from "../../src/store/testing/folder.js";
 import { numbersFrom } from "../runtime/numbers.js";
 
 const script = fileURLToPath(new URL("./killed.mjs", import.meta.url));
-const KILLS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? 20);
+const KILLS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? campaign(20));
 const bwrap = spawnSync("bwrap", ["--ro-bind", "/", "/", "true"]).status === 0;
 /** What a clean-up after a kill may take. */
 const PATIENCE = 5_000;

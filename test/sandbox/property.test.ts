@@ -5,11 +5,12 @@ import { join } from "node:path";
 import { type Module, mergeFiles, openRath, type Rath, type Session, step } from "openrath";
 import { localSandbox, type Sandbox } from "openrath/sandbox";
 import { describe, expect, it } from "vitest";
+import { campaign } from "../../src/session/testing/campaign.js";
 import { SEED } from "../../src/store/testing/crash.js";
 import { numbersFrom } from "../runtime/numbers.js";
 
 const bwrap = spawnSync("bwrap", ["--ro-bind", "/", "/", "true"]).status === 0;
-const PROGRAMS = Number(process.env.OPENRATH_PROGRAMS ?? 6);
+const PROGRAMS = Number(process.env.OPENRATH_PROGRAMS ?? campaign(6));
 
 /** Names that file systems and programs stumble over. */
 const NAMES = [

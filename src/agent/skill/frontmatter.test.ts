@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { campaign } from "../../session/testing/campaign.js";
 import { partedOf } from "./frontmatter.js";
 
 const file = (frontmatter: string): string => `---\n${frontmatter}\n---\nbody`;
@@ -102,7 +103,7 @@ describe("frontmatter", () => {
           expect(parsed(text), JSON.stringify(text)).toEqual(parted.fields);
         },
       ),
-      { numRuns: 20_000 },
+      { numRuns: campaign(20_000) },
     );
     expect(accepted).toBeGreaterThan(500);
   });
@@ -113,7 +114,7 @@ describe("frontmatter", () => {
         partedOf(text);
         partedOf(file(text));
       }),
-      { numRuns: 2_000 },
+      { numRuns: campaign(2_000) },
     );
   });
 });

@@ -34,7 +34,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     files,
   });
   if (shell.json) return 0;
-  const out = pages(true);
+  const out = pages(shell.streams, true);
   const shared =
     base.length === 0
       ? "nothing"

@@ -50,7 +50,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   }
   const writer: ExportFormat = await exportFormat(format);
   const written = await writer.write(subject, { content });
-  if (output === undefined) process.stdout.write(written);
+  if (output === undefined) shell.streams.stdout.write(written);
   else await writeWhole(output, [written]);
   const bytes = typeof written === "string" ? Buffer.byteLength(written) : written.length;
   shell.tell({ session: one.id, format, file: output, bytes });

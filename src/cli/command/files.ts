@@ -21,7 +21,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   if (path !== undefined) {
     const bytes = await files.read(path);
     shell.tell({ path, size: bytes.length, base64: Buffer.from(bytes).toString("base64") });
-    if (!shell.json) process.stdout.write(bytes);
+    if (!shell.json) shell.streams.stdout.write(bytes);
     return 0;
   }
   if (input.options.patch === true) {

@@ -18,7 +18,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const types = new Set(textsOption(input, "type"));
   const all = input.options.all === true || types.size > 0;
   const lanes = new Lanes([head]);
-  const out = shell.json ? undefined : pages(input.options.pager !== false);
+  const out = shell.json ? undefined : pages(shell.streams, input.options.pager !== false);
   const told: unknown[] = [];
   let rows = 0;
   let left = 0;

@@ -62,7 +62,7 @@ export async function requireProgram(
       },
     );
   if (program.changed && !shell.json)
-    process.stderr.write(
+    shell.streams.stderr.write(
       `rath: ${plain(program.note.file)} is another program than the one that was recorded (${plain(program.recorded?.digest.slice(0, 12) ?? "")}, now ${program.note.digest.slice(0, 12)})\n`,
     );
   return program;

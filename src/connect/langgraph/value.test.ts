@@ -2,6 +2,7 @@ import type { Checkpoint, CheckpointMetadata, SerializerProtocol } from "@langch
 import { uuid6 } from "@langchain/langgraph-checkpoint";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
+import { campaign } from "../../session/testing/campaign.js";
 import { openStore } from "../../store/index.js";
 import { rathSaver } from "./index.js";
 import { folder, KINDS } from "./testing/stores.js";
@@ -123,7 +124,7 @@ describe.each(KINDS)("values over $kind", ({ url }) => {
             }
           await store.close();
         }),
-        { numRuns: Number(process.env.OPENRATH_LANGGRAPH_RUNS ?? 25) },
+        { numRuns: Number(process.env.OPENRATH_LANGGRAPH_RUNS ?? campaign(25)) },
       );
     },
   );

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import type { FactId } from "../../session/index.js";
+import { campaign } from "../../session/testing/campaign.js";
 import { openStore, type Store } from "../../store/index.js";
 import { openDatabase } from "../../store/sqlite-driver.js";
 import { folder } from "../../store/testing/folder.js";
@@ -12,7 +13,7 @@ import { influence, why } from "./index.js";
 import { naive, plain } from "./testing/naive.js";
 import { HandRecord } from "./testing/record.js";
 
-const RUNS = Number(process.env.OPENRATH_LINEAGE_RUNS ?? 40);
+const RUNS = Number(process.env.OPENRATH_LINEAGE_RUNS ?? campaign(40));
 
 const fileOf = (store: Store): string => join(derivedFolderOf(store) as string, "lineage.sqlite");
 

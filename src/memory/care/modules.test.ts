@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { agent } from "../../agent/index.js";
 import { scripted } from "../../agent/model/index.js";
 import { rathOf, storeOf } from "../../runtime/testing/rath.js";
+import { campaign } from "../../session/testing/campaign.js";
 import { sequence } from "../../workflow/index.js";
 import { all } from "../../workflow/testing/ran.js";
 import { crashEverywhere } from "../tier/testing/crash.js";
@@ -141,7 +142,7 @@ describe("care as modules", () => {
   });
 
   it("[KM4] looks at many memories with progress, and others get turns", async () => {
-    const count = Number(process.env.OPENRATH_MEMORY_CARE ?? 4_000);
+    const count = Number(process.env.OPENRATH_MEMORY_CARE ?? campaign(4_000));
     const store = await storeOf();
     const words = (seed: number) =>
       Array.from({ length: 12 }, (_, at) => `w${(seed * 7919 + at * 104_729) % 50_021}`);

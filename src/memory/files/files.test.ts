@@ -6,6 +6,7 @@ import { type ScriptedReply, scripted } from "../../agent/model/index.js";
 import { untrustedIn } from "../../runtime/policy/index.js";
 import { rathOf, storeOf } from "../../runtime/testing/rath.js";
 import type { Json, Session } from "../../session/index.js";
+import { campaign } from "../../session/testing/campaign.js";
 import type { Store } from "../../store/index.js";
 import { all } from "../../workflow/testing/ran.js";
 import { crashEverywhere } from "../tier/testing/crash.js";
@@ -451,7 +452,7 @@ describe("memory files", () => {
               .map((line) => line.slice(7)),
           ).toEqual(content === "" ? [] : content.replace(/\n$/, "").split("\n"));
       }),
-      { numRuns: Number(process.env.OPENRATH_MEMORY_FILES ?? 25) },
+      { numRuns: Number(process.env.OPENRATH_MEMORY_FILES ?? campaign(25)) },
     );
   });
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FactId, FactInput, Session } from "../../session/index.js";
+import { campaign } from "../../session/testing/campaign.js";
 import { openStore } from "../../store/index.js";
 import { folder } from "../../store/testing/folder.js";
 import { SpaceIndex } from "./space-index.js";
@@ -115,7 +116,7 @@ describe("laws of the index", () => {
   it("[S1] [S2] whatever was written, forked, merged and rolled back, and whichever way it came there, it holds what the facts say and equals one made from scratch, row for row", async () => {
     const store = await openStore("memory:");
     const embedder = hashingEmbedder();
-    const rounds = Number(process.env.OPENRATH_MEMORY_ROUNDS ?? 20);
+    const rounds = Number(process.env.OPENRATH_MEMORY_ROUNDS ?? campaign(20));
     await fc.assert(
       fc.asyncProperty(
         fc.array(deed, { minLength: 5, maxLength: 60 }),

@@ -1,5 +1,6 @@
 import { array, assert as check, constantFrom, integer, option, property, record } from "fast-check";
 import { describe, expect, it } from "vitest";
+import { campaign } from "../../session/testing/campaign.js";
 import {
   begin,
   cancel,
@@ -262,7 +263,7 @@ describe("the state of a job", () => {
         });
         new Model(policy).play(all);
       }),
-      { numRuns: 2_000 },
+      { numRuns: campaign(2_000) },
     );
   });
 });

@@ -2,6 +2,7 @@ import { chmodSync, chownSync, existsSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { campaign } from "../../session/testing/campaign.js";
 import { readRegistry } from "./registry.js";
 import { sweep } from "./sweep.js";
 import { missing } from "./testing/bwrap.js";
@@ -9,7 +10,7 @@ import { Child } from "./testing/child.js";
 import { folder } from "./testing/folder.js";
 import { processesOf, traces, untilClean } from "./testing/traces.js";
 
-const ROUNDS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? 20);
+const ROUNDS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? campaign(20));
 const NOBODY = 65_534;
 const without = missing();
 

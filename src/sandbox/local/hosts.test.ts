@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { campaign } from "../../session/testing/campaign.js";
 import { SandboxSpecError } from "../error.js";
 import { Hosts, isPublic, targetOf } from "./hosts.js";
 
@@ -233,7 +234,7 @@ describe("the list of hosts", () => {
         if (new Hosts(["example.com"]).allows(target) !== undefined)
           expect([target.host, [80, 443].includes(target.port)]).toEqual(["example.com", true]);
       }),
-      { numRuns: 20_000 },
+      { numRuns: campaign(20_000) },
     );
   });
 });

@@ -17,6 +17,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { campaign } from "../../session/testing/campaign.js";
 import { Janitor, startOf } from "./janitor.js";
 import { missing } from "./testing/bwrap.js";
 import { Child } from "./testing/child.js";
@@ -24,7 +25,7 @@ import { folder } from "./testing/folder.js";
 import { STAND_IN } from "./testing/stand-in.js";
 import { traces, untilClean } from "./testing/traces.js";
 
-const ROUNDS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? 12);
+const ROUNDS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? campaign(12));
 const without = missing();
 const NOTHING = { processes: [], cgroups: [] };
 const name = (digit: string): string => digit.repeat(32);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Digest } from "../../session/index.js";
+import { campaign } from "../../session/testing/campaign.js";
 import { type Files, treeIdOf } from "../../testkit/sandbox/expected.js";
 import type { Sandbox } from "../sandbox.js";
 import { said, virtual } from "./testing/counted.js";
@@ -59,7 +60,7 @@ it("[V30] random changes, copies, forks and restores leave the files that a simp
       for (const { tree, model } of kept) expect(tree).toBe(treeIdOf(filesOf(model)));
       await provider.close();
     }),
-    { numRuns: Number(process.env.OPENRATH_SANDBOX_RUNS ?? 80) },
+    { numRuns: Number(process.env.OPENRATH_SANDBOX_RUNS ?? campaign(80)) },
   );
 });
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Digest, digestOf, Session } from "../../session/index.js";
+import { campaign } from "../../session/testing/campaign.js";
 import { GitError, MissingFileError } from "../error.js";
 import { Trees } from "../trees.js";
 import { exportGit } from "./git-export.js";
@@ -299,7 +300,7 @@ describe.skipIf(!hasGit)("exporting to git", () => {
           git(path, "fsck", "--strict");
         },
       ),
-      { numRuns: 25 },
+      { numRuns: campaign(25) },
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { campaign } from "../../session/testing/campaign.js";
 import { bytesOfName, namesOf, textOfName } from "../path.js";
 
 const bytes = fc.uint8Array({ minLength: 1, maxLength: 40 });
@@ -20,7 +21,7 @@ describe("names", () => {
       fc.property(fc.oneof(bytes, nearly), (name) => {
         expect([...bytesOfName(textOfName(name))]).toEqual([...name]);
       }),
-      { numRuns: 2_000 },
+      { numRuns: campaign(2_000) },
     );
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
@@ -35,7 +36,7 @@ describe("names", () => {
       fc.property(nearly, nearly, (one, other) => {
         expect(textOfName(one) === textOfName(other)).toBe(Buffer.from(one).equals(Buffer.from(other)));
       }),
-      { numRuns: 2_000 },
+      { numRuns: campaign(2_000) },
     );
   });
 
@@ -64,7 +65,7 @@ describe("names", () => {
         if (spelled === name) expect(namesOf(name)).toEqual([name]);
         else expect(() => namesOf(name)).toThrow(expect.objectContaining({ code: "path-refused" }));
       }),
-      { numRuns: 2_000 },
+      { numRuns: campaign(2_000) },
     );
   });
 

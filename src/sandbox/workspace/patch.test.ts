@@ -11,6 +11,7 @@ import {
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Digest } from "../../session/index.js";
+import { campaign } from "../../session/testing/campaign.js";
 import { bytesOfName, textOfName } from "../path.js";
 import type { Trees } from "../trees.js";
 import { entriesOf } from "./entries.js";
@@ -210,7 +211,7 @@ describe("patches", () => {
         const before = textOnly(garden);
         await applied(before, textOnly(done(before, deeds)), { commit: false });
       }),
-      { numRuns: 60 },
+      { numRuns: campaign(60) },
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { campaign } from "../../../session/testing/campaign.js";
 import { editTool } from "./edit.js";
 import type { EditRefusedError } from "./error.js";
 import { replaced, stretchesOf } from "./match.js";
@@ -210,7 +211,7 @@ describe("replacing", () => {
             expect(made.file.slice(from, to).replaceAll("\r\n", "\n")).toBe(text.replaceAll("\r\n", "\n"));
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: campaign(3000) },
     );
   });
 
@@ -227,7 +228,7 @@ describe("replacing", () => {
         expect(found.line).toBeGreaterThanOrEqual(1);
         expect(found.line + found.lines - 1).toBeLessThanOrEqual(Math.max(1, file.length));
       }),
-      { numRuns: 2000 },
+      { numRuns: campaign(2000) },
     );
     const long = Array.from({ length: 100_000 }, (_, at) => `value ${at} ${"=".repeat(at % 50)}`);
     expect(

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { campaign } from "../../../session/testing/campaign.js";
 import { findTool } from "./find.js";
 import { globOf } from "./glob.js";
 import { listTool } from "./list.js";
@@ -263,7 +264,7 @@ describe("globs", () => {
         ].join("/");
         expect(globOf(glob)(path.join("/")), `${glob} ${path.join("/")}`).toBe(fits(glob, path.join("/")));
       }),
-      { numRuns: 3000 },
+      { numRuns: campaign(3000) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Sandbox } from "../../../sandbox/index.js";
+import { campaign } from "../../../session/testing/campaign.js";
 import { runTool } from "../call.js";
 import { withHunks } from "./begin-apply.js";
 import { readBeginPatch } from "./begin-patch.js";
@@ -299,7 +300,7 @@ describe("patches", () => {
           expect(withHunks(file, section)).toBe(wanted.join("\n") + (ended ? "\n" : ""));
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: campaign(3000) },
     );
   });
 
@@ -330,7 +331,7 @@ describe("patches", () => {
           expect(error).toMatchObject({ code: "patch-refused" });
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: campaign(3000) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { campaign } from "../../../session/testing/campaign.js";
 import { parseTests, TEST_KINDS, type TestKind } from "./report.js";
 
 // What the runners really printed: node 20 and 24, tap 21, vitest 4, jest 30, mocha 12, pytest 9, unittest, cargo 1.95.
@@ -295,7 +296,7 @@ describe("results of tests", () => {
           expect(report.passed && failed > 0).toBe(false);
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: campaign(2000) },
     );
     for (const piece of pieces)
       for (const kind of TEST_KINDS) parseTests(piece.repeat(50_000), { kind, code: 0 });

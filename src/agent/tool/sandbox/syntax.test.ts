@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { campaign } from "../../../session/testing/campaign.js";
 import { editTool } from "./edit.js";
 import { shellTool } from "./shell.js";
 import { checkChange } from "./syntax.js";
@@ -206,7 +207,7 @@ describe("JSON", () => {
         const text = parts.join("");
         expect(jsonProblem(text) === undefined, text).toBe(accepted(text));
       }),
-      { numRuns: 30_000 },
+      { numRuns: campaign(30_000) },
     );
     fc.assert(
       fc.property(
@@ -220,7 +221,7 @@ describe("JSON", () => {
           expect(jsonProblem(other) === undefined, other).toBe(accepted(other));
         },
       ),
-      { numRuns: 5000 },
+      { numRuns: campaign(5000) },
     );
     expect(jsonProblem("[".repeat(200_000) + "]".repeat(200_000))).toBeUndefined();
     expect(jsonProblem("[".repeat(200_000))).toEqual({

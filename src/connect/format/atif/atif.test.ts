@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json, Session } from "../../../session/index.js";
+import { campaign } from "../../../session/testing/campaign.js";
 import { openStore } from "../../../store/index.js";
 import { ImportError } from "../error.js";
 import type { Imported } from "../exchange.js";
@@ -319,11 +320,11 @@ describe.skipIf(lacking !== undefined)(
     it("[G1] whatever is done to one, it is read or refused", async () => {
       await fc.assert(
         fc.asyncProperty(mutated(trajectories, false), async (source) => void (await survives(atif, source))),
-        { numRuns: Number(process.env.FUZZ_RUNS ?? 100) },
+        { numRuns: Number(process.env.FUZZ_RUNS ?? campaign(100)) },
       );
       await fc.assert(
         fc.asyncProperty(mutated(streams, true), async (source) => void (await survives(atof, source))),
-        { numRuns: Number(process.env.FUZZ_RUNS ?? 100) },
+        { numRuns: Number(process.env.FUZZ_RUNS ?? campaign(100)) },
       );
     });
   },

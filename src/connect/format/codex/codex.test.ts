@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json, Session } from "../../../session/index.js";
+import { campaign } from "../../../session/testing/campaign.js";
 import type { Imported } from "../exchange.js";
 import { restored } from "../trajectory/kept.js";
 import { sourceOf } from "../trajectory/testing/corpus.js";
@@ -356,7 +357,7 @@ describe("a rollout of Codex", () => {
     );
     await fc.assert(
       fc.asyncProperty(mutated([source], true), async (changed) => void (await survives(codex, changed))),
-      { numRuns: Number(process.env.FUZZ_RUNS ?? 80) },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? campaign(80)) },
     );
   });
 

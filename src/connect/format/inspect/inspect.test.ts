@@ -6,6 +6,7 @@ import { Validator } from "@cfworker/json-schema";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Json, Session } from "../../../session/index.js";
+import { campaign } from "../../../session/testing/campaign.js";
 import { openStore } from "../../../store/index.js";
 import type { Imported } from "../exchange.js";
 import { lacking, recorded, recordings, sourceOf } from "../trajectory/testing/corpus.js";
@@ -194,7 +195,7 @@ describe.skipIf(lacking !== undefined)(
     });
 
     it("[G1] whatever is done to one, it is read or refused", async () => {
-      const runs = Number(process.env.FUZZ_RUNS ?? 80);
+      const runs = Number(process.env.FUZZ_RUNS ?? campaign(80));
       const texts = logs.filter(({ bytes }) => !isZip(bytes));
       await fc.assert(
         fc.asyncProperty(mutated(texts, false), async (source) => void (await survives(inspect, source))),

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../../session/index.js";
+import { campaign } from "../../../session/testing/campaign.js";
 import type { Imported } from "../exchange.js";
 import { formatOf } from "../formats.js";
 import { restored } from "../trajectory/kept.js";
@@ -85,7 +86,7 @@ describe.skipIf(lacking !== undefined)(
     it("[G1] whatever is done to them, they are read or refused", async () => {
       await fc.assert(
         fc.asyncProperty(mutated(files, true), async (source) => void (await survives(openHands, source))),
-        { numRuns: Number(process.env.FUZZ_RUNS ?? 100) },
+        { numRuns: Number(process.env.FUZZ_RUNS ?? campaign(100)) },
       );
     });
   },
@@ -209,7 +210,7 @@ describe("events of OpenHands", () => {
         mutated([sourceOf("t.json", JSON.stringify(events))], true),
         async (changed) => void (await survives(openHands, changed)),
       ),
-      { numRuns: Number(process.env.FUZZ_RUNS ?? 80) },
+      { numRuns: Number(process.env.FUZZ_RUNS ?? campaign(80)) },
     );
   });
 

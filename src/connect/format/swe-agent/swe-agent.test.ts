@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Session } from "../../../session/index.js";
+import { campaign } from "../../../session/testing/campaign.js";
 import { openStore } from "../../../store/index.js";
 import type { Imported } from "../exchange.js";
 import { lacking, recordings, sourceOf } from "../trajectory/testing/corpus.js";
@@ -88,7 +89,7 @@ describe.skipIf(lacking !== undefined)(
           mutated([small as never, runs[2] as never], false),
           async (source) => void (await survives(sweAgent, source)),
         ),
-        { numRuns: Number(process.env.FUZZ_RUNS ?? 80) },
+        { numRuns: Number(process.env.FUZZ_RUNS ?? campaign(80)) },
       );
     });
   },

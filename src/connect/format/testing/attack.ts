@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { Json } from "../../../session/index.js";
+import { campaign } from "../../../session/testing/campaign.js";
 import { ImportError } from "../error.js";
 import type { ImportFormat, Source } from "../exchange.js";
 import { sourceOf } from "./leaves.js";
@@ -62,7 +63,7 @@ export async function attack(
         await expectAnswer(format, sourceOf(name, bytes));
       },
     ),
-    { numRuns: runs * TIMES },
+    { numRuns: campaign(runs) * TIMES },
   );
   if (parse === undefined) return;
   const values = sources.map(parse);
@@ -80,7 +81,7 @@ export async function attack(
         await expectAnswer(format, sourceOf((sources[which] as Source).name, JSON.stringify(changed)));
       },
     ),
-    { numRuns: runs * TIMES },
+    { numRuns: campaign(runs) * TIMES },
   );
 }
 

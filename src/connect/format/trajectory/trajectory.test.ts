@@ -2,6 +2,7 @@ import { Validator } from "@cfworker/json-schema";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Fact, type FactInput, type Json, Session } from "../../../session/index.js";
+import { campaign } from "../../../session/testing/campaign.js";
 import { sampleFacts } from "../../../session/testing/facts.js";
 import { programs, run } from "../../../session/testing/program.js";
 import { openStore, type Store } from "../../../store/index.js";
@@ -20,7 +21,7 @@ import { nameOf } from "./name.js";
 import { shownOf } from "./shown.js";
 import { lacking, recorded, recordings, sourceOf } from "./testing/corpus.js";
 
-const RUNS = Number(process.env.FUZZ_RUNS ?? 60);
+const RUNS = Number(process.env.FUZZ_RUNS ?? campaign(60));
 const exports = [atifExport, inspectExport, inspectEvalExport, sweAgentExport, hfTraceExport];
 const trips = [
   [atifExport, atif],
