@@ -11,14 +11,20 @@ import { root, say } from "./run.mjs";
 /** The entry points in reading order, core first. One that is not listed here comes last, without a description. */
 const about = new Map([
   ["openrath", "sessions, the runtime, agents, tools, workflows, policies: most programs need only this"],
-  ["openrath/agent", "agents: the loop of model and tools, structured output, handoffs, Agent Skills, AGENTS.md"],
+  [
+    "openrath/agent",
+    "agents: the loop of model and tools, structured output, handoffs, Agent Skills, AGENTS.md",
+  ],
   ["openrath/model", "models: any AI SDK model, scripted models, parameters, prices"],
   ["openrath/tool", "tools: schemas, effects, approvals, the sandbox tools, asking a person"],
   ["openrath/workflow", "workflows: sequence, parallel, map, race, retry, loop, steps"],
   ["openrath/session", "the value in detail: views, the graph, record lines, limits"],
   ["openrath/store", "stores: save, load, export, import, leases, backup, erasure"],
   ["openrath/policy", "guardrails: rules that allow, ask a person or deny"],
-  ["openrath/pattern", "multi-agent patterns: ReAct, group chat, supervisor, swarm, crew, debate; routing by rule, model, similarity, vote"],
+  [
+    "openrath/pattern",
+    "multi-agent patterns: ReAct, group chat, supervisor, swarm, crew, debate; routing by rule, model, similarity, vote",
+  ],
   ["openrath/compress", "context compression: summaries, dropped outputs, recall"],
   ["openrath/memory", "memory with evidence: write, recall, why, influence, rollback"],
   ["openrath/memory/tiers", "MemGPT, Reflexion, Generative Agents, memory files, consolidation"],

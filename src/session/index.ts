@@ -82,6 +82,6 @@ export {
 } from "./transcript.js";
 export { EMPTY_TREE, readTree, type Tree, type TreeEntry, treesOf, writeTree } from "./tree.js";
 export { type TotalUsage, usageView } from "./usage.js";
-export { adopted, adoptedSide, goesOnFrom, seedView, type View } from "./view.js";
 export { VERSION } from "./version.js";
+export { adopted, adoptedSide, goesOnFrom, seedView, type View } from "./view.js";
 export { visible, visibleText } from "./visible.js";

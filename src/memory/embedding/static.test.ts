@@ -282,10 +282,10 @@ describe("the embedding that ships with the package", () => {
       const real = await original<typeof import("node:module")>();
       const createRequire = (from: string): NodeJS.Require => {
         const require = real.createRequire(from);
-        const resolve = (wanted: string): string => {
+        const resolve = Object.assign((wanted: string): string => {
           if (!wanted.startsWith("@openrath/")) return require.resolve(wanted);
           throw Object.assign(new Error(`Cannot find ${wanted}`), { code: "MODULE_NOT_FOUND" });
-        };
+        }, require.resolve);
         return Object.assign((wanted: string) => require(wanted), { ...require, resolve });
       };
       return { ...real, createRequire };

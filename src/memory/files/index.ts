@@ -1,2 +1,1 @@
-
 export { memoryFiles } from "./files.js";

@@ -1,4 +1,3 @@
-
 export type { MemoryStreamOptions } from "./options.js";
 
 export { type MemoryStream, memoryStream } from "./stream.js";

@@ -1,4 +1,3 @@
-
 export { type DebateOptions, debate } from "./debate.js";
 export { deedsOf } from "./deed.js";
 export { readReact } from "./episode.js";
