@@ -2,10 +2,10 @@ import { type FactInput, requireSession, type Session } from "../session/index.j
 import { OutsideRunError } from "./error.js";
 import type { Module } from "./module.js";
 import type { Prices } from "./price.js";
-import { passing, Rath } from "./rath.js";
-import type { Request } from "./request.js";
-import type { Lane, Limits } from "./run.js";
-import { Scope } from "./scope.js";
+import { inMemoryRath, Rath } from "./rath.js";
+import type { Request } from "./request/request.js";
+import type { Lane, Limits } from "./run/options.js";
+import { Scope } from "./run/scope.js";
 import type { Services } from "./services.js";
 
 /**
@@ -80,7 +80,7 @@ export function pricesOf(session: Session): Prices {
 /** The runtime of a session. One that was made in a run which is over by now is where that run was. */
 function runtimeOf(host: object | undefined): Rath {
   const outer = host instanceof Scope ? host.run.outer : host;
-  return outer instanceof Rath ? outer : passing();
+  return outer instanceof Rath ? outer : inMemoryRath();
 }
 
 function scopeOf(session: Session, use: string): Scope {

@@ -1,6 +1,6 @@
 import { isPrincipal, nearestOf, RathError } from "../session/index.js";
 import type { Module } from "./module.js";
-import type { Budget } from "./request.js";
+import type { Budget } from "./request/request.js";
 
 /** What a runtime was told to run, or how, makes no sense. Nothing was recorded. */
 export class RefusedError extends RathError {

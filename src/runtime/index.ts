@@ -1,7 +1,4 @@
 export { canonical } from "../session/index.js";
-
-export { type Awaited, detailsOf } from "./awaited.js";
-export { competence, type Sender } from "./competence.js";
 export {
   forward,
   hold,
@@ -30,22 +27,20 @@ export {
   TapeEndedError,
   VerificationError,
 } from "./error.js";
-export { failedAt } from "./failed.js";
 export { budgetFault, RefusedError } from "./given.js";
-export { answerName } from "./keeper.js";
-export { FilesError, type MergedSide, mergeNext, resolvedBy, resolveMerge } from "./merging.js";
 export { type Description, describe, digestOfModule, type Module } from "./module.js";
-
-export {
-  openRath,
-  type Rath,
-  type RathOptions,
-} from "./rath.js";
-export { nameOf, type Recorded, recordedRun, unfinishedRuns } from "./recorded.js";
-export type { Attempt, Budget, Outcome, Request, Retry, Spend } from "./request.js";
-export { isRetryable } from "./retry.js";
-export type { Observation } from "./run.js";
+export { type Awaited, detailsOf } from "./people/awaited.js";
+export { competence, type Sender } from "./people/competence.js";
+export { openRath, type Rath } from "./rath.js";
+export type { RathOptions } from "./rath-options.js";
+export type { Attempt, Budget, Outcome, Request, Retry, Spend } from "./request/request.js";
+export { isRetryable } from "./request/retry.js";
+export { LONGEST_TIMER } from "./request/timeout.js";
+export { failedAt } from "./run/failed.js";
+export { answerName } from "./run/keeper.js";
+export type { Observation } from "./run/options.js";
+export { FilesError, type MergedSide, mergeNext, resolvedBy, resolveMerge } from "./sandboxes/merging.js";
 export { Secrets } from "./secrets.js";
 export type { Services } from "./services.js";
 export { isAboutTheRecord, type Status, statusIn, statusOf } from "./status.js";
-export { LONGEST_TIMER } from "./timeout.js";
+export { nameOf, type Recorded, recordedRun, unfinishedRuns } from "./tape/recorded.js";

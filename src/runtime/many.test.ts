@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Session } from "../session/index.js";
 import { digestOfModule, type Module, perform, performAll, RunFailedError, waitFor } from "./index.js";
-import { Queue } from "./queue.js";
+import { Queue } from "./tape/queue.js";
 import { moduleOf } from "./testing/module.js";
 import { blind, rathOf, storeOf } from "./testing/rath.js";
 import { all, typesOf } from "./testing/record.js";

@@ -6,9 +6,9 @@ import { describe, expect, it } from "vitest";
 import type { Json, Session } from "../session/index.js";
 import { perform } from "./door.js";
 import { openRath, type Rath, type RunFailedError } from "./index.js";
-import { Pieces } from "./pieces.js";
 import { policy } from "./policy/index.js";
-import type { Attempt, Outcome } from "./request.js";
+import { Pieces } from "./request/pieces.js";
+import type { Attempt, Outcome } from "./request/request.js";
 import { Secrets } from "./secrets.js";
 import { moduleOf } from "./testing/module.js";
 

@@ -3,7 +3,7 @@ import { agent } from "../../src/agent/index.js";
 import { scripted } from "../../src/agent/model/index.js";
 import { tool } from "../../src/agent/tool/index.js";
 import type { Module, Rath } from "../../src/runtime/index.js";
-import { answerName } from "../../src/runtime/keeper.js";
+import { answerName } from "../../src/runtime/run/keeper.js";
 import { policy } from "../../src/runtime/policy/index.js";
 import { blind, rathOf, storeOf } from "../../src/runtime/testing/rath.js";
 import type { FactOf, Json, Session, Terms } from "../../src/session/index.js";

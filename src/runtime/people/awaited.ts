@@ -1,0 +1,79 @@
+import {
+  canonical,
+  type FactOf,
+  type Json,
+  type Pending,
+  type Principal,
+  visible,
+  Withheld,
+} from "../../session/index.js";
+import type { Doubt } from "./doubt.js";
+
+/** Something that a session waits for. For a call in doubt also the fields of `Doubt`. */
+export type Awaited = Pending &
+  Partial<Omit<Doubt, "shown" | "digest" | "to">> & {
+    /**
+     * The call to approve, or the call in doubt. Invisible characters are shown as escapes such as `\u202e`; `escaped` is then
+     * true.
+     */
+    readonly shown?: Json;
+    readonly escaped?: true;
+    /** The digest that an answer must name. It covers the original bytes. */
+    readonly digest?: string;
+    /** The principals who may answer, and the deadline. */
+    readonly to?: readonly Principal[];
+    readonly expires?: string;
+    /** The rule that asks for the approval, and its reason. */
+    readonly rule?: string;
+    readonly why?: string;
+    /** The person who changed the arguments, and the arguments before. */
+    readonly edited?: FactOf<"approval-ask">["edited"];
+    /** Where it is a question: the JSON schema of an answer. */
+    readonly answer?: Json;
+    /** Why it is asked once more. */
+    readonly problem?: string;
+    /** The number of the execution, if the call was started before and may have happened. */
+    readonly execution?: number;
+    /** Whether it is answered already. The run takes the answer in when it is resumed. */
+    readonly answered: boolean;
+  };
+
+/** What an approval asks for. */
+export function shownIn(fact: FactOf<"approval-ask">): Partial<Awaited> {
+  const { what, digest, to, expires, rule, why, edited, answer, problem, execution } = fact;
+  const rest = { to, expires, rule, why, edited, answer, problem, execution };
+  const known = Object.entries(rest).filter(([, value]) => value !== undefined);
+  return { ...visibly(what), digest, ...Object.fromEntries(known) };
+}
+
+/** What is known of a call in doubt. */
+export function begunIn(doubt: Doubt): Partial<Awaited> {
+  return { ...doubt, ...visibly(doubt.shown) };
+}
+
+/** What somebody is to look at, with nothing in it that cannot be seen. */
+function visibly(what: Json): Pick<Awaited, "shown" | "escaped"> {
+  if ((what as unknown) instanceof Withheld) return { shown: what };
+  const shown = visible(what);
+  return { shown, ...(canonical(shown) !== canonical(what) && { escaped: true }) };
+}
+
+/** What people are told of something that waits, beside its name, its time and its schema. */
+export function detailsOf(one: Awaited): { readonly [field: string]: Json } {
+  const known = TOLD.flatMap((field) => (one[field] === undefined ? [] : [[field, one[field] as Json]]));
+  return Object.fromEntries(known) as { readonly [field: string]: Json };
+}
+
+const TOLD = [
+  "shown",
+  "escaped",
+  "digest",
+  "to",
+  "problem",
+  "execution",
+  "key",
+  "started",
+  "attempts",
+  "error",
+  "approved",
+] as const satisfies readonly (keyof Awaited)[];

@@ -1,0 +1,82 @@
+import type { Principal } from "../session/index.js";
+import type { Store } from "../store/index.js";
+import { RefusedError } from "./given.js";
+import type { Policy } from "./policy/index.js";
+import type { Prices } from "./price.js";
+import type { Budget } from "./request/request.js";
+import type { Mode } from "./run/options.js";
+import type { ProviderSource } from "./sandboxes/pool.js";
+import type { ServiceOptions } from "./services.js";
+
+export type RathOptions = ServiceOptions & {
+  /** Where sessions are kept: a store, or the URL of one. Default: `sqlite:./rath.db`. */
+  readonly store?: Store | string;
+  /** What models cost, for budgets in money: replaces the listed prices of these models. */
+  readonly prices?: Prices;
+  /** What each run may spend, unless it says otherwise. */
+  readonly budget?: Budget;
+  /** What may be done at all; of several, the strictest counts. */
+  readonly policy?: Policy | readonly Policy[];
+  /** Kinds of sandboxes by the name that sessions move to, beside and instead of local, virtual, docker and host. */
+  readonly sandboxes?: { readonly [name: string]: ProviderSource };
+  /**
+   * The values of secrets: for the sandboxes of placements that name them, and for tools and steps that ask for them. They are
+   * never recorded: where one would be, its name stands instead.
+   */
+  readonly secrets?: { readonly [name: string]: string | undefined };
+};
+
+export type RunSettings = {
+  /** Who begins it, and so on whose behalf everything in it is done: "user:ada". Default: who spoke last in the session. */
+  readonly by?: Principal;
+  /** The name that stands at the run's newest session. Default: one made for this run, `unnamed/…`. */
+  readonly name?: string;
+  readonly budget?: Budget;
+  /** Cancels the run; that it was cancelled, and when, is recorded. */
+  readonly signal?: AbortSignal;
+};
+
+export type ReplaySettings = {
+  /**
+   * "replay" (the default) ends where the record does; "verify" also demands the same id; "resume" goes on where it
+   * ends; "what-if" goes on where it says something else too, in a run of its own.
+   */
+  readonly mode?: Mode;
+  /** The name of a what-if. */
+  readonly name?: string;
+  readonly signal?: AbortSignal;
+};
+
+/** The policies, if that is what they are: what is none would let everything pass. */
+export function policiesOf(given: Policy | readonly Policy[] | undefined): readonly Policy[] {
+  const policies: readonly Policy[] = given === undefined ? [] : [given].flat();
+  for (const one of policies)
+    if (typeof one?.decide !== "function" || typeof one.covers !== "function")
+      throw new RefusedError(
+        "open a runtime",
+        "what was given as its policy is none",
+        'make one: policy("careful", [{ name: "payments", verdict: "ask", tool: "pay" }])',
+      );
+  return Object.freeze([...policies]);
+}
+
+export const RUN_SETTINGS: readonly string[] = [
+  "by",
+  "name",
+  "budget",
+  "signal",
+] satisfies (keyof RunSettings)[];
+
+/** A limit, or a secret, that is misspelt would be none. */
+export const RATH_OPTIONS: readonly string[] = Object.keys({
+  store: true,
+  prices: true,
+  budget: true,
+  policy: true,
+  sandboxes: true,
+  secrets: true,
+  clock: true,
+  random: true,
+  uuid: true,
+  patience: true,
+} satisfies { readonly [option in keyof RathOptions]-?: true });

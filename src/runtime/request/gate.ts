@@ -1,0 +1,142 @@
+import {
+  type Effect,
+  type FactInput,
+  type Json,
+  type Principal,
+  type Session,
+  termsFault,
+  thrownMessage,
+} from "../../session/index.js";
+import {
+  type Deed,
+  delegationOf,
+  type Policy,
+  type PolicyDecision,
+  strictestOf,
+  type Touches,
+  untrustedIn,
+  type Wanted,
+} from "../policy/index.js";
+import type { Request } from "./request.js";
+
+/** What the policies that hold in a place decide about a request, as it goes on the record. */
+export type Ruling = Omit<
+  Extract<FactInput, { readonly type: "policy-decide" }>,
+  "type" | "of" | "by" | "at"
+>;
+
+/** Whether a policy has anything to say about such requests. */
+export function isRuled(policies: readonly Policy[], request: Request): boolean {
+  const kind = KINDS[request.fact.type];
+  return kind !== undefined && policies.some((policy) => isCovered(policy, kind));
+}
+
+/**
+ * Asks all policies; the strictest verdict counts. undefined where there are none, or none has anything to say about such
+ * requests.
+ *
+ * @param editor who put other arguments in place of those that were asked for
+ */
+export function rulingOn(
+  policies: readonly Policy[],
+  request: Request,
+  asked: Session,
+  editor?: Principal,
+): Ruling | undefined {
+  const deed = deedOf(request, asked, editor);
+  const those = deed === undefined ? [] : policies.filter((policy) => isCovered(policy, deed.kind));
+  if (deed === undefined || those.length === 0) return undefined;
+  const decisions = those.map((policy) => decidedBy(policy, deed));
+  const verdict = strictestOf(decisions.map((decision) => decision.verdict));
+  const makers = decisions.filter((decision) => decision.verdict === verdict);
+  const why = makers.flatMap((decision) => decision.why ?? []).join("; ");
+  const labels = untrustedIn(asked);
+  const approvals = verdict === "ask" ? wantedBy(those, decisions) : [];
+  return {
+    verdict,
+    policies: those.map(({ name, version }) => ({ name, version })),
+    rules: makers.flatMap(({ rules }) => rules),
+    ...(deed.for.length > 0 && { for: deed.for }),
+    ...(approvals.length > 0 && { approvals: approvals as unknown as Json }),
+    ...(labels.length > 0 && { labels }),
+    ...(why !== "" && { why }),
+  };
+}
+
+/** What all of those who ask want, each under a name of its own: two policies may call their rules alike. */
+function wantedBy(policies: readonly Policy[], decisions: readonly PolicyDecision[]): readonly Wanted[] {
+  const taken = new Set([""]);
+  return decisions.flatMap(({ verdict, approvals = [], why }, place) =>
+    verdict !== "ask"
+      ? []
+      : approvals.map((one) => {
+          const name = `${policies[place]?.name}/${one.rule}`;
+          let rule = name;
+          for (let count = 2; taken.has(rule); count++) rule = `${name} (${count})`;
+          taken.add(rule);
+          return { ...one, rule, ...(one.why === undefined && why !== undefined && { why }) };
+        }),
+  );
+}
+
+const VERDICTS: ReadonlySet<unknown> = new Set(["allow", "ask", "deny"]);
+
+function isCovered(policy: Policy, kind: Deed["kind"]): boolean {
+  try {
+    return policy.covers(kind) !== false;
+  } catch {
+    return true;
+  }
+}
+
+/** A policy of somebody else's may throw, or say something else: then nothing passes. */
+function decidedBy(policy: Policy, deed: Deed): PolicyDecision {
+  try {
+    const decision = policy.decide(deed);
+    if (!VERDICTS.has(decision?.verdict) || !Array.isArray(decision.rules))
+      throw new TypeError("it gave no verdict");
+    for (const wanted of decision.approvals ?? []) {
+      const { rule, why: _, ...terms } = wanted;
+      const fault = typeof rule === "string" ? termsFault(terms) : { reason: "an approval names no rule" };
+      if (fault !== undefined) throw new TypeError(fault.reason);
+    }
+    return decision;
+  } catch (error) {
+    const reason = thrownMessage(error);
+    return { verdict: "deny", rules: [], why: `the policy ${policy.name} could not tell: ${reason}` };
+  }
+}
+
+const KINDS: { readonly [type: string]: Deed["kind"] } = {
+  "tool-call": "tool",
+  "step-call": "step",
+  "model-call": "model",
+};
+
+function deedOf(
+  { fact, effect: said, presumed, touches, reversible, asks, schema }: Request,
+  asked: Session,
+  editor: Principal | undefined,
+): Deed | undefined {
+  const kind = KINDS[fact.type];
+  if (kind === undefined || asks === true) return undefined;
+  const effect: Effect = presumed ?? said;
+  const { name, model, input } = fact as {
+    readonly name?: string;
+    readonly model?: string;
+    readonly input?: Json;
+  };
+  return {
+    kind,
+    name: (kind === "model" ? model : name) ?? "",
+    by: asked.fact.by as Principal,
+    for: delegationOf(asked),
+    effect,
+    reversible: reversible ?? (effect === "pure" || effect === "read"),
+    input: input ?? null,
+    touches: touches as Touches | undefined,
+    session: asked,
+    ...(editor !== undefined && { editor }),
+    ...(schema !== undefined && { schema }),
+  };
+}

@@ -1,0 +1,108 @@
+import type { Sandbox, Trees } from "../../sandbox/index.js";
+import type { Effect, FactInput, Failure, Json, Session, Terms } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import type { Touches } from "../policy/index.js";
+
+/** A fact without its request: the door says which one it answers. */
+export type Outcome = { readonly type: OutcomeType; readonly [field: string]: unknown };
+export type OutcomeType =
+  | "model-reply"
+  | "model-failure"
+  | "tool-result"
+  | "tool-failure"
+  | "step-result"
+  | "step-failure";
+
+/** One try at an effect. */
+export interface Attempt {
+  /** Which attempt it is; counts from 1. */
+  readonly attempt: number;
+  /** The same as `attempt`: its name in version 0.1. */
+  readonly number: number;
+  /** Aborted when the effect shall stop: cancelled, out of time, or the run gave up. */
+  readonly signal: AbortSignal;
+  /** The same at every attempt, also after a crash: send it along, and the other side can tell a repetition. */
+  readonly key: string;
+  /** The request as it was recorded. */
+  readonly request: Session;
+  /** Tells observers about something on the way; it is not recorded. */
+  emit(delta: Json): void;
+  /**
+   * The sandbox that the session is placed on, opened at first use. What is run in it, and what has changed in its files
+   * when the attempt is over, goes on the record before the outcome.
+   */
+  sandbox(): Promise<Sandbox>;
+  /** The value of a secret that the runtime was given. It is never recorded. */
+  secret(name: string): string;
+  /** The same without the values of secrets. What is recorded goes through it anyway; use it before something is cut. */
+  redact<Value extends Json>(value: Value): Value;
+  /** Where the files of sessions are kept. */
+  trees(): Promise<Trees>;
+  /** Where sessions are kept: for what is remembered beyond this one. */
+  store(): Promise<Store>;
+  /** Puts evidence on the record before the outcome, such as a `validation-report`. */
+  record(fact: FactInput): void;
+}
+
+/** Something to be done that is not a pure function of the session. */
+export type Request = {
+  /** What is asked for: a `model-call`, a `tool-call`, a `step-call`. */
+  readonly fact: FactInput;
+  readonly effect: Effect;
+  /** Does it, and says how it came out. What it throws is recorded as `failed` says. */
+  readonly act: (attempt: Attempt) => Promise<Outcome>;
+  readonly failed: (error: Failure, thrown: unknown) => Outcome;
+  /** A module instead of an effect: it runs on a fork of the request and is entered again after a crash. */
+  readonly inside?: {
+    readonly branch: string;
+    readonly body: (session: Session) => Promise<Session>;
+    readonly outcome: (session: Session) => Outcome;
+  };
+  /** Of two requests with a key in common, the later one starts when the earlier one is done. */
+  readonly conflicts?: readonly string[];
+  /** What policies presume that it does, where its own word is not believed. */
+  readonly presumed?: Effect;
+  /** The JSON Schema of its input, where there is one, for policies to tell arguments by. */
+  readonly schema?: Json;
+  /** What it touches, and whether it can be undone, for policies to decide by. */
+  readonly touches?: Touches;
+  readonly reversible?: boolean;
+  /** A person must see exactly this, and agree, before it starts; anybody, unless the terms say who. */
+  readonly approval?: { readonly what: Json; readonly terms?: Terms };
+  /** What a person sees whom a policy asks about it. Left out, its name and input. */
+  readonly shown?: Json;
+  /** How the question is called, where it is about no call; and what its answer must be, where only an answer will do. */
+  readonly name?: string;
+  readonly answer?: Json;
+  /** It does nothing but ask a person: no policy decides about that. */
+  readonly asks?: true;
+  /** The request with other arguments, as a person would have them; or why they will not do. */
+  readonly edit?: (input: Json) => Promise<Request | Failure>;
+  readonly retry?: Retry;
+  /** Milliseconds that one attempt may take. */
+  readonly timeout?: number;
+  /** What it will cost at least, known before it starts. */
+  readonly spend?: Spend;
+  /**
+   * Finds out what became of a `write` that was started and has no outcome: the outcome, "again" when it certainly
+   * did not happen, or "unknown", which leaves it to a person.
+   */
+  readonly reconcile?: (attempt: Attempt) => Promise<Outcome | "again" | "unknown">;
+};
+
+/** How often and how patiently an effect is tried again. */
+export type Retry = {
+  /** Attempts in all, the first included. Default 3. */
+  readonly attempts?: number;
+  /** Milliseconds before the second attempt (default 500), then twice as long each time up to `most` (default 30,000). */
+  readonly wait?: number;
+  readonly most?: number;
+  /** Whether this failure may pass. Default: what says so itself (`isRetryable`), timeouts, and broken connections. */
+  readonly when?: (error: unknown) => boolean;
+};
+
+/** What a call takes out of a budget. Money is in US dollars. */
+export type Spend = { readonly steps?: number; readonly tokens?: number; readonly money?: number };
+
+/** What a run, a module or an agent may spend. */
+export type Budget = Spend & { readonly milliseconds?: number };

@@ -1,0 +1,117 @@
+import type { FactOf } from "../../session/index.js";
+import type { Budget, Spend } from "../request/request.js";
+
+/** What the next call would exceed. */
+export type Excess = {
+  readonly limit: string;
+  readonly allowed: number;
+  readonly spent: number;
+  readonly asked: number;
+};
+
+/** A stretch of time, in milliseconds since 1970. */
+export type Stretch = { readonly from: number; readonly to: number };
+
+const KINDS = ["steps", "tokens", "money"] as const;
+/** Three times 0.1 is a little more than 0.3: nobody shall be stopped for that. */
+const ROUNDING = 1e-9;
+
+/**
+ * What a scope may spend and has spent. Calls under way count with what they will cost at least, so branches that run
+ * side by side share one budget exactly. A call must fit into every budget around it.
+ */
+export class Ledger {
+  readonly limits: Budget;
+  readonly #outer: Ledger | undefined;
+  readonly #spent = { steps: 0, tokens: 0, money: 0 };
+  readonly #reserved = { steps: 0, tokens: 0, money: 0 };
+  #since = 0;
+  /** When somebody waited for people, timers and signals: that time is nobody's. Apart from each other, in order. */
+  readonly #idle: Stretch[] = [];
+  #gaps: readonly Stretch[] = [];
+
+  constructor(limits: Budget, outer: Ledger | undefined) {
+    this.limits = limits;
+    this.#outer = outer;
+  }
+
+  /**
+   * Time counts from when the record says that its scope began. Between the end of a run and the beginning of a what-if of
+   * it there is a gap: that is nobody's time either.
+   */
+  begin(at: string, gaps: readonly Stretch[]): void {
+    this.#since = Date.parse(at);
+    this.#gaps = gaps;
+  }
+
+  /** Whether a call still fits, here and in all budgets around. */
+  excess(spend: Spend, now: number): Excess | undefined {
+    for (const kind of KINDS) {
+      const allowed = this.limits[kind];
+      const asked = spend[kind] ?? 0;
+      const spent = this.#spent[kind] + this.#reserved[kind];
+      if (allowed !== undefined && asked > 0 && spent + asked > allowed * (1 + ROUNDING))
+        return { limit: kind, allowed, spent, asked };
+    }
+    const { milliseconds } = this.limits;
+    const passed = milliseconds === undefined ? 0 : now - this.#since - this.#idled();
+    if (milliseconds !== undefined && passed >= milliseconds)
+      return { limit: "milliseconds", allowed: milliseconds, spent: passed, asked: 1 };
+    return this.#outer?.excess(spend, now);
+  }
+
+  /** Milliseconds until the time is spent, here or in a budget around. */
+  left(now: number): number {
+    const { milliseconds = Number.POSITIVE_INFINITY } = this.limits;
+    const left = milliseconds - (now - this.#since - this.#idled());
+    return Math.min(left, this.#outer?.left(now) ?? Number.POSITIVE_INFINITY);
+  }
+
+  reserve(spend: Spend): void {
+    for (const kind of KINDS) this.#reserved[kind] += spend[kind] ?? 0;
+    this.#outer?.reserve(spend);
+  }
+
+  /** The call is over: what it was thought to cost goes, what it did cost stays. */
+  settle(spend: Spend, actual: Spend): void {
+    for (const kind of KINDS) {
+      this.#reserved[kind] -= spend[kind] ?? 0;
+      this.#spent[kind] += actual[kind] ?? 0;
+    }
+    this.#outer?.settle(spend, actual);
+  }
+
+  /** Somebody waited. Branches that wait at the same time do not get the time twice. */
+  pause(from: number, to: number): void {
+    let start = from;
+    for (let last = this.#idle.at(-1); last !== undefined && last.to >= start; last = this.#idle.at(-1)) {
+      start = Math.min(start, last.from);
+      this.#idle.pop();
+    }
+    this.#idle.push({ from: start, to: Math.max(start, to) });
+    this.#outer?.pause(from, to);
+  }
+
+  /** A wait may have begun before the scope did, and may span a gap. */
+  #idled(): number {
+    let sum = 0;
+    for (const gap of this.#gaps) sum += lengthOf(gap, this.#since);
+    for (const idle of this.#idle) {
+      sum += lengthOf(idle, this.#since);
+      for (const gap of this.#gaps)
+        sum -= lengthOf({ from: Math.max(idle.from, gap.from), to: Math.min(idle.to, gap.to) }, this.#since);
+    }
+    return sum;
+  }
+}
+
+function lengthOf({ from, to }: Stretch, since: number): number {
+  return Math.max(0, to - Math.max(from, since));
+}
+
+/** What a call did cost, as its outcome says. */
+export function spentOn(spend: Spend, outcome: { readonly type: string } | undefined): Spend {
+  if (outcome?.type !== "model-reply") return { steps: spend.steps ?? 0 };
+  const { usage, cost } = outcome as FactOf<"model-reply">;
+  return { steps: spend.steps ?? 0, tokens: usage.input + usage.output, money: cost ?? 0 };
+}

@@ -1,0 +1,45 @@
+import type { Draft, Failure, Json } from "../../session/index.js";
+
+/** Characters of an error's message that are recorded. */
+export const MESSAGE_CHARACTERS = 8_192;
+/** Characters of an error's data, as JSON, that are recorded. */
+export const DATA_CHARACTERS = 65_536;
+
+const FAILURES: ReadonlySet<string> = new Set([
+  "effect-doubt",
+  "effect-fail",
+  "model-failure",
+  "module-exit",
+  "run-end",
+  "step-failure",
+  "tool-failure",
+]);
+
+/**
+ * The fact with an error of bounded length, or the fact itself. An error may hold the page that a server answered with, and
+ * is recorded again by each module that it passes through: 20 MB would be 60.
+ */
+export function withoutLongText(fact: Draft): Draft {
+  const { error } = fact as { readonly error?: Failure };
+  if (error === undefined || !FAILURES.has(fact.type)) return fact;
+  const cut = boundedFailure(error);
+  return cut === error ? fact : { ...fact, error: cut };
+}
+
+export function boundedFailure(error: Failure): Failure {
+  const message = boundedMessage(error.message);
+  const data = error.data === undefined ? undefined : boundedData(error.data);
+  if (message === error.message && data === error.data) return error;
+  return { ...error, message, ...(data !== undefined && { data }) };
+}
+
+function boundedMessage(message: string): string {
+  if (message.length <= MESSAGE_CHARACTERS) return message;
+  const note = ` … [cut: ${message.length} characters]`;
+  return message.slice(0, MESSAGE_CHARACTERS - note.length).toWellFormed() + note;
+}
+
+function boundedData(data: Json): Json {
+  const { length } = JSON.stringify(data);
+  return length <= DATA_CHARACTERS ? data : { cut: `${length} characters of data were not recorded` };
+}

@@ -1,0 +1,73 @@
+import type { FactOf, Json, Principal, Session } from "../../session/index.js";
+import type { Lease, Store } from "../../store/index.js";
+import type { Module } from "../module.js";
+import type { Policy } from "../policy/index.js";
+import type { Prices } from "../price.js";
+import type { Budget } from "../request/request.js";
+import type { SandboxPool } from "../sandboxes/pool.js";
+import type { Secrets } from "../secrets.js";
+import type { Services } from "../services.js";
+import type { Entry, Tape } from "../tape/tape.js";
+
+/** What happens where the tape ends, and where it says something else. */
+export type Mode = "replay" | "verify" | "what-if" | "resume";
+
+/** What a module may spend, and what it may do. */
+export type Limits = { readonly budget?: Budget | undefined; readonly policy?: Policy | undefined };
+
+/** Something to tell observers. */
+export type Observation =
+  | { readonly kind: "fact"; readonly session: Session }
+  | { readonly kind: "delta"; readonly request: Session; readonly delta: Json };
+
+/** What every run of a runtime gets. */
+export type RunServices = {
+  readonly services: Services;
+  readonly prices: Prices;
+  /** What may be done at all. */
+  readonly policies: readonly Policy[];
+  readonly secrets: Secrets;
+  /** The sandboxes of the runtime. */
+  readonly pool: SandboxPool;
+  readonly observe: (observation: Observation) => void;
+  /** What hosts the session that comes out. */
+  readonly outer: object | undefined;
+};
+
+export type RunOptions = RunServices & {
+  readonly store: Store | undefined;
+  readonly module: Module;
+  readonly body: (session: Session) => Promise<Session>;
+  readonly base: Session;
+  readonly nonce: string;
+  readonly name: string;
+  readonly budget?: Budget | undefined;
+  /** Who began it. */
+  readonly by?: Principal | undefined;
+  /** On whose behalf it acts; not given for a run that version 0.1 recorded, nor for a what-if of one. */
+  readonly for?: Principal | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** What was recorded of it before. Without one, the run begins now. */
+  readonly tape?: Tape | undefined;
+  readonly mode?: Mode;
+  /** The recorded `run-start`; of a what-if, those of the runs it comes from, the first run's first. */
+  readonly starts?: readonly Entry[];
+  /** What a what-if comes from. */
+  readonly origin?: FactOf<"run-start">["from"];
+  /** The recorded `run-start` of the what-if itself. */
+  readonly own?: Entry | undefined;
+  /** Names that an earlier process kept this run's branches under. */
+  readonly stale?: readonly string[];
+  /** Taken before the tape was read, so that nobody can have gone on since. */
+  readonly lease?: Lease | undefined;
+};
+
+/** A part of a run that can be cancelled alone. */
+export type Lane = {
+  /** The session that it begins with. */
+  readonly session: Session;
+  /** Where it has come to: the newest session that was made in it. */
+  rest(): Session;
+  cancel(why: string): void;
+  leave(): void;
+};

@@ -1,0 +1,262 @@
+import { requireSession, Session, sandboxView } from "../../session/index.js";
+import { ConflictError, type Lease, type Store } from "../../store/index.js";
+import { NameTakenError, NotARunError, PendingWorkError, VerificationError } from "../error.js";
+import {
+  RefusedError,
+  requireBudget,
+  requireFreeName,
+  requireKnown,
+  requireMode,
+  requireModule,
+  requirePrincipal,
+} from "../given.js";
+import type { Module } from "../module.js";
+import { behalfOf } from "../policy/index.js";
+import { type ReplaySettings, RUN_SETTINGS, type RunSettings } from "../rath-options.js";
+import type { Budget } from "../request/request.js";
+import { staysOpen } from "../sandboxes/pool.js";
+import { statusIn } from "../status.js";
+import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
+import { newNonce, reopen } from "../tape/reopen.js";
+import { unnamed } from "./keeper.js";
+import type { RunOptions, RunServices } from "./options.js";
+import { Run } from "./run.js";
+import { Scope } from "./scope.js";
+
+/** The runs of a runtime: begins them, runs recorded ones again, and knows which are under way. */
+export class Runs {
+  readonly #shared: RunServices;
+  readonly #budget: Budget | undefined;
+  readonly #store: () => Promise<Store>;
+  readonly #kept: boolean;
+  readonly #hosted: (session: Session) => Session;
+  readonly #underWay = new Set<Run>();
+
+  /** @param shared what every run gets */
+  constructor(
+    shared: RunServices,
+    options: {
+      /** What each run may spend, unless it says otherwise. */
+      readonly budget: Budget | undefined;
+      readonly store: () => Promise<Store>;
+      /** Whether runs are kept in the store; otherwise their facts are on the session alone. */
+      readonly kept: boolean;
+      /** The same session, hosted by the runtime. */
+      readonly hosted: (session: Session) => Session;
+    },
+  ) {
+    this.#shared = shared;
+    this.#budget = options.budget;
+    this.#store = options.store;
+    this.#kept = options.kept;
+    this.#hosted = options.hosted;
+  }
+
+  async run(module: Module, session: Session, settings: RunSettings): Promise<Session> {
+    requireModule(module, "run it");
+    requireSession(session, `run ${module.name}`);
+    requireBudget(settings.budget, `run ${module.name}`);
+    requireFreeName(settings.name, `run ${module.name}`);
+    requirePrincipal(settings.by, `run ${module.name}`);
+    requireKnown(settings, RUN_SETTINGS, `run ${module.name}`);
+    const { host } = session;
+    if (host instanceof Scope && !host.run.closed)
+      throw new RefusedError(
+        `run ${module.name}`,
+        `its session is inside run ${host.nonce}, and a replay of that would run it again`,
+        "make it a part of that run: await module.forward(session); or run it beside: rath.run(module, await rath.load(session.id))",
+      );
+    if (session.fact.type === "run-suspend" && this.#kept) return this.resume(session.id, module, settings);
+    const base = this.#kept ? await this.#loadFully(await this.#store(), session) : session;
+    const { pending } = base;
+    if (pending.length > 0) throw new PendingWorkError(pending);
+    this.#shared.pool.require(base.placement?.sandbox);
+    const nonce = newNonce();
+    const { name = unnamed(nonce), signal } = settings;
+    try {
+      return await this.#begin({
+        module,
+        base,
+        nonce,
+        name,
+        signal,
+        budget: settings.budget ?? this.#budget,
+        by: settings.by,
+        for: behalfOf(base, settings.by),
+      });
+    } catch (error) {
+      if (!(error instanceof ConflictError) || error.data.name !== name) throw error;
+      const store = await this.#store();
+      const at = await store.head(name);
+      const newest = at === undefined ? undefined : await factAt(store, at);
+      throw at === undefined || newest === undefined
+        ? error
+        : new NameTakenError(name, at, "begin a run as", statusIn(newest));
+    }
+  }
+
+  async resume(nameOrId: string, module: Module, settings: Pick<RunSettings, "signal">): Promise<Session> {
+    return this.replay(nameOrId, module, {
+      ...(settings.signal && { signal: settings.signal }),
+      mode: "resume",
+    });
+  }
+
+  async retry(
+    nameOrId: string,
+    module: Module,
+    settings: Pick<RunSettings, "name" | "signal">,
+  ): Promise<Session> {
+    const use = `retry ${JSON.stringify(nameOrId)}`;
+    requireModule(module, use);
+    requireFreeName(settings.name, use);
+    requireKnown(settings, ["name", "signal"], use);
+    const store = await this.#store();
+    const recorded = await recordedRun(store, nameOrId);
+    if (recorded === undefined) throw new NotARunError(nameOrId, "retry");
+    const newest = await factAt(store, recorded.head);
+    const status = newest === undefined ? "open" : statusIn(newest);
+    if (status !== "failed" && status !== "cancelled")
+      throw new RefusedError(
+        use,
+        status === "finished" ? "it has not failed" : "it is not over",
+        status === "finished"
+          ? `run it again: rath.run(module, session), or go on from where it ended: await rath.load(${JSON.stringify(nameOrId)})`
+          : `go on with it: await rath.resume(${JSON.stringify(nameOrId)}, module)`,
+      );
+    return this.#again(store, recorded, module, { ...settings, mode: "what-if" }, undefined, true);
+  }
+
+  async replay(nameOrId: string, module: Module, settings: ReplaySettings): Promise<Session> {
+    const { mode = "replay", name } = settings;
+    requireMode(mode);
+    requireKnown(settings, ["mode", "name", "signal"], `${mode} ${JSON.stringify(nameOrId)}`);
+    requireModule(module, `${mode} ${JSON.stringify(nameOrId)}`);
+    requireFreeName(name, `begin a ${mode}`);
+    const store = await this.#store();
+    const recorded = await recordedRun(store, nameOrId);
+    if (recorded === undefined) throw new NotARunError(nameOrId, "replay");
+    if (mode !== "resume" || recorded.over) return this.#again(store, recorded, module, settings);
+    // Taken before the record is read: whoever held it until now may have gone on since.
+    const lease = await store.lease(nameOf(recorded));
+    try {
+      const newest = (await recordedRun(store, recorded.head)) ?? recorded;
+      if (newest.elsewhere !== undefined)
+        throw new NameTakenError(nameOf(newest), newest.elsewhere, "resume");
+      if (!newest.over) return await this.#again(store, newest, module, settings, lease);
+      await lease.release();
+      return await this.#again(store, newest, module, settings);
+    } catch (error) {
+      // Nothing happens when the run has given it back already.
+      await lease.release().catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Cancels the runs of this name. False when there is none. */
+  cancel(name: string, why: string): boolean {
+    let found = false;
+    for (const run of this.#underWay) {
+      if (run.name !== name) continue;
+      run.cancel(why);
+      found = true;
+    }
+    return found;
+  }
+
+  /** Somebody may have answered. */
+  poke(): void {
+    for (const run of this.#underWay) run.poke();
+  }
+
+  /** Leaves every run as a crash would. */
+  async abandon(): Promise<void> {
+    await Promise.all([...this.#underWay].map((run) => run.abandon()));
+  }
+
+  async #again(
+    store: Store,
+    recorded: Recorded,
+    module: Module,
+    settings: ReplaySettings,
+    lease?: Lease,
+    again = false,
+  ): Promise<Session> {
+    const { mode = "replay", name, signal } = settings;
+    const fork = mode === "what-if";
+    const taken = fork && name !== undefined ? await store.head(name) : undefined;
+    if (name !== undefined && taken !== undefined)
+      throw new NameTakenError(name, taken, "begin a what-if as");
+    const { base, ...reopened } = await reopen(store, recorded, { fork, name, again });
+    const session = await this.#begin({
+      ...reopened,
+      module,
+      base: await this.#loadFully(store, this.#hosted(await store.load(base))),
+      signal,
+      mode,
+      ...(lease && { lease }),
+    });
+    if (mode === "verify" && session.id !== recorded.head)
+      throw new VerificationError(recorded.nonce, recorded.head, session.id);
+    return session;
+  }
+
+  async #begin(options: Omit<RunOptions, keyof RunServices | "store" | "body">): Promise<Session> {
+    const { module, nonce } = options;
+    const { pool } = this.#shared;
+    const run = new Run({
+      ...this.#shared,
+      ...options,
+      store: this.#kept ? await this.#store() : undefined,
+      body: async (session) => closeSandboxOf(await module.forward(session)),
+    });
+    this.#underWay.add(run);
+    pool.beginRun(nonce);
+    try {
+      return await run.begin();
+    } finally {
+      this.#underWay.delete(run);
+      await pool.endRun(nonce);
+    }
+  }
+
+  /**
+   * The session with all of its past: policies and prompts ask for what lies before the horizon of a long one too, and a run
+   * that finds out in the middle of its work cannot go on.
+   */
+  async #loadFully(store: Store, session: Session): Promise<Session> {
+    if (isWhole(session)) return session;
+    if (!(await store.has(session.id))) await store.save(session);
+    return this.#hosted(await store.load(session.id, { horizon: Number.POSITIVE_INFINITY }));
+  }
+}
+
+/**
+ * The session with its sandbox closed, as far as the record is concerned: what a run opened goes when it is over. Of the
+ * session alone, so that a replay says the same.
+ */
+function closeSandboxOf(session: Session): Session {
+  if (!(session instanceof Session) || session.placement === undefined || staysOpen(session.placement))
+    return session;
+  const { open, suspended } = session.view(sandboxView);
+  if (open === null || suspended === true) return session;
+  const { id: sandbox, incarnation } = open;
+  return session.append({ type: "sandbox-close", sandbox, incarnation, why: "the run is over" });
+}
+
+/** Whether all of a session's past is in memory. */
+function isWhole(session: Session): boolean {
+  const seen = new Set<Session>();
+  const open = [session];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    // Along one line of facts nothing need be remembered.
+    for (let next: Session | undefined = node; next !== undefined; next = next.soleParent) {
+      if (next.atHorizon) return false;
+      node = next;
+    }
+    if (node.parents.length < 2 || seen.has(node)) continue;
+    seen.add(node);
+    open.push(...node.parents);
+  }
+  return true;
+}

@@ -1,0 +1,176 @@
+import { type Fact, type FactId, type FactOf, parentsOf, readFact } from "../../session/index.js";
+import type { Line, Store } from "../../store/index.js";
+import { isRunName, runName, unnamed } from "../run/keeper.js";
+
+/** What was recorded of a run. */
+export type Recorded = {
+  readonly head: FactId;
+  readonly nonce: string;
+  readonly start: FactId;
+  /** The `run-start` where it all began: of the first run, when this one is a what-if. */
+  readonly root: FactId;
+  readonly fact: FactOf<"run-start">;
+  readonly leaves: readonly FactId[];
+  readonly names: readonly string[];
+  /** Whether its end is there. */
+  readonly over: boolean;
+  /** Where its name stands, when that is no part of it: the name is somebody else's here. */
+  readonly elsewhere: FactId | undefined;
+};
+
+/** The name that a run goes by. */
+export function nameOf({ nonce, fact }: Pick<Recorded, "nonce" | "fact">): string {
+  return fact.name ?? unnamed(nonce);
+}
+
+/** What the store has of a run, found from any of its sessions. */
+export async function recordedRun(store: Store, nameOrId: string): Promise<Recorded | undefined> {
+  const given = await store.resolve(nameOrId);
+  const stamped = await stampedIn(store, given);
+  if (stamped === undefined) return undefined;
+  const { run: nonce } = stamped.fact;
+  const anchor = await store.head(runName(nonce));
+  const of =
+    stamped.fact.type === "run-end" || stamped.fact.type === "run-suspend" ? stamped.fact.of : undefined;
+  const start =
+    of ??
+    anchor ??
+    (await startOf(store, stamped.id, nonce)) ??
+    // A what-if's beginning lies aside, and its end names it.
+    (await endOf(store, stamped.id, nonce))?.of;
+  const line = start === undefined ? undefined : await store.line(start);
+  const fact = line === undefined ? undefined : readFact(line, undefined);
+  if (start === undefined || fact?.type !== "run-start") return undefined;
+  // A what-if that was cut off early stands at a session of the run that it comes from.
+  if (fact.name !== nameOrId && (await store.head(nameOrId)) !== undefined) {
+    const own = await whatIfOf(store, fact.from?.start ?? start, nameOrId);
+    if (own !== undefined && own !== start) return recordedRun(store, own);
+  }
+  const branches = await store.names({ under: `${runName(nonce)}/` });
+  const current = fact.name === undefined ? undefined : await store.head(fact.name);
+  // Whoever names an older session of a run means the run: all that is known of it.
+  const newest = current === undefined ? undefined : await stampedIn(store, current, nonce);
+  const over = [stamped, newest].find((one) => one?.fact.type === "run-end")?.id;
+  // The names that a run keeps for itself go when it ends: one that has none is over, wherever its name is by now.
+  const end = over ?? (anchor === undefined ? (await endOf(store, stamped.id, nonce))?.id : undefined);
+  const main = end ?? newest?.id ?? stamped.id;
+  return {
+    head: main,
+    nonce,
+    start,
+    root: fact.from?.start ?? start,
+    fact,
+    leaves: end === undefined ? [...new Set([main, ...branches.map(({ id }) => id)])] : [end],
+    names: branches.map(({ name }) => name),
+    over: end !== undefined,
+    elsewhere:
+      current === undefined || newest !== undefined || (await isOrigin(store, current, start, fact))
+        ? undefined
+        : current,
+  };
+}
+
+/** Whether this is a session of the run that a what-if comes from: it stands there until it has made something itself. */
+async function isOrigin(
+  store: Store,
+  id: FactId,
+  start: FactId,
+  { from }: FactOf<"run-start">,
+): Promise<boolean> {
+  const there = from && (await stampedIn(store, id));
+  if (there === undefined) return false;
+  const starts = await startsOf(store, { start, root: from?.start ?? start });
+  return starts.some(({ line }) => readFact(line, undefined).run === there.fact.run);
+}
+
+/** The beginning of the what-if under way that goes by a name, among those that come from a run or from one another. */
+async function whatIfOf(store: Store, root: FactId, wanted: string): Promise<FactId | undefined> {
+  const starts = new Set([root]);
+  for (const start of starts)
+    for (const id of await store.children(start)) {
+      const line = await store.line(id);
+      const fact = line === undefined ? undefined : readFact(line, undefined);
+      if (fact?.type !== "run-start" || fact.from === undefined) continue;
+      if (fact.name === wanted && (await store.head(runName(fact.nonce))) === id) return id;
+      starts.add(id);
+    }
+  return undefined;
+}
+
+/** The beginnings of all runs that have not ended. */
+export async function* unfinishedRuns(
+  store: Store,
+): AsyncGenerator<{ readonly id: FactId; readonly fact: FactOf<"run-start"> }> {
+  for (const { name, id } of await store.names({ under: runName("") })) {
+    if (!isRunName(name)) continue;
+    const line = await store.line(id);
+    const fact = line === undefined ? undefined : readFact(line, undefined);
+    if (fact?.type === "run-start" && name === runName(fact.nonce)) yield { id, fact };
+  }
+}
+
+/** The beginnings of the runs that a what-if comes from and its own, the first run's first; of a run, its own alone. */
+export async function startsOf(
+  store: Store,
+  { start, root }: Pick<Recorded, "start" | "root">,
+): Promise<readonly Line[]> {
+  const starts: Line[] = [];
+  for (let id: FactId | undefined = start; id !== undefined; ) {
+    const line: string | undefined = await store.line(id);
+    if (line === undefined) return [];
+    starts.unshift({ id, line });
+    id = id === root ? undefined : parentsOf(line)[0];
+  }
+  return starts;
+}
+
+type Stamped = { readonly id: FactId; readonly fact: ReturnType<typeof readFact> & { readonly run: string } };
+
+/** The nearest fact of a run, or of this run, from a session back along its first parents. */
+async function stampedIn(store: Store, id: FactId, run?: string): Promise<Stamped | undefined> {
+  for (let at: FactId | undefined = id; at !== undefined; ) {
+    const line = await store.line(at);
+    if (line === undefined) return undefined;
+    const fact = readFact(line, undefined);
+    if (run === undefined ? fact.run !== undefined : fact.run === run)
+      return { id: at, fact: fact as Stamped["fact"] };
+    at = parentsOf(line)[0];
+  }
+  return undefined;
+}
+
+/** The end of a run, looked for among everything that it made of one of its sessions. */
+async function endOf(
+  store: Store,
+  of: FactId,
+  nonce: string,
+): Promise<{ readonly id: FactId; readonly of: FactId } | undefined> {
+  const seen = new Set([of]);
+  for (const id of seen)
+    for (const child of await store.children(id)) {
+      const line = seen.has(child) ? undefined : await store.line(child);
+      const fact = line === undefined ? undefined : readFact(line, undefined);
+      if (fact?.run !== nonce) continue;
+      if (fact.type === "run-end") return { id: child, of: fact.of };
+      seen.add(child);
+    }
+  return undefined;
+}
+
+/** The beginning of a run, from one of its facts back along first parents. */
+async function startOf(store: Store, id: FactId, nonce: string): Promise<FactId | undefined> {
+  for (let at: FactId | undefined = id; at !== undefined; ) {
+    const line: string | undefined = await store.line(at);
+    if (line === undefined) return undefined;
+    const fact = readFact(line, undefined);
+    if (fact.type === "run-start" && fact.nonce === nonce) return at;
+    at = parentsOf(line)[0];
+  }
+  return undefined;
+}
+
+/** A fact of the store, without what is in blobs. */
+export async function factAt(store: Store, id: FactId): Promise<Fact | undefined> {
+  const line = await store.line(id);
+  return line === undefined ? undefined : readFact(line, undefined);
+}
