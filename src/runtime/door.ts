@@ -4,6 +4,7 @@ import type { Module } from "./module.js";
 import type { Prices } from "./price.js";
 import { inMemoryRath, Rath } from "./rath.js";
 import type { Request } from "./request/request.js";
+import { laneOf } from "./run/modules.js";
 import type { Lane, Limits } from "./run/options.js";
 import { Scope } from "./run/scope.js";
 import type { Services } from "./services.js";
@@ -20,7 +21,8 @@ export async function forward(
   limits: Limits = {},
 ): Promise<Session> {
   const { host } = requireSession(session, `run ${module.name}`);
-  if (host instanceof Scope && !host.run.isOver) return host.run.enter(host, module, session, body, limits);
+  if (host instanceof Scope && !host.run.recorder.isOver)
+    return host.run.enter(host, module, session, body, limits);
   // Begun through the module itself, so that a resume, which knows only the module, makes the same facts.
   return runtimeOf(host).run(module, session);
 }
@@ -47,7 +49,8 @@ export async function waitFor(session: Session, fact: FactInput): Promise<Sessio
 
 /** The same session in a scope of its own, so that what happens there can be cancelled alone. */
 export function lane(session: Session): Lane {
-  return scopeOf(session, "open a lane").run.lane(session);
+  scopeOf(session, "open a lane");
+  return laneOf(session);
 }
 
 /**

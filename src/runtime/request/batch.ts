@@ -23,7 +23,6 @@ import { CancelledError, ErasedContentError, failureOf } from "../error.js";
 import { RefusedError } from "../given.js";
 import { type Answer, sessionOf } from "../people/mailbox.js";
 import { spentOn } from "../run/budget.js";
-import type { Run } from "../run/run.js";
 import { Scope } from "../run/scope.js";
 import type { Entry } from "../tape/tape.js";
 import {
@@ -37,6 +36,7 @@ import {
   takenOver,
 } from "./approval-outcome.js";
 import type { Question, Standing } from "./consent.js";
+import type { RunContext } from "./context.js";
 import { EffectRecorder } from "./effect-recorder.js";
 import { beganWith, changeOf, EVIDENCE, type Evidence, rebased, withoutFiles } from "./evidence.js";
 import { isRuled, rulingOn } from "./gate.js";
@@ -64,9 +64,9 @@ const LETTING: ReadonlySet<string> = new Set(["answer-take", "wait-cancel", "pol
  * Requests that are dealt with side by side on one chain of facts: first all requests, then what happens to them as it
  * happens. The chain is the runtime's own until the last outcome is there; then it is handed back.
  */
-export class Strand {
+export class RequestBatch {
   readonly result: Promise<Session>;
-  readonly #run: Run;
+  readonly #run: RunContext;
   readonly #scope: Scope;
   readonly #realm: Realm;
   readonly #items: readonly Item[];
@@ -77,7 +77,7 @@ export class Strand {
   #resolve!: (session: Session) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(run: Run, scope: Scope, session: Session, requests: readonly (Request | Wait)[]) {
+  constructor(run: RunContext, scope: Scope, session: Session, requests: readonly (Request | Wait)[]) {
     this.#run = run;
     this.#scope = scope;
     this.#realm = Session.realmOf(session);
@@ -95,7 +95,7 @@ export class Strand {
       return newItem(request, tip);
     });
     this.#tip = tip;
-    this.#asked = new Set(run.adopting ? this.#items.map((item) => item.asked.id) : []);
+    this.#asked = new Set(run.tape.adopting ? this.#items.map((item) => item.asked.id) : []);
     for (const { request } of this.#items)
       if ("spend" in request && request.spend) scope.ledger?.reserve(request.spend);
     scope.add(this);
@@ -131,7 +131,9 @@ export class Strand {
    */
   recorded(): Entry | undefined {
     for (;;) {
-      const entry = this.#run.chained(this.#tip, this.#asked, (one) => this.#fits(one));
+      const entry = this.#run.tape
+        .after(this.#tip)
+        ?.chained(this.#tip, this.#asked, (one) => this.#fits(one));
       if (entry === undefined) return undefined;
       if (!this.#wakes(entry)) {
         this.#adopt(entry);
@@ -178,7 +180,11 @@ export class Strand {
   #adopt(entry: Entry): void {
     const item = this.#itemOf(entry);
     const second = item === undefined ? undefined : this.#secondParent(entry, item);
-    this.#tip = this.#run.adopt(entry, second === undefined ? [this.#tip] : [this.#tip, second], this.#realm);
+    this.#tip = this.#run.recorder.adopt(
+      entry,
+      second === undefined ? [this.#tip] : [this.#tip, second],
+      this.#realm,
+    );
     const gone = Object.values(this.#tip.fact).find((value) => value instanceof Withheld);
     if (gone instanceof Withheld) throw new ErasedContentError(entry.id, gone);
     if (item !== undefined) this.#note(item, this.#tip.fact, this.#tip, second);
@@ -190,7 +196,7 @@ export class Strand {
     if (id === undefined) return undefined;
     const child = item.child && settled(item.child);
     if (child?.id === id) return child;
-    const answer = this.#run.foreign(id, [askedBy(item, entry.of)], this.#realm);
+    const answer = this.#run.tape.foreign(id, [askedBy(item, entry.of)], this.#realm);
     if (answer === undefined) throw this.#run.diverged(entry);
     return answer;
   }
@@ -212,7 +218,7 @@ export class Strand {
         item.attempts = fact.attempt;
         item.started = true;
         item.startedIn = fact.run;
-        this.#run.begun(item.asked);
+        this.#run.answers.begun(item.asked);
         return;
       case "effect-fail":
         item.attempts = fact.attempt;
@@ -221,7 +227,7 @@ export class Strand {
       case "effect-doubt":
         return;
       case "answer-take":
-        this.#run.took(fact.answer);
+        this.#run.answers.took(fact.answer);
         this.#pause(askedBy(item, fact.of), session);
         if (!("effect" in item.request)) item.done = true;
         else if (answer?.fact.type === "effect-settle") {
@@ -239,7 +245,7 @@ export class Strand {
         }
         return;
       case "wait-cancel":
-        this.#run.dropped(askedBy(item, fact.of));
+        this.#run.answers.dropped(askedBy(item, fact.of));
         item.consent.dropped(fact.of, fact.late === true);
         if (!("effect" in item.request)) item.done = true;
         return;
@@ -274,7 +280,7 @@ export class Strand {
       const { request } = item;
       // What has not begun by then is given up, each in its turn.
       if (this.#scope.cancelled !== undefined) continue;
-      if (!this.#run.adopting) this.#begin(item);
+      if (!this.#run.tape.adopting) this.#begin(item);
       else if ("effect" in request && request.inside !== undefined && this.#wasLetIn(item, request))
         this.#enter(item, request);
     }
@@ -284,9 +290,9 @@ export class Strand {
   #wasLetIn(item: Item, request: Request): boolean {
     const { asked, verdict } = item;
     if (verdict?.verdict === "deny") return false;
-    if (verdict === undefined && this.#run.isDecided(asked.id)) return false;
+    if (verdict === undefined && this.#run.tape.isDecided(asked.id)) return false;
     // Nothing was decided before a policy came to be: what had begun by then goes on.
-    if (verdict === undefined && isRuled(this.#scope.policies, request) && !this.#run.isForked(asked))
+    if (verdict === undefined && isRuled(this.#scope.policies, request) && !this.#run.tape.isForked(asked))
       return false;
     const what = shownForApproval(item, request, this.#run.secrets);
     return what === undefined || this.#standing(item, request, what).state === "agreed";
@@ -321,7 +327,7 @@ export class Strand {
   #enter(item: Item, request: Request): void {
     const { branch, body } = request.inside as NonNullable<Request["inside"]>;
     // A scope of its own knows where it has come to, should it fail: an error may be thrown in several places at once.
-    const scope = new Scope(this.#run, this.#scope);
+    const scope = new Scope(this.#scope.run, this.#scope);
     const fork = scope.next(
       [item.asked],
       drafted({ type: "branch-fork", name: branch, by: "runtime" }),
@@ -345,7 +351,7 @@ export class Strand {
   }
 
   #back(item: Item): void {
-    if (this.#run.adopting) this.#run.look(this);
+    if (this.#run.tape.adopting) this.#run.look(this);
     else this.#return(item);
   }
 
@@ -440,7 +446,7 @@ export class Strand {
     // What somebody changed is looked for under what was asked for, and is not the same.
     const reuse = item.remade
       ? undefined
-      : this.#run.reusable(this.#run.secrets.conceal(request.fact).value, this.#tip);
+      : this.#run.tape.reusable(this.#run.secrets.conceal(request.fact).value, this.#tip);
     if (reuse !== undefined) {
       this.#run.turns.soon(() => {
         item.evidence.push(...(reuse.evidence.map((fact) => bodyOf(fact as Fact)) as unknown as Evidence[]));
@@ -496,7 +502,7 @@ export class Strand {
     if (consent.taken === undefined && standing.state === "open" && what !== undefined) {
       for (const question of standing.questions) this.#ask(item, what, question);
       // Whoever is asked must be able to see it, also while something else is under way.
-      if (standing.questions.length > 0) this.#run.flushSoon();
+      if (standing.questions.length > 0) this.#run.recorder.flushSoon();
       item.problem = undefined;
       for (const ask of consent.open) this.#waitUntil(item, ask);
       return false;
@@ -543,7 +549,7 @@ export class Strand {
   }
 
   #drop(item: Item, ask: Session, why: string, late = false): void {
-    this.#run.forget(ask.id);
+    this.#run.answers.forget(ask.id);
     this.#chain(item, { type: "wait-cancel", of: ask.id, why, ...(late && { late }) });
   }
 
@@ -552,7 +558,7 @@ export class Strand {
     const release = this.#run.turns.occupy();
     const answered = new Set<Session>();
     try {
-      for (const ask of asks) if (await this.#run.lastAnswerTo(ask.id)) answered.add(ask);
+      for (const ask of asks) if (await this.#run.answers.lastAnswerTo(ask.id)) answered.add(ask);
     } finally {
       release();
     }
@@ -563,7 +569,7 @@ export class Strand {
         if (answered.has(ask)) this.#wait(item, ask);
         else this.#drop(item, ask, "it is something else by now");
       }
-      if (answered.size > 0) this.#run.poke();
+      if (answered.size > 0) this.#run.answers.poke();
       else {
         item.running = false;
         this.#end();
@@ -589,7 +595,7 @@ export class Strand {
     if (!item.consent.open.includes(ask)) return;
     const release = this.#run.turns.occupy();
     // One that was given in time counts, and from here on none can be given.
-    const given = await this.#run.lastAnswerTo(ask.id).finally(release);
+    const given = await this.#run.answers.lastAnswerTo(ask.id).finally(release);
     if (given) return;
     this.#run.turns.soon(() => {
       if (item.done || !item.consent.open.includes(ask)) return;
@@ -633,7 +639,7 @@ export class Strand {
 
   /** Whether it is known to have failed, in the run that this one is a retry of. */
   #failedBefore({ asked, startedIn }: Item): boolean {
-    return startedIn !== this.#run.nonce && this.#run.failedBefore(asked.id);
+    return startedIn !== this.#run.nonce && this.#run.tape.failedBefore(asked.id);
   }
 
   #try(item: Item, request: Request): void {
@@ -658,10 +664,10 @@ export class Strand {
     const began = this.#run.services.now();
     try {
       // What must never be repeated unseen is on the disk before it starts; so is the key of what may be sent again.
-      if (write || request.effect === "idempotent") await this.#run.flush();
+      if (write || request.effect === "idempotent") await this.#run.recorder.flush();
       // Stopped for a while, in that or before it: another process may have taken the run over, and done this.
-      if (!this.#run.isHeld) await this.#run.hold();
-      if (this.#run.closed || item.turn !== turn) return;
+      if (!this.#run.lease.isHeld) await this.#run.lease.hold();
+      if (this.#run.recorder.stopped !== undefined || item.turn !== turn) return;
       // Cancelled while that was being written: nothing has happened yet, and nothing shall.
       if (this.#scope.cancelled !== undefined) throw new CancelledError(this.#scope.cancelled);
       outcome = await timed(
@@ -701,7 +707,7 @@ export class Strand {
   }
 
   #piecesOf(item: Item): Pieces {
-    return new Pieces(this.#run.secrets, (delta) => this.#run.emit(item.asked, delta));
+    return new Pieces(this.#run.secrets, (delta) => this.#run.recorder.emit(item.asked, delta));
   }
 
   #attemptOf(
@@ -770,7 +776,7 @@ export class Strand {
       const error = this.#run.secrets.conceal(failureOfRequest(request, thrown.error)).value;
       this.#tell(item, withoutFiles(item.evidence));
       this.#chain(item, { type: "effect-doubt", of: item.asked.id, attempt: number, error });
-      this.#run.flushSoon();
+      this.#run.recorder.flushSoon();
       // While it may still happen, nobody can find out that it did not.
       if (thrown.error instanceof TimeoutError && thrown.error.running) this.#wait(item, item.asked);
       else this.#reconcile(item, request, error).catch((failed: unknown) => this.#run.fail(failed));
@@ -821,7 +827,7 @@ export class Strand {
       const { value, names } = this.#run.secrets.conceal({ ...body, ...edited });
       const all = [...new Set([...item.redacted, ...names])].sort();
       const redacted = all.length > 0 ? { redacted: all } : {};
-      return this.#run.next(
+      return this.#run.recorder.next(
         [this.#tip, ...more],
         drafted({ ...value, ...redacted, of: item.asked.id } as unknown as FactInput),
         this.#realm,
@@ -831,7 +837,7 @@ export class Strand {
     try {
       session = make(outcome);
     } catch (error) {
-      if (this.#run.closed) throw error;
+      if (this.#run.recorder.stopped !== undefined) throw error;
       session = make(failedAs(request, error));
     }
     this.#tip = session;
@@ -839,7 +845,7 @@ export class Strand {
     item.started = false;
     this.#scope.made(session);
     this.#note(item, session.fact, session, undefined);
-    if (request.effect === "write" || session.fact.type === "model-reply") this.#run.flushSoon();
+    if (request.effect === "write" || session.fact.type === "model-reply") this.#run.recorder.flushSoon();
   }
 
   /** Puts what an attempt left on the chain, each piece with the request it belongs to. */
@@ -854,7 +860,7 @@ export class Strand {
           this.#authorOf(item),
         );
       } catch (error) {
-        if (this.#run.closed) throw error;
+        if (this.#run.recorder.stopped !== undefined) throw error;
         // What the record cannot hold must not cost the outcome.
         warnOf(error, "OPENRATH_EVIDENCE");
       }
@@ -869,7 +875,7 @@ export class Strand {
 
   #chain(item: Item, fact: FactInput, actor?: Principal): void {
     const draft = drafted(this.#run.secrets.conceal(fact).value, actor);
-    this.#tip = this.#run.next([this.#tip], draft, this.#realm);
+    this.#tip = this.#run.recorder.next([this.#tip], draft, this.#realm);
     this.#note(item, this.#tip.fact, this.#tip, undefined);
   }
 
@@ -885,14 +891,14 @@ export class Strand {
         this.#end();
       };
       if (left <= this.#run.services.patience) item.release = this.#run.turns.later(Math.max(0, left), fire);
-      else this.#run.wait(item.asked.id);
+      else this.#run.answers.wait(item.asked.id);
       return;
     }
     this.#wait(item, item.asked);
   }
 
   #wait(item: Item, asked: Session): void {
-    this.#run.wait(asked.id, (answer) => this.#answered(item, asked, answer));
+    this.#run.answers.wait(asked.id, (answer) => this.#answered(item, asked, answer));
   }
 
   /** Somebody answered: the answer hangs from the request, and the chain takes it in. */
@@ -900,7 +906,7 @@ export class Strand {
     // A question that was withdrawn is not answered any more; the answer is kept where the run ends.
     if (item.done || (asked !== item.asked && !item.consent.open.includes(asked))) return false;
     const answer = sessionOf(line, asked, this.#realm);
-    this.#tip = this.#run.next(
+    this.#tip = this.#run.recorder.next(
       [this.#tip, answer],
       drafted({ type: "answer-take", of: asked.id, answer: answer.id }),
       this.#realm,
@@ -1009,7 +1015,7 @@ export class Strand {
 
   /** The scope is cancelled: what can be given up is given up, a write under way is only asked to stop. */
   cancel(why: string): void {
-    if (this.#run.adopting) return;
+    if (this.#run.tape.adopting) return;
     const error = new CancelledError(why);
     for (const item of this.#items) {
       if (item.done) continue;

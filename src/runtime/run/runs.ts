@@ -60,7 +60,7 @@ export class Runs {
     requirePrincipal(settings.by, `run ${module.name}`);
     requireKnown(settings, RUN_SETTINGS, `run ${module.name}`);
     const { host } = session;
-    if (host instanceof Scope && !host.run.closed)
+    if (host instanceof Scope && host.run.recorder.stopped === undefined)
       throw new RefusedError(
         `run ${module.name}`,
         `its session is inside run ${host.nonce}, and a replay of that would run it again`,
@@ -166,7 +166,7 @@ export class Runs {
 
   /** Somebody may have answered. */
   poke(): void {
-    for (const run of this.#underWay) run.poke();
+    for (const run of this.#underWay) run.answers.poke();
   }
 
   /** Leaves every run as a crash would. */

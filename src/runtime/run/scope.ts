@@ -60,7 +60,7 @@ export class Scope implements Host {
 
   /** The innermost module. In a run of version 0.1, and after a run, what is done here is the user's as elsewhere. */
   get actor(): Principal | undefined {
-    return this.run.namesActors && !this.run.isOver ? this.#module : undefined;
+    return this.run.namesActors && !this.run.recorder.isOver ? this.#module : undefined;
   }
 
   /** Why everything here shall stop, if it shall. */
@@ -72,7 +72,7 @@ export class Scope implements Host {
     const [before] = parents;
     const labels = (): readonly Origin[] =>
       before !== undefined && LABELLED.has(fact.type) ? this.#readBeyond(before) : [];
-    const session = this.run.next(parents, fact, realm, labels);
+    const session = this.run.recorder.next(parents, fact, realm, labels);
     this.made(session);
     return session;
   }

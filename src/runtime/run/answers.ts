@@ -1,0 +1,188 @@
+import { type Fact, type FactId, parentsOf, readFact, Session } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import { type Answer, Mailbox, sessionOf } from "../people/mailbox.js";
+import type { TapeReader } from "../tape/reader.js";
+import type { Entry } from "../tape/tape.js";
+import { answerName, type Keeper } from "./keeper.js";
+import type { Recorder } from "./recorder.js";
+import type { Turns } from "./turns.js";
+
+/** Takes an answer in, and says whether it did; a timer has none. */
+type Take = (answer: Answer) => boolean;
+
+type AnswersParts = {
+  readonly nonce: string;
+  readonly store: Store | undefined;
+  readonly keeper: Keeper;
+  readonly recorder: Recorder;
+  readonly tape: TapeReader;
+  readonly turns: Turns;
+  readonly failed: (error: unknown) => void;
+};
+
+/** Which requests of a run wait for somebody, what people said, and what they said when nobody waited for it any longer. */
+export class Answers {
+  readonly #parts: AnswersParts;
+  readonly #mailbox: Mailbox;
+  readonly #waiting = new Map<FactId, Take | undefined>();
+  /** What was asked for, and is not awaited any more. */
+  readonly #dropped = new Map<FactId, Session>();
+  readonly #begun = new Map<FactId, Session>();
+  #start!: Session;
+  #collecting = false;
+  /** Whether somebody may have answered since it was last looked. */
+  #changed = false;
+  #closed = false;
+
+  constructor(parts: AnswersParts) {
+    this.#parts = parts;
+    this.#mailbox = new Mailbox(parts.store, parts.nonce);
+  }
+
+  begin(start: Session): void {
+    this.#start = start;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#waiting.clear();
+  }
+
+  /** The requests that wait for an answer, or for a time. */
+  get waiting(): readonly FactId[] {
+    return [...this.#waiting.keys()];
+  }
+
+  get isWaiting(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  /** Whether somebody waits, and may have been answered. */
+  get mayBeAnswered(): boolean {
+    return this.#changed && this.isWaiting;
+  }
+
+  /** Notes that a request waits for an answer, or for a time. */
+  wait(request: FactId, take?: Take): void {
+    this.#waiting.set(request, take);
+    this.#parts.turns.wake();
+  }
+
+  forget(request: FactId): void {
+    this.#waiting.delete(request);
+  }
+
+  /** Somebody may have answered. */
+  poke(): void {
+    if (!this.isWaiting) return;
+    this.#changed = true;
+    this.#parts.turns.wake();
+  }
+
+  /** An answer was taken in: it answers nothing else. */
+  took(answer: FactId): void {
+    this.#mailbox.took(answer);
+  }
+
+  /** An effect was begun: somebody may say what became of it. */
+  begun(request: Session): void {
+    this.#begun.set(request.id, request);
+  }
+
+  /** Nobody waits for this any more; it may be answered all the same. */
+  dropped(request: Session): void {
+    this.#dropped.set(request.id, request);
+  }
+
+  /** Whether a request was answered; if not, none can answer it from now on. */
+  async lastAnswerTo(request: FactId): Promise<boolean> {
+    await this.#parts.recorder.flush();
+    return (await this.#mailbox.lastAnswerTo(request, this.#start.id)) !== undefined;
+  }
+
+  /** Looks for answers that were given meanwhile. `none` is called when there are none and everything waits. */
+  collect(none: () => void): void {
+    if (this.#collecting) return;
+    this.#collecting = true;
+    this.#changed = false;
+    const { turns, failed } = this.#parts;
+    const done = turns.occupy();
+    void this.#found()
+      .then((answers) => {
+        done();
+        this.#collecting = false;
+        if (this.#closed) return;
+        for (const { request, answer } of answers) this.#takeIn(request, answer);
+        // Something may have come up meanwhile, such as a cancellation: then not everything waits any more.
+        if (answers.length > 0 || !turns.idle || !this.isWaiting) turns.wake();
+        else none();
+      })
+      .catch(failed);
+  }
+
+  #takeIn(request: FactId, answer: Answer): void {
+    const { turns, keeper, nonce } = this.#parts;
+    const take = this.#waiting.get(request);
+    this.#waiting.delete(request);
+    turns.soon(() => {
+      // Its name goes in the commit that takes it in, or it would answer the same request again; where it is not
+      // taken in, its name is all that leads to it, and the end will see to it.
+      const name = answerName(nonce, request);
+      keeper.also(name, null);
+      if (take?.(answer) !== true) keeper.leave(name);
+    });
+  }
+
+  async #found(): Promise<readonly { request: FactId; answer: Answer }[]> {
+    await this.#parts.recorder.flush();
+    const found: { request: FactId; answer: Answer }[] = [];
+    for (const [request, take] of this.#waiting) {
+      const answer = take && (await this.#mailbox.answerTo(request));
+      if (answer !== undefined) found.push({ request, answer });
+    }
+    // Of what came together a no counts before all else, then what somebody did themselves; the rest as it was given.
+    const weights = new Map(found.map((one) => [one, weightOf(one.answer)]));
+    const of = (one: (typeof found)[number]) => weights.get(one) as ReturnType<typeof weightOf>;
+    return found.sort((one, other) => of(one).rank - of(other).rank || of(one).at - of(other).at);
+  }
+
+  /** Answers that came when nobody waited for them any more: somebody was told that they are kept. */
+  async strays(): Promise<readonly Session[]> {
+    if (this.#dropped.size + this.#begun.size === 0) return [];
+    const { keeper, nonce } = this.#parts;
+    const strays: Session[] = [];
+    // What became of an effect may have been found out, in an earlier process too, after somebody had said it.
+    for (const request of await this.#mailbox.answered()) {
+      const asked = this.#begun.get(request);
+      if (asked !== undefined) this.#dropped.set(request, asked);
+    }
+    for (const [request, asked] of this.#dropped) {
+      const answer = await this.#mailbox.lastAnswerTo(request, this.#start.id);
+      keeper.also(answerName(nonce, request), null);
+      if (answer === undefined) continue;
+      strays.push(sessionOf(answer, asked, Session.realmOf(this.#start)));
+    }
+    return strays;
+  }
+
+  /** The same, as the record of an end has them: after everything else. */
+  recordedStrays(end: Entry | undefined, ours: number): readonly Session[] {
+    const { tape } = this.#parts;
+    const others = tape.tape?.others;
+    const ids = end === undefined ? [] : parentsOf(end.line).slice(ours);
+    return ids.flatMap((id) => {
+      const line = others?.get(id);
+      const parent = line === undefined ? "" : (parentsOf(line)[0] ?? "");
+      const before = others?.get(parent);
+      const request = before === undefined ? parent : (parentsOf(before)[0] ?? "");
+      const asked = this.#dropped.get(request) ?? this.#begun.get(request);
+      return asked === undefined ? [] : (tape.foreign(id, [asked], Session.realmOf(this.#start)) ?? []);
+    });
+  }
+}
+
+function weightOf({ line }: Answer): { readonly rank: number; readonly at: number } {
+  const { decision, at } = readFact(line, undefined) as Fact & { readonly decision?: string };
+  const rank = ["reject", "take-over"].indexOf(decision ?? "");
+  return { rank: rank < 0 ? 2 : rank, at: Date.parse(at) };
+}

@@ -1,0 +1,78 @@
+import { drafted, type FactOf, Session, thrownMessage } from "../../session/index.js";
+import type { TapeReader } from "../tape/reader.js";
+import type { Entry } from "../tape/tape.js";
+import type { Beginning } from "./beginning.js";
+import type { Recorder } from "./recorder.js";
+import type { Scope } from "./scope.js";
+import type { Turns } from "./turns.js";
+
+type CancellationParts = {
+  readonly root: Scope;
+  readonly recorder: Recorder;
+  readonly tape: TapeReader;
+  readonly turns: Turns;
+};
+
+/** Stops a run from outside. It is recorded when it happened, so that a replay stops at the same place. */
+export class Cancellation {
+  readonly #parts: CancellationParts;
+  #beginning!: Beginning;
+  /** Why to stop as soon as the tape is at its end. */
+  #pending: string | undefined;
+  #unlisten: (() => void) | undefined;
+
+  constructor(parts: CancellationParts) {
+    this.#parts = parts;
+  }
+
+  /** @param signal cancels the run when it aborts */
+  begin(beginning: Beginning, signal: AbortSignal | undefined): void {
+    this.#beginning = beginning;
+    const { tape } = this.#parts;
+    const { start, whatIfStart } = beginning;
+    const recorded = tape.tape?.cancelled(start);
+    if (recorded?.seq === ((whatIfStart ?? start).fact.seq ?? 0) + 1) this.adopt(recorded);
+    if (signal === undefined) return;
+    const why = (): string => thrownMessage(signal.reason);
+    if (!signal.aborted) {
+      const heard = (): void => this.cancel(why());
+      signal.addEventListener("abort", heard, { once: true });
+      // It may be the signal of a whole program, and must not hold every run there ever was.
+      this.#unlisten = () => signal.removeEventListener("abort", heard);
+    } else if (tape.adopting) this.cancel(why());
+    // Before the body has done anything, and so it is on a tape.
+    else this.#cancel(why());
+  }
+
+  cancel(why: string): void {
+    const { tape, turns } = this.#parts;
+    // What is only gone through again is not under way yet.
+    if (tape.adopting) this.#pending ??= why;
+    else turns.soon(() => this.#cancel(why));
+  }
+
+  /** Takes over a recorded cancellation. */
+  adopt(entry: Entry): void {
+    const { root, recorder } = this.#parts;
+    const { start } = this.#beginning;
+    const { fact } = recorder.adopt(entry, [start], Session.realmOf(start));
+    root.cancel((fact as FactOf<"run-cancel">).why ?? "");
+  }
+
+  /** The tape has ended. */
+  goLive(): void {
+    if (this.#pending !== undefined) this.#cancel(this.#pending);
+  }
+
+  close(): void {
+    this.#unlisten?.();
+  }
+
+  #cancel(why: string): void {
+    const { root, recorder } = this.#parts;
+    if (root.cancelled !== undefined) return;
+    const { start, id } = this.#beginning;
+    recorder.next([start], drafted({ type: "run-cancel", of: id, why }), Session.realmOf(start));
+    root.cancel(why);
+  }
+}

@@ -1,0 +1,75 @@
+import {
+  type BlobSource,
+  type FactInput,
+  type FactOf,
+  type Json,
+  parentsOf,
+  type RathError,
+  readFact,
+  Withheld,
+} from "../../session/index.js";
+import { bodyOf, DivergenceError, ErasedContentError, type Side } from "../error.js";
+import type { TapeReader } from "../tape/reader.js";
+import type { Entry } from "../tape/tape.js";
+import { differing, isSameProgram, type StartFact } from "./program.js";
+import { Scope } from "./scope.js";
+
+/**
+ * The error that says where the record goes another way than the program.
+ *
+ * @param ending what the program ended with, where it made nothing else that the record does not have
+ */
+export function divergence(
+  run: string,
+  expected: Entry,
+  {
+    tape,
+    blobs,
+    ending,
+  }: { tape: TapeReader; blobs: BlobSource | undefined; ending?: FactInput | undefined },
+): RathError {
+  const fact = readFact(expected.line, blobs);
+  const erased = Object.values(fact).find((value) => value instanceof Withheld);
+  // What the program makes cannot be held against what is gone.
+  if (erased instanceof Withheld) return new ErasedContentError(expected.id, erased);
+  const recorded: Side = {
+    id: expected.id,
+    fact: bodyOf(fact),
+    parents: parentsOf(expected.line),
+    ...maybe(tape.tape?.pathOf(expected)),
+  };
+  const now = tape.firstFresh;
+  return new DivergenceError(
+    run,
+    recorded,
+    now === undefined
+      ? ending && { fact: ending as unknown as Json, parents: [] }
+      : {
+          fact: bodyOf(now.fact),
+          parents: now.parents.map((parent) => parent.id),
+          ...maybe(now.host instanceof Scope ? now.host.path : undefined),
+        },
+  );
+}
+
+/**
+ * The program must be the one that was recorded: throws where its module has another name. Digests say that something differs,
+ * and not what: that error is returned, for the first fact that differs says it better, if there is one.
+ */
+export function programDivergence(run: string, start: Entry, now: StartFact): DivergenceError | undefined {
+  const recorded = readFact(start.line, undefined) as FactOf<"run-start">;
+  if (isSameProgram(recorded, now)) return undefined;
+  const parents = parentsOf(start.line);
+  const error = new DivergenceError(
+    run,
+    { id: start.id, fact: bodyOf(recorded), parents },
+    { fact: now as unknown as Json, parents },
+    differing(recorded, now),
+  );
+  if (recorded.module !== now.module) throw error;
+  return error;
+}
+
+function maybe(module: readonly string[] | undefined): Pick<Side, "module"> {
+  return module === undefined ? {} : { module };
+}

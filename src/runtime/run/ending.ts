@@ -1,0 +1,180 @@
+import {
+  canonical,
+  type Draft,
+  drafted,
+  type FactId,
+  type FactInput,
+  type FactOf,
+  type Json,
+  parentsOf,
+  type RathError,
+  type Realm,
+  readFact,
+  requireSession,
+  Session,
+} from "../../session/index.js";
+import { bodyOf, CancelledError, DescentError, failureOf, RunFailedError } from "../error.js";
+import type { Module } from "../module.js";
+import type { Secrets } from "../secrets.js";
+import type { TapeReader } from "../tape/reader.js";
+import type { Answers } from "./answers.js";
+import type { Beginning } from "./beginning.js";
+import { type Keeper, runName } from "./keeper.js";
+import { boundedFailure, withoutLongText } from "./long-text.js";
+import type { RunOptions } from "./options.js";
+import { isSameProgram, type StartFact } from "./program.js";
+import type { Recorder } from "./recorder.js";
+import type { Scope } from "./scope.js";
+
+/** How the body of a run came out. */
+export type BodyOutcome = { readonly session: Session } | { readonly error: unknown };
+
+/** How a body came out; one that lost what it was given has failed. */
+export function checkedOutcome(body: BodyOutcome, start: Session, module: Module): BodyOutcome {
+  if ("error" in body) return body;
+  try {
+    const session = requireSession(body.session, "end a run");
+    if (session.descendsFrom(start)) return body;
+    throw new DescentError(module.name, start.id, session.id);
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** The error that a caller gets for a run whose body failed. */
+export function failureIn(
+  out: Session,
+  error: unknown,
+  run: { readonly module: Module; readonly secrets: Secrets; readonly cancelled: string | undefined },
+): RathError {
+  const { module, secrets, cancelled } = run;
+  if (error instanceof CancelledError && cancelled !== undefined) return new CancelledError(cancelled, out);
+  return new RunFailedError(module.name, boundedFailure(secrets.conceal(failureOf(error)).value), out, error);
+}
+
+type EndingParts = {
+  readonly options: RunOptions;
+  readonly program: StartFact;
+  readonly beginning: Beginning;
+  readonly recorder: Recorder;
+  readonly keeper: Keeper;
+  readonly tape: TapeReader;
+  readonly answers: Answers;
+  readonly root: Scope;
+};
+
+/** The facts that a run comes to rest with, its end or a suspension: recorded ones, or new ones. */
+export class Ending {
+  readonly #parts: EndingParts;
+
+  constructor(parts: EndingParts) {
+    this.#parts = parts;
+  }
+
+  get #realm(): Realm {
+    return Session.realmOf(this.#parts.beginning.start);
+  }
+
+  /** What the `run-end` is made of: the result and every other leaf, so that one head holds all that a replay needs. */
+  #made(body: BodyOutcome): { parents: readonly Session[]; fact: FactInput } {
+    const { root, beginning, keeper } = this.#parts;
+    const result = "session" in body ? body.session : (root.last ?? beginning.start);
+    const leaves = keeper.tips
+      .filter((tip) => tip !== result)
+      .sort((one, other) => (one.fact.seq ?? 0) - (other.fact.seq ?? 0));
+    const { whatIfStart } = beginning;
+    return {
+      parents: [result, ...leaves, ...(whatIfStart === undefined ? [] : [whatIfStart])],
+      fact: this.fact(body),
+    };
+  }
+
+  /** The `run-end`. */
+  fact(body: BodyOutcome): FactInput {
+    const { options, beginning } = this.#parts;
+    const error = "error" in body && { error: options.secrets.conceal(failureOf(body.error)).value };
+    return { type: "run-end", of: beginning.id, ...error };
+  }
+
+  /** Makes the end of the run, with what people said when nobody waited for it any longer. */
+  async end(body: BodyOutcome): Promise<Session | undefined> {
+    const { answers, recorder, keeper, options } = this.#parts;
+    const strays = await answers.strays();
+    if (recorder.stopped !== undefined) return undefined;
+    const { parents, fact } = this.#made(body);
+    const end = recorder.next([...parents, ...strays], drafted(fact), this.#realm);
+    keeper.also(runName(options.nonce), null);
+    await recorder.flush();
+    return end;
+  }
+
+  /** The end that is recorded for just this, if there is one. */
+  recordedEnd(body: BodyOutcome): Session | undefined {
+    const { tape, options, answers, recorder } = this.#parts;
+    const { parents: ours, fact } = this.#made(body);
+    const { nonce } = options;
+    const recorded = tape.tape?.entries.find(({ type, run }) => type === "run-end" && run === nonce);
+    const parents = [...ours, ...answers.recordedStrays(recorded, ours.length)];
+    const entry = tape.twin(parents, drafted(fact), this.#realm);
+    return entry === undefined ? this.#endOfOrigin(body) : recorder.adopt(entry, parents, this.#realm);
+  }
+
+  /** The end of the run that a what-if comes from, when the same program did nothing else: then it is that run. */
+  #endOfOrigin(body: BodyOutcome): Session | undefined {
+    const { options, beginning, program, tape, answers, recorder } = this.#parts;
+    const { start, origin, whatIfStart } = beginning;
+    const { origin: from, mode } = options;
+    if (mode !== "what-if" || origin === undefined || from?.again === true) return undefined;
+    if (!isSameProgram(origin.fact as FactOf<"run-start">, program)) return undefined;
+    const entry = tape.tape?.entries.find(({ type, run }) => type === "run-end" && run === from?.run);
+    if (entry === undefined) return undefined;
+    const { parents, fact } = this.#made(body);
+    const then = parents.map((parent) => (parent === whatIfStart ? origin : parent));
+    // Of a first run, the beginning is no leaf.
+    if (origin === start) then.pop();
+    then.push(...answers.recordedStrays(entry, then.length));
+    const recorded = canonical(bodyOf(readFact(entry.line, this.#realm.blobs)));
+    const whole = { by: "runtime", ...fact, of: origin.id } as unknown as Draft;
+    const isSame = [whole, withoutLongText(whole)].some(
+      (now) => canonical(now as unknown as Json) === recorded,
+    );
+    if (!sameIds(parentsOf(entry.line), then) || !isSame) return undefined;
+    return recorder.adopt(entry, then, this.#realm);
+  }
+
+  get #frontiers(): readonly Session[] {
+    const { keeper, beginning } = this.#parts;
+    const { whatIfStart } = beginning;
+    return whatIfStart === undefined ? keeper.tips : [...keeper.tips, whatIfStart];
+  }
+
+  /** Makes a suspension here. */
+  suspension(): Session {
+    const { recorder, answers, beginning } = this.#parts;
+    return recorder.next(
+      this.#frontiers,
+      drafted({ type: "run-suspend", of: beginning.id, waiting: answers.waiting }),
+      this.#realm,
+    );
+  }
+
+  /** The recorded suspension at exactly this place. */
+  recordedSuspension(): Session | undefined {
+    const { tape, options, recorder } = this.#parts;
+    const tips = this.#frontiers;
+    const ids = new Set(tips.map((tip) => tip.id));
+    for (const entry of tape.tape?.entries ?? []) {
+      if (entry.type !== "run-suspend" || entry.run !== options.nonce) continue;
+      const parents = parentsOf(entry.line);
+      if (parents.length !== ids.size || !parents.every((id) => ids.has(id))) continue;
+      const byId = new Map(tips.map((tip) => [tip.id, tip]));
+      const sessions = parents.map((id) => byId.get(id) as Session);
+      return recorder.adopt(entry, sessions, this.#realm);
+    }
+    return undefined;
+  }
+}
+
+function sameIds(ids: readonly FactId[], sessions: readonly Session[]): boolean {
+  return ids.length === sessions.length && ids.every((id, place) => id === sessions[place]?.id);
+}

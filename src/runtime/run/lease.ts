@@ -1,0 +1,63 @@
+import type { Lease, Store } from "../../store/index.js";
+import { RunClosedError } from "../error.js";
+
+/** How often a lease is renewed at once before a run gives up. */
+const RENEWALS = 20;
+
+/** How many milliseconds lie between two renewals. */
+const RENEWED_EVERY = 10_000;
+
+/** The right of this process, and of no other, to write a run. */
+export class RunLease {
+  readonly #run: string;
+  readonly #failed: (error: unknown) => void;
+  #lease: Lease | undefined;
+  #renewal: NodeJS.Timeout | undefined;
+
+  /** @param failed called when the lease is lost: the run cannot go on */
+  constructor(run: string, failed: (error: unknown) => void) {
+    this.#run = run;
+    this.#failed = failed;
+  }
+
+  get current(): Lease | undefined {
+    return this.#lease;
+  }
+
+  /** @param given one that was taken before the tape was read */
+  async take(store: Store, name: string, given: Lease | undefined): Promise<void> {
+    this.#lease = given ?? (await store.lease(name));
+    this.#renewal = setInterval(() => {
+      this.#lease?.renew().catch(this.#failed);
+    }, RENEWED_EVERY);
+    this.#renewal.unref();
+  }
+
+  /** Whether this process certainly is the only one that runs this. */
+  get isHeld(): boolean {
+    return this.#lease?.isFresh !== false;
+  }
+
+  /** Makes sure of that: who was stopped for longer than a lease lasts may have been replaced, and then gives up. */
+  async hold(): Promise<void> {
+    for (let asked = 0; !this.isHeld; asked++) {
+      try {
+        // A lease that ends while it is being renewed cannot be held.
+        if (asked === RENEWALS)
+          throw new RunClosedError(this.#run, "its lease expires before it can be renewed");
+        await this.#lease?.renew();
+      } catch (error) {
+        this.#failed(error);
+        throw error;
+      }
+    }
+  }
+
+  async release(): Promise<void> {
+    clearInterval(this.#renewal);
+    const lease = this.#lease;
+    this.#lease = undefined;
+    // A store that is gone keeps the lease until it ends by itself.
+    await lease?.release().catch(() => {});
+  }
+}

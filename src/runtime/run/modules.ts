@@ -1,0 +1,98 @@
+import { drafted, type FactInput, readableError, requireSession, Session } from "../../session/index.js";
+import { CancelledError, DescentError, failureOf } from "../error.js";
+import type { Module } from "../module.js";
+import { Ledger, type Stretch } from "./budget.js";
+import { failAt } from "./failed.js";
+import type { Lane, Limits } from "./options.js";
+import { Scope } from "./scope.js";
+
+/** Modules inside each other before the stack is left. */
+const DEEP = 100;
+
+/** A module inside a run, between its `module-enter` and its `module-exit`. */
+export async function bracketed(
+  scope: Scope,
+  module: Module,
+  session: Session,
+  body: (session: Session) => Promise<Session>,
+  limits: Limits,
+  gaps: readonly Stretch[],
+): Promise<Session> {
+  const { run } = scope;
+  const { budget, policy } = limits;
+  if (scope.cancelled !== undefined) throw new CancelledError(scope.cancelled);
+  const realm = Session.realmOf(session);
+  const ledger = budget && new Ledger(budget, scope.ledger);
+  const inner = new Scope(run, scope, { ledger, policy, module, given: session });
+  let entered = inner.next(
+    [session],
+    drafted({ type: "module-enter", module: module.name }),
+    inner.realm(realm),
+  );
+  const bracket = entered.id;
+  ledger?.begin(entered.fact.at, gaps);
+  for (const fact of limitFacts(module, limits)) entered = entered.append(fact);
+  try {
+    // Modules call each other on the stack. A fresh one every so often, always at the same depth, so that how deep they
+    // can go is no matter of the machine, and a replay goes as deep.
+    if (inner.depth % DEEP === 0) await undefined;
+    const result = requireSession(await body(entered), "go on");
+    if (!result.descendsFrom(entered)) throw new DescentError(module.name, entered.id, result.id);
+    return scope.next([result], drafted({ type: "module-exit", of: bracket }), realm);
+  } catch (thrown) {
+    const error = readableError(thrown);
+    if (run.hasSettled) throw error;
+    const exit = scope.next(
+      [inner.last ?? entered],
+      drafted({ type: "module-exit", of: bracket, error: run.secrets.conceal(failureOf(error)).value }),
+      realm,
+    );
+    failAt(error, exit);
+    throw error;
+  } finally {
+    inner.leave();
+  }
+}
+
+/** The session with the outermost module's own budget and policy: that module is bracketed by the run itself. */
+export function limited(
+  root: Scope,
+  module: Module,
+  session: Session,
+  limits: Limits,
+  gaps: readonly Stretch[],
+): Session {
+  const [first, ...others] = limitFacts(module, limits);
+  if (first === undefined) return session;
+  const { budget, policy } = limits;
+  const ledger = budget && new Ledger(budget, root.ledger);
+  ledger?.begin(session.fact.at, gaps);
+  const scope = new Scope(root.run, root, { ledger, policy });
+  const start = scope.next([session], drafted(first), scope.realm(Session.realmOf(session)));
+  return others.reduce((last, fact) => last.append(fact), start);
+}
+
+/** The same session in a scope of its own. */
+export function laneOf(session: Session): Lane {
+  const realm = Session.realmOf(session);
+  const outer = realm.host as Scope;
+  const scope = new Scope(outer.run, outer);
+  const inside = Session.moved(session, scope.realm(realm));
+  outer.run.recorder.replace(session, inside);
+  return {
+    session: inside,
+    rest: () => scope.last ?? inside,
+    cancel: (why) => scope.cancel(why),
+    leave: () => scope.leave(),
+  };
+}
+
+/** What a module is limited to, as it goes on the record. */
+function limitFacts({ name }: Module, { budget, policy }: Limits): readonly FactInput[] {
+  return [
+    ...(budget === undefined ? [] : [{ type: "budget-set", limits: { ...budget }, by: "runtime" } as const]),
+    ...(policy === undefined
+      ? []
+      : [{ type: "policy-set", module: name, policy: policy.name, version: policy.version } as const]),
+  ];
+}
