@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { Json, Session } from "../session/index.js";
 import { openStore } from "../store/index.js";
-import { type Attempt, type Outcome, perform, performAll, type Rath, waitFor } from "./index.js";
+import {
+  type Attempt,
+  type CancelledError,
+  type Outcome,
+  perform,
+  performAll,
+  type Rath,
+  waitFor,
+} from "./index.js";
 import { fragile } from "./testing/fragile.js";
 import { moduleOf } from "./testing/module.js";
 import { blind, clockOf, rathOf, storeOf, urlOf } from "./testing/rath.js";
@@ -746,6 +754,34 @@ describe("attempts", () => {
     expect(only(all(ended, "step-result")).value).toBe("attempt 5");
     expect((await rath.replay(ended.id, module, { mode: "verify" })).id).toBe(ended.id);
     expect(world.calls).toHaveLength(5);
+  });
+
+  it("[E5] wait as long as they must, though another request of the batch is done meanwhile", async () => {
+    const rath = rathOf();
+    const world = new World();
+    const other = gate();
+    const controller = new AbortController();
+    const module = moduleOf("m", async (session) =>
+      performAll(session, [
+        world.step("busy", { retry: { attempts: 2, wait: 3_600_000 }, give: flaky(1, passing()) }),
+        world.step("other", { give: () => other.passed.then(() => null) }),
+      ]),
+    );
+    const turns = async (): Promise<void> => {
+      for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+    };
+    const run = rath.run(module, rath.start("go"), { signal: controller.signal });
+    await until(() => world.count("busy") === 1 && world.count("other") === 1);
+    await turns();
+    other.open();
+    await turns();
+    controller.abort(new Error("enough"));
+    const error = (await run.catch((thrown: unknown) => thrown)) as CancelledError;
+    expect(world.calls).toEqual(["busy", "other"]);
+    // The other one was done while the first one waited.
+    const types = typesOf(error.session as Session);
+    expect(types.indexOf("effect-fail")).toBeGreaterThan(-1);
+    expect(types.indexOf("step-result")).toBeGreaterThan(types.indexOf("effect-fail"));
   });
 
   it.each([

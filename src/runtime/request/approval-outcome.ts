@@ -3,28 +3,30 @@ import { failureOf } from "../error.js";
 import type { Wanted } from "../policy/index.js";
 import type { Secrets } from "../secrets.js";
 import type { Standing } from "./consent.js";
-import type { Item } from "./pending-request.js";
+import type { PendingRequest } from "./pending-request.js";
 import type { Outcome, Request } from "./request.js";
 
 /** What a person must see and agree to: because the request wants it, or because a policy does. */
 export function shownForApproval(
-  { asked, verdict, remade }: Item,
+  { asked, state }: PendingRequest,
   request: Request,
   secrets: Secrets,
 ): Json | undefined {
+  const { verdict, edited } = state;
   const { approval } = request;
   if (approval !== undefined) return secrets.conceal(approval.what).value;
   if (verdict?.verdict !== "ask") return undefined;
   if (request.shown !== undefined) return secrets.conceal(request.shown).value;
   // As it is on the record: without the values of secrets.
   const { type, name, model } = asked.fact as Fact & { name?: string; model?: string };
-  const { input = null } = (remade ? secrets.conceal(request.fact).value : asked.fact) as { input?: Json };
+  const { input = null } = (edited ? secrets.conceal(request.fact).value : asked.fact) as { input?: Json };
   const kind = type === "tool-call" ? "tool" : type === "step-call" ? "step" : "model";
   return { [kind]: name ?? model ?? "", input };
 }
 
 /** Whose agreement it takes: what the rules want, and the request itself. Somebody's, if nobody says whose. */
-export function requiredApprovals({ verdict }: Item, { approval }: Request): readonly Wanted[] {
+export function requiredApprovals({ state }: PendingRequest, { approval }: Request): readonly Wanted[] {
+  const { verdict } = state;
   const asked = verdict?.verdict === "ask";
   const wanted = asked ? (verdict.approvals as readonly Wanted[] | undefined) : [];
   const { terms = {} } = approval ?? {};

@@ -1,48 +1,22 @@
-import type { FactId, FactInput, FactOf, Session } from "../../session/index.js";
+import { canonical, type FactId, type FactInput, type Json, type Session } from "../../session/index.js";
 import type { Scope } from "../run/scope.js";
 import { Consent } from "./consent.js";
 import type { Evidence } from "./evidence.js";
 import type { Request } from "./request.js";
+import {
+  ASKED,
+  advance,
+  type Begun,
+  begunIn,
+  type RequestEvent,
+  type RequestState,
+  type Said,
+} from "./state.js";
 
 /** A request that nothing is done about but waiting: for a person, a signal, a timer. */
 export type Wait = { readonly fact: FactInput };
 
-/** Where one request of a strand stands. */
-export type Item = {
-  /** What is to be done; another one of the same kind once somebody changed its arguments. */
-  request: Request | Wait;
-  readonly asked: Session;
-  /** Started here, or recorded as started, and not finished. */
-  started: boolean;
-  /** The run that started it. */
-  startedIn: string | undefined;
-  running: boolean;
-  done: boolean;
-  attempts: number;
-  /** The agreement that it needs, if it needs any. */
-  readonly consent: Consent;
-  /** Whether the request has the arguments that somebody gave it, or is about to. */
-  remade: boolean;
-  remaking: boolean;
-  /** Whether answers are being taken in. */
-  hearing: boolean;
-  /** Why the arguments that somebody gave it will not do. */
-  problem: string | undefined;
-  /** The secrets that were taken out of what came of it. */
-  readonly redacted: Set<string>;
-  /** What policies decided about it, and about what was asked for first. */
-  verdict: FactOf<"policy-decide"> | undefined;
-  first: FactOf<"policy-decide"> | undefined;
-  controller: AbortController | undefined;
-  child: Child | undefined;
-  /** Lets the run rest though an effect that was given up, or a wait, goes on. */
-  release: (() => void) | undefined;
-  /** What its attempts left, in the order in which it came, and is not on the chain yet. */
-  evidence: Evidence[];
-  /** Counts the attempts of this process: what an attempt that was given up brings later is not looked at. */
-  turn: number;
-};
-
+/** A module that runs in the place of an effect. */
 export type Child = {
   readonly scope: Scope;
   readonly fork: Session;
@@ -50,44 +24,118 @@ export type Child = {
   failed: { error: unknown } | undefined;
 };
 
-/** Where a request stands when it was asked and nothing has happened yet. */
-export function newItem(request: Request | Wait, asked: Session): Item {
-  return {
-    request,
-    asked,
-    started: false,
-    startedIn: undefined,
-    running: false,
-    done: false,
-    attempts: 0,
-    consent: new Consent(),
-    remade: false,
-    remaking: false,
-    hearing: false,
-    problem: undefined,
-    redacted: new Set<string>(),
-    verdict: undefined,
-    first: undefined,
-    controller: undefined,
-    child: undefined,
-    release: undefined,
-    evidence: [],
-    turn: 0,
-  };
-}
+/** One request of a batch: its state, and what this process has in hand for it. */
+export class PendingRequest {
+  readonly asked: Session;
+  /** The agreement that it needs, if it needs any. */
+  readonly consent = new Consent();
+  /** What is to be done; another one of the same kind once somebody changed its arguments. */
+  request: Request | Wait;
+  /** Why the arguments that somebody gave it will not do. */
+  problem: string | undefined;
+  /** The secrets that were taken out of what came of it. */
+  readonly redacted = new Set<string>();
+  /** What its attempts left, in the order in which it came, and is not on the chain yet. */
+  evidence: Evidence[] = [];
+  /** The module that runs in its place, once it was entered. */
+  child: Child | undefined;
+  /** Stops the attempt that is under way. */
+  controller: AbortController | undefined;
+  /** Lets the run rest though an effect that was given up, or a wait, goes on. */
+  release: (() => void) | undefined;
+  /** Counts the attempts of this process: what an attempt that was given up brings later is not looked at. */
+  turn = 0;
+  #state: RequestState = ASKED;
 
-/** The same for every attempt at a request, whatever process makes it. */
-export function keyOf(item: Item): string {
-  const { key } = item.request.fact as { readonly key?: string };
-  return key ?? item.asked.id.slice(0, 32);
-}
+  constructor(request: Request | Wait, asked: Session) {
+    this.request = request;
+    this.asked = asked;
+  }
 
-/** Where a module that ran inside has come to: its result, or where it failed. */
-export function settled(child: Child): Session | undefined {
-  return child.head ?? (child.failed && (child.scope.last ?? child.fork));
-}
+  get state(): RequestState {
+    return this.#state;
+  }
 
-/** Which of its sessions an item asked with: for a person's agreement, or for itself. */
-export function askedBy(item: Item, of: FactId): Session {
-  return item.consent.get(of) ?? item.asked;
+  get isDone(): boolean {
+    return this.#state.at === "done";
+  }
+
+  /** That it was begun as a write and has no outcome. */
+  get begun(): Begun | undefined {
+    return begunIn(this.#state);
+  }
+
+  /** The same for every attempt, whatever process makes it. */
+  get key(): string {
+    const { key } = this.request.fact as { readonly key?: string };
+    return key ?? this.asked.id.slice(0, 32);
+  }
+
+  /** Where the module inside has come to, once it is back: its result, or where it failed. */
+  get settledChild(): Session | undefined {
+    const { child } = this;
+    return child && (child.head ?? (child.failed && (child.scope.last ?? child.fork)));
+  }
+
+  /** Which of its sessions asked: for a person's agreement, or for itself. */
+  askedBy(of: FactId): Session {
+    return this.consent.get(of) ?? this.asked;
+  }
+
+  advance(event: RequestEvent): void {
+    this.#state = advance(this.#state, event);
+  }
+
+  /**
+   * A fact of the chain that is about it, recorded or made now.
+   *
+   * @param answer what an `answer-take` takes in
+   */
+  note(session: Session, answer: Session | undefined): void {
+    const { fact } = session;
+    const { consent } = this;
+    const event = { type: "fact", fact, waits: !("effect" in this.request) } as const;
+    switch (fact.type) {
+      case "approval-ask": {
+        const voidsEdit = consent.edit !== undefined && fact.problem !== undefined;
+        consent.asked(session);
+        this.advance({ ...event, voidsEdit });
+        return;
+      }
+      case "policy-decide":
+        this.advance({ ...event, asAsked: this.#isAsAsked() });
+        return;
+      case "answer-take":
+        this.advance({ ...event, said: event.waits ? "other" : this.#hear(fact.of, answer) });
+        return;
+      case "wait-cancel":
+        consent.dropped(fact.of, fact.late === true);
+        this.advance(event);
+        return;
+      default:
+        this.advance(event);
+    }
+  }
+
+  #hear(of: FactId, answer: Session | undefined): Said {
+    const { consent } = this;
+    const fact = answer?.fact;
+    if (fact?.type === "effect-settle") {
+      // What they may not say, they have not said: it stays in doubt.
+      if (!consent.isSettledBy(fact)) return "other";
+      if (fact.decision === "again") consent.again(fact);
+      return "settle";
+    }
+    if (fact?.type !== "approval-give") return "other";
+    consent.answered(of, fact);
+    // With other arguments it is another deed, which is still to be made.
+    return fact.edit !== undefined && consent.edit !== undefined ? "edit" : "other";
+  }
+
+  /** Whether it is with the arguments that were asked for, as they were or because somebody put them back. */
+  #isAsAsked(): boolean {
+    const { edit } = this.consent;
+    const { input = null } = this.asked.fact as { readonly input?: Json };
+    return edit === undefined || canonical(edit.input) === canonical(input);
+  }
 }

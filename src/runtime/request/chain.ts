@@ -1,0 +1,190 @@
+import {
+  type Draft,
+  drafted,
+  type FactId,
+  type FactInput,
+  type Principal,
+  parentsOf,
+  type Realm,
+  Session,
+  Withheld,
+  warnOf,
+} from "../../session/index.js";
+import { ErasedContentError } from "../error.js";
+import { spentOn } from "../run/budget.js";
+import type { Scope } from "../run/scope.js";
+import type { Entry } from "../tape/tape.js";
+import type { RunContext } from "./context.js";
+import { EVIDENCE, type Evidence } from "./evidence.js";
+import { failedAs } from "./outcome.js";
+import type { PendingRequest } from "./pending-request.js";
+import type { Outcome, Request } from "./request.js";
+
+/**
+ * The line of facts that the requests of a batch share: what happens to them goes on it as it happens. Whoever puts a fact on
+ * it, the request that it is about moves on by it.
+ */
+export class Chain {
+  readonly realm: Realm;
+  /** The requests, and the questions about them: what the tape has of the chain is about one of these. */
+  readonly asked = new Set<FactId>();
+  readonly #run: RunContext;
+  readonly #scope: Scope;
+  #tip: Session;
+
+  constructor(run: RunContext, scope: Scope, session: Session) {
+    this.#run = run;
+    this.#scope = scope;
+    this.realm = Session.realmOf(session);
+    this.#tip = session;
+  }
+
+  get tip(): Session {
+    return this.#tip;
+  }
+
+  /** Puts a request on the chain. */
+  ask(draft: Draft): Session {
+    this.#tip = this.#scope.next([this.#tip], draft, this.realm);
+    return this.#tip;
+  }
+
+  append(item: PendingRequest, fact: FactInput, actor?: Principal): void {
+    const draft = drafted(this.#run.secrets.conceal(fact).value, actor);
+    this.#tip = this.#run.recorder.next([this.#tip], draft, this.realm);
+    this.#note(item, undefined);
+  }
+
+  /** Takes over a recorded fact. */
+  adopt(entry: Entry, item: PendingRequest | undefined): void {
+    const second = item === undefined ? undefined : this.#secondParent(entry, item);
+    const parents = second === undefined ? [this.#tip] : [this.#tip, second];
+    this.#tip = this.#run.recorder.adopt(entry, parents, this.realm);
+    const gone = Object.values(this.#tip.fact).find((value) => value instanceof Withheld);
+    if (gone instanceof Withheld) throw new ErasedContentError(entry.id, gone);
+    if (item !== undefined) this.#note(item, second);
+  }
+
+  /** What a recorded fact joins to the chain: the module that ran inside, or the answer that was given. */
+  #secondParent(entry: Entry, item: PendingRequest): Session | undefined {
+    const [, id] = parentsOf(entry.line);
+    if (id === undefined) return undefined;
+    const child = item.settledChild;
+    if (child?.id === id) return child;
+    const answer = this.#run.tape.foreign(id, [item.askedBy(entry.of)], this.realm);
+    if (answer === undefined) throw this.#run.diverged(entry);
+    return answer;
+  }
+
+  /** Takes in an answer to a request, or to a question about it. */
+  takeIn(item: PendingRequest, asked: Session, answer: Session): void {
+    this.#tip = this.#run.recorder.next(
+      [this.#tip, answer],
+      drafted({ type: "answer-take", of: asked.id, answer: answer.id }),
+      this.realm,
+    );
+    this.#note(item, answer);
+  }
+
+  /** Nobody waits for an answer to this any longer. */
+  drop(item: PendingRequest, asked: Session, why: string, late = false): void {
+    this.#run.answers.forget(asked.id);
+    this.append(item, { type: "wait-cancel", of: asked.id, why, ...(late && { late }) });
+  }
+
+  /** Appends the outcome of a request, whatever it is: one that the record cannot hold is a failure of its own. */
+  end(item: PendingRequest, outcome: Outcome, more: readonly Session[] = []): void {
+    const request = item.request as Request;
+    this.tell(item, item.evidence);
+    let session: Session;
+    try {
+      session = this.#outcome(item, outcome, more);
+    } catch (error) {
+      if (this.#run.recorder.stopped !== undefined) throw error;
+      session = this.#outcome(item, failedAs(request, error), more);
+    }
+    this.#tip = session;
+    this.#scope.made(session);
+    this.#note(item, undefined);
+    if (request.effect === "write" || session.fact.type === "model-reply") this.#run.recorder.flushSoon();
+  }
+
+  #outcome(item: PendingRequest, body: Outcome, more: readonly Session[]): Session {
+    const { edit } = item.consent;
+    const changed = edit !== undefined && item.state.edited && !body.type.startsWith("model-");
+    const edited = changed ? { edited: edit } : {};
+    const { value, names } = this.#run.secrets.conceal({ ...body, ...edited });
+    const all = [...new Set([...item.redacted, ...names])].sort();
+    const redacted = all.length > 0 ? { redacted: all } : {};
+    return this.#run.recorder.next(
+      [this.#tip, ...more],
+      drafted({ ...value, ...redacted, of: item.asked.id } as unknown as FactInput),
+      this.realm,
+    );
+  }
+
+  /** Puts what an attempt left on the chain, each piece with the request it belongs to. */
+  tell(item: PendingRequest, evidence: readonly Evidence[]): void {
+    item.evidence = [];
+    for (const fact of evidence) {
+      try {
+        const where = fact.type === "memory-read" && { module: this.#scope.path };
+        this.append(
+          item,
+          { of: item.asked.id, ...this.#run.secrets.conceal(fact).value, ...where } as FactInput,
+          this.#authorOf(item),
+        );
+      } catch (error) {
+        if (this.#run.recorder.stopped !== undefined) throw error;
+        // What the record cannot hold must not cost the outcome.
+        warnOf(error, "OPENRATH_EVIDENCE");
+      }
+    }
+  }
+
+  /** Who leaves evidence without saying who: the tool that is called, else the module that acts. */
+  #authorOf({ asked: { fact } }: PendingRequest): Principal | undefined {
+    const { actor } = this.#scope;
+    return actor !== undefined && fact.type === "tool-call" ? `tool:${fact.name}` : actor;
+  }
+
+  /** Moves a request on by the fact at the tip, and tells those who keep account of it. */
+  #note(item: PendingRequest, answer: Session | undefined): void {
+    const session = this.#tip;
+    const { fact } = session;
+    if (EVIDENCE.has(fact.type)) return;
+    item.note(session, answer);
+    const { answers } = this.#run;
+    switch (fact.type) {
+      case "approval-ask":
+        this.asked.add(session.id);
+        return;
+      case "effect-start":
+        answers.begun(item.asked);
+        return;
+      case "answer-take":
+        answers.took(fact.answer);
+        this.#pause(item.askedBy(fact.of), session);
+        return;
+      case "wait-cancel":
+        answers.dropped(item.askedBy(fact.of));
+        return;
+      case "timer-fire":
+        this.#pause(item.asked, session);
+        return;
+      case "policy-decide":
+      case "effect-fail":
+      case "effect-doubt":
+        return;
+      default: {
+        const { request } = item;
+        if ("spend" in request && request.spend)
+          this.#scope.ledger?.settle(request.spend, spentOn(request.spend, fact));
+      }
+    }
+  }
+
+  #pause(from: Session, to: Session): void {
+    this.#scope.ledger?.pause(Date.parse(from.fact.at), Date.parse(to.fact.at));
+  }
+}
