@@ -60,7 +60,6 @@ export class RequestBatch {
     this.#items = requests.map(
       (request, place) => new PendingRequest(request, chain.ask(drafts[place] as Draft)),
     );
-    if (run.tape.adopting) for (const { asked } of this.#items) chain.asked.add(asked.id);
     const files = new FileLine(run, chain);
     const work: BatchWork = {
       run,
@@ -104,8 +103,7 @@ export class RequestBatch {
   recorded(): Entry | undefined {
     const chain = this.#chain;
     for (;;) {
-      const tape = this.#run.tape.after(chain.tip);
-      const entry = tape?.chained(chain.tip, chain.asked, (one) => this.#fits(one));
+      const entry = chain.recorded((one) => this.#fits(one));
       if (entry === undefined) return undefined;
       const item = this.#itemOf(entry);
       if (!this.#wakes(entry, item)) {

@@ -26,10 +26,10 @@ import type { Outcome, Request } from "./request.js";
  */
 export class Chain {
   readonly realm: Realm;
-  /** The requests, and the questions about them: what the tape has of the chain is about one of these. */
-  readonly asked = new Set<FactId>();
   readonly #run: RunContext;
   readonly #scope: Scope;
+  /** The requests, and the questions about them: what the tape has of the chain is about one of these. */
+  readonly #asked = new Set<FactId>();
   #tip: Session;
 
   constructor(run: RunContext, scope: Scope, session: Session) {
@@ -46,6 +46,7 @@ export class Chain {
   /** Puts a request on the chain. */
   ask(draft: Draft): Session {
     this.#tip = this.#scope.next([this.#tip], draft, this.realm);
+    if (this.#run.tape.adopting) this.#asked.add(this.#tip.id);
     return this.#tip;
   }
 
@@ -53,6 +54,11 @@ export class Chain {
     const draft = drafted(this.#run.secrets.conceal(fact).value, actor);
     this.#tip = this.#run.recorder.next([this.#tip], draft, this.realm);
     this.#note(item, undefined);
+  }
+
+  /** The recorded fact that comes next, if the tape has one. */
+  recorded(fits: (entry: Entry) => boolean): Entry | undefined {
+    return this.#run.tape.after(this.#tip)?.chained(this.#tip, this.#asked, fits);
   }
 
   /** Takes over a recorded fact. */
@@ -157,7 +163,7 @@ export class Chain {
     const { answers } = this.#run;
     switch (fact.type) {
       case "approval-ask":
-        this.asked.add(session.id);
+        this.#asked.add(session.id);
         return;
       case "effect-start":
         answers.begun(item.asked);
