@@ -12,7 +12,7 @@ import {
 } from "openrath";
 import { moduleTool } from "openrath/tool";
 import { perform, performAll } from "../../src/runtime/door.js";
-import type { Request } from "../../src/runtime/request.js";
+import type { Request } from "../../src/runtime/request/request.js";
 import { canonical } from "../../src/session/canonical.js";
 import type { Dice } from "../adversary/dice.js";
 

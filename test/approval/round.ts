@@ -1,6 +1,6 @@
 import { type Json, openRath, type Policy, type Principal, policy, RathError, type Session } from "openrath";
 import type { Store } from "openrath/store";
-import type { Awaited } from "../../src/runtime/awaited.js";
+import type { Awaited } from "../../src/runtime/people/awaited.js";
 import type { Dice } from "../adversary/dice.js";
 import { type Death, FrailStore } from "../runtime/frail-store.js";
 import { type Bargain, bytesOf, HOUR, Ledger, PEOPLE, someBargain, someRules } from "./bargain.js";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Json, type Module, type Session, workflow } from "openrath";
 import { perform, performAll } from "../../src/runtime/door.js";
-import type { Request } from "../../src/runtime/request.js";
+import type { Request } from "../../src/runtime/request/request.js";
 import { canonical } from "../../src/session/canonical.js";
 
 /** One call of the program: what it does, and whose agreement it takes. */

@@ -1,8 +1,8 @@
 import type { Json, Session } from "openrath";
 import { openRath, type Rath, RunFailedError } from "openrath";
 import type { Store } from "openrath/store";
-import type { Awaited } from "../../src/runtime/awaited.js";
 import { AnswerError, CancelledError, RunClosedError } from "../../src/runtime/error.js";
+import type { Awaited } from "../../src/runtime/people/awaited.js";
 import type { RunSettings } from "../../src/runtime/rath.js";
 import { DeadError, type Death, FrailStore } from "./frail-store.js";
 import { moduleOf } from "./interpret.js";

@@ -21,8 +21,8 @@ import {
   workflow,
 } from "openrath/workflow";
 import { performAll } from "../../src/runtime/door.js";
-import { failedAt } from "../../src/runtime/failed.js";
-import type { Outcome, Request } from "../../src/runtime/request.js";
+import type { Outcome, Request } from "../../src/runtime/request/request.js";
+import { failedAt } from "../../src/runtime/run/failed.js";
 import type { Act, Acts, Asked, Doing, Part, Program } from "./program.js";
 import type { Hand } from "./world.js";
 
