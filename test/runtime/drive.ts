@@ -3,7 +3,7 @@ import { openRath, type Rath, RunFailedError } from "openrath";
 import type { Store } from "openrath/store";
 import { AnswerError, CancelledError, RunClosedError } from "../../src/runtime/error.js";
 import type { Awaited } from "../../src/runtime/people/awaited.js";
-import type { RunSettings } from "../../src/runtime/rath.js";
+import type { RunSettings } from "../../src/runtime/rath-options.js";
 import { DeadError, type Death, FrailStore } from "./frail-store.js";
 import { moduleOf } from "./interpret.js";
 import type { Program, Verdict } from "./program.js";
