@@ -42,7 +42,6 @@ export {
   isContent,
   isQuiet,
   lineOf,
-  type Style,
   shortId,
   textOf,
   toneOf,

@@ -9,24 +9,22 @@ import { run } from "./run.js";
 import type { Principal } from "./value.js";
 import type { Writer } from "./writer.js";
 
-/** Every family, in the order of docs/format.md. */
-const table = {
-  ...conversation,
-  ...call,
-  ...effect,
-  ...memory,
-  ...sandbox,
-  ...workspace,
-  ...run,
-  ...decision,
-  ...record,
-};
+/** Every family. Named by type, so that declarations keep the comments of the fields. */
+type Families = typeof conversation &
+  typeof call &
+  typeof effect &
+  typeof memory &
+  typeof sandbox &
+  typeof workspace &
+  typeof run &
+  typeof decision &
+  typeof record;
 
 /**
  * What can happen to a session: one closed union, as a table from type to body. `note` is the open door for facts of your
- * own. A fact names other facts by the id of the session they made.
+ * own. A fact names other facts by the id of the session they made. docs/format.md lists every type with its fields.
  */
-export interface FactBodies extends BodiesOf<typeof table> {}
+export interface FactBodies extends BodiesOf<Families> {}
 
 export type FactType = keyof FactBodies;
 
@@ -52,9 +50,7 @@ export type Fact = FactOf<FactType>;
  */
 export type FactInput = {
   [Type in FactType]: Readonly<FactBodies[Type]> &
-    (Type extends DecisionsOf<typeof table>
-      ? Omit<Partial<Stamp>, "by"> & Pick<Stamp, "by">
-      : Partial<Stamp>) & {
+    (Type extends DecisionsOf<Families> ? Omit<Partial<Stamp>, "by"> & Pick<Stamp, "by"> : Partial<Stamp>) & {
       readonly type: Type;
     };
 }[FactType];
@@ -65,7 +61,19 @@ export type AnyEntry = Omit<Entry<Author, Fields>, "say" | "tone"> & {
   tone?(fact: Fact): Tone;
 };
 
-/** What is known about each type, by its name. */
+const families: Families = {
+  ...conversation,
+  ...call,
+  ...effect,
+  ...memory,
+  ...sandbox,
+  ...workspace,
+  ...run,
+  ...decision,
+  ...record,
+};
+
+/** What is known about each type, by its name, in the order of docs/format.md. */
 export const entries: ReadonlyMap<string, AnyEntry> = new Map(
-  Object.entries(table as unknown as { readonly [type: string]: AnyEntry }),
+  Object.entries(families as unknown as { readonly [type: string]: AnyEntry }),
 );
