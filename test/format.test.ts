@@ -1,16 +1,18 @@
 import { spawnSync } from "node:child_process";
 import { createHmac } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { Session } from "openrath";
 import { checkLine, digestOf, FORMAT, INLINE_BYTES, MAX_CHARACTERS, MAX_DEPTH } from "openrath/session";
+import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { shapes } from "../src/session/shape.js";
+import { type Field, kinds } from "../src/session/fact/field.js";
+import { entries } from "../src/session/fact/table.js";
 
 const documentPath = fileURLToPath(new URL("../docs/format.md", import.meta.url));
 const verifierPath = fileURLToPath(new URL("../tools/verify.py", import.meta.url));
-const bodies = readFileSync(new URL("../src/session/fact.ts", import.meta.url), "utf8");
+const factFolder = new URL("../src/session/fact/", import.meta.url);
 const page = refreshed(readFileSync(documentPath, "utf8"));
 
 /** The secret of the examples. */
@@ -70,11 +72,7 @@ describe("docs/format.md", () => {
 
   it("[R2] the table of fact types and the types are those of the code", () => {
     expect(page, "out of date: UPDATE_FORMAT=1 npx vitest run test/format.test.ts").toBe(withGenerated(page));
-    for (const rule of Object.values(shapes).flatMap((shape) => Object.values(shape))) {
-      expect(page, "say in docs/format.md what this kind of field is").toContain(
-        `\n- \`${rule.replace(/^(content|personal) /, "").replace("?", "")}\`: `,
-      );
-    }
+    for (const type of entries.keys()) expect(page).toContain(`\n| \`${type}\` | `);
   });
 });
 
@@ -421,22 +419,117 @@ function refreshed(document: string): string {
 }
 
 function withGenerated(document: string): string {
-  const types = bodies.slice(bodies.indexOf("export interface FactBodies"));
-  const parts = { facts: factTable(), types: `\`\`\`ts\n${types.trimEnd()}\n\`\`\`` };
+  const types = readFileSync(new URL("value.ts", factFolder), "utf8").split("\n\n").slice(1).join("\n\n");
+  const parts = { facts: factTables(), kinds: kindList(), types: `\`\`\`ts\n${types.trimEnd()}\n\`\`\`` };
   return Object.entries(parts).reduce((result, [name, part]) => {
     const [before, after] = [result.split(`<!-- ${name} -->`)[0], result.split(`<!-- /${name} -->`)[1]];
     return `${before}<!-- ${name} -->\n${part}\n<!-- /${name} -->${after}`;
   }, document);
 }
 
-function factTable(): string {
-  const rows = Object.entries(shapes).map(([type, shape]) => {
-    const fields = Object.entries(shape).map(([field, rule]) => {
-      const [, marked = "", kind] = /^(content|personal)? ?(.*)$/.exec(rule) as RegExpExecArray;
-      const stars = { content: "**", personal: "***" }[marked] ?? "";
-      return `${stars}\`${field}\`${stars} ${kind}`;
-    });
-    return `| \`${type}\` | ${fields.join(", ")} |`;
-  });
-  return ["| type | fields |", "|---|---|", ...rows].join("\n");
+/** A table for each family, and below it what the comments say about single fields. */
+function factTables(): string {
+  const families = familiesOfSource();
+  const types = [...families.values()].flatMap((family) => [...family.types.keys()]);
+  expect(types.toSorted(), "each type belongs to one family").toEqual([...entries.keys()].toSorted());
+  return [...families]
+    .map(([name, { comment, types }]) => {
+      const rows = [...types].map(([type, { comment: what }]) => {
+        const { by, fields } = entries.get(type) as NonNullable<ReturnType<typeof entries.get>>;
+        const list = Object.entries(fields).map(([field, rule]) => fieldText(field, rule));
+        return `| \`${type}\` | ${what} | ${by} | ${list.join(", ")} |`;
+      });
+      const notes = [...types].flatMap(([type, { fields }]) =>
+        [...fields].map(([field, note]) => `- \`${type}\`, \`${field}\`: ${note}`),
+      );
+      return [
+        `### ${name[0]?.toUpperCase()}${name.slice(1)}`,
+        "",
+        comment,
+        "",
+        "| type | what happens | by | fields |",
+        "|---|---|---|---|",
+        ...rows,
+        ...(notes.length === 0 ? [] : ["", ...notes]),
+      ].join("\n");
+    })
+    .join("\n\n");
+}
+
+function fieldText(name: string, { kind, optional, mark }: Field): string {
+  const stars = mark === undefined ? "" : { content: "**", personal: "***" }[mark];
+  return `${stars}\`${name}\`${stars} ${kind.name}${optional ? "?" : ""}`;
+}
+
+function kindList(): string {
+  return [...kinds.values()].map(({ name, wanted, note }) => `- \`${name}\`: ${note ?? wanted}`).join("\n");
+}
+
+type FamilySource = {
+  readonly comment: string;
+  readonly types: Map<string, { readonly comment: string; readonly fields: Map<string, string> }>;
+};
+
+/** What the sources say in comments and in types, which a program cannot see: in the order of the table. */
+function familiesOfSource(): Map<string, FamilySource> {
+  const families = new Map<string, FamilySource>();
+  for (const file of readdirSync(factFolder)) {
+    const source = readFileSync(new URL(file, factFolder), "utf8");
+    for (const statement of ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true).statements) {
+      if (!ts.isVariableStatement(statement)) continue;
+      const [declared] = statement.declarationList.declarations;
+      if (declared?.initializer === undefined || !ts.isObjectLiteralExpression(declared.initializer))
+        continue;
+      const types: FamilySource["types"] = new Map();
+      for (const entry of declared.initializer.properties) {
+        if (!ts.isPropertyAssignment(entry) || !ts.isCallExpression(entry.initializer)) continue;
+        types.set(entry.name.getText().replaceAll('"', ""), {
+          comment: commentOf(entry, source),
+          fields: fieldNotes(entry.initializer, source),
+        });
+      }
+      if (types.size > 0)
+        families.set(declared.name.getText(), { comment: commentOf(statement, source), types });
+    }
+  }
+  const order = [...entries.keys()];
+  return new Map(
+    [...families].sort(([, one], [, other]) => first(one.types, order) - first(other.types, order)),
+  );
+}
+
+function first(types: FamilySource["types"], order: readonly string[]): number {
+  return order.indexOf([...types.keys()][0] as string);
+}
+
+/** Fields with a comment, or with a type that says more than their kind. */
+function fieldNotes(call: ts.CallExpression, source: string): Map<string, string> {
+  const notes = new Map<string, string>();
+  const [entry] = call.arguments;
+  if (entry === undefined || !ts.isObjectLiteralExpression(entry)) return notes;
+  for (const property of entry.properties) {
+    if (!ts.isPropertyAssignment(property) || property.name.getText() !== "fields") continue;
+    if (!ts.isObjectLiteralExpression(property.initializer)) continue;
+    for (const field of property.initializer.properties) {
+      const type = /typed<(.+)>\(/s.exec(field.getText())?.[1];
+      const note = [...(type === undefined ? [] : [`\`${type}\`.`]), commentOf(field, source)].filter(
+        Boolean,
+      );
+      if (note.length > 0) notes.set(field.name?.getText() ?? "", note.join(" "));
+    }
+  }
+  return notes;
+}
+
+/** The last comment before a node, on one line. */
+function commentOf(node: ts.Node, source: string): string {
+  const range = ts.getLeadingCommentRanges(source, node.pos)?.at(-1);
+  if (range === undefined) return "";
+  return source
+    .slice(range.pos, range.end)
+    .replace(/^\/\*\*|\*\/$/g, "")
+    .replace(/^\s*\* ?/gm, "")
+    .replaceAll(/\s+/g, " ")
+    .replaceAll("|", "\\|")
+    .trim();
 }

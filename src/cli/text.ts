@@ -1,4 +1,4 @@
-import { type Json, visibleText, Withheld } from "../session/index.js";
+import { amount, type Json, lineOf, textOf, visibleText } from "../session/index.js";
 
 /**
  * Other people's words made fit for a terminal: they may hold sequences that move the cursor, change the title of the
@@ -10,40 +10,16 @@ export function plain(text: string): string {
 
 /** The same on one line, cut to a length. */
 export function oneLine(text: string, most = 100): string {
-  const start = text.slice(0, most * 4);
-  const line = plain(start.replaceAll(/\s+/g, " ").trim()).toWellFormed();
-  return line.length > most || start.length < text.length ? `${line.slice(0, most).toWellFormed()}…` : line;
+  return lineOf(text, most);
 }
 
 /** Any value of a fact as short text. */
 export function brief(value: unknown, most = 100): string {
-  if (value === undefined) return "";
-  if (typeof value === "string") return oneLine(value, most);
-  if (value instanceof Withheld) return `[${value.reason}]`;
-  if (Array.isArray(value) && value.every((part) => isPart(part)))
-    return oneLine(
-      value
-        .map((part: { type: string; text?: unknown; name?: unknown }) =>
-          typeof part.text === "string"
-            ? part.text
-            : `[${part.type}${part.name === undefined ? "" : ` ${part.name}`}]`,
-        )
-        .join(" "),
-      most,
-    );
-  return oneLine(JSON.stringify(value) ?? "", most);
-}
-
-function isPart(value: unknown): boolean {
-  return (
-    typeof value === "object" && value !== null && typeof (value as { type?: unknown }).type === "string"
-  );
+  return lineOf(textOf(value), most);
 }
 
 /** A number of things, in words: `count(1, "fact")`, `count(2, "branch", "branches")`. */
-export function count(number: number, one: string, many = `${one}s`): string {
-  return `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
-}
+export const count = amount;
 
 /** Rows as columns of equal width. The last column is not padded. */
 export function table(rows: readonly (readonly string[])[]): string {

@@ -1,5 +1,5 @@
 import { BeyondHorizonError } from "./error.js";
-import type { FactId } from "./fact.js";
+import type { FactId } from "./fact/index.js";
 import type { Session } from "./session.js";
 
 /**

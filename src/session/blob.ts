@@ -1,5 +1,5 @@
 import { createHash, createHmac, hash } from "node:crypto";
-import type { Digest } from "./fact.js";
+import type { Digest } from "./fact/index.js";
 import type { Json } from "./json.js";
 
 /** Content kept outside its line: the line holds this, and so the id covers every byte of the content. */

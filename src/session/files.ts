@@ -1,5 +1,5 @@
 import { parting } from "./ancestry.js";
-import type { Digest, FactId } from "./fact.js";
+import type { Digest, FactId } from "./fact/index.js";
 import { frozen, type Json } from "./json.js";
 import type { Session } from "./session.js";
 import { adopted, type Merge, type View } from "./view.js";

@@ -1,4 +1,4 @@
-import type { FactId, FactOf } from "./fact.js";
+import type { FactId, FactOf } from "./fact/index.js";
 import { frozen } from "./json.js";
 import { requireSession, type Session } from "./session.js";
 

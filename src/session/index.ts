@@ -34,7 +34,19 @@ export type {
   Role,
   Settlement,
   Usage,
-} from "./fact.js";
+} from "./fact/index.js";
+export {
+  amount,
+  describeFact,
+  type Gone,
+  isContent,
+  isQuiet,
+  lineOf,
+  shortId,
+  textOf,
+  toneOf,
+  traceFieldsOf,
+} from "./fact/index.js";
 export { type ConflictsState, conflictsView, type FilesState, filesView, type Unmerged } from "./files.js";
 export { type Finding, findingOf } from "./finding.js";
 export { graph, toDot, toMermaid } from "./graph.js";
@@ -68,7 +80,6 @@ export {
   type Stamped,
   type StartOptions,
 } from "./session.js";
-export { isContent } from "./shape.js";
 export { approversOf, mayAgree, maySettle, settlersOf, type Terms, termsFault } from "./terms.js";
 export { readableError, thrownMessage, warnOf } from "./thrown.js";
 export {

@@ -1,8 +1,8 @@
 import { type BlobRef, type BlobSource, blobOf, contentOf, Withheld } from "./blob.js";
 import { RecordError } from "./error.js";
-import type { Digest, Fact, FactId } from "./fact.js";
+import type { Digest, Fact, FactId } from "./fact/index.js";
+import { flawOf, isBulky, isContent, isFit, isPersonal, mayBePersonal } from "./fact/index.js";
 import { frozen, type Json, MAX_DEPTH } from "./json.js";
-import { flawOf, isBulky, isContent, isFit, isPersonal, mayBePersonal } from "./shape.js";
 
 /** The version of the line format, the first thing in every line. */
 export const FORMAT = 1;

@@ -1,4 +1,4 @@
-import type { FactId, Principal } from "./fact.js";
+import type { FactId, Principal } from "./fact/index.js";
 import { frozen, type Json } from "./json.js";
 import { List } from "./list.js";
 import { adopted, type View } from "./view.js";

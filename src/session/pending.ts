@@ -1,4 +1,4 @@
-import type { FactId, FactOf, FactType } from "./fact.js";
+import type { FactId, FactOf, FactType } from "./fact/index.js";
 import { frozen, type Json } from "./json.js";
 import { List } from "./list.js";
 import type { View } from "./view.js";

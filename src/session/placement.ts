@@ -1,6 +1,6 @@
 import { parting } from "./ancestry.js";
 import { PlacementMismatchError } from "./error.js";
-import type { FactOf, Placement } from "./fact.js";
+import type { FactOf, Placement } from "./fact/index.js";
 import { frozen, type Json } from "./json.js";
 import type { Session } from "./session.js";
 import { adopted, type View } from "./view.js";

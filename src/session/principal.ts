@@ -1,4 +1,4 @@
-import type { Principal, PrincipalKind } from "./fact.js";
+import type { Principal, PrincipalKind } from "./fact/index.js";
 
 /** The kinds of principals, as the type names them. */
 export const PRINCIPAL_KINDS: readonly PrincipalKind[] = [

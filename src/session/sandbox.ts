@@ -1,4 +1,4 @@
-import type { FactId } from "./fact.js";
+import type { FactId } from "./fact/index.js";
 import { frozen, type Json } from "./json.js";
 import { adopted, type View } from "./view.js";
 

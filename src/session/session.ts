@@ -14,7 +14,8 @@ import type {
   Principal,
   Role,
   Stamp,
-} from "./fact.js";
+} from "./fact/index.js";
+import { checkShape } from "./fact/index.js";
 import { conflictsView, type FilesState, filesView } from "./files.js";
 import { type Json, keepFields } from "./json.js";
 import { strictestOf } from "./keeping.js";
@@ -22,7 +23,6 @@ import { blobsOf, INLINE_BYTES, parentsOf, readFact, writeLine } from "./line.js
 import { branchView, type LineageStep, lineageView } from "./lineage.js";
 import { type Pending, pendingOf, pendingView } from "./pending.js";
 import { checkPlacement, placementView } from "./placement.js";
-import { checkShape } from "./shape.js";
 import { messagesOf, newestOf, transcriptView } from "./transcript.js";
 import { type TotalUsage, usageView } from "./usage.js";
 import { type View, viewOf } from "./view.js";

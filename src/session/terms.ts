@@ -1,4 +1,4 @@
-import type { FactOf, Principal } from "./fact.js";
+import type { FactOf, Principal } from "./fact/index.js";
 import { nearestOf } from "./nearest.js";
 import { isPerson, isPrincipal } from "./principal.js";
 

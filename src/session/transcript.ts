@@ -1,7 +1,7 @@
 import { descends } from "./ancestry.js";
 import { digestOf, Withheld } from "./blob.js";
 import { BeyondHorizonError } from "./error.js";
-import type { Content, Edited, Fact, FactId, Failure, Message, Principal } from "./fact.js";
+import type { Content, Edited, Fact, FactId, Failure, Message, Principal } from "./fact/index.js";
 import { frozen, type Json } from "./json.js";
 import { List } from "./list.js";
 import type { Session } from "./session.js";

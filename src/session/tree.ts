@@ -1,6 +1,6 @@
 import { digestOf } from "./blob.js";
 import { RecordError } from "./error.js";
-import type { Digest, Fact } from "./fact.js";
+import type { Digest, Fact } from "./fact/index.js";
 
 /**
  * One entry of a directory. `parts` is a file too long for one blob: its digest is that of a JSON list of the digests of

@@ -1,4 +1,4 @@
-import type { Usage } from "./fact.js";
+import type { Usage } from "./fact/index.js";
 import { frozen } from "./json.js";
 import type { View } from "./view.js";
 

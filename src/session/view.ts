@@ -1,6 +1,6 @@
 import { commonPast, historyOf, unseen } from "./ancestry.js";
 import { BeyondHorizonError, RathError } from "./error.js";
-import type { Fact, FactOf } from "./fact.js";
+import type { Fact, FactOf } from "./fact/index.js";
 import type { Json } from "./json.js";
 import type { Session } from "./session.js";
 

@@ -41,7 +41,7 @@ describe("which branch produced this answer", () => {
     expect(claimsAbout(answer, lost.id)[0]).toContain(
       'bold was rejected there; its last words were "I wrote it anew."',
     );
-    expect(claimsAbout(answer, failed.id)[0]).toContain("did not pass (zwei is not a price)");
+    expect(claimsAbout(answer, failed.id)[0]).toContain("checked tests: failed (zwei is not a price)");
     expect(answer.facts.map(({ id, branch }) => [id, branch])).toContainEqual([lost.id, "bold"]);
   });
 

@@ -37,7 +37,7 @@ const QUESTIONS: readonly { readonly words: readonly string[]; readonly says: Re
     words: ["work", "--from", "1h", "--to", "now", "--limit", "5"],
     says: /more facts of that time are not told/s,
   },
-  { words: ["work", "--by", "user:bob"], says: /agreed to/ },
+  { words: ["work", "--by", "user:bob"], says: /approved/ },
   { words: ["--by", "user:ada"], says: /stand in 3 sessions/ },
 ];
 

@@ -46,7 +46,7 @@ describe("words of a person that nobody planned to erase", () => {
     expect(erased.stdout).toMatch(/Erased \d+ pieces of content.*The store verifies/s);
     expect(filesWith(folder, PERSON)).toEqual([]);
     expect((await rath("verify")).code).toBe(0);
-    expect((await rath("show", "jr")).stdout).toContain("[withheld]");
+    expect((await rath("show", "jr")).stdout).toContain("[erased]");
     // What goes on is erasable too, although the key went with what was erased.
     expect(
       (await rath("run", "bot.mjs", "--on", "jr", "--name", "jr", "--input", `Again to ${PERSON}.`)).code,

@@ -266,7 +266,7 @@ describe("cost and memory", () => {
     const spoken = await openStore(url);
     await spoken.save((await spoken.load("retried")).say("Thank you."), { name: "retried" });
     await spoken.close();
-    expect((await rath("list")).stdout).toMatch(/retried .*message-say · user: Thank you\./);
+    expect((await rath("list")).stdout).toMatch(/retried .*message-say · said Thank you\./);
     await rath("gc", "--forget", "retried");
     // Forks of one history share its calls.
     expect(json(await rath("cost", "--json")).total.calls).toBe(4);

@@ -5,10 +5,12 @@ import {
   costText,
   costWith,
   diff,
+  isQuiet,
   RathError,
   type Session,
+  toneOf,
 } from "../../session/index.js";
-import { describe, isDull, toneOf } from "../describe.js";
+import { describe } from "../describe.js";
 import type { Input } from "../entry.js";
 import { pages } from "../pager.js";
 import type { Shell } from "../shell.js";
@@ -45,7 +47,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     [other, right],
   ] as const) {
     await out.write(`${shell.bold(`only ${plain(name)}`)}  ${count(facts.length, "fact")}\n`);
-    const shown = facts.filter(({ fact }) => !isDull(fact));
+    const shown = facts.filter(({ fact }) => !isQuiet(fact));
     for (const { id, fact } of shown.slice(0, MOST))
       await out.write(
         `  ${shell.id(id)} ${toned(shell, describe(fact, shell.columns - 30), toneOf(fact))}\n`,

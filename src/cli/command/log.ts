@@ -1,6 +1,6 @@
-import { parentsOf, readFact } from "../../session/index.js";
+import { isQuiet, parentsOf, readFact, toneOf } from "../../session/index.js";
 import { blobsOf } from "../blobs.js";
-import { describe, isDull, toneOf } from "../describe.js";
+import { describe } from "../describe.js";
 import { type Input, textOption, textsOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import { Lanes } from "../lanes.js";
@@ -28,7 +28,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     const { before, mark, after } = lanes.draw({ id, parents });
     const isShown =
       (types.size === 0 || types.has(fact.type)) &&
-      (all || !isDull(fact) || parents.length !== 1 || after.length > 0);
+      (all || !isQuiet(fact) || parents.length !== 1 || after.length > 0);
     if (!isShown) {
       left += 1;
       if (types.size === 0 && out !== undefined && (before.length > 0 || after.length > 0))

@@ -1,7 +1,7 @@
 import { statusOf } from "../../runtime/index.js";
-import { BeyondHorizonError, type Message, readFact, type Session } from "../../session/index.js";
+import { BeyondHorizonError, type Message, readFact, type Session, toneOf } from "../../session/index.js";
 import { blobsOf } from "../blobs.js";
-import { describe, toneOf } from "../describe.js";
+import { describe } from "../describe.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";

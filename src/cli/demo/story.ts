@@ -1,4 +1,4 @@
-import type { Fact, FactId } from "../../session/index.js";
+import { describeFact, type Fact, type FactId, toneOf } from "../../session/index.js";
 import type { Shell } from "../shell.js";
 import { brief, count, oneLine } from "../text.js";
 
@@ -40,44 +40,43 @@ export class Story {
   }
 
   #words(fact: Fact): string | undefined {
-    const { bold, green, red } = paintsOf(this.#shell);
+    const paints = paintsOf(this.#shell);
     const room = Math.max(40, this.#shell.columns - 24);
     switch (fact.type) {
-      case "workspace-import":
-        return `takes in ${count(fact.files, "file")}`;
       case "tool-call":
-        return fact.name === "view" ? `reads ${brief(Object(fact.input).path, 60)}` : undefined;
+        return fact.name === "view" ? `read ${brief(Object(fact.input).path, 60)}` : undefined;
       case "memory-read":
-        return `recalls ${count(fact.hits.length, "note")}${fact.hits.map(({ text, score }) => `\n${" ".repeat(15)}${score.toFixed(2)} ${brief(text, room)}`).join("")}`;
-      case "workspace-change":
-        return `changes ${bold(fact.paths.map(({ path }) => oneLine(path, 60)).join(", "))}`;
-      case "command-run":
-        return `runs ${brief(fact.command, 60)} ${fact.code === 0 ? green("exit 0") : red(`exit ${fact.code ?? fact.outcome}`)}`;
+        return `recalled ${count(fact.hits.length, "note")}${fact.hits.map(({ text, score }) => `\n${" ".repeat(15)}${score.toFixed(2)} ${brief(text, room)}`).join("")}`;
       case "validation-report":
-        return validationWords(fact, { bold, green, red, room });
-      case "branch-fork":
-        return `forks ${bold(oneLine(fact.name, 30))}: ${brief(fact.why, room)}`;
-      case "branch-merge":
-        return `merges: ${brief(fact.why, room)}`;
-      case "workspace-merge":
-        return `merges files: ${fact.paths.map(({ path }) => oneLine(path, 60)).join(", ")}`;
+        return validationWords(fact, { ...paints, room });
       case "sandbox-lose":
-        return red("the sandbox went with the process; another one is opened from the recorded files");
+        return paints.red("lost the sandbox with the process; another one is opened from the recorded files");
       case "step-result":
         return this.#steps.get(fact.of)?.startsWith("remember in")
-          ? "remembers what the failure taught"
+          ? "remembered what the failure taught"
           : undefined;
-      case "budget-stop":
-        return red(`the budget is spent: ${fact.limit}`);
-      case "model-failure":
-      case "tool-failure":
-      case "step-failure":
-        return red(brief(fact.error.message, room));
-      default:
-        return undefined;
+      default: {
+        if (!SHOWN.has(fact.type)) return undefined;
+        const words = describeFact(fact, { most: room, each: room });
+        return toneOf(fact) === "bad" ? paints.red(words) : words;
+      }
     }
   }
 }
+
+/** What is told in the words of every fact. */
+const SHOWN: ReadonlySet<string> = new Set([
+  "workspace-import",
+  "workspace-change",
+  "workspace-merge",
+  "command-run",
+  "branch-fork",
+  "branch-merge",
+  "budget-stop",
+  "model-failure",
+  "tool-failure",
+  "step-failure",
+] satisfies Fact["type"][]);
 
 type Paint = (text: string) => string;
 type Paints = { readonly bold: Paint; readonly green: Paint; readonly red: Paint };
@@ -108,8 +107,8 @@ export function validationWords(
   };
   if (name === "review")
     return passed
-      ? `${green("accepts it")}: ${brief(reason, room)}`
-      : `${red("rejects it")}: ${brief(reason, room * 2)}`;
+      ? `${green("accepted it")}: ${brief(reason, room)}`
+      : `${red("rejected it")}: ${brief(reason, room * 2)}`;
   if (name !== "tests") return undefined;
   const numbers = `${good ?? "?"} of ${total ?? "?"} tests pass`;
   const failed = (failures ?? [])

@@ -52,7 +52,7 @@ describe("what is in a dossier", () => {
       ["trial-2", "gathered"],
     ]);
     expect(dossier.counts.rejected).toBe(0);
-    expect(dossierHtml(dossier)).toMatch(/gathers 3 branches, prefers none/);
+    expect(dossierHtml(dossier)).toMatch(/gathered 3 branches and preferred none/);
   });
 
   it("[D14] the page says who gathered a branch, and of no decision", async () => {

@@ -127,24 +127,22 @@ function eventOf({ fact, parents, branch }: Seen): Event | undefined {
   switch (fact.type) {
     case "session-start":
     case "session-detach":
-      return { kind: "start", label: saying(fact) };
     case "run-start":
-      return { kind: "start", label: `run ${saying(fact)}` };
     case "record-import":
-      return { kind: "start", label: `imported ${saying(fact)}` };
+      return { kind: "start", label: saying(fact) };
     case "branch-fork":
       return { kind: "fork", label: saying(fact) };
     case "branch-merge":
       return {
         kind: "merge",
-        label: `${fact.adopt === "both" ? `merges into ${branch.name}` : fact.adopt === "none" ? `gathers ${parents.length} branches, prefers none` : `merges, accepts ${branch.name}`}${fact.why === undefined ? "" : `: ${brief(fact.why)}`}`,
+        label: `${fact.adopt === "both" ? `merged into ${branch.name}` : fact.adopt === "none" ? `gathered ${parents.length} branches and preferred none` : `merged and accepted ${branch.name}`}${fact.why === undefined ? "" : `: ${brief(fact.why)}`}`,
       };
     case "validation-report":
       return { kind: "check", label: saying(fact), tone: fact.passed ? "good" : "bad" };
     case "approval-give":
       return {
         kind: "person",
-        label: `${fact.by} says ${saying(fact)}`,
+        label: `${fact.by} ${saying(fact)}`,
         tone: fact.decision === "reject" ? "bad" : "good",
       };
     case "signal-give":
@@ -164,7 +162,7 @@ function eventOf({ fact, parents, branch }: Seen): Event | undefined {
     case "run-suspend":
       return { kind: "suspend", label: saying(fact) };
     case "run-end":
-      return { kind: "end", label: `run ${saying(fact)}`, tone: fact.error === undefined ? "good" : "bad" };
+      return { kind: "end", label: saying(fact), tone: fact.error === undefined ? "good" : "bad" };
     default:
       return undefined;
   }

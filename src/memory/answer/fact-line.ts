@@ -2,10 +2,10 @@ import {
   type Digest,
   type Fact,
   type FactId,
+  lineOf,
   readFact,
   refsOf,
-  visibleText,
-  Withheld,
+  textOf,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 
@@ -37,16 +37,5 @@ export function writerOf(fact: Fact): FactId | undefined {
 
 /** Some words of something, on one line, with an escape for each character that a reader would not see. */
 export function brief(value: unknown, most = 120): string {
-  const text =
-    typeof value === "string"
-      ? value
-      : value === undefined
-        ? ""
-        : value instanceof Withheld
-          ? `(${value.reason})`
-          : JSON.stringify(value);
-  const line = visibleText(text.slice(0, 4 * most).replace(/[\p{Zl}\p{Zp}\s]+/gu, " "))
-    .trim()
-    .toWellFormed();
-  return line.length <= most && text.length <= 4 * most ? line : `${line.slice(0, most - 1).toWellFormed()}…`;
+  return lineOf(textOf(value), most);
 }

@@ -1,4 +1,4 @@
-export { brief, isId } from "./fact-line.js";
+export { brief } from "./fact-line.js";
 export { forkBefore } from "./fork-before.js";
 export {
   type Influence,

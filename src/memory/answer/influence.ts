@@ -150,7 +150,7 @@ export async function influence(
     if (line === undefined) continue;
     const fact = await factOf(store, line, []);
     const { at, by } = fact;
-    decisions.push({ ...one, at, by, text: brief(saidBy(fact)) });
+    decisions.push({ ...one, at, by, text: saidBy(fact) });
   }
   const memories: LaterMemory[] = [];
   for (const one of reach.memories.slice(0, most)) {

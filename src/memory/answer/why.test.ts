@@ -85,7 +85,7 @@ describe("why a memory is there", () => {
     const call = record.facts.get(looked)?.parents[0] as FactId;
     expect(answer.nodes.get(call)).toMatchObject({
       type: "tool-call",
-      text: expect.stringContaining("look {"),
+      text: expect.stringContaining("called look with {"),
     });
     expect(edges(answer)).toEqual(
       new Set([

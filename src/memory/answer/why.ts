@@ -4,7 +4,7 @@ import { type Known, requireCount, requireFunction, requireOptions } from "../..
 import { MemoryRefusedError } from "../error.js";
 import { type Scope, scopeIn } from "../scope.js";
 import { behind, groundOf, type Relation } from "./behind.js";
-import { brief, factOf } from "./fact-line.js";
+import { factOf } from "./fact-line.js";
 import { withLineage } from "./lineage.js";
 import type { Progress } from "./lineage-sync.js";
 import { HINT, knownMemory, optionRefusal } from "./memory-id.js";
@@ -162,7 +162,7 @@ class Walk {
       this.#nodes.set(id, {
         id,
         type,
-        text: brief(saidBy(fact)),
+        text: saidBy(fact),
         by,
         at,
         ...(run !== undefined && { run }),
@@ -191,7 +191,7 @@ function versionOf({ id, fact }: { readonly id: FactId; readonly fact: Fact }): 
     type: fact.type,
     by: fact.by,
     at: fact.at,
-    text: brief(saidBy(fact)),
+    text: saidBy(fact),
     ...(source !== undefined && { source }),
     ...(holds !== undefined && { scope: scopeIn(holds) }),
     because: Array.isArray(because) ? because : [],

@@ -35,13 +35,13 @@ describe("a debate", () => {
   it("[D1] lets each side speak on its branch, without the words of the same round", async () => {
     const session = await ran(trial(), "Is tea better than coffee?");
     const words = deedsOf(session).filter(
-      ({ branch, did }) => branch.includes("round") && /^says \w+ argues/.test(did),
+      ({ branch, did }) => branch.includes("round") && /^replied \w+ argues/.test(did),
     );
     expect(words.map(({ branch, by, did }) => [branch, by, did])).toEqual([
-      ["for, round 1", "agent:ada", "says ada argues 1."],
-      ["against, round 1", "agent:bob", "says bob argues 1."],
-      ["for, round 2", "agent:ada", "says ada argues 2."],
-      ["against, round 2", "agent:bob", "says bob argues 2."],
+      ["for, round 1", "agent:ada", "replied ada argues 1."],
+      ["against, round 1", "agent:bob", "replied bob argues 1."],
+      ["for, round 2", "agent:ada", "replied ada argues 2."],
+      ["against, round 2", "agent:bob", "replied bob argues 2."],
     ]);
     const [first = "", second = ""] = heard.ada ?? [];
     expect(first).toContain("You speak for: for.");

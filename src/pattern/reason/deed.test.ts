@@ -45,24 +45,24 @@ describe("deeds", () => {
     await rath.signal("bills", "archive", { shelf: 3 }, "user:bob");
     const session = await rath.resume("bills", flow);
     expect(told(session)).toEqual([
-      "user says Pay the bills.",
-      'agent:clerk calls ask_person {"question":"Which account?"}',
-      "user:ada answers Which account? A",
-      "user:ada gives A",
-      'agent:clerk calls pay {"amount":900}',
-      'user:ada agrees to pay {"amount":900}, but with {"amount":90}: a typo',
-      'tool:pay gives paid 90, for {"amount":90} of user:ada',
-      'agent:clerk calls pay {"amount":80}',
-      'user:cy agrees to pay {"amount":80}',
-      "tool:pay gives paid 80",
-      'agent:clerk calls pay {"amount":70}',
-      'user:cy refuses pay {"amount":70}: paid in May',
-      "tool:pay fails: paid in May",
-      'agent:clerk calls pay {"amount":60}',
-      'user:ada takes over pay {"amount":60} and gives paid in cash',
-      "user:ada gives paid in cash",
-      "agent:clerk says Done.",
-      'user:bob answers archive: {"shelf":3}',
+      "user started a session with Pay the bills.",
+      'agent:clerk called ask_person with {"question":"Which account?"}',
+      "user:ada answered Which account? A",
+      "user:ada returned A",
+      'agent:clerk called pay with {"amount":900}',
+      'user:ada approved pay {"amount":900}, but with {"amount":90}: a typo',
+      'tool:pay returned paid 90, for {"amount":90} of user:ada',
+      'agent:clerk called pay with {"amount":80}',
+      'user:cy approved pay {"amount":80}',
+      "tool:pay returned paid 80",
+      'agent:clerk called pay with {"amount":70}',
+      'user:cy rejected pay {"amount":70}: paid in May',
+      "tool:pay failed: paid in May",
+      'agent:clerk called pay with {"amount":60}',
+      'user:ada took over pay {"amount":60} and returned paid in cash',
+      "user:ada returned paid in cash",
+      "agent:clerk replied Done.",
+      'user:bob answered archive: {"shelf":3}',
     ]);
     await rath.close();
   });
@@ -86,12 +86,12 @@ describe("deeds", () => {
         by: "user:ada",
       });
     expect(told(session)).toEqual([
-      "user says Pay.",
-      'agent calls pay {"amount":5}',
-      'runtime wants agreement to pay {"amount":5} by the rules large, night',
-      'runtime denies pay {"amount":5} by the rule strangers: nobody knows them',
-      'runtime does not know what became of pay {"amount":5}: cut off',
-      'user:ada settles pay {"amount":5}: it was done with paid: I looked',
+      "user started a session with Pay.",
+      'agent called pay with {"amount":5}',
+      'runtime required approval of pay {"amount":5} by the rules large, night',
+      'runtime denied pay {"amount":5} by the rule strangers: nobody knows them',
+      'runtime did not learn how pay {"amount":5} ended: cut off',
+      'user:ada settled pay {"amount":5}: it was done with paid: I looked',
     ]);
   });
 });

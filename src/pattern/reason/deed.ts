@@ -1,13 +1,13 @@
-import type {
-  Content,
-  Edited,
-  Fact,
-  FactId,
-  FactOf,
-  Json,
-  Principal,
-  Session,
-  Settlement,
+import {
+  describeFact,
+  type Fact,
+  type FactId,
+  type FactOf,
+  type Json,
+  lineOf,
+  type Principal,
+  type Session,
+  textOf,
 } from "../../session/index.js";
 import { plainText } from "./found.js";
 
@@ -36,7 +36,7 @@ export function deedsOf(session: Session): readonly Deed[] {
     const { fact, id } = node;
     const request = requestOf(fact);
     if (request !== undefined) known.requests.set(id, request);
-    const did = deedOf(fact) ?? decisionOf(fact, known);
+    const did = deedOf(fact, known);
     if (did === undefined) continue;
     // A model replies for the agent that asked it.
     const agent = fact.type === "model-reply" ? known.requests.get(fact.of)?.agent : undefined;
@@ -58,6 +58,31 @@ type Known = {
   /** What policies said last about a request: they are asked again at each answer, mostly to say the same. */
   readonly rulings: Map<FactId, string>;
 };
+
+/** What people, agents, tools and policies do. The rest is bookkeeping. */
+const DEEDS: ReadonlySet<string> = new Set([
+  "session-start",
+  "message-say",
+  "model-reply",
+  "model-failure",
+  "tool-call",
+  "tool-result",
+  "tool-failure",
+  "step-result",
+  "step-failure",
+  "validation-report",
+  "route-choose",
+  "branch-fork",
+  "branch-merge",
+  "budget-stop",
+  "note",
+  "policy-decide",
+  "approval-give",
+  "signal-give",
+  "effect-doubt",
+  "effect-settle",
+  "run-cancel",
+] satisfies Fact["type"][]);
 
 /** A history lists one branch after the other; what a run did side by side has its place in the run. */
 function byTime({ fact: one }: { readonly fact: Fact }, { fact: other }: { readonly fact: Fact }): number {
@@ -81,7 +106,7 @@ function requestOf(fact: Fact): Asked | undefined {
   }
 }
 
-/** What a person was shown: a call of a tool with its arguments, or whatever else there is to agree to. */
+/** What a person was shown: a call of a tool with its arguments, or something else to approve. */
 function shownIn({ what, name }: FactOf<"approval-ask">): Asked {
   const { tool, input } = Object(what) as { readonly tool?: Json; readonly input?: Json };
   if (typeof tool !== "string" || input === undefined)
@@ -90,104 +115,24 @@ function shownIn({ what, name }: FactOf<"approval-ask">): Asked {
   return { what: `${tool} ${short(input)}`, ...(typeof question === "string" && { question }) };
 }
 
-function deedOf(fact: Fact): string | undefined {
-  switch (fact.type) {
-    case "session-start":
-      return said(fact.text ?? "") ?? "starts";
-    case "message-say":
-    case "model-reply":
-      return said(fact.content);
-    case "tool-call":
-      return `calls ${fact.name} ${short(fact.input)}`;
-    case "tool-result":
-      return `gives ${short(fact.output)}${edited(fact.edited)}`;
-    case "tool-failure":
-    case "step-failure":
-    case "model-failure":
-      return `fails: ${fact.error.message}`;
-    case "step-result":
-      return `gives ${short(fact.value)}${edited(fact.edited)}`;
-    case "validation-report": {
-      const score = fact.score === undefined ? "" : ` (${fact.score})`;
-      return `finds ${fact.name} ${fact.passed ? "good" : "bad"}${score}`;
-    }
-    case "route-choose":
-      return `chooses ${fact.chosen ?? "none"}${fact.why === undefined ? "" : `: ${fact.why}`}`;
-    case "branch-fork":
-      return `forks${fact.why === undefined ? "" : `: ${fact.why}`}`;
-    case "branch-merge":
-      return `merges${fact.why === undefined ? "" : `: ${fact.why}`}`;
-    case "budget-stop":
-      return `stops at ${fact.allowed} ${fact.limit}`;
-    case "note":
-      return `notes ${fact.kind ?? "something"}`;
-    default:
-      return undefined;
+function deedOf(fact: Fact, { requests, rulings }: Known): string | undefined {
+  if (!DEEDS.has(fact.type)) return undefined;
+  if (fact.type === "approval-give" && fact.decision === "take-over") {
+    const question = requests.get(fact.of)?.question;
+    if (question !== undefined) return `answered ${short(question)} ${short(fact.value)}`;
   }
+  // A reply that only calls tools says nothing: the calls are deeds of their own.
+  const said = fact.type === "model-reply" ? { ...fact, content: plainText(fact.content) } : fact;
+  if (said.type === "model-reply" && said.content.trim() === "") return undefined;
+  const did = describeFact(said, { each: LENGTH, nameOf: (id) => requests.get(id)?.what });
+  if (fact.type !== "policy-decide") return did;
+  const isOld = fact.verdict === "allow" || rulings.get(fact.of) === did;
+  rulings.set(fact.of, did);
+  return isOld ? undefined : did;
 }
 
-/** What policies and people decided about what others asked for. */
-function decisionOf(fact: Fact, { requests, rulings }: Known): string | undefined {
-  const { what = "it", question } = requests.get(String(Object(fact).of)) ?? {};
-  switch (fact.type) {
-    case "policy-decide": {
-      const { of, verdict, rules, why } = fact;
-      const by = rules.length === 0 ? "" : ` by the rule${rules.length > 1 ? "s" : ""} ${rules.join(", ")}`;
-      const ruling = `${verdict === "deny" ? "denies" : "wants agreement to"} ${what}${by}${because(why)}`;
-      const isOld = verdict === "allow" || rulings.get(of) === ruling;
-      rulings.set(of, verdict === "allow" ? verdict : ruling);
-      return isOld ? undefined : ruling;
-    }
-    case "approval-give": {
-      const { decision, edit, value, why } = fact;
-      if (decision === "reject") return `refuses ${what}${because(why)}`;
-      if (decision === "take-over" && question !== undefined)
-        return `answers ${short(question)} ${short(value)}${because(why)}`;
-      if (decision === "take-over") return `takes over ${what} and gives ${short(value)}${because(why)}`;
-      const changed = edit === undefined ? "" : `, but with ${short(edit)}`;
-      return `agrees to ${what}${changed}${because(why)}`;
-    }
-    case "signal-give":
-      return `answers ${what}: ${short(fact.value)}`;
-    case "effect-doubt":
-      return `does not know what became of ${what}: ${fact.error.message}`;
-    case "effect-settle": {
-      const { decision, value, why } = fact;
-      const given = value === undefined ? "" : ` with ${short(value)}`;
-      return `settles ${what}: ${SETTLED[decision]}${given}${because(why)}`;
-    }
-    case "run-cancel":
-      return `cancels the run${because(fact.why)}`;
-    default:
-      return undefined;
-  }
-}
-
-const SETTLED: { readonly [decision in Settlement]: string } = {
-  done: "it was done",
-  failed: "it was not done",
-  again: "do it again",
-};
-
-/** Where somebody put other arguments in place of those that were asked for. */
-function edited(by: Edited | undefined): string {
-  return by === undefined ? "" : `, for ${short(by.input)} of ${by.by}`;
-}
-
-function because(why: string | undefined): string {
-  return why === undefined ? "" : `: ${short(why)}`;
-}
-
-/** A reply that only calls tools says nothing. */
-function said(content: Content): string | undefined {
-  const text = plainText(content);
-  return text.trim() === "" ? undefined : `says ${short(text)}`;
-}
+const LENGTH = 80;
 
 function short(value: unknown): string {
-  const words = (typeof value === "string" ? value : (JSON.stringify(value) ?? "nothing")).replace(
-    /\s+/g,
-    " ",
-  );
-  return words.length > 80 ? `${words.slice(0, 80).toWellFormed()}…` : words;
+  return lineOf(textOf(value), LENGTH);
 }

@@ -51,9 +51,9 @@ describe("map and reduce", () => {
     expect(session.recent(1)).toMatchObject([{ content: "one has 3; three has 5; five has 4" }]);
     const words = deedsOf(session).filter(({ by, branch }) => by === "agent:counter" && branch !== "main");
     expect(words.map(({ branch, did }) => [branch, did])).toEqual([
-      ["count 1", "says one has 3"],
-      ["count 2", "says three has 5"],
-      ["count 3", "says five has 4"],
+      ["count 1", "said one has 3"],
+      ["count 2", "said three has 5"],
+      ["count 3", "said five has 4"],
     ]);
     const splitter = agent({
       name: "splitter",

@@ -48,10 +48,10 @@ describe("plan and execute", () => {
     ]);
     const words = deedsOf(session).filter(({ by }) => by.startsWith("agent:"));
     expect(words.map(({ branch, by, did }) => [branch, by, did])).toEqual([
-      ["main", "agent:planner", 'says {"steps":["dig","pour"]}'],
-      ["main", "agent:planner", "finds output good"],
-      ["step 1", "agent:worker", "says Did: dig"],
-      ["step 2", "agent:worker", "says Did: pour"],
+      ["main", "agent:planner", 'replied {"steps":["dig","pour"]}'],
+      ["main", "agent:planner", 'checked output: passed ({"steps":["dig","pour"]})'],
+      ["step 1", "agent:worker", "said Did: dig"],
+      ["step 2", "agent:worker", "said Did: pour"],
     ]);
   });
 
@@ -80,7 +80,7 @@ describe("plan and execute", () => {
     expect(said).toContain("Step 2 of the plan (throw it) failed: it broke");
     expect(said).not.toContain("Looks fine.");
     expect(
-      deedsOf(session).some(({ branch, did }) => branch === "step 4" && did === "says Looks fine."),
+      deedsOf(session).some(({ branch, did }) => branch === "step 4" && did === "said Looks fine."),
     ).toBe(true);
     const busy = agent({
       name: "busy",

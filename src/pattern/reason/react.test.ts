@@ -293,11 +293,11 @@ describe("ReAct", () => {
       "Is it?",
     );
     expect(deedsOf(session).map(({ branch, by, did }) => `${branch} | ${by} | ${did}`)).toEqual([
-      "main | user | says Is it?",
-      "main | agent:clerk | says Thought 1: I look it up. Action 1: Search[Paramore]",
-      'main | agent:clerk | calls Search {"query":"Paramore"}',
-      "main | tool:Search | gives Paramore is an American rock band from Franklin, Tennessee.",
-      "main | agent:clerk | says Thought 2: It is. Action 2: Finish[yes]",
+      "main | user | started a session with Is it?",
+      "main | agent:clerk | replied Thought 1: I look it up. Action 1: Search[Paramore]",
+      'main | agent:clerk | called Search with {"query":"Paramore"}',
+      "main | tool:Search | returned Paramore is an American rock band from Franklin, Tennessee.",
+      "main | agent:clerk | replied Thought 2: It is. Action 2: Finish[yes]",
     ]);
   });
 });

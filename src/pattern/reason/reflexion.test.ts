@@ -99,11 +99,11 @@ describe("reflexion", () => {
     const session = await ran(learner());
     expect([guessOf(session), session.branch]).toEqual([3, "trial 3"]);
     expect(all(session, "budget-stop")).toEqual([]);
-    const words = deedsOf(session).filter(({ did }) => did.startsWith("says I guess"));
+    const words = deedsOf(session).filter(({ did }) => did.startsWith("replied I guess"));
     expect(words.map(({ branch, by, did }) => [branch, by, did])).toEqual([
-      ["trial 1", "agent:guesser", "says I guess 1"],
-      ["trial 2", "agent:guesser", "says I guess 2"],
-      ["trial 3", "agent:guesser", "says I guess 3"],
+      ["trial 1", "agent:guesser", "replied I guess 1"],
+      ["trial 2", "agent:guesser", "replied I guess 2"],
+      ["trial 3", "agent:guesser", "replied I guess 3"],
     ]);
     const short = await ran(learner({ trials: 2 }));
     expect(all(short, "budget-stop")).toMatchObject([{ limit: "trials", allowed: 2 }]);

@@ -1,4 +1,4 @@
-import type { FactInput, FactType } from "../fact.js";
+import type { FactInput, FactType } from "../fact/index.js";
 
 /** What can be appended: every type but the three that say what parents a session has. */
 export type Appendable = Exclude<FactType, "session-start" | "session-detach" | "branch-merge">;

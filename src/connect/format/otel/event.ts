@@ -1,29 +1,7 @@
-import { type Fact, type Session, Withheld } from "../../../session/index.js";
+import { type Fact, type Session, traceFieldsOf, Withheld } from "../../../session/index.js";
 import { EVALUATION_EVENT, GEN_AI, OURS } from "./conventions.js";
 import type { Detail } from "./describe.js";
 import { type Attributes, nanosecondsOf, type SpanEvent } from "./span.js";
-
-/** What is told about facts that are no spans: fields that say what happened and hold nothing that was said. */
-const TOLD: { readonly [type in Fact["type"]]?: readonly string[] } = {
-  "approval-ask": ["name", "rule", "level", "expires"],
-  "approval-give": ["decision"],
-  "policy-decide": ["verdict", "rules"],
-  "route-choose": ["selector", "chosen"],
-  "skill-activate": ["name"],
-  "command-run": ["outcome", "code", "milliseconds"],
-  "workspace-change": ["before", "after"],
-  "workspace-merge": ["after"],
-  "context-compress": ["policy"],
-  "budget-stop": ["limit", "allowed", "spent"],
-  "run-suspend": [],
-  "run-cancel": [],
-  "effect-doubt": ["attempt"],
-  "effect-settle": ["decision"],
-  "sandbox-open": ["sandbox", "provider", "isolation"],
-  "sandbox-close": ["sandbox"],
-  "sandbox-lose": ["sandbox"],
-  "content-erase": [],
-};
 
 /** The event of a fact: an evaluation in the words of the conventions, others in ours; undefined for the rest. */
 export function eventOf(node: Session, detail: Detail): SpanEvent | undefined {
@@ -31,7 +9,7 @@ export function eventOf(node: Session, detail: Detail): SpanEvent | undefined {
   const time = nanosecondsOf(fact.at);
   if (fact.type === "validation-report")
     return { name: EVALUATION_EVENT, time, attributes: judged(node, detail) };
-  const fields = Object.hasOwn(TOLD, fact.type) ? TOLD[fact.type] : undefined;
+  const fields = traceFieldsOf(fact);
   if (fields === undefined) return undefined;
   const attributes: Attributes = { [OURS.fact]: node.id, [OURS.by]: fact.by };
   for (const field of fields) {

@@ -1,0 +1,191 @@
+import { FactError } from "../error.js";
+import type { Json } from "../json.js";
+import { isPerson, isPrincipal, PRINCIPAL_KINDS } from "../principal.js";
+import type { Author } from "./family.js";
+import { type Field, id } from "./field.js";
+import { entries } from "./table.js";
+import type { Principal, PrincipalKind } from "./value.js";
+
+const roles: { readonly [role: string]: PrincipalKind } = {
+  user: "user",
+  assistant: "agent",
+  system: "runtime",
+};
+const stamps = new Set(["type", "at", "by", "run", "seq"]);
+/** Type, time and author: every fact has them. */
+const STAMPED = 3;
+const date = /^\d{4}-\d\d-\d\d(T|$)/;
+
+/** What is checked of one type, laid out once: appending is the hottest path there is. */
+type Checks = {
+  readonly by: Author;
+  readonly open: boolean;
+  readonly fields: readonly (Field & { readonly name: string; readonly test: Field["kind"]["test"] })[];
+  readonly known: ReadonlyMap<string, Field>;
+  /** Whether it has a personal field, by any author. */
+  readonly personal: boolean;
+};
+const checks = new Map<string, Checks>();
+for (const [type, { by, open = false, fields }] of entries) {
+  const named = Object.entries(fields);
+  checks.set(type, {
+    by,
+    open,
+    fields: named.map(([name, field]) => ({ ...field, name, test: field.kind.test })),
+    known: new Map(named),
+    personal: named.some(([, { mark }]) => mark === "personal"),
+  });
+}
+
+/**
+ * Throws a `FactError` unless the fact is one of the union, and says who did it where `by` is null. `now` is a time
+ * that is known to be one; `actor` acts in place of the user, in a run.
+ */
+export function checkShape(value: { [field: string]: Json }, now: string, actor?: Principal): void {
+  const { type } = value;
+  if (typeof type !== "string" || type === "")
+    throw new FactError(
+      typeof type,
+      "a fact is an object with a type",
+      'append({ type: "note", kind: "…" })',
+    );
+  const check = checks.get(type);
+  if (check === undefined) {
+    throw new FactError(
+      type,
+      "it is not one of the known types",
+      `for facts of your own use { type: "note", kind: ${JSON.stringify(type)} }`,
+    );
+  }
+  let known = STAMPED + (value.run === undefined ? 0 : 1) + (value.seq === undefined ? 0 : 1);
+  for (const field of check.fields) {
+    const found = value[field.name];
+    if (found === undefined && field.optional) continue;
+    known += 1;
+    if (!field.test(found, true)) {
+      throw new FactError(
+        type,
+        `its field "${field.name}" must be ${field.kind.wanted}`,
+        `look at "${type}" in the Fact union`,
+      );
+    }
+  }
+  const names = Object.keys(value);
+  if (!check.open && names.length > known) {
+    for (const name of names) {
+      if (!check.known.has(name) && !stamps.has(name)) {
+        throw new FactError(
+          type,
+          `it has no field "${name}"`,
+          `its fields are ${[...check.known.keys()].join(", ")}; facts of your own go into a note`,
+        );
+      }
+    }
+  }
+  if (value.by === null) value.by = authorOf(type, check.by, value.role, actor);
+  else if (!isPrincipal(value.by)) {
+    throw new FactError(
+      type,
+      "`by` must say who",
+      `use one of ${PRINCIPAL_KINDS.join(", ")}, with a name if you like: "user:ada"`,
+    );
+  }
+  if (
+    value.at !== now &&
+    (typeof value.at !== "string" || !date.test(value.at) || Number.isNaN(Date.parse(value.at)))
+  ) {
+    throw new FactError(type, "`at` must be a time", "use an ISO 8601 string: new Date().toISOString()");
+  }
+  if (value.run !== undefined && typeof value.run !== "string")
+    throw new FactError(type, "`run` must be text", "leave it to the runtime");
+  if (value.seq !== undefined && !Number.isSafeInteger(value.seq))
+    throw new FactError(type, "`seq` must be a whole number", "leave it to the runtime");
+}
+
+function authorOf(type: string, by: Author, role: Json | undefined, actor: Principal = "user"): Principal {
+  if (by === "must say")
+    throw new FactError(type, "it does not say who decided", 'say who: { by: "user:ada", … }');
+  const kind = by === "by role" ? (roles[role as string] as PrincipalKind) : by;
+  return kind === "user" ? actor : kind;
+}
+
+/**
+ * The field that is missing or of the wrong kind in a fact from a line, if any. Unknown types, further
+ * fields and further words for a role or a kind of part are a newer version's and pass; what `outside` names is in a blob and is not looked at.
+ */
+export function flawOf(
+  fact: { readonly [field: string]: unknown },
+  outside: { readonly [field: string]: unknown },
+): string | undefined {
+  const { type } = fact;
+  for (const { name, test, optional } of checks.get(type as string)?.fields ?? []) {
+    if (Object.hasOwn(outside, name) || (optional && !Object.hasOwn(fact, name))) continue;
+    if (!Object.hasOwn(fact, name) || !test(fact[name], false)) return name;
+  }
+  return undefined;
+}
+
+/** Whether what a blob holds is what its field must be. */
+export function isFit(type: string, field: string, value: unknown): boolean {
+  return fieldOf(type, field)?.kind.test(value, false) ?? true;
+}
+
+/** Whether a field is content: what was said or done, as opposed to the structure that says where and when. */
+export function isContent(type: string, field: string): boolean {
+  if (stamps.has(field)) return false;
+  const known = fieldOf(type, field);
+  return known === undefined || known.mark !== undefined;
+}
+
+/**
+ * Whether a field holds words of a person, a memory, or a copy of either: what the table says, and all content of a fact
+ * whose author or whose role makes it so.
+ */
+export function isPersonal(fact: Fields, field: string): boolean {
+  const type = fact.type as string;
+  if (fieldOf(type, field)?.mark === "personal") return true;
+  // The id of what a note belongs to is not somebody's words, and a replay finds the note by it.
+  if (field === "of" && id.kind.test(fact.of, true)) return false;
+  return isOfPerson(fact) && isContent(type, field);
+}
+
+/** Whether any field of a fact can be personal: asked of every line, so it looks at no field. */
+export function mayBePersonal(fact: Fields): boolean {
+  return checks.get(fact.type as string)?.personal === true || isOfPerson(fact);
+}
+
+/**
+ * Facts by people, messages in the role of a user by anybody, questions with arguments that a person changed, what goes into
+ * or out of a memory, and what an import kept without knowing what it is.
+ */
+function isOfPerson({ type, by, role, kind, edited, name }: Fields): boolean {
+  if (isPerson(by as string)) return true;
+  switch (type) {
+    case "message-say":
+      return role === "user";
+    case "note":
+      return kind === "import-rest";
+    case "approval-ask":
+      return edited !== undefined;
+    case "step-call":
+      return OF_MEMORY.test(name as string);
+    default:
+      return false;
+  }
+}
+
+/** How src/memory calls its steps: the record says no more about what a step is for. */
+const OF_MEMORY = /^(?:(?:remember|revise|revoke|expire|promote|link) in|roll back|recall from) /;
+
+/** Whether a field that is not content may be kept in a blob when it is long: lists and data, never what views are made of. */
+export function isBulky(type: string, field: string): boolean {
+  const known = fieldOf(type, field);
+  return known !== undefined && known.mark === undefined && known.kind.bulky;
+}
+
+/** Undefined for a field or a type of a newer version. */
+function fieldOf(type: string, field: string): Field | undefined {
+  return checks.get(type)?.known.get(field);
+}
+
+type Fields = { readonly [field: string]: unknown };

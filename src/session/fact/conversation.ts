@@ -1,0 +1,100 @@
+import { fact } from "./family.js";
+import {
+  content,
+  digest,
+  id,
+  json,
+  messages,
+  optional,
+  personal,
+  place,
+  role,
+  side,
+  size,
+  text,
+  typed,
+  words as wordsField,
+} from "./field.js";
+
+/** What is said, how a conversation starts, and where it parts and comes together. */
+export const conversation = {
+  /** A session starts. A `key` names the secret that personal content is salted with. */
+  "session-start": fact({
+    by: "user",
+    fields: {
+      nonce: text,
+      text: optional(personal(wordsField)),
+      inline: optional(size),
+      key: optional(text),
+    },
+    say: ({ text }, { quote }) =>
+      text === undefined ? "started a session" : `started a session with ${quote(text)}`,
+  }),
+  /** A session starts from another one without having it as its past. */
+  "session-detach": fact({
+    by: "user",
+    fields: {
+      nonce: text,
+      from: id,
+      why: optional(content(text)),
+      messages: personal(messages),
+      placement: optional(place),
+      tree: optional(digest),
+      inline: optional(size),
+      key: optional(text),
+    },
+    say: ({ from, why: reason }, { named, why }) =>
+      `started a session apart from ${named(from)}${why(reason)}`,
+  }),
+  /** Somebody says something. */
+  "message-say": fact({
+    by: "by role",
+    fields: {
+      role,
+      content: content(wordsField),
+      /** The untrusted origins of content that the body has read outside of this session. */
+      labels: optional(typed<readonly string[]>(json)),
+    },
+    say: ({ role, content, by }, { quote, words }) =>
+      by.startsWith(SPEAKERS[role] ?? "?")
+        ? `said ${quote(content)}`
+        : `said as ${words(role)} ${quote(content)}`,
+  }),
+  /** A summary takes the place of a part of the conversation. */
+  "context-compress": fact({
+    by: "agent",
+    fields: {
+      from: id,
+      to: id,
+      summary: personal(text),
+      /** The call of the model that wrote the summary. */
+      of: optional(id),
+      policy: optional(text),
+      /** What the summary keeps, each with the facts that it is from. */
+      claims: optional(personal(json)),
+      tokens: optional(json),
+    },
+    say: ({ from, to, summary }, { named, quote }) =>
+      `summed up ${named(from)} to ${named(to)}: ${quote(summary)}`,
+    trace: ["policy"],
+  }),
+  /** A branch starts. */
+  "branch-fork": fact({
+    by: "user",
+    fields: { name: text, why: optional(content(text)) },
+    say: ({ name, why: reason }, { words, why }) => `forked the branch ${words(name)}${why(reason)}`,
+  }),
+  /** Branches come together. */
+  "branch-merge": fact({
+    by: "user",
+    fields: { adopt: side, why: optional(content(text)) },
+    say: ({ adopt, why: reason }, { words, why }) => {
+      if (adopt === "none") return `gathered branches and preferred none${why(reason)}`;
+      const which = typeof adopt === "number" ? `side ${adopt + 1}` : words(adopt);
+      return `merged branches and adopted ${which}${why(reason)}`;
+    },
+  }),
+};
+
+/** Who speaks in a role: another speaker is told with it. */
+const SPEAKERS: { readonly [role: string]: string } = { user: "user", assistant: "agent", system: "runtime" };

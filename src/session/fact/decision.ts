@@ -1,0 +1,140 @@
+import type { Json } from "../json.js";
+import { fact } from "./family.js";
+import {
+  content,
+  decision as decisionField,
+  digest,
+  flag,
+  id,
+  json,
+  number,
+  optional,
+  personal,
+  text,
+  typed,
+  verdict,
+} from "./field.js";
+import type { Principal } from "./value.js";
+import type { Writer } from "./writer.js";
+
+/** Who decided, and what was found. */
+export const decision = {
+  /** People are asked whether something may be done. */
+  "approval-ask": fact({
+    by: "runtime",
+    fields: {
+      what: content(json),
+      digest,
+      of: optional(id),
+      expires: optional(text),
+      /** Who may answer; anybody when it does not say. */
+      to: optional(typed<readonly Principal[]>(json)),
+      /** How the question is called, where it is not about a call. */
+      name: optional(text),
+      /** The rule that wants it, why, and how often others were asked for it before. */
+      rule: optional(text),
+      why: optional(content(text)),
+      level: optional(number),
+      /** Who put these arguments in place of which. */
+      edited: optional(personal(typed<{ readonly by: Principal; readonly was: Json }>(json))),
+      /** No other arguments can be put in place of these. */
+      fixed: optional(typed<true>(flag)),
+      /** It is a question, to be answered with something that fits this JSON schema. */
+      answer: optional(content(json)),
+      /** Why it is asked once more: what was answered cannot be used. */
+      problem: optional(content(text)),
+      /** The number of the execution, if the call was started before and may have happened. */
+      execution: optional(number),
+    },
+    say: ({ what, name, to, execution }, { words, quote }) =>
+      `asked ${to === undefined ? "anybody" : words(listText(to))} to approve ${execution === undefined ? "" : `execution ${execution} of `}${name === undefined ? "" : `${words(name)} `}${quote(what)}`,
+    trace: ["name", "rule", "level", "expires"],
+  }),
+  /** A person answers. */
+  "approval-give": fact({
+    by: "must say",
+    fields: {
+      of: id,
+      decision: decisionField,
+      digest,
+      why: optional(personal(text)),
+      /** Approves this in place of the arguments that were shown. */
+      edit: optional(personal(json)),
+      /** What the person who took over gives in place of the outcome. */
+      value: optional(personal(json)),
+    },
+    say: ({ of, decision, edit, value, why: reason }, { named, words, why }) =>
+      `${DECIDED[decision] ?? words(decision)} ${named(of)}${edit === undefined ? "" : `, but with ${words(edit)}`}${value === undefined ? "" : ` and returned ${words(value)}`}${why(reason)}`,
+    tone: ({ decision }) => (decision === "reject" ? "bad" : "good"),
+    trace: ["decision"],
+  }),
+  /** A module is under a policy. */
+  "policy-set": fact({
+    by: "runtime",
+    fields: { module: text, policy: text, version: digest },
+    say: ({ module, policy }, { words }) => `put ${words(module)} under the policy ${words(policy)}`,
+    quiet: true,
+  }),
+  /** What policies say about a call. */
+  "policy-decide": fact({
+    by: "runtime",
+    fields: {
+      of: id,
+      verdict,
+      policies: json,
+      rules: typed<readonly string[]>(json),
+      /** On whose behalf it would be done. */
+      for: optional(typed<readonly Principal[]>(json)),
+      /** On whose approval it may be done. */
+      approvals: optional(json),
+      labels: optional(json),
+      why: optional(content(text)),
+    },
+    say: ({ of, verdict, rules, why: reason }, writer) =>
+      `${RULED[verdict] ?? writer.words(verdict)} ${writer.named(of)}${rulesText(rules, writer)}${writer.why(reason)}`,
+    tone: ({ verdict }) => (verdict === "deny" ? "bad" : "plain"),
+    trace: ["verdict", "rules"],
+  }),
+  /** What a check found. */
+  "validation-report": fact({
+    by: "tool",
+    fields: {
+      name: text,
+      passed: flag,
+      score: optional(number),
+      detail: optional(content(json)),
+      of: optional(id),
+    },
+    say: ({ name, passed, score, detail }, { words }) =>
+      `checked ${words(name)}: ${passed ? "passed" : "failed"}${score === undefined ? "" : `, score ${roundedText(score)}`}${detail === undefined ? "" : ` (${words(detail)})`}`,
+    tone: ({ passed }) => (passed ? "good" : "bad"),
+  }),
+};
+
+const DECIDED: { readonly [decision: string]: string } = {
+  approve: "approved",
+  reject: "rejected",
+  "take-over": "took over",
+};
+
+const RULED: { readonly [verdict: string]: string } = {
+  allow: "allowed",
+  ask: "required approval of",
+  deny: "denied",
+};
+
+function rulesText(rules: unknown, { words }: Writer): string {
+  if (!Array.isArray(rules) || rules.length === 0) return "";
+  return ` by the rule${rules.length > 1 ? "s" : ""} ${words(rules.join(", "))}`;
+}
+
+/** Names in a row: "a", "a and b", "a, b and c". */
+function listText(names: unknown): unknown {
+  if (!Array.isArray(names) || names.length < 2) return Array.isArray(names) ? names.join("") : names;
+  return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
+
+/** A number as people read it. */
+function roundedText(number: number): string {
+  return String(Number.isInteger(number) ? number : Number(number.toPrecision(3)));
+}

@@ -1,0 +1,291 @@
+import { fact } from "./family.js";
+import {
+  content,
+  digest,
+  effect as effectField,
+  failure,
+  flag,
+  id,
+  json,
+  number,
+  optional,
+  personal,
+  settlement,
+  size,
+  text,
+  typed,
+  usage,
+  words as wordsField,
+} from "./field.js";
+import type { Edited } from "./value.js";
+import type { Writer } from "./writer.js";
+
+/**
+ * Calls of models, tools and steps. An outcome names its request with `of` and, when a finished effect is used again in
+ * another run, the outcome it was taken from with `from`; `redacted` are the names of secrets whose values were in it.
+ */
+export const call = {
+  /** How an agent is set up. */
+  "agent-configure": fact({
+    by: "agent",
+    fields: {
+      agent: text,
+      instructions: optional(content(text)),
+      tools: optional(content(json)),
+      output: optional(content(json)),
+      parameters: optional(content(json)),
+      since: optional(id),
+      /** The tools whose descriptions are not of this program. */
+      foreign: optional(typed<readonly string[]>(json)),
+    },
+    say: ({ agent }, { words }) => `configured the agent ${words(agent)}`,
+    quiet: true,
+  }),
+  /** A model is asked. */
+  "model-call": fact({
+    by: "agent",
+    fields: {
+      model: text,
+      agent: optional(text),
+      config: optional(id),
+      prompt: optional(digest),
+      parameters: optional(content(json)),
+    },
+    say: ({ model }, { words }) => `asked the model ${words(model)}`,
+  }),
+  /** A model answers. */
+  "model-reply": fact({
+    by: "service",
+    fields: {
+      of: id,
+      content: content(wordsField),
+      finish: text,
+      usage,
+      cost: optional(number),
+      model: optional(text),
+      response: optional(text),
+      /** Whose words these are: the agent that asked. */
+      agent: optional(text),
+      meta: optional(content(json)),
+      raw: optional(content(json)),
+      milliseconds: optional(number),
+      from: optional(id),
+      redacted: optional(json),
+    },
+    say: ({ content, finish }, { quote }) =>
+      finish === "unreadable" ? "replied something unreadable" : `replied ${quote(content)}`,
+  }),
+  /** A model does not answer. */
+  "model-failure": fact({
+    by: "service",
+    fields: {
+      of: id,
+      error: content(failure),
+      milliseconds: optional(number),
+      from: optional(id),
+      redacted: optional(json),
+    },
+    say: failed,
+    tone: bad,
+  }),
+  /** A tool is called. */
+  "tool-call": fact({
+    by: "agent",
+    fields: {
+      name: text,
+      input: content(json),
+      call: optional(text),
+      effect: optional(effectField),
+      key: optional(text),
+      source: optional(json),
+      labels: optional(typed<readonly string[]>(json)),
+    },
+    say: called,
+  }),
+  /** What a tool returns. */
+  "tool-result": fact({
+    by: "tool",
+    fields: {
+      of: id,
+      output: content(json),
+      origin: optional(text),
+      /** Who changed the arguments, and to what. */
+      edited: optional(personal(typed<Edited>(json))),
+      milliseconds: optional(number),
+      from: optional(id),
+      redacted: optional(json),
+    },
+    say: ({ output, edited }, writer) => `returned ${writer.quote(output)}${editedText(edited, writer)}`,
+  }),
+  /** A tool fails. */
+  "tool-failure": fact({
+    by: "tool",
+    fields: {
+      of: id,
+      error: content(failure),
+      edited: optional(personal(typed<Edited>(json))),
+      milliseconds: optional(number),
+      from: optional(id),
+      redacted: optional(json),
+    },
+    say: failed,
+    tone: bad,
+  }),
+  /** An effect of your own is asked for. */
+  "step-call": fact({
+    by: "agent",
+    fields: {
+      name: text,
+      input: optional(content(json)),
+      effect: optional(effectField),
+      key: optional(text),
+      labels: optional(typed<readonly string[]>(json)),
+    },
+    say: called,
+  }),
+  /** What a step returns. */
+  "step-result": fact({
+    by: "tool",
+    fields: {
+      of: id,
+      value: content(json),
+      /** The origin of the value; without one it is not trusted. "input": the value depends on nothing but its input. */
+      origin: optional(text),
+      edited: optional(personal(typed<Edited>(json))),
+      milliseconds: optional(number),
+      from: optional(id),
+      redacted: optional(json),
+    },
+    say: ({ value, edited }, writer) => `returned ${writer.quote(value)}${editedText(edited, writer)}`,
+  }),
+  /** A step fails. */
+  "step-failure": fact({
+    by: "tool",
+    fields: {
+      of: id,
+      error: content(failure),
+      edited: optional(personal(typed<Edited>(json))),
+      milliseconds: optional(number),
+      from: optional(id),
+      redacted: optional(json),
+    },
+    say: failed,
+    tone: bad,
+  }),
+};
+
+/** What the runtime does about an effect whose outcome is not there yet. */
+export const effect = {
+  /** An attempt of a `write` begins. */
+  "effect-start": fact({
+    by: "runtime",
+    fields: { of: id, attempt: size, key: optional(text) },
+    say: ({ of, attempt }, { named }) => `started attempt ${attempt} of ${named(of)}`,
+    quiet: true,
+  }),
+  /** An attempt failed that will be repeated. */
+  "effect-fail": fact({
+    by: "runtime",
+    fields: { of: id, attempt: size, error: content(failure), wait: number },
+    say: ({ of, attempt, error, wait }, { named, problem }) =>
+      `saw attempt ${attempt} of ${named(of)} fail and waited ${wait} ms: ${problem(error)}`,
+    tone: bad,
+  }),
+  /** Nobody knows how a `write` ended. */
+  "effect-doubt": fact({
+    by: "runtime",
+    fields: { of: id, attempt: size, error: content(failure) },
+    say: ({ of, error }, { named, problem }) => `did not learn how ${named(of)} ended: ${problem(error)}`,
+    tone: bad,
+    trace: ["attempt"],
+  }),
+  /** Somebody settles how it ended. */
+  "effect-settle": fact({
+    by: "must say",
+    fields: {
+      of: id,
+      decision: settlement,
+      value: optional(personal(json)),
+      error: optional(personal(failure)),
+      why: optional(personal(text)),
+      /** With "again" on an approved call: the digest of the call that is to be executed a second time. */
+      digest: optional(digest),
+    },
+    say: ({ of, decision, value, why: reason, digest }, { named, words, quote, why }) =>
+      `settled ${named(of)}: ${SETTLED[decision] ?? words(decision)}${value === undefined ? "" : ` with ${quote(value)}`}${digest === undefined ? "" : ", a second execution of what was approved"}${why(reason)}`,
+    trace: ["decision"],
+  }),
+  /** A run waits for a time. */
+  "timer-set": fact({
+    by: "agent",
+    fields: { milliseconds: optional(number), until: optional(text) },
+    say: ({ milliseconds, until }, { words }) =>
+      `set a timer ${until === undefined ? `of ${milliseconds} ms` : `until ${words(until)}`}`,
+    quiet: true,
+  }),
+  /** The time has come. */
+  "timer-fire": fact({
+    by: "runtime",
+    fields: { of: id },
+    say: ({ of }, { named }) => `fired the timer ${named(of)}`,
+    quiet: true,
+  }),
+  /** A run waits for an answer. The answer hangs from this request; the chain takes it in with both as parents. */
+  "signal-await": fact({
+    by: "agent",
+    fields: { name: text, what: optional(content(json)) },
+    say: ({ name }, { words }) => `waited for ${words(name)}`,
+  }),
+  /** Somebody answers. */
+  "signal-give": fact({
+    by: "must say",
+    fields: { of: id, value: personal(json) },
+    say: ({ of, value }, { named, quote }) => `answered ${named(of)}: ${quote(value)}`,
+  }),
+  /** The run takes an answer in. */
+  "answer-take": fact({
+    by: "runtime",
+    fields: { of: id, answer: id },
+    say: ({ of, answer }, { named }) => `took in the answer ${named(answer)} to ${named(of)}`,
+    quiet: true,
+  }),
+  /** Nobody waits for the answer now. */
+  "wait-cancel": fact({
+    by: "runtime",
+    fields: {
+      of: id,
+      why: optional(content(text)),
+      /** Time to answer was up. */
+      late: optional(typed<true>(flag)),
+    },
+    say: ({ of, why: reason }, { named, why }) => `stopped waiting for ${named(of)}${why(reason)}`,
+  }),
+};
+
+const SETTLED: { readonly [decision: string]: string } = {
+  done: "it was done",
+  failed: "it was not done",
+  again: "do it again",
+};
+
+function called(
+  { name, input }: { readonly name: string; readonly input?: unknown },
+  { words }: Writer,
+): string {
+  return `called ${words(name)}${input === undefined ? "" : ` with ${words(input)}`}`;
+}
+
+function failed({ error }: { readonly error: unknown }, { problem }: Writer): string {
+  return `failed: ${problem(error)}`;
+}
+
+function bad(): "bad" {
+  return "bad";
+}
+
+/** Where somebody put other arguments in place of those that were asked for. */
+function editedText(edited: unknown, { words }: Writer): string {
+  if (edited === undefined) return "";
+  const { by, input } = Object(edited) as Partial<Edited>;
+  return by === undefined ? `, for ${words(edited)}` : `, for ${words(input)} of ${words(by)}`;
+}

@@ -1,0 +1,127 @@
+import { fact } from "./family.js";
+import {
+  candidates,
+  content,
+  digest,
+  failure,
+  id,
+  ids,
+  json,
+  limits,
+  number,
+  optional,
+  origin,
+  principal,
+  text,
+  textOrNull,
+} from "./field.js";
+import { amount, type Writer } from "./writer.js";
+
+/** Who was working, and how the work went on. */
+export const run = {
+  /** A run starts. */
+  "run-start": fact({
+    by: "runtime",
+    fields: {
+      nonce: text,
+      module: text,
+      name: optional(text),
+      digests: optional(json),
+      from: optional(origin),
+      /**
+       * On whose behalf the run acts: the person or service that began it, else the one who spoke last before it. A run
+       * without this field was recorded by version 0.1: there, "user" also stands for what the program did itself.
+       */
+      for: optional(principal),
+    },
+    say: ({ module, name, for: whom }, { words }) =>
+      `started a run of ${words(module)}${name === undefined ? "" : ` as ${words(name)}`}${whom === undefined ? "" : ` for ${words(whom)}`}`,
+  }),
+  /** Somebody cancels the run. */
+  "run-cancel": fact({
+    by: "runtime",
+    fields: { of: id, why: optional(content(text)) },
+    say: ({ why: reason }, { why }) => `cancelled the run${why(reason)}`,
+    trace: [],
+  }),
+  /** The run waits for answers. */
+  "run-suspend": fact({
+    by: "runtime",
+    fields: { of: id, waiting: ids },
+    say: ({ waiting }, { words }) =>
+      `suspended the run until ${Array.isArray(waiting) ? `${amount(waiting.length, "answer")} ${waiting.length === 1 ? "is" : "are"} there` : words(waiting)}`,
+    trace: [],
+  }),
+  /** The run is over. */
+  "run-end": fact({
+    by: "runtime",
+    fields: { of: id, error: optional(content(failure)) },
+    say: ended("ended the run"),
+    tone: endTone,
+  }),
+  /** A module begins. */
+  "module-enter": fact({
+    by: "runtime",
+    fields: { module: text, digests: optional(json) },
+    say: ({ module }, { words }) => `entered ${words(module)}`,
+    quiet: true,
+  }),
+  /** A module is over. */
+  "module-exit": fact({
+    by: "runtime",
+    fields: { of: id, error: optional(content(failure)) },
+    say: ended("left the module"),
+    tone: endTone,
+    quiet: true,
+  }),
+  /** A selector chooses who goes on. */
+  "route-choose": fact({
+    by: "agent",
+    fields: {
+      selector: text,
+      candidates,
+      chosen: textOrNull,
+      why: optional(content(text)),
+      /** Who chose, what it cost, and the routes that there were to choose from. */
+      chooser: optional(text),
+      cost: optional(number),
+      table: optional(digest),
+      detail: optional(content(json)),
+    },
+    say: ({ selector, chosen, why: reason }, { words, why }) =>
+      `chose ${words(chosen ?? "none")} for ${words(selector)}${why(reason)}`,
+    trace: ["selector", "chosen"],
+  }),
+  /** An agent takes up a skill. */
+  "skill-activate": fact({
+    by: "agent",
+    fields: { name: text, source: text, digest, instructions: content(text), of: optional(id) },
+    say: ({ name, source }, { words }) => `activated the skill ${words(name)} from ${words(source)}`,
+    trace: ["name"],
+  }),
+  /** A run may spend so much. */
+  "budget-set": fact({
+    by: "user",
+    fields: { limits },
+    say: ({ limits }, { words }) => `set a budget: ${words(limits)}`,
+    quiet: true,
+  }),
+  /** A budget is spent. */
+  "budget-stop": fact({
+    by: "runtime",
+    fields: { limit: text, allowed: number, spent: number, asked: number },
+    say: ({ limit, allowed, spent, asked }, { words }) =>
+      `stopped at the limit of ${words(limit)}: ${spent} of ${allowed} spent, ${asked} more asked for`,
+    tone: () => "bad",
+    trace: ["limit", "allowed", "spent"],
+  }),
+};
+
+function ended(how: string) {
+  return ({ error }: { readonly error?: unknown }, { problem }: Writer): string =>
+    error === undefined ? how : `${how} with an error: ${problem(error)}`;
+}
+
+function endTone({ error }: { readonly error?: unknown }) {
+  return error === undefined ? "plain" : "bad";
+}

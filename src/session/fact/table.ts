@@ -1,0 +1,79 @@
+import { conversation } from "./conversation.js";
+import { decision } from "./decision.js";
+import { call, effect } from "./effect.js";
+import type { Author, BodiesOf, DecisionsOf, Entry, Fields, Tone } from "./family.js";
+import { memory } from "./memory.js";
+import { sandbox, workspace } from "./place.js";
+import { record } from "./record.js";
+import { run } from "./run.js";
+import type { Principal } from "./value.js";
+import type { Writer } from "./writer.js";
+
+/** Every family. Named by type, so that declarations keep the comments of the fields. */
+type Families = typeof conversation &
+  typeof call &
+  typeof effect &
+  typeof memory &
+  typeof sandbox &
+  typeof workspace &
+  typeof run &
+  typeof decision &
+  typeof record;
+
+/**
+ * What can happen to a session: one closed union, as a table from type to body. `note` is the open door for facts of your
+ * own. A fact names other facts by the id of the session they made. docs/format.md lists every type with its fields.
+ */
+export interface FactBodies extends BodiesOf<Families> {}
+
+export type FactType = keyof FactBodies;
+
+/** When it happened and who did it; inside the line, so the id covers both. A runtime adds its run and place in it. */
+export interface Stamp {
+  readonly at: string;
+  readonly by: Principal;
+  readonly run?: string;
+  readonly seq?: number;
+}
+
+export type FactOf<Type extends FactType> = Type extends FactType
+  ? Readonly<FactBodies[Type]> & Stamp & { readonly type: Type }
+  : never;
+export type Fact = FactOf<FactType>;
+
+/**
+ * What `append` takes: a fact whose stamp may be left to the session. Left out, `at` is now and `by` is who does such
+ * things: the "user" says, branches and places; an "agent" calls models and tools, recalls, routes and sums up; a
+ * "service" replies; a "tool" gives results; the "runtime" runs and asks. A message is by its role. Inside a run the
+ * module that acts takes the place of the "user": "workflow:repair". Who approved, erased or remembered is never
+ * guessed: `by` must say.
+ */
+export type FactInput = {
+  [Type in FactType]: Readonly<FactBodies[Type]> &
+    (Type extends DecisionsOf<Families> ? Omit<Partial<Stamp>, "by"> & Pick<Stamp, "by"> : Partial<Stamp>) & {
+      readonly type: Type;
+    };
+}[FactType];
+
+/** What is known about a type, whichever it is. */
+export type AnyEntry = Omit<Entry<Author, Fields>, "say" | "tone"> & {
+  say(fact: Fact, writer: Writer): string;
+  tone?(fact: Fact): Tone;
+};
+
+const families: Families = {
+  ...conversation,
+  ...call,
+  ...effect,
+  ...memory,
+  ...sandbox,
+  ...workspace,
+  ...run,
+  ...decision,
+  ...record,
+};
+
+/** What is known about each type, by its name, in the order of docs/format.md. */
+export const entries: ReadonlyMap<string, AnyEntry> = new Map(
+  Object.entries(families as unknown as { readonly [type: string]: AnyEntry }),
+);
