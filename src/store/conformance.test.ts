@@ -8,7 +8,6 @@ import { openStore } from "./open.js";
 const kinds: { readonly [scheme: string]: MakeStore } = {
   "memory:": async () => ({ open: () => openStore("memory:"), destroy: async () => {} }),
   "sqlite:": inFolder((folder) => `sqlite:${join(folder, "rath.db")}`),
-  "file:": inFolder((folder) => `file:${join(folder, "rath")}`),
 };
 
 for (const [scheme, makeStore] of Object.entries(kinds)) {

@@ -87,29 +87,6 @@ describe("the index of facts", () => {
     );
   });
 
-  it("[IX3] taking off the newest facts leaves the index as it was before them", () => {
-    fc.assert(
-      fc.property(graphs, fc.nat(), (sessions, cut) => {
-        const count = cut % sessions.length;
-        const index = indexOf(sessions);
-        index.truncate(count);
-        const fresh = indexOf(sessions.slice(0, count));
-        expect(index.fingerprint()).toBe(fresh.fingerprint());
-        for (const [row, session] of sessions.entries())
-          expect(index.row(session.id)).toBe(row < count ? row : -1);
-        for (let row = 0; row < count; row++) expect(index.children(row)).toEqual(fresh.children(row));
-        for (const session of sessions.slice(count))
-          index.add(
-            Buffer.from(session.id, "hex"),
-            session.parentIds.map((id) => index.row(id)),
-          );
-        expect(index.fingerprint()).toBe(indexOf(sessions).fingerprint());
-        expect(index.fingerprintOf(count)).toBe(fresh.fingerprint());
-      }),
-      { numRuns: 200 },
-    );
-  });
-
   it("[IX4] a beginning of an id finds exactly the ids that begin so", () => {
     const sessions = Array.from({ length: 3000 }, (_, index) =>
       Session.start("x", { nonce: `${index}`, at: time(0) }),

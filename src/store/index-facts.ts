@@ -16,12 +16,10 @@ export class FactIndex {
   /** Row to its first edge. Edges lead to parents and are numbered in the order of rows. */
   #starts = new Uint32Array(65);
   #parents = new Uint32Array(64);
-  /** The edges that lead to a row form a list, newest first: what is added last can be taken off first. */
+  /** The edges that lead to a row form a list, newest first. */
   #newest = new Int32Array(64).fill(-1);
   #older = new Int32Array(64);
   #child = new Uint32Array(64);
-  #xorLow = 0;
-  #xorHigh = 0;
   readonly #scratch = Buffer.alloc(ID_BYTES);
 
   get count(): number {
@@ -60,23 +58,8 @@ export class FactIndex {
     }
     this.#starts[row + 1] = edge;
     this.#newest[row] = -1;
-    this.#xor(row);
     this.#count = row + 1;
     return row;
-  }
-
-  /** Takes the newest facts off again until `count` are left. */
-  truncate(count: number): void {
-    while (this.#count > count) {
-      const row = this.#count - 1;
-      // What came last into a table of linear probing is in nobody's way, so its slot can simply be freed.
-      this.#slots[this.#slot(this.#ids.subarray(row * ID_BYTES, (row + 1) * ID_BYTES))] = 0;
-      for (let edge = (this.#starts[row + 1] as number) - 1; edge >= (this.#starts[row] as number); edge--) {
-        this.#newest[this.#parents[edge] as number] = this.#older[edge] as number;
-      }
-      this.#xor(row);
-      this.#count = row;
-    }
   }
 
   /** The parents of a row, in the order of its line. */
@@ -91,10 +74,6 @@ export class FactIndex {
       children.push(this.#child[edge] as number);
     }
     return children.reverse();
-  }
-
-  isLeaf(row: number): boolean {
-    return this.#newest[row] === -1;
   }
 
   /** Rows whose id begins with these hex digits, at most `most`. */
@@ -191,27 +170,6 @@ export class FactIndex {
     return goes;
   }
 
-  /** All ids taken together, in any order: tells whether one of them is not what it was. */
-  fingerprint(): string {
-    return hex32(this.#xorHigh) + hex32(this.#xorLow);
-  }
-
-  /** The fingerprint of the first rows alone. */
-  fingerprintOf(count: number): string {
-    let high = 0;
-    let low = 0;
-    for (let row = 0; row < count; row++) {
-      high ^= this.#ids.readInt32BE(row * ID_BYTES);
-      low ^= this.#ids.readInt32BE(row * ID_BYTES + 4);
-    }
-    return hex32(high) + hex32(low);
-  }
-
-  #xor(row: number): void {
-    this.#xorHigh ^= this.#ids.readInt32BE(row * ID_BYTES);
-    this.#xorLow ^= this.#ids.readInt32BE(row * ID_BYTES + 4);
-  }
-
   /** Marks the rows and their past. */
   #past(rows: readonly number[]): Uint8Array {
     const marked = new Uint8Array(this.#count);
@@ -294,8 +252,4 @@ export class FactIndex {
 function grown<Numbers extends Uint8Array | Uint32Array | Int32Array>(from: Numbers, into: Numbers): Numbers {
   into.set(from);
   return into;
-}
-
-function hex32(number: number): string {
-  return (number >>> 0).toString(16).padStart(8, "0");
 }

@@ -1,7 +1,7 @@
 import type { Digest, FactId } from "../session/index.js";
 import type { Erasure, NameRecord } from "./shelf.js";
 
-/** What can change beside facts and blobs: the words of a store's log. */
+/** What can change beside facts and blobs. */
 export type Change =
   /** The record of a name as it is from now on; with `key`, the step that moved it there. */
   | { readonly record: NameRecord; readonly key?: string }
@@ -33,30 +33,21 @@ export class NameIndex {
     return [{ forgotten: { name, epoch: record.epoch === 0 ? 0 : record.epoch + 1 } }];
   }
 
-  /** Makes a change, and returns the way back. */
-  apply(change: Change): () => void {
+  apply(change: Change): void {
     if ("record" in change) {
       const { record, key } = change;
-      const undo = put(this.names, record.name, record);
-      if (key === undefined) return undo;
-      const undoStep = this.#putStep(record.name, key, record.head as FactId);
-      return () => {
-        undoStep();
-        undo();
-      };
+      this.names.set(record.name, record);
+      if (key !== undefined) this.#putStep(record.name, key, record.head as FactId);
+    } else if ("step" in change) this.#putStep(change.step.name, change.step.key, change.step.head);
+    else if ("erased" in change) this.erased.set(change.erased.digest, change.erased);
+    else if ("revived" in change) this.erased.delete(change.revived);
+    else {
+      const { name, epoch } = change.forgotten;
+      this.names.delete(name);
+      this.steps.delete(name);
+      if (epoch === 0) this.#forgotten.delete(name);
+      else this.#forgotten.set(name, epoch);
     }
-    if ("step" in change) return this.#putStep(change.step.name, change.step.key, change.step.head);
-    if ("erased" in change) return put(this.erased, change.erased.digest, change.erased);
-    if ("revived" in change) return put(this.erased, change.revived, undefined);
-    const { name, epoch } = change.forgotten;
-    const undos = [
-      put(this.names, name, undefined),
-      put(this.steps, name, undefined),
-      put(this.#forgotten, name, epoch === 0 ? undefined : epoch),
-    ];
-    return () => {
-      for (const undo of undos) undo();
-    };
   }
 
   /** The shortest list of changes that leads to what is here now. */
@@ -74,22 +65,8 @@ export class NameIndex {
       for (const [key, head] of steps) if (gone(head)) steps.delete(key);
   }
 
-  #putStep(name: string, key: string, head: FactId): () => void {
-    let steps = this.steps.get(name);
-    if (steps === undefined) {
-      steps = new Map();
-      this.steps.set(name, steps);
-    }
-    return put(steps, key, head);
+  #putStep(name: string, key: string, head: FactId): void {
+    const steps = this.steps.get(name) ?? new Map<string, FactId>();
+    this.steps.set(name, steps.set(key, head));
   }
-}
-
-function put<Key, Value>(map: Map<Key, Value>, key: Key, value: Value | undefined): () => void {
-  const before = map.get(key);
-  if (value === undefined) map.delete(key);
-  else map.set(key, value);
-  return () => {
-    if (before === undefined) map.delete(key);
-    else map.set(key, before);
-  };
 }

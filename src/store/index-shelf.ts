@@ -200,10 +200,6 @@ export abstract class IndexShelf implements Shelf {
     };
   }
 
-  protected get heard(): number {
-    return this.#listeners.size;
-  }
-
   protected tell(moved: readonly NameRecord[]): void {
     if (moved.length === 0) return;
     for (const listener of [...this.#listeners]) {

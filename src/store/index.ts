@@ -1,8 +1,4 @@
-/** What a shelf of your own needs to read lines. */
-
 export { beforeClosing } from "./closing.js";
-/** What a shelf of your own needs to keep blobs: which of a commit come without a fact, and which may be removed. */
-
 export {
   ConflictError,
   FencedError,
@@ -15,7 +11,7 @@ export { readLines } from "./lines.js";
 export { openStore } from "./open.js";
 /** Which process something belongs to, and whether it is certainly gone. */
 export { identityOf, isDead, newOwner, thisProcess } from "./owner.js";
-
+export { importFolder } from "./recover.js";
 export type {
   Erasure,
   Finding,

@@ -31,7 +31,7 @@ export async function importLines(
   source: string | Iterable<string> | AsyncIterable<string>,
   options: ImportOptions,
 ): Promise<{ report: Imported; last: FactId | undefined }> {
-  const intake = new Intake(shelf, options.progress);
+  const intake = new Intake(shelf, options);
   try {
     for await (const raw of linesOf(source)) {
       intake.number += 1;
@@ -75,7 +75,7 @@ class Intake {
   /** Every id among the lines, and whether some line comes from it. */
   readonly met = new Map<FactId, boolean>();
   readonly #shelf: Shelf;
-  readonly #progress: ((facts: number) => void) | undefined;
+  readonly #options: ImportOptions;
   #facts: { id: FactId; line: string; number: number }[] = [];
   #blobs = new Map<Digest, Uint8Array>();
   /** Held to the end: the fact that erased comes after what it erased, and both must say the same. */
@@ -85,9 +85,9 @@ class Intake {
   readonly #checked = new Set<string>();
   readonly #counts = { written: 0, known: 0, blobs: 0, refused: 0, unproved: 0 };
 
-  constructor(shelf: Shelf, progress: ((facts: number) => void) | undefined) {
+  constructor(shelf: Shelf, options: ImportOptions) {
     this.#shelf = shelf;
-    this.#progress = progress;
+    this.#options = options;
   }
 
   async take(line: string): Promise<void> {
@@ -206,7 +206,7 @@ class Intake {
     this.#blobs = new Map();
     this.#checked.clear();
     this.#bytes = 0;
-    const committed = await this.#shelf.commit({ facts, blobs });
+    const committed = await this.#shelf.commit({ facts, blobs, keys: this.#keysOf(facts) });
     if (committed.outcome === "orphan") {
       const index = facts.findIndex((fact) => fact.id === committed.id);
       // What came before stays, but for a line that no other names and whose content is not there: it is the altered one.
@@ -232,7 +232,18 @@ class Intake {
       this.#counts.written += committed.written;
       this.#counts.known += facts.length - committed.written;
     }
-    this.#progress?.(this.#counts.written + this.#counts.known);
+    this.#options.progress?.(this.#counts.written + this.#counts.known);
+  }
+
+  /** The keys that beginnings among these lines name. */
+  #keysOf(facts: readonly { readonly line: string }[]): readonly { id: string; secret: Uint8Array }[] {
+    const { keys } = this.#options;
+    if (keys === undefined || keys.size === 0) return [];
+    return facts.flatMap(({ line }) => {
+      const { key: id } = parentsOf(line).length === 0 ? (parse(line).fact as { readonly key?: Json }) : {};
+      const secret = typeof id === "string" ? keys.get(id) : undefined;
+      return typeof id === "string" && secret !== undefined ? [{ id, secret }] : [];
+    });
   }
 
   report(): Imported {

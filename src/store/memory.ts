@@ -1,7 +1,6 @@
 import type { Digest, FactId } from "../session/index.js";
 import { UNDER_WAY_MS } from "./commit.js";
 import { StoreError } from "./error.js";
-import { writeFileStore } from "./file-backup.js";
 import { FactIndex } from "./index-facts.js";
 import { NameIndex } from "./index-names.js";
 import { type Draft, IndexShelf } from "./index-shelf.js";
@@ -148,18 +147,16 @@ export class MemoryShelf extends IndexShelf {
   async backup(path: string): Promise<void> {
     this.refresh();
     // Others go on writing while the copy is made, so it is made of what is here now.
-    const lines = [...this.#lines];
-    await writeFileStore(path, {
-      facts: bytesOf(lines),
-      blobs: [...this.#blobs],
-      keys: [...this.#keys],
-      snapshots: [...this.#snapshots],
-      changes: [...this.book.changes()],
-      mark: {
-        bytes: lines.reduce((bytes, line) => bytes + Buffer.byteLength(line) + 1, 0),
-        count: this.facts.count,
-        xor: this.facts.fingerprint(),
-      },
+    const facts = this.#lines.map((line, row) => ({ id: this.facts.id(row), line }));
+    const blobs = [...this.#blobs].map(([digest, bytes]) => ({ digest, bytes }));
+    const keys = [...this.#keys].map(([id, secret]) => ({ id, secret }));
+    const [snapshots, changes] = [[...this.#snapshots], [...this.book.changes()]];
+    const { SqliteShelf } = await import("./sqlite.js");
+    await SqliteShelf.create(path, async (copy) => {
+      // With the facts in one commit, so that every key comes with the beginning that names it.
+      await copy.commit({ facts, blobs, keys, handedOver: true });
+      await copy.adopt(changes);
+      for (const [id, snapshot] of snapshots) await copy.saveSnapshot(id, snapshot);
     });
   }
 
@@ -198,8 +195,4 @@ export class MemoryShelf extends IndexShelf {
     }
     this.book.dropSteps((head) => this.facts.row(head) < 0);
   }
-}
-
-function* bytesOf(lines: readonly string[]): Generator<Uint8Array> {
-  for (const line of lines) yield Buffer.from(`${line}\n`);
 }

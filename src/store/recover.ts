@@ -10,7 +10,8 @@ import {
   RathError,
   RecordError,
 } from "../session/index.js";
-import { misuse, StoreError } from "./error.js";
+import { ConflictError, misuse, StoreError } from "./error.js";
+import { readFolder } from "./folder.js";
 import { linesOf } from "./intake.js";
 import { readLines } from "./lines.js";
 import { shown } from "./move.js";
@@ -31,10 +32,19 @@ export interface Salvage {
   blob(digest: Digest): Uint8Array | undefined;
   /** Why a blob is not there, if someone erased it. */
   erased(digest: Digest): Erasure | undefined;
-  /** Where names stood: ids, the newest first, of which the first that was recovered is taken. Asked after the lines. */
-  names(): AsyncIterable<{ readonly name: string; readonly ids: readonly FactId[] }>;
+  /** Where names stood. Asked after the lines. */
+  names(): AsyncIterable<FoundName>;
+  /** The secrets that salts are made of, where the source has them. */
+  keys?(): ReadonlyMap<string, Uint8Array>;
   close(): void;
 }
+
+/** Ids that a name stood at, the newest first, of which the first that was recovered is taken; and its recorded steps. */
+type FoundName = {
+  readonly name: string;
+  readonly ids: readonly FactId[];
+  readonly steps?: ReadonlyMap<string, FactId>;
+};
 
 export type Recovered = {
   readonly facts: number;
@@ -57,13 +67,55 @@ export async function recover(
   if (typeof target?.import !== "function")
     throw misuse(`recover into ${shown(target)}`, "give an open store: recover(url, await openStore(other))");
   const salvage = typeof source === "string" ? await open(source) : salvageLines(source);
+  return bring(salvage, target, async ({ name }, id) => {
+    await target.point(name, id, { force: true });
+    return name;
+  });
+}
+
+/**
+ * Brings a folder that the store `file:` of version 0.1 wrote into a store: its facts, blobs, names, steps and keys. Names
+ * move only forward: one that stands elsewhere in the target stays, and that of the folder gets a number (`main+2`).
+ */
+export async function importFolder(path: string, target: Store): Promise<Recovered> {
+  return bring(readFolder(path), target, (found, id) => nameFrom(found, id, target));
+}
+
+/** Names a session in the target, and returns the name it has there. */
+async function nameFrom({ name, steps }: FoundName, id: FactId, target: Store): Promise<string> {
+  for (let number = 1; ; number += 1) {
+    const wanted = number === 1 ? name : `${name}+${number}`;
+    const standing = await target.head(wanted);
+    if (standing === id || (standing !== undefined && (await isPastOf(target, id, standing)))) return wanted;
+    try {
+      if (standing === undefined)
+        for (const [key, head] of steps ?? [])
+          if (await target.has(head)) await target.point(wanted, head, { key, force: true });
+      await target.point(wanted, id);
+      return wanted;
+    } catch (error) {
+      if (!(error instanceof ConflictError)) throw error;
+    }
+  }
+}
+
+async function isPastOf(store: Store, id: FactId, head: FactId): Promise<boolean> {
+  for await (const lines of store.lines(id, { without: [head] })) if (lines.length > 0) return false;
+  return true;
+}
+
+async function bring(
+  salvage: Salvage,
+  target: Store,
+  pointTo: (name: FoundName, id: FactId) => Promise<string>,
+): Promise<Recovered> {
   const findings: Finding[] = [];
   try {
-    const found: Found[] = [];
-    for await (const piece of salvage.lines()) found.push(...soundIn(piece, findings));
-    const names: { name: string; ids: readonly FactId[] }[] = [];
+    const pieces: Found[] = [];
+    for await (const piece of salvage.lines()) pieces.push(...soundIn(piece, findings));
+    const names: FoundName[] = [];
     for await (const name of salvage.names()) names.push(name);
-    const lines = trusted(found, new Set(names.flatMap(({ ids }) => ids.slice(0, 1))), findings);
+    const lines = trusted(pieces, new Set(names.flatMap(({ ids }) => ids.slice(0, 1))), findings);
     const whole = inOrder(lines, findings);
     const intact = new Set(whole.map((fact) => fact.id));
     const content = new Content(salvage, findings);
@@ -74,9 +126,11 @@ export async function recover(
           yield fact.line;
         }
       })(),
+      { keys: salvage.keys?.() ?? new Map() },
     );
     const pointed: string[] = [];
-    for (const { name, ids } of names) {
+    for (const found of names) {
+      const { name, ids } = found;
       const id = ids.find((one) => intact.has(one));
       if (id === undefined || id !== ids[0])
         findings.push({
@@ -85,8 +139,7 @@ export async function recover(
             id === undefined ? "what it led to is lost" : `its newest facts are lost; it leads to ${id} now`,
         });
       if (id === undefined) continue;
-      await target.point(name, id, { force: true });
-      pointed.push(name);
+      pointed.push(await pointTo(found, id));
     }
     return {
       facts: imported.written + imported.known,
@@ -153,8 +206,7 @@ async function open(url: string): Promise<Salvage> {
   const [, scheme, path = ""] = /^(sqlite|file):(.*)$/s.exec(url) ?? [];
   if (scheme === "sqlite" && existsSync(path))
     return (await import("./sqlite-salvage.js")).salvageSqlite(path);
-  if (scheme === "file" && statSync(path, { throwIfNoEntry: false })?.isDirectory())
-    return (await import("./file-salvage.js")).salvageFolder(path);
+  if (scheme === "file" && statSync(path, { throwIfNoEntry: false })?.isDirectory()) return readFolder(path);
   if (scheme === "file" && existsSync(path)) return salvageLines(readLines(path));
   throw new StoreError(
     "url",

@@ -43,7 +43,7 @@ it(`[K1] ${ROUNDS} kills of a writing process (seed ${SEED}): the store opens, i
     expect(told.filter((what) => what.error !== undefined)).toEqual([]);
     ledger.take(told);
     await ledger.verify(url);
-    await verifyBackups("sqlite", told);
+    await verifyBackups(told);
   }
   acknowledged += ledger.size;
   if (process.env.OPENRATH_CRASH_ROUNDS !== undefined)

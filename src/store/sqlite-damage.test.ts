@@ -36,7 +36,7 @@ async function survives(
 }
 
 it(`[K2] ${FLIPS} flipped bits in a database (seed ${SEED}): an error, a finding, or the record as it was; never another one`, async () => {
-  const original = await exampleStore("sqlite");
+  const original = await exampleStore();
   const bytes = readFileSync(original.path);
   const random = numbersFrom(SEED);
   const lineAt = linesAt(bytes, original);
@@ -60,7 +60,7 @@ it(`[K2] ${FLIPS} flipped bits in a database (seed ${SEED}): an error, a finding
 });
 
 it(`[K3] a database cut off, with pages zeroed or swapped, or with garbage behind it (seed ${SEED}): told, and the rest is recovered`, async () => {
-  const original = await exampleStore("sqlite");
+  const original = await exampleStore();
   const bytes = readFileSync(original.path);
   const random = numbersFrom(SEED);
   const pages = Math.floor(bytes.length / PAGE);
@@ -103,7 +103,7 @@ it(`[K3] a database cut off, with pages zeroed or swapped, or with garbage behin
 });
 
 it("[K4] a header or a schema that is gone takes no fact with it", async () => {
-  const original = await exampleStore("sqlite");
+  const original = await exampleStore();
   const bytes = readFileSync(original.path);
   for (const [from, to] of [
     [0, 16],
@@ -121,7 +121,7 @@ it("[K4] a header or a schema that is gone takes no fact with it", async () => {
 });
 
 it("[K5] an altered line costs itself and what comes from it; its name goes back to the newest fact that is left", async () => {
-  const original = await exampleStore("sqlite");
+  const original = await exampleStore();
   for (const [word, table, column] of [
     ["step 50 ", "packs", "lines"],
     ["aside 33 ", "packs", "lines"],
@@ -151,7 +151,7 @@ it("[K5] an altered line costs itself and what comes from it; its name goes back
 });
 
 it("[K16] a row of a name or a step that says something else is found: it would repeat a step or let a stale writer in", async () => {
-  const original = await exampleStore("sqlite");
+  const original = await exampleStore();
   for (const change of [
     "UPDATE names SET name = 'mien' WHERE name = 'main'",
     "UPDATE names SET epoch = epoch + 1",
@@ -176,7 +176,7 @@ it(`[K6] a log that is damaged, cut or gone (seed ${SEED}): told, or the store a
   const random = numbersFrom(SEED);
   const kept = join(folder(), "kept");
   const standings = new Set<string>();
-  const original = await exampleStore("sqlite", async (store, path) => {
+  const original = await exampleStore(async (store, path) => {
     let session = await store.load("main");
     for (let step = 0; step < 30; step++) {
       session = session.say(`logged ${step} ${"w".repeat(step % 7 === 0 ? 6000 : 10)}`);

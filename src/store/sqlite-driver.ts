@@ -3,7 +3,6 @@ import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { RathError } from "../session/index.js";
 import { DamageError, StoreError } from "./error.js";
-import { errnoOf, tooManyFiles } from "./file-error.js";
 import { TwinDatabase } from "./sqlite-twin.js";
 
 /** The part of the `node:sqlite` interface that we use. */
@@ -86,7 +85,13 @@ export function storeErrorOf(error: unknown, path: string): RathError {
     case 3:
     case 8:
     case 14:
-      if (sqliteCode(error) === 14 && isOutOfHandles(path)) return tooManyFiles(path, more);
+      if (sqliteCode(error) === 14 && isOutOfHandles(path))
+        return new StoreError(
+          "too-many-files",
+          `Cannot open ${path}: too many files are open (EMFILE).`,
+          "close stores that are no longer used: await store.close(); or raise the limit: ulimit -n 4096",
+          more,
+        );
       if (sqliteCode(error) === 14 && !isReadOnly(path))
         return new StoreError(
           "not-a-store",
@@ -143,6 +148,6 @@ function isOutOfHandles(path: string): boolean {
     closeSync(openSync(dirname(path), "r"));
     return false;
   } catch (error) {
-    return ["EMFILE", "ENFILE"].includes(errnoOf(error));
+    return ["EMFILE", "ENFILE"].includes((error as { code: string }).code);
   }
 }

@@ -221,20 +221,16 @@ describe("what is in the way", () => {
   it("[S132] too many open files are an error of their own, and the store opens once there is room", async (context) => {
     const path = folder();
     await (await openStore(urlIn(path))).close();
-    await (await openStore(`file:${join(path, "rath")}`)).close();
     const open: number[] = [];
     try {
       for (let count = 0; count < 100_000; count++) open.push(openSync("/dev/null", "r"));
     } catch {
       // That was the last one.
     }
-    const codes = await Promise.all([
-      codeOf(openStore(urlIn(path))),
-      codeOf(openStore(`file:${join(path, "rath")}`)),
-    ]);
+    const code = await codeOf(openStore(urlIn(path)));
     for (const file of open) closeSync(file);
     if (open.length === 100_000) return context.skip("this process may open more than 100,000 files");
-    expect(codes).toEqual(["store-too-many-files", "store-too-many-files"]);
+    expect(code).toBe("store-too-many-files");
     const store = await openStore(urlIn(path));
     expect((await store.check()).findings).toEqual([]);
     await store.close();

@@ -1,7 +1,8 @@
-import { existsSync } from "node:fs";
+import { existsSync, renameSync, rmSync } from "node:fs";
 import { type Digest, digestOf, type FactId, parentsOf } from "../session/index.js";
 import { keysOf, looseIn, type NewFact, revivedBy, stands } from "./commit.js";
 import { DamageError, NotFoundError, StoreError } from "./error.js";
+import type { Change } from "./index-names.js";
 import { isFenced } from "./move.js";
 import { removable } from "./removal.js";
 import type {
@@ -95,6 +96,20 @@ export class SqliteShelf implements Shelf {
       const error = storeErrorOf(cause, path);
       if (error.code !== "store-read-only" || !existsSync(path)) throw error;
       return SqliteShelf.#openToRead(path, url, error as StoreError);
+    }
+  }
+
+  /** Makes a new file and fills it. It gets its name when it is whole, so half a copy never opens as a store. */
+  static async create(path: string, fill: (shelf: SqliteShelf) => Promise<void>): Promise<void> {
+    requireRoom(path);
+    const fresh = `${path}.tmp`;
+    rmSync(fresh, { force: true });
+    try {
+      const shelf = SqliteShelf.open(fresh);
+      await fill(shelf).finally(() => shelf.close());
+      renameSync(fresh, path);
+    } finally {
+      for (const suffix of ["", "-wal", "-shm"]) rmSync(fresh + suffix, { force: true });
     }
   }
 
@@ -220,9 +235,9 @@ export class SqliteShelf implements Shelf {
     }
     this.#writeBlobs(commit.blobs, revivedBy(commit, fresh));
     this.#puts.add(looseIn(commit));
-    for (const { digest, fact, by, at, why } of commit.erase ?? []) {
-      this.#run("INSERT OR IGNORE INTO erasures VALUES (?, ?, ?, ?, ?)", digest, fact, by, at, why);
-      this.#run("DELETE FROM blobs WHERE digest = ?", bytesOf(digest));
+    for (const erasure of commit.erase ?? []) {
+      this.#addErasure(erasure);
+      this.#run("DELETE FROM blobs WHERE digest = ?", bytesOf(erasure.digest));
     }
     const now = move && this.#names.set(move.name, move.head, record);
     if (now !== undefined) moved.push(now);
@@ -260,6 +275,10 @@ export class SqliteShelf implements Shelf {
       if (!some || revived.has(digest) || this.erased(digest) === undefined)
         this.#run("INSERT OR IGNORE INTO blobs VALUES (?, ?)", bytesOf(digest), bytes);
     }
+  }
+
+  #addErasure({ digest, fact, by, at, why }: Erasure): void {
+    this.#run("INSERT OR IGNORE INTO erasures VALUES (?, ?, ?, ?, ?)", digest, fact, by, at, why);
   }
 
   async lines(ids: readonly FactId[]): Promise<readonly (string | undefined)[]> {
@@ -539,13 +558,20 @@ export class SqliteShelf implements Shelf {
     }
   }
 
+  /** Takes names, leases, steps and erasures over as they stand in another store. Their facts must be here. */
+  async adopt(changes: Iterable<Change>): Promise<void> {
+    await this.#transaction(() => {
+      for (const change of changes) {
+        if ("record" in change) this.#names.put(change.record);
+        else if ("forgotten" in change) this.#names.put({ ...change.forgotten, head: null, until: 0 });
+        else if ("step" in change) this.#names.addStep(change.step.name, change.step.key, change.step.head);
+        else if ("erased" in change) this.#addErasure(change.erased);
+      }
+    });
+  }
+
   async backup(path: string): Promise<void> {
-    if (existsSync(path))
-      throw new StoreError(
-        "not-a-store",
-        `Cannot write a backup to ${path}: something is there.`,
-        "give a path that does not exist",
-      );
+    requireRoom(path);
     try {
       this.#connection.database.prepare("VACUUM INTO ?").run(path);
     } catch (error) {
@@ -627,6 +653,15 @@ export class SqliteShelf implements Shelf {
   #guard<Result>(read: () => Result): Result {
     return this.#connection.guard(read);
   }
+}
+
+function requireRoom(path: string): void {
+  if (existsSync(path))
+    throw new StoreError(
+      "not-a-store",
+      `Cannot write a backup to ${path}: something is there.`,
+      "give a path that does not exist",
+    );
 }
 
 function bytesOf(digest: Digest): Uint8Array {
