@@ -1,22 +1,20 @@
-export { beforeClosing } from "./closing.js";
+export { TreeWalk, treesIn } from "./care/tree-walk.js";
 export {
   ConflictError,
   FencedError,
   NotFoundError,
   StoreError,
 } from "./error.js";
-export { lineBefore } from "./goes-on.js";
-export type { Lease } from "./lease.js";
-export { readLines } from "./lines.js";
-export { openStore } from "./open.js";
+export { lineBefore, readLines } from "./exchange/lines.js";
+export type { Lease } from "./name/lease.js";
 /** Which process something belongs to, and whether it is certainly gone. */
-export { identityOf, isDead, newOwner, thisProcess } from "./owner.js";
-export { importFolder } from "./recover.js";
+export { identityOf, isDead, newOwner, thisProcess } from "./name/owner.js";
+export { openStore } from "./open.js";
 export type {
   Erasure,
   Finding,
 } from "./shelf.js";
-
+export { beforeClosing } from "./shelf-store/closing.js";
 export {
   BUSY,
   openDatabase,
@@ -25,7 +23,7 @@ export {
   type SqliteStatement,
   type SqliteValue,
   sqliteCode,
-} from "./sqlite-driver.js";
+} from "./sqlite/driver.js";
 export type {
   Checked,
   Line,
@@ -34,4 +32,3 @@ export type {
   SaveOptions,
   Store,
 } from "./store.js";
-export { TreeWalk, treesIn } from "./tree-walk.js";

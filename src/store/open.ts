@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { StoreError } from "./error.js";
-import { shown } from "./move.js";
-import { ShelfStore } from "./shelf-store.js";
+import { shown } from "./name/move.js";
+import { ShelfStore } from "./shelf-store/shelf-store.js";
 import type { Store } from "./store.js";
 
 /**
@@ -11,9 +11,9 @@ import type { Store } from "./store.js";
 export async function openStore(url: string): Promise<Store> {
   const [, scheme, path] = (typeof url === "string" && /^([a-z]+):(.*)$/s.exec(url)) || [];
   // Adapters are loaded when they are asked for: a program that keeps sessions in memory pays for no database.
-  if (scheme === "memory") return new ShelfStore((await import("./memory.js")).MemoryShelf.open());
+  if (scheme === "memory") return new ShelfStore((await import("./memory/shelf.js")).MemoryShelf.open());
   if (scheme === "sqlite" && path)
-    return new ShelfStore((await import("./sqlite.js")).SqliteShelf.open(localPath(path), url));
+    return new ShelfStore((await import("./sqlite/shelf.js")).SqliteShelf.open(localPath(path), url));
   if (scheme === "file")
     throw new StoreError(
       "unsupported",

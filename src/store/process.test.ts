@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { Session } from "../session/index.js";
-import type { Lease } from "./lease.js";
+import type { Lease } from "./name/lease.js";
 import { openStore } from "./open.js";
 import { folder } from "./testing/folder.js";
 import { ensureBuilt, Worker } from "./testing/worker.js";

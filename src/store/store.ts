@@ -1,5 +1,5 @@
 import type { Digest, Fact, FactId, Principal, Session } from "../session/index.js";
-import type { Lease } from "./lease.js";
+import type { Lease } from "./name/lease.js";
 import type { Capabilities, Erasure, Finding } from "./shelf.js";
 
 /**

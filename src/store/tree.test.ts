@@ -11,14 +11,14 @@ import {
   type TreeEntry,
   writeTree,
 } from "../session/index.js";
-import { MemoryShelf } from "./memory.js";
+import { MemoryShelf } from "./memory/shelf.js";
 import { openStore } from "./open.js";
-import { recover } from "./recover.js";
+import { recover } from "./recover/recover.js";
 import type { Shelf } from "./shelf.js";
-import { ShelfStore } from "./shelf-store.js";
-import { takeSnapshot } from "./snapshot.js";
-import { SqliteShelf } from "./sqlite.js";
-import { openDatabase } from "./sqlite-driver.js";
+import { ShelfStore } from "./shelf-store/shelf-store.js";
+import { takeSnapshot } from "./shelf-store/snapshot.js";
+import { openDatabase } from "./sqlite/driver.js";
+import { SqliteShelf } from "./sqlite/shelf.js";
 import type { Store } from "./store.js";
 import { folder } from "./testing/folder.js";
 

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import type { Imported, Source } from "../../connect/format/index.js";
 import { formatOf, importFormat, importFormats } from "../../connect/format/index.js";
 import { digestOf, type FactId, RathError, RecordError } from "../../session/index.js";
-import { importFolder, readLines, type Store } from "../../store/index.js";
+import { readLines, type Store } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
@@ -121,6 +121,7 @@ async function take(
 /** Names of a folder are its own, so they stay as they are; what is damaged is told, and the rest comes. */
 async function takeFolder(store: Store, folder: string): Promise<readonly Taken[]> {
   const before = new Set((await store.names()).map(({ name, id }) => `${name} ${id}`));
+  const { importFolder } = await import("../../store/recover/index.js");
   const { names, findings } = await importFolder(folder, store);
   const warnings = findings.map(({ place, problem }) => `${place}: ${problem}`);
   const sessions: Taken[] = [];

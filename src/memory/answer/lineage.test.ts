@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { FactId } from "../../session/index.js";
 import { campaign } from "../../session/testing/campaign.js";
 import { openStore, type Store } from "../../store/index.js";
-import { openDatabase } from "../../store/sqlite-driver.js";
+import { openDatabase } from "../../store/sqlite/driver.js";
 import { folder } from "../../store/testing/folder.js";
 import { derivedFolderOf } from "../place.js";
 import { influence, why } from "./index.js";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { openStore } from "../../store/index.js";
-import { openDatabase } from "../../store/sqlite-driver.js";
+import { openDatabase } from "../../store/sqlite/driver.js";
 import { folder } from "../../store/testing/folder.js";
 import { influence } from "./index.js";
 import { clean, outputOf, startChild } from "./testing/child.js";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { openStore } from "../../store/index.js";
-import { ownerOf, thisProcess } from "../../store/owner.js";
+import { ownerOf, thisProcess } from "../../store/name/owner.js";
 import { conformance } from "../../testkit/sandbox/index.js";
 import { SandboxLostError, SandboxSpecError, SandboxUnavailableError } from "../error.js";
 import type { ExecOptions, Sandbox, SandboxProvider } from "../sandbox.js";

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { digestOf, parentsOf, RathError, Session } from "../../session/index.js";
 import { unkeyed } from "../../testkit/store/case.js";
 import { openStore } from "../open.js";
-import { recover } from "../recover.js";
+import { recover } from "../recover/recover.js";
 import type { Finding } from "../shelf.js";
 import type { Store } from "../store.js";
 import { folder } from "./folder.js";
