@@ -1,5 +1,13 @@
-import { FencedError } from "../error.js";
+import { FencedError, misuse } from "../error.js";
 import type { NameRecord, Shelf } from "../shelf.js";
+import type { LeaseOptions } from "../store.js";
+import { checkOwner } from "./move.js";
+import { checkNotForged, isDead, newOwner } from "./owner.js";
+
+const LEASE_MS = 30_000;
+const YEAR_MS = 366 * 24 * 60 * 60 * 1000;
+/** How often the lease of a dead holder is given back before it is called held. */
+const ATTEMPTS = 3;
 
 /**
  * The right to be the only writer of a name. Every taking raises the name's epoch, and every write of a
@@ -82,4 +90,27 @@ export function isGivenUp(record: NameRecord): boolean {
 /** Every taking of a name has another epoch; names of two stores may have the same. */
 function keyOf({ name, owner, epoch }: Pick<NameRecord, "name" | "owner" | "epoch">): string {
   return `${owner} ${epoch} ${name}`;
+}
+
+/** Takes the lease of a name, also from a holder that is certainly dead. */
+export async function takeLease(shelf: Shelf, name: string, options: LeaseOptions): Promise<Lease> {
+  const { owner = newOwner(), milliseconds = LEASE_MS } = options;
+  checkOwner(owner);
+  checkNotForged(owner);
+  if (typeof milliseconds !== "number" || !(milliseconds > 0 && milliseconds <= YEAR_MS))
+    throw misuse(
+      `lease "${name}" for ${String(milliseconds)} milliseconds`,
+      "give more than 0 and at most a year; a lease that is needed longer is renewed",
+    );
+  for (let attempt = 1; ; attempt++) {
+    const asked = momentNow();
+    const { wall: now } = asked;
+    const taken = await shelf.acquire(name, owner, now + milliseconds, now);
+    if (taken !== undefined) return new Lease(shelf, name, owner, taken.epoch, milliseconds, asked);
+    const holder = await shelf.name(name);
+    const isFree = holder?.owner !== undefined && (isGivenUp(holder) || isDead(holder.owner));
+    if (attempt === ATTEMPTS || !isFree) throw new FencedError(name, null, holder);
+    // Given back for the dead. Of those who find it dead at once one does that, since the epoch rises with it.
+    await shelf.extend(name, holder.epoch, 0);
+  }
 }
