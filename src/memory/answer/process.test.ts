@@ -34,7 +34,7 @@ function many(): { readonly record: HandRecord; readonly memory: string; readonl
 describe("several who ask at once", () => {
   afterAll(clean);
 
-  it.each(["sqlite", "file"])("[A9] processes that share a %s store are told the same", async (kind) => {
+  it.each(["sqlite"])("[A9] processes that share a %s store are told the same", async (kind) => {
     const url = `${kind}:${join(folder(), "store")}`;
     const store = await openStore(url);
     const { record, memory, head } = many();
