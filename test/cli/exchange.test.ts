@@ -152,7 +152,7 @@ describe("in and out", () => {
     }
   });
 
-  it("[X7] import takes in a folder that 0.1 wrote as a store, and opening one says so", async () => {
+  it("[X8] import takes in a folder that 0.1 wrote as a store, and opening one says so", async () => {
     const old = fileURLToPath(new URL("./folder-0.1", import.meta.url));
     const there = commandIn(folder, { RATH_HOME: join(folder, "from-folder") });
     const opened = await there("list", "--store", `file:${old}`);
