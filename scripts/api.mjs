@@ -39,8 +39,6 @@ const about = new Map([
   ["openrath/interop/ai-sdk", "the AI SDK: record and replay your own loop, use its tools"],
   ["openrath/interop/langgraph", "LangGraph: a checkpointer on our store"],
   ["openrath/testkit", "conformance suites for stores and sandboxes of your own"],
-  ["openrath/store/conformance", "the conformance suite for stores of your own"],
-  ["openrath/sandbox/conformance", "the conformance suite for sandboxes of your own"],
 ]);
 
 const kinds = /** @type {const} */ (["Functions and values", "Classes", "Types", "Errors", "Constants"]);

@@ -107,9 +107,7 @@ function common(): readonly Flag[] {
   return [
     new Flag("--json", "one JSON document on stdout instead of text"),
     new Flag("-q, --quiet", "no progress and no hints"),
-    new Flag("--store <url>", "another store than that of the home: sqlite:FILE, file:FOLDER").env(
-      "RATH_STORE",
-    ),
+    new Flag("--store <url>", "another store than that of the home: sqlite:FILE").env("RATH_STORE"),
   ];
 }
 

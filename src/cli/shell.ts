@@ -229,6 +229,6 @@ export function commandOf({
 
 /** Where the store of a URL is on the disk. */
 function pathOf(url: string): string | undefined {
-  const [, path] = /^(?:sqlite|file):(.+)$/s.exec(url) ?? [];
+  const [, path] = /^sqlite:(.+)$/s.exec(url) ?? [];
   return path?.startsWith("//") ? fileURLToPath(`file:${path}`) : path;
 }

@@ -1,9 +1,9 @@
 export { digestsOf } from "../session/index.js";
 export { ConflictError, FencedError, NotFoundError, StoreError } from "../store/error.js";
-export type { Lease } from "../store/lease.js";
-export { readLines } from "../store/lines.js";
+export { readLines } from "../store/exchange/lines.js";
+export type { Lease } from "../store/name/lease.js";
 export { openStore } from "../store/open.js";
-export { recover } from "../store/recover.js";
+export { recover } from "../store/recover/recover.js";
 export type {
   ExportOptions,
   ImportOptions,

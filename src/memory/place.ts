@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import type { Store } from "../store/index.js";
 
 /**
@@ -7,7 +6,6 @@ import type { Store } from "../store/index.js";
  */
 export function derivedFolderOf(store: Store): string | undefined {
   const { url } = store;
-  if (url.startsWith("file://")) return `${fileURLToPath(url)}.memory`;
-  const [, path] = /^(?:sqlite|file):(.+)$/s.exec(url) ?? [];
+  const [, path] = /^sqlite:(.+)$/s.exec(url) ?? [];
   return path === undefined ? undefined : `${path}.memory`;
 }

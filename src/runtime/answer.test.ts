@@ -201,7 +201,7 @@ describe("an approval", () => {
     expect((await rath.replay("n", module, { mode: "verify" })).id).toBe(ended.id);
   });
 
-  it.each(["sqlite", "file"] as const)(
+  it.each(["sqlite"] as const)(
     "[A2] of many that answer at once one is heard, from any process: %s",
     async (kind) => {
       const url = urlOf(kind);

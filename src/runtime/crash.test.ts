@@ -176,7 +176,7 @@ describe("a crash at every write", () => {
         }
     });
 
-  it.each(["sqlite", "file"] as const)("[T5] on a disk, with every process a new one: %s", async (kind) => {
+  it.each(["sqlite"] as const)("[T5] on a disk, with every process a new one: %s", async (kind) => {
     const program = programs.parallel as Program;
     const probe = fragile(await storeOf());
     const whole = rathOf({ store: probe });

@@ -193,7 +193,7 @@ describe("a write in doubt", () => {
     return { open: () => rathOf({ store: url }), module };
   }
 
-  it.each(["sqlite", "file"] as const)(
+  it.each(["sqlite"] as const)(
     "[T6] is pending work after a crash, and never repeated in silence: %s",
     async (kind) => {
       const world = new World();

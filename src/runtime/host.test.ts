@@ -97,7 +97,7 @@ describe("observers", () => {
     expect(seen).toHaveLength(2);
   });
 
-  it.each(["memory:", "sqlite", "file"] as const)(
+  it.each(["memory:", "sqlite"] as const)(
     "[H15] hear of a delta after the facts that it depends on: %s",
     async (kind) => {
       const rath = rathOf({ store: kind === "memory:" ? kind : urlOf(kind) });
@@ -176,7 +176,7 @@ describe("observers", () => {
 });
 
 describe("closing", () => {
-  it.each(["sqlite", "file"] as const)(
+  it.each(["sqlite"] as const)(
     "[H2] stops what is under way as a crash would: another runtime resumes it: %s",
     async (kind) => {
       const url = urlOf(kind);

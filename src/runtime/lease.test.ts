@@ -28,7 +28,7 @@ function sleepy(store: Store, saved: (session: Session) => Promise<void> = async
 }
 
 describe("two that resume one run", () => {
-  it.each(["sqlite", "file"] as const)(
+  it.each(["sqlite"] as const)(
     "[T11] one goes on; the other is told who has it, before it calls or writes anything: %s",
     async (kind) => {
       const url = urlOf(kind);

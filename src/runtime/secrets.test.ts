@@ -299,7 +299,7 @@ describe("secrets", () => {
           `canary-${(place * 7919).toString(36)}-${place}-value`,
         ]),
       );
-      const rath = openRath({ store: `file:${join(folder, "store")}`, secrets: canaries });
+      const rath = openRath({ store: `sqlite:${join(folder, "rath.db")}`, secrets: canaries });
       const values = Object.values(canaries);
       for (let from = 0; from < values.length; from += 100) {
         const some = values.slice(from, from + 100);

@@ -10,7 +10,7 @@ import { signalIn, World } from "./testing/world.js";
 const HOUR = 3_600_000;
 
 describe("waiting", () => {
-  it.each(["sqlite", "file"] as const)(
+  it.each(["sqlite"] as const)(
     "[T7] suspends: no catch or finally sees it, and another process goes on: %s",
     async (kind) => {
       const url = urlOf(kind);

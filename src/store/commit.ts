@@ -37,6 +37,14 @@ export function revivedBy(commit: Commit, fresh: ReadonlyMap<FactId, NewFact>): 
   return revived;
 }
 
+/** How many blobs or trees are looked at before others of this process get a turn. */
+export const TURN = 256;
+
+/** Long work lets others of this process go on in between. */
+export function breath(): Promise<void> {
+  return new Promise((done) => setImmediate(done));
+}
+
 /** How much is written of many blobs before others get a turn; what a blob costs beside its bytes counts too. */
 export const BLOB_BYTES_PER_COMMIT = 8 * 1024 * 1024;
 export const BLOB_COST = 4096;

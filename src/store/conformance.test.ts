@@ -2,18 +2,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { conformance, type MakeStore, runConformance } from "../testkit/store/index.js";
+import { type MakeStore, runStoreConformance, storeConformance } from "../testkit/store/index.js";
 import { openStore } from "./open.js";
 
 const kinds: { readonly [scheme: string]: MakeStore } = {
   "memory:": async () => ({ open: () => openStore("memory:"), destroy: async () => {} }),
   "sqlite:": inFolder((folder) => `sqlite:${join(folder, "rath.db")}`),
-  "file:": inFolder((folder) => `file:${join(folder, "rath")}`),
 };
 
 for (const [scheme, makeStore] of Object.entries(kinds)) {
   describe(scheme, () => {
-    for (const { id, title, run } of conformance) {
+    for (const { id, title, run } of storeConformance) {
       it(`[${id}] ${title}`, async (context) => {
         const note = await run(makeStore);
         if (note !== undefined) context.skip(note);
@@ -22,14 +21,14 @@ for (const [scheme, makeStore] of Object.entries(kinds)) {
   });
 }
 
-describe("runConformance", () => {
+describe("runStoreConformance", () => {
   it("[S95] says what a store does not keep, by id and in words, without a test runner", async () => {
     const told: string[] = [];
     const forgetful: MakeStore = async () => ({
       destroy: async () => {},
       open: async () => Object.assign(await openStore("memory:"), { children: async () => [] }),
     });
-    const { passed, failed, skipped } = await runConformance(forgetful, {
+    const { passed, failed, skipped } = await runStoreConformance(forgetful, {
       only: ["S1", "S5", "S43"],
       report: (line) => told.push(line),
     });
@@ -39,7 +38,7 @@ describe("runConformance", () => {
   });
 
   it("[S95] has no two cases with one id", () => {
-    expect(new Set(conformance.map(({ id }) => id)).size).toBe(conformance.length);
+    expect(new Set(storeConformance.map(({ id }) => id)).size).toBe(storeConformance.length);
   });
 });
 

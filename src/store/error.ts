@@ -68,6 +68,7 @@ export class StoreError extends RathError {
       | "too-many-files"
       | "failed"
       | "closed"
+      | "unsupported"
       | "url",
     message: string,
     hint: string,

@@ -1,26 +1,20 @@
-/** What a shelf of your own needs to read lines. */
-
-export { beforeClosing } from "./closing.js";
-/** What a shelf of your own needs to keep blobs: which of a commit come without a fact, and which may be removed. */
-
+export { TreeWalk, treesIn } from "./care/tree-walk.js";
 export {
   ConflictError,
   FencedError,
   NotFoundError,
   StoreError,
 } from "./error.js";
-export { lineBefore } from "./goes-on.js";
-export type { Lease } from "./lease.js";
-export { readLines } from "./lines.js";
-export { openStore } from "./open.js";
+export { lineBefore, readLines } from "./exchange/lines.js";
+export type { Lease } from "./name/lease.js";
 /** Which process something belongs to, and whether it is certainly gone. */
-export { identityOf, isDead, newOwner, thisProcess } from "./owner.js";
-
+export { identityOf, isDead, newOwner, thisProcess } from "./name/owner.js";
+export { openStore } from "./open.js";
 export type {
   Erasure,
   Finding,
 } from "./shelf.js";
-
+export { beforeClosing } from "./shelf-store/closing.js";
 export {
   BUSY,
   openDatabase,
@@ -29,7 +23,7 @@ export {
   type SqliteStatement,
   type SqliteValue,
   sqliteCode,
-} from "./sqlite-driver.js";
+} from "./sqlite/driver.js";
 export type {
   Checked,
   Line,
@@ -38,4 +32,3 @@ export type {
   SaveOptions,
   Store,
 } from "./store.js";
-export { TreeWalk, treesIn } from "./tree-walk.js";

@@ -1,29 +1,29 @@
 import { fileURLToPath } from "node:url";
 import { StoreError } from "./error.js";
-import { shown } from "./move.js";
-import { ShelfStore } from "./shelf-store.js";
+import { shown } from "./name/move.js";
+import { ShelfStore } from "./shelf-store/shelf-store.js";
 import type { Store } from "./store.js";
 
 /**
- * Opens a store: `memory:` for this process alone, `sqlite:PATH` for one machine, `file:PATH` for a folder of
- * JSON lines that an editor can read. What is not there yet is made.
+ * Opens a store: `memory:` for this process alone, `sqlite:PATH` for all processes of one machine. What is not there yet
+ * is made.
  */
 export async function openStore(url: string): Promise<Store> {
   const [, scheme, path] = (typeof url === "string" && /^([a-z]+):(.*)$/s.exec(url)) || [];
-  // Adapters are loaded when they are asked for: who keeps sessions in memory pays for no database.
-  if (scheme === "memory") return new ShelfStore((await import("./memory.js")).MemoryShelf.open());
+  // Adapters are loaded when they are asked for: a program that keeps sessions in memory pays for no database.
+  if (scheme === "memory") return new ShelfStore((await import("./memory/shelf.js")).MemoryShelf.open());
   if (scheme === "sqlite" && path)
-    return new ShelfStore((await import("./sqlite.js")).SqliteShelf.open(localPath(path, url), url));
-  if (scheme === "file" && path)
-    return new ShelfStore(await (await import("./file.js")).FileShelf.open(localPath(path, url), url));
-  throw new StoreError(
-    "url",
-    `Cannot open a store at ${shown(url)}.`,
-    'use "memory:", "sqlite:./rath.db" or "file:./rath"',
-  );
+    return new ShelfStore((await import("./sqlite/shelf.js")).SqliteShelf.open(localPath(path), url));
+  if (scheme === "file")
+    throw new StoreError(
+      "unsupported",
+      `Cannot open a store at ${shown(url)}: folders are no longer stores.`,
+      `bring the folder into a database: rath import ${path || "FOLDER"} --store sqlite:./rath.db, then open "sqlite:./rath.db"`,
+      { data: { url } },
+    );
+  throw new StoreError("url", `Cannot open a store at ${shown(url)}.`, 'use "memory:" or "sqlite:./rath.db"');
 }
 
-function localPath(path: string, url: string): string {
-  if (path.startsWith("//") && url.startsWith("file:")) return fileURLToPath(url);
+function localPath(path: string): string {
   return path.startsWith("//") ? fileURLToPath(`file:${path}`) : path;
 }

@@ -1,16 +1,16 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { Session } from "../session/index.js";
-import type { Lease } from "./lease.js";
+import type { Lease } from "./name/lease.js";
 import { openStore } from "./open.js";
 import { folder } from "./testing/folder.js";
 import { ensureBuilt, Worker } from "./testing/worker.js";
 
 beforeAll(ensureBuilt, 120_000);
 
-describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
+describe("processes on one sqlite: store", () => {
   it("[S12] eight writers on one name: exactly one wins each step, the others lose nothing, also while a ninth collects", async () => {
-    const url = `${scheme}:${join(folder(), "rath")}`;
+    const url = `sqlite:${join(folder(), "rath")}`;
     const store = await openStore(url);
     await store.save(Session.start("hi"), { name: "main" });
     const collector = new Worker("collect", url);
@@ -40,16 +40,15 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
   });
 
   it("[S13] processes that make the same new store at once all get it", async () => {
-    const url = `${scheme}:${join(folder(), "rath")}`;
+    const url = `sqlite:${join(folder(), "rath")}`;
     const workers = Array.from({ length: 6 }, () => new Worker("collect", url));
     for (const worker of workers) worker.go();
     for (const worker of workers) await worker.next();
   });
 
   it("[S14] whoever reads while others write and collect sees whole sessions and no damage", async () => {
-    const url = `${scheme}:${join(folder(), "rath")}`;
-    // A check of a folder that is being written anew may speak of files that were just replaced.
-    const readers = [1, 2].map(() => new Worker("read", url, { check: scheme === "sqlite" }));
+    const url = `sqlite:${join(folder(), "rath")}`;
+    const readers = [1, 2].map(() => new Worker("read", url, { check: true }));
     const writers = ["a", "b", "c"].map((me) => new Worker("churn", url, { me, rounds: 20 }));
     const written = await Promise.all(writers.map((writer) => writer.next<{ id: string }>()));
     for (const reader of readers) reader.go();
@@ -66,7 +65,7 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
   });
 
   it("[S116] what a process has put for a fact that it saves later is left by another one's gc", async () => {
-    const url = `${scheme}:${join(folder(), "rath")}`;
+    const url = `sqlite:${join(folder(), "rath")}`;
     const store = await openStore(url);
     const writer = new Worker("files", url, { me: "a", rounds: 1, wait: true });
     const { digests } = await writer.next<{ digests: string[] }>();
@@ -83,7 +82,7 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
   });
 
   it("[S124] processes that put files and name them lose none while another collects", async () => {
-    const url = `${scheme}:${join(folder(), "rath")}`;
+    const url = `sqlite:${join(folder(), "rath")}`;
     const collector = new Worker("collect", url);
     const writers = ["a", "b", "c"].map((me) => new Worker("files", url, { me, rounds: 10 }));
     for (const writer of writers) await writer.next();
@@ -95,7 +94,7 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
   });
 
   it("[S38] under leases, a step that several processes attempt is recorded once", async () => {
-    const url = `${scheme}:${join(folder(), "rath")}`;
+    const url = `sqlite:${join(folder(), "rath")}`;
     const store = await openStore(url);
     await store.save(Session.start("hi"), { name: "main" });
     const workers = ["a", "b", "c"].map((me) => new Worker("relay", url, { me, steps: 8 }));
@@ -108,7 +107,7 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
   });
 
   it("[S39] a holder that was stopped and wakes after a takeover is refused, even for a step that is recorded", async () => {
-    const url = `${scheme}:${join(folder(), "rath")}`;
+    const url = `sqlite:${join(folder(), "rath")}`;
     const store = await openStore(url);
     await store.save(Session.start("hi"), { name: "main" });
     const sleeper = new Worker("hold", url, { milliseconds: 50 });
@@ -129,7 +128,7 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
   });
 
   it("[S106] a process that is killed leaves names that move together together", async () => {
-    const url = `${scheme}:${join(folder(), "rath")}`;
+    const url = `sqlite:${join(folder(), "rath")}`;
     await save(url, Session.start("hi"));
     for (let round = 0; round < 6; round++) {
       const worker = new Worker("together", url);
@@ -151,7 +150,7 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
   it("[S110] the lease of a process of this machine that was killed is taken over at once, by one", async (context) => {
     if (process.platform !== "linux")
       return context.skip("only Linux tells which processes are gone for certain");
-    const url = `${scheme}:${join(folder(), "rath")}`;
+    const url = `sqlite:${join(folder(), "rath")}`;
     await save(url, Session.start("hi"));
     const holder = new Worker("keep", url);
     const { epoch, owner } = await holder.next<{ epoch: number; owner: string }>();
@@ -180,7 +179,7 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
   });
 
   it("[S111] an owner that someone chose is not judged, though its process was killed", async () => {
-    const url = `${scheme}:${join(folder(), "rath")}`;
+    const url = `sqlite:${join(folder(), "rath")}`;
     await save(url, Session.start("hi"));
     const holder = new Worker("keep", url, { lease: { owner: "the worker" } });
     const { epoch } = await holder.next<{ epoch: number }>();
@@ -195,7 +194,7 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
   });
 
   it("[S83] a watcher hears of a move by another process", async () => {
-    const url = `${scheme}:${join(folder(), "rath")}`;
+    const url = `sqlite:${join(folder(), "rath")}`;
     const store = await openStore(url);
     await store.save(Session.start("hi"), { name: "main" });
     const stop = new AbortController();
@@ -209,7 +208,7 @@ describe.each(["sqlite", "file"])("processes on one %s: store", (scheme) => {
   });
 
   it("[S86] a program that waits for a move stays alive, and ends when its watch does", async () => {
-    const url = `${scheme}:${join(folder(), "rath")}`;
+    const url = `sqlite:${join(folder(), "rath")}`;
     const store = await openStore(url);
     await store.save(Session.start("hi"), { name: "main" });
     const watcher = new Worker("watch", url);

@@ -6,7 +6,7 @@ import { folder } from "./testing/folder.js";
 
 const AT = "2026-01-01T00:00:00.000Z";
 
-describe.each(["memory", "sqlite", "file"])("%s:", (scheme) => {
+describe.each(["memory", "sqlite"])("%s:", (scheme) => {
   it("[S11] 10,000 chained merges are saved, loaded, told, exported and checked without recursion", async () => {
     const url = scheme === "memory" ? "memory:" : `${scheme}:${join(folder(), "rath")}`;
     let session = Session.start("hi");

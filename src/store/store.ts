@@ -1,5 +1,5 @@
 import type { Digest, Fact, FactId, Principal, Session } from "../session/index.js";
-import type { Lease } from "./lease.js";
+import type { Lease } from "./name/lease.js";
 import type { Capabilities, Erasure, Finding } from "./shelf.js";
 
 /**
@@ -183,6 +183,8 @@ export type ImportOptions = {
   readonly name?: string;
   /** The id that must be among the lines: tells a file that was cut off. */
   readonly head?: FactId;
+  /** The secrets that salts of erasable sessions are made of, by the id that a session names. Lines never hold them. */
+  readonly keys?: ReadonlyMap<string, Uint8Array>;
   readonly progress?: (facts: number) => void;
 };
 export type Imported = {

@@ -1,5 +1,4 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -12,15 +11,14 @@ import {
   type TreeEntry,
   writeTree,
 } from "../session/index.js";
-import { FileShelf } from "./file.js";
-import { MemoryShelf } from "./memory.js";
+import { MemoryShelf } from "./memory/shelf.js";
 import { openStore } from "./open.js";
-import { recover } from "./recover.js";
+import { recover } from "./recover/recover.js";
 import type { Shelf } from "./shelf.js";
-import { ShelfStore } from "./shelf-store.js";
-import { takeSnapshot } from "./snapshot.js";
-import { SqliteShelf } from "./sqlite.js";
-import { openDatabase } from "./sqlite-driver.js";
+import { ShelfStore } from "./shelf-store/shelf-store.js";
+import { takeSnapshot } from "./shelf-store/snapshot.js";
+import { openDatabase } from "./sqlite/driver.js";
+import { SqliteShelf } from "./sqlite/shelf.js";
 import type { Store } from "./store.js";
 import { folder } from "./testing/folder.js";
 
@@ -28,7 +26,6 @@ const HOUR = 60 * 60 * 1000;
 const kinds: { readonly [scheme: string]: () => Promise<Shelf> } = {
   memory: async () => MemoryShelf.open(),
   sqlite: async () => SqliteShelf.open(join(folder(), "rath.db")),
-  file: () => FileShelf.open(join(folder(), "rath")),
 };
 const file = (name: string, text: string): TreeEntry => ({
   kind: "file",
@@ -269,29 +266,16 @@ describe.each(Object.entries(kinds))("reading a %s: store while it is collected"
   });
 });
 
-/** A closed store with files in it, and ways to alter and to lose a blob of it. */
-const damaged = {
-  sqlite: (path: string) => ({
-    url: `sqlite:${join(path, "rath.db")}`,
-    alter(digest: Digest, bytes: Buffer | undefined): void {
-      const database = openDatabase(join(path, "rath.db"));
-      const key = Buffer.from(digest, "hex");
-      if (bytes === undefined) database.prepare("DELETE FROM blobs WHERE digest = ?").run(key);
-      else database.prepare("UPDATE blobs SET bytes = ? WHERE digest = ?").run(bytes, key);
-      database.close();
-    },
-  }),
-  file: (path: string) => ({
-    url: `file:${join(path, "rath")}`,
-    alter(digest: Digest, bytes: Buffer | undefined): void {
-      const place = join(path, "rath", "blobs", digest.slice(0, 2), digest);
-      if (bytes === undefined) rmSync(place);
-      else writeFileSync(place, bytes);
-    },
-  }),
-};
+/** Alters a blob of a closed store, or loses it. */
+function alter(path: string, digest: Digest, bytes: Buffer | undefined): void {
+  const database = openDatabase(path);
+  const key = Buffer.from(digest, "hex");
+  if (bytes === undefined) database.prepare("DELETE FROM blobs WHERE digest = ?").run(key);
+  else database.prepare("UPDATE blobs SET bytes = ? WHERE digest = ?").run(bytes, key);
+  database.close();
+}
 
-describe.each(Object.entries(damaged))("damaged files in a %s: store", (_, place) => {
+describe("damaged files in a sqlite: store", () => {
   const { tree, bytes } = made("some text");
   const [text, deep, inner, root] = bytes.map((one) => digestOf(one)) as [Digest, Digest, Digest, Digest];
   const paths = new Map([
@@ -302,7 +286,8 @@ describe.each(Object.entries(damaged))("damaged files in a %s: store", (_, place
   ]);
 
   async function harmed(digest: Digest, lost: boolean): Promise<{ url: string; session: Session }> {
-    const { url, alter } = place(folder());
+    const path = join(folder(), "rath.db");
+    const url = `sqlite:${path}`;
     const store = await openStore(url);
     await store.putBlobs(bytes);
     const session = importOf(Session.start(), tree);
@@ -310,7 +295,7 @@ describe.each(Object.entries(damaged))("damaged files in a %s: store", (_, place
     await store.close();
     const whole = bytes.find((one) => digestOf(one) === digest) as Buffer;
     // Still a proper tree, if it was one: only its digest tells.
-    alter(digest, lost ? undefined : Buffer.from(whole.toString().replace("e", "f")));
+    alter(path, digest, lost ? undefined : Buffer.from(whole.toString().replace("e", "f")));
     return { url, session };
   }
 
@@ -380,19 +365,6 @@ describe("a store of an older version", () => {
     const store = await openStore(`sqlite:${path}`);
     await store.putBlob(Buffer.from("x"));
     expect(await store.gc()).toMatchObject({ blobs: 0, spared: 1, keptFacts: 1 });
-    await store.close();
-  });
-
-  it("[S116] a folder's note of what was put is no part of the record: a torn or strange one is passed over", async () => {
-    const path = join(folder(), "rath");
-    const store = await openStore(`file:${path}`);
-    await store.putBlob(Buffer.from("one"));
-    const notes = join(path, "puts.jsonl");
-    writeFileSync(notes, `${readFileSync(notes, "utf8")}\n{"at":1,"dig`);
-    await store.putBlob(Buffer.from("two"));
-    writeFileSync(notes, `${readFileSync(notes, "utf8")}\n[]\nnull\n{"at":"x","digests":[]}`);
-    expect(await store.gc()).toMatchObject({ blobs: 0, spared: 2 });
-    expect((await store.check()).findings).toEqual([]);
     await store.close();
   });
 });

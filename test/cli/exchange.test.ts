@@ -152,6 +152,22 @@ describe("in and out", () => {
     }
   });
 
+  it("[X8] import takes in a folder that 0.1 wrote as a store, and opening one says so", async () => {
+    const old = fileURLToPath(new URL("./folder-0.1", import.meta.url));
+    const there = commandIn(folder, { RATH_HOME: join(folder, "from-folder") });
+    const opened = await there("list", "--store", `file:${old}`);
+    expect(opened).toMatchObject({ code: 1, stderr: expect.stringContaining(`rath import ${old} --store`) });
+    const [told] = JSON.parse((await there("import", old, "--json")).stdout);
+    expect(told).toMatchObject({ format: "folder", sessions: { length: 4 } });
+    expect(told.sessions[0]).toMatchObject({ name: "balloons", known: false, warnings: [] });
+    expect((await there("import", old)).stdout).toContain("balloons (was here already)");
+    expect((await there("verify", "balloons")).code).toBe(0);
+    expect(await there("import", folder)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("facts.jsonl"),
+    });
+  });
+
   it("[X6] pending names imported sessions that wait", async () => {
     const home = join(folder, "waiting");
     const there = commandIn(home, { RATH_HOME: home });

@@ -21,7 +21,6 @@ export function attacksOn(world, room) {
     ...attacksOnText(world, "bundle"),
     ...attacksOnText(world, "lines"),
     ...attacksOnStore(world, "sqlite", room),
-    ...attacksOnStore(world, "file", room),
   ];
 }
 
@@ -152,7 +151,7 @@ function attacksOnText(world, kind) {
   ];
 }
 
-/** @param {World} world @param {"sqlite" | "file"} kind @param {string} room @returns {readonly Attack[]} */
+/** @param {World} world @param {"sqlite"} kind @param {string} room @returns {readonly Attack[]} */
 function attacksOnStore(world, kind, room) {
   const pristine = join(world.folder, kind);
   const home = join(room, kind);
@@ -199,7 +198,7 @@ function attacksOnStore(world, kind, room) {
     /** @type {import("openrath/store").Store | undefined} */
     let store;
     try {
-      store = await openStore(urlOf(kind, home));
+      store = await openStore(urlOf(home));
       await deed?.(store);
       const { intact, findings } = await verifyStore(store, options);
       if (!intact) {

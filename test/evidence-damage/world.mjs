@@ -25,8 +25,8 @@ import { openStore } from "openrath/store";
 export const FACTS = 1000;
 
 /**
- * What is tampered with: a store of 1,000 facts as SQLite and as files, each in a home with its log, an earlier copy of each, a
- * bundle, and a file of lines. It lies in a folder, so that a campaign can go on where it stopped.
+ * What is tampered with: a store of 1,000 facts in a home with its log, an earlier copy of it, a bundle, and a file of
+ * lines. It lies in a folder, so that a campaign can go on where it stopped.
  *
  * @typedef {{ readonly names: readonly (readonly [string, string])[], readonly lines: readonly string[] }} Reading
  * @typedef {{ readonly folder: string, readonly key: SigningKey, readonly bundle: Buffer, readonly lines: Buffer,
@@ -53,48 +53,33 @@ async function make(folder, facts) {
   mkdirSync(folder, { recursive: true });
   const key = SigningKey.make("campaign");
   writeFileSync(join(folder, "key.pem"), key.pem(), { mode: 0o600 });
-  /** @type {Reading | undefined} */
-  let first;
-  for (const kind of /** @type {const} */ (["sqlite", "file"])) {
-    const home = join(folder, kind);
-    mkdirSync(home);
-    const store = await openStore(urlOf(kind, home));
-    const log = new CheckpointLog(join(home, "log"));
-    const memory = new CheckpointMemory(join(folder, `${kind}-config`));
-    if (first === undefined) await fill(store, facts, key);
-    else await bring(join(folder, "sqlite-earlier"), store);
-    await takeCheckpoint(store, log, key);
-    await store.close();
-    cpSync(home, join(folder, `${kind}-earlier`), { recursive: true });
-    const again = await openStore(urlOf(kind, home));
-    if (first === undefined) await grow(again, key);
-    else await bring(join(folder, "sqlite"), again);
-    memory.keep(home, (await takeCheckpoint(again, log, key)).checkpoint);
-    first ??= await readingOf(again);
-    if (kind === "sqlite") {
-      const heads = first.names.map(([, id]) => id);
-      writeFileSync(join(folder, "heads.json"), JSON.stringify(heads));
-      writeFileSync(join(folder, "reading.json"), JSON.stringify(first));
-      writeFileSync(join(folder, "lines.jsonl"), first.lines.map((line) => `${line}\n`).join(""));
-      let text = "";
-      for await (const piece of writeBundle(again, heads, {
-        about: { title: "campaign" },
-        view: { facts },
-        sign: [key],
-      }))
-        text += piece;
-      writeFileSync(join(folder, "bundle.json"), text);
-    }
-    await again.close();
-  }
+  const home = join(folder, "sqlite");
+  mkdirSync(home);
+  const store = await openStore(urlOf(home));
+  const log = new CheckpointLog(join(home, "log"));
+  const memory = new CheckpointMemory(join(folder, "sqlite-config"));
+  await fill(store, facts, key);
+  await takeCheckpoint(store, log, key);
+  await store.close();
+  cpSync(home, join(folder, "sqlite-earlier"), { recursive: true });
+  const again = await openStore(urlOf(home));
+  await grow(again, key);
+  memory.keep(home, (await takeCheckpoint(again, log, key)).checkpoint);
+  const reading = await readingOf(again);
+  const heads = reading.names.map(([, id]) => id);
+  writeFileSync(join(folder, "heads.json"), JSON.stringify(heads));
+  writeFileSync(join(folder, "reading.json"), JSON.stringify(reading));
+  writeFileSync(join(folder, "lines.jsonl"), reading.lines.map((line) => `${line}\n`).join(""));
+  let text = "";
+  for await (const piece of writeBundle(again, heads, {
+    about: { title: "campaign" },
+    view: { facts },
+    sign: [key],
+  }))
+    text += piece;
+  writeFileSync(join(folder, "bundle.json"), text);
+  await again.close();
   writeFileSync(join(folder, "whole"), "");
-}
-
-/** Brings over what a SQLite store has, names too. @param {string} home @param {import("openrath/store").Store} store */
-async function bring(home, store) {
-  const source = await openStore(urlOf("sqlite", home));
-  await store.sync(source);
-  await source.close();
 }
 
 /** @param {import("openrath/store").Store} store @param {number} facts @param {SigningKey} key */
@@ -123,9 +108,9 @@ async function grow(store, key) {
   await store.save(signHead(main, key, { by: "user:ada" }), { name: "main" });
 }
 
-/** @param {"sqlite" | "file"} kind @param {string} home */
-export function urlOf(kind, home) {
-  return kind === "sqlite" ? `sqlite:${join(home, "rath.db")}` : `file:${join(home, "facts")}`;
+/** @param {string} home */
+export function urlOf(home) {
+  return `sqlite:${join(home, "rath.db")}`;
 }
 
 /** Everything that can be read of a store: where its names stand, and its whole record. @param {import("openrath/store").Store} store @returns {Promise<Reading>} */

@@ -10,7 +10,7 @@ import { numbersFrom } from "./numbers.js";
 
 const script = fileURLToPath(new URL("./killed.mjs", import.meta.url));
 const KILLS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? campaign(20));
-const SCHEMES = process.env.OPENRATH_CRASH_ROUNDS === undefined ? ["sqlite"] : ["sqlite", "file"];
+const SCHEMES = ["sqlite"];
 
 type Told = {
   readonly open?: true;

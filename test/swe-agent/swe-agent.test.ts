@@ -157,7 +157,7 @@ describe.skipIf(why !== undefined)(
 
     it.each(RUNS)("[G4] $file: an agent that does the same leaves it on the record", async (recorded) => {
       const folder = mkdtempSync(join(tmpdir(), "swe-agent-"));
-      const rath = openRath({ store: `file:${join(folder, "store")}` });
+      const rath = openRath({ store: `sqlite:${join(folder, "rath.db")}` });
       try {
         const { steps, submission, root } = readTrajectory(recorded.file);
         const text = rebuilt(linesBefore(readTrajectory(recorded.file), recorded.path), recorded.scaffold);

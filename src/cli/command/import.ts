@@ -1,4 +1,4 @@
-import { open, readFile } from "node:fs/promises";
+import { open, readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Imported, Source } from "../../connect/format/index.js";
 import { formatOf, importFormat, importFormats } from "../../connect/format/index.js";
@@ -18,7 +18,7 @@ type Taken = {
   readonly warnings: readonly string[];
 };
 
-/** `rath import FILE`: a record, a bundle, or the trace of another system becomes sessions of this store. */
+/** `rath import FILE`: a record, a bundle, a folder of 0.1, or the trace of another system becomes sessions of this store. */
 export async function run(shell: Shell, input: Input): Promise<number> {
   if (input.options.list === true) return list(shell);
   if (input.args.length === 0)
@@ -60,6 +60,7 @@ async function list(shell: Shell): Promise<number> {
   const rows = [
     { name: "lines", title: "the record itself (docs/format.md)" },
     { name: "bundle", title: "the JSON bundle of a dossier" },
+    { name: "folder", title: "a folder that openrath 0.1 wrote as a store (file:)" },
     ...(await importFormats()),
   ].map(({ name, title }) => ({ name, title }));
   shell.tell(rows);
@@ -83,6 +84,7 @@ async function take(
     };
   }
   const format = textOption(input, "format") ?? (await ownFormatOf(file));
+  if (format === "folder") return { format, sessions: await takeFolder(store, file) };
   if (format === "lines" || format === "bundle") {
     const head = textOption(input, "head");
     if (format === "lines") await requireSignatures(shell, file);
@@ -116,6 +118,20 @@ async function take(
   return { format: reader.name, sessions: await keep(shell, store, await reader.read(source), name) };
 }
 
+/** Names of a folder are its own, so they stay as they are; what is damaged is told, and the rest comes. */
+async function takeFolder(store: Store, folder: string): Promise<readonly Taken[]> {
+  const before = new Set((await store.names()).map(({ name, id }) => `${name} ${id}`));
+  const { importFolder } = await import("../../store/recover/index.js");
+  const { names, findings } = await importFolder(folder, store);
+  const warnings = findings.map(({ place, problem }) => `${place}: ${problem}`);
+  const sessions: Taken[] = [];
+  for (const name of names) {
+    const id = await store.resolve(name);
+    sessions.push({ name, id, known: before.has(`${name} ${id}`), notes: [], warnings });
+  }
+  return sessions;
+}
+
 /** The lines are held against their ids as they are taken in; what somebody signed, against the signature before that. */
 async function requireSignatures(shell: Shell, file: string): Promise<void> {
   const { KeyRing, keysOf, verifyFile } = await import("../../evidence/index.js");
@@ -134,9 +150,10 @@ async function requireSignatures(shell: Shell, file: string): Promise<void> {
 }
 
 /** Our own formats are told by how they begin, without reading the whole of what may be very long. */
-async function ownFormatOf(file: string): Promise<"lines" | "bundle" | undefined> {
+async function ownFormatOf(file: string): Promise<"lines" | "bundle" | "folder" | undefined> {
   let handle: Awaited<ReturnType<typeof open>>;
   try {
+    if ((await stat(file)).isDirectory()) return "folder";
     handle = await open(file);
   } catch (cause) {
     throw new RathError("file-unreadable", `Cannot read ${file}: ${(cause as NodeJS.ErrnoException).code}.`, {

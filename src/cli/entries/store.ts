@@ -31,9 +31,14 @@ export const entries: readonly Entry[] = [
   {
     name: "import",
     creates: true,
-    summary: "takes in a record, a dossier's bundle, or what another system wrote",
+    summary: "takes in a record, a dossier's bundle, a folder of 0.1, or what another system wrote",
     arguments: [
-      { name: "FILE", text: "a file, or postgres://… of LangGraph checkpoints", many: true, optional: true },
+      {
+        name: "FILE",
+        text: "a file, a folder of 0.1, or postgres://… of LangGraph checkpoints",
+        many: true,
+        optional: true,
+      },
     ],
     options: [
       { flags: "--format <name>", text: "default: found out from the file; see rath import --list" },

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { memory } from "../../memory/memory.js";
 import { digestOf, Session } from "../../session/index.js";
 import { openStore, type Store } from "../../store/index.js";
-import { openDatabase } from "../../store/sqlite-driver.js";
+import { openDatabase } from "../../store/sqlite/driver.js";
 import {
   checkExisting,
   indexExisting,

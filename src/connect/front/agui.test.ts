@@ -710,7 +710,7 @@ describe("AG-UI", () => {
     },
   );
 
-  it.skipIf(client === undefined).each(["memory:", "sqlite", "file"] as const)(
+  it.skipIf(client === undefined).each(["memory:", "sqlite"] as const)(
     "[G9] its own client ends with the messages in the order of the record (@ag-ui/client, skipped where it is not installed): %s",
     async (kind) => {
       const rath = rathOf({ store: kind === "memory:" ? kind : urlOf(kind) });

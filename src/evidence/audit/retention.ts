@@ -1,6 +1,5 @@
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { isPrincipal, type Principal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { AuditError } from "./error.js";
@@ -25,8 +24,7 @@ const DAY = 86_400_000;
 /** The folder of a store's settings: where its file or folder lies. None for a store that is not on a disk. */
 export function retentionFolder(store: Store): string | undefined {
   const { url } = store;
-  if (url.startsWith("file://")) return dirname(fileURLToPath(url));
-  const [, path] = /^(?:sqlite|file):(.+)$/s.exec(url) ?? [];
+  const [, path] = /^sqlite:(.+)$/s.exec(url) ?? [];
   return path === undefined || path === ":memory:" ? undefined : dirname(path);
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { Session } from "../../session/index.js";
 import { openStore, type Store } from "../../store/index.js";
-import { openDatabase } from "../../store/sqlite-driver.js";
+import { openDatabase } from "../../store/sqlite/driver.js";
 import {
   CheckpointLog,
   CheckpointMemory,

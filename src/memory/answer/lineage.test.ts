@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { FactId } from "../../session/index.js";
 import { campaign } from "../../session/testing/campaign.js";
 import { openStore, type Store } from "../../store/index.js";
-import { openDatabase } from "../../store/sqlite-driver.js";
+import { openDatabase } from "../../store/sqlite/driver.js";
 import { folder } from "../../store/testing/folder.js";
 import { derivedFolderOf } from "../place.js";
 import { influence, why } from "./index.js";
@@ -234,7 +234,7 @@ describe("the index", () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(deed, { minLength: 5, maxLength: 60 }),
-        fc.constantFrom("memory", "sqlite", "file"),
+        fc.constantFrom("memory", "sqlite"),
         fc.constantFrom(4096, 16),
         async (deeds, kind, inline) => {
           const path = `${shared}/${Math.random().toString(36).slice(2)}`;
@@ -272,7 +272,7 @@ describe("the index", () => {
     );
   });
 
-  it.each(["memory", "sqlite", "file"])("[A5] of a %s store forgets what was collected", async (kind) => {
+  it.each(["memory", "sqlite"])("[A5] of a %s store forgets what was collected", async (kind) => {
     const store = await openStore(kind === "memory" ? "memory:" : `${kind}:${folder()}/store`);
     const record = new HandRecord();
     const memory = record.write(record.start(), [record.start("Blue.")]);
@@ -363,7 +363,7 @@ describe("what can be wrong with it", () => {
     return { path, store, record, memory, answer };
   };
 
-  it.each(["sqlite", "file"])("[A7] a damaged file of a %s store is made anew", async (kind) => {
+  it.each(["sqlite"])("[A7] a damaged file of a %s store is made anew", async (kind) => {
     const { store, memory, answer } = await made(kind);
     const file = fileOf(store);
     const bytes = readFileSync(file);
@@ -402,7 +402,7 @@ describe("what can be wrong with it", () => {
     expect(await influence(store, memory)).toEqual(answer);
     change("DROP TABLE cite");
     expect(await influence(store, memory)).toEqual(answer);
-    const other = await made("file");
+    const other = await made("sqlite");
     writeFileSync(fileOf(store), readFileSync(fileOf(other.store)));
     expect(await influence(store, memory)).toEqual(answer);
     await Promise.all([store.close(), other.store.close()]);

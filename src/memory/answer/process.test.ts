@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { openStore } from "../../store/index.js";
-import { openDatabase } from "../../store/sqlite-driver.js";
+import { openDatabase } from "../../store/sqlite/driver.js";
 import { folder } from "../../store/testing/folder.js";
 import { influence } from "./index.js";
 import { clean, outputOf, startChild } from "./testing/child.js";
@@ -34,7 +34,7 @@ function many(): { readonly record: HandRecord; readonly memory: string; readonl
 describe("several who ask at once", () => {
   afterAll(clean);
 
-  it.each(["sqlite", "file"])("[A9] processes that share a %s store are told the same", async (kind) => {
+  it.each(["sqlite"])("[A9] processes that share a %s store are told the same", async (kind) => {
     const url = `${kind}:${join(folder(), "store")}`;
     const store = await openStore(url);
     const { record, memory, head } = many();

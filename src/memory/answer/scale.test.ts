@@ -108,7 +108,7 @@ async function timed<Value>(name: string, act: () => Promise<Value>, times = 1):
   return value as Value;
 }
 
-describe.each(["sqlite", "file"])("many facts in a %s store", (kind) => {
+describe.each(["sqlite"])("many facts in a %s store", (kind) => {
   it("[A12] answers over many sessions", { timeout: 1_200_000 }, async () => {
     const store = await openStore(`${kind}:${folder()}/store`);
     const writer = new Writer();

@@ -14,7 +14,7 @@ import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FactId, Session } from "../../session/index.js";
 import { openStore, type Store } from "../../store/index.js";
-import { openDatabase } from "../../store/sqlite-driver.js";
+import { openDatabase } from "../../store/sqlite/driver.js";
 import { folder } from "../../store/testing/folder.js";
 import { fileOf } from "./database.js";
 import { SpaceIndex } from "./space-index.js";

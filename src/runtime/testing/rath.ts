@@ -20,10 +20,10 @@ export async function storeOf(url = "memory:"): Promise<Store> {
 }
 
 /** Where a durable store of the running test may be, gone when the test is. */
-export function urlOf(kind: "sqlite" | "file"): string {
+export function urlOf(kind: "sqlite"): string {
   const path = mkdtempSync(join(tmpdir(), "openrath-runtime-"));
   onTestFinished(() => rmSync(path, { recursive: true, force: true, maxRetries: 5 }));
-  return `${kind}:${join(path, kind === "sqlite" ? "rath.db" : "rath")}`;
+  return `${kind}:${join(path, "rath.db")}`;
 }
 
 /** A runtime on the same store that cannot ask for the time or for chance: a replay must not want to. */

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { openStore } from "../../store/index.js";
-import { ownerOf, thisProcess } from "../../store/owner.js";
-import { conformance } from "../../testkit/sandbox/index.js";
+import { ownerOf, thisProcess } from "../../store/name/owner.js";
+import { sandboxConformance } from "../../testkit/sandbox/index.js";
 import { SandboxLostError, SandboxSpecError, SandboxUnavailableError } from "../error.js";
 import type { ExecOptions, Sandbox, SandboxProvider } from "../sandbox.js";
 import type { SandboxSpec } from "../spec.js";
@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 describe.skipIf(why !== undefined)(`${title}: the promises of every sandbox`, () => {
-  for (const { id, title: promise, run } of conformance) {
+  for (const { id, title: promise, run } of sandboxConformance) {
     it(`[${id}] ${promise}`, { timeout: 300_000 }, async (context) => {
       // All of the network means that of the host there.
       const provider = async () => dockerSandbox({ socket, image, network: "host" });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStore } from "../../store/index.js";
-import { ownerOf, thisProcess } from "../../store/owner.js";
+import { ownerOf, thisProcess } from "../../store/name/owner.js";
 import { SandboxLostError, SandboxSpecError, SandboxUnavailableError } from "../error.js";
 import type { Sandbox } from "../sandbox.js";
 import { Trees } from "../trees.js";

@@ -9,7 +9,7 @@ const why = missing() ?? obstacle();
 describe.skipIf(why !== undefined)(
   `a local sandbox of an ordinary user${why === undefined ? "" : ` (skipped: ${why})`}`,
   () => {
-    // Every promise of a sandbox is held by the suite, which conformance/ runs as an ordinary user too.
+    // Every promise of a sandbox is held by the suite, which src/testkit runs as an ordinary user too.
     it("[L18] forks with layers, limits processes, and stands still, without being root", async () => {
       const directory = theirs();
       const told = await asUser<{ capabilities: Capabilities; [name: string]: unknown }>(

@@ -214,7 +214,7 @@ describe("the shell", () => {
     await expect((await open()).renew(-1)).rejects.toMatchObject({ code: "sandbox-spec-refused" });
   });
 
-  it.each(["memory", "sqlite", "file"])(
+  it.each(["memory", "sqlite"])(
     "[V20] reads from a %s: store while a command runs, and keeps there",
     async (scheme) => {
       const store = await openStore(scheme === "memory" ? "memory:" : `${scheme}:${join(folder(), "rath")}`);

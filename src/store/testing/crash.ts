@@ -164,10 +164,10 @@ export class Ledger {
 }
 
 /** Backups that were acknowledged open as stores of their own; the others may be half there. */
-export async function verifyBackups(scheme: string, told: readonly Told[]): Promise<void> {
+export async function verifyBackups(told: readonly Told[]): Promise<void> {
   for (const { backup } of told) {
     if (backup === undefined) continue;
-    const copy = await openStore(`${scheme}:${backup}`);
+    const copy = await openStore(`sqlite:${backup}`);
     expect((await copy.check()).findings, backup).toEqual([]);
     await copy.close();
   }

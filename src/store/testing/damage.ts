@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { digestOf, parentsOf, RathError, Session } from "../../session/index.js";
 import { unkeyed } from "../../testkit/store/case.js";
 import { openStore } from "../open.js";
-import { recover } from "../recover.js";
+import { recover } from "../recover/recover.js";
 import type { Finding } from "../shelf.js";
 import type { Store } from "../store.js";
 import { folder } from "./folder.js";
@@ -22,11 +22,10 @@ export type Original = {
 
 /** A store of some 300 facts with forks, merges, blobs, an erasure, steps and names, as files. */
 export async function exampleStore(
-  scheme: "sqlite" | "file",
   more: (store: Store, path: string) => Promise<void> = async () => {},
 ): Promise<Original> {
   const path = join(folder(), "rath");
-  let store = await openStore(`${scheme}:${path}`);
+  let store = await openStore(`sqlite:${path}`);
   let trunk = unkeyed("hello");
   for (let step = 0; step < 90; step++) trunk = trunk.say(`step ${step} ${"é ".repeat(step % 30)}`);
   await store.save(trunk, { name: "main", key: "first" });
@@ -51,19 +50,19 @@ export async function exampleStore(
   await store.load("main", { horizon: 50 });
   await store.close();
   // The newest facts are not packed yet.
-  store = await openStore(`${scheme}:${path}`);
+  store = await openStore(`sqlite:${path}`);
   let last = await store.load("main");
   const loose = last.fork("loose");
   for (let step = 0; step < 30; step++) last = last.say(`fresh ${step} ${"z".repeat(step * 20)}`);
   await store.save(last, { name: "main", key: "third" });
   await store.save(loose.say("tip"), { name: "tip" });
   await more(store, path);
-  const original = await describe(store, path);
+  const original = await originalOf(store, path);
   await store.close();
   return original;
 }
 
-async function describe(store: Store, path: string): Promise<Original> {
+export async function originalOf(store: Store, path: string): Promise<Original> {
   const names = new Map((await store.names()).map(({ name, id }) => [name, id]));
   const exports = new Map<string, string[]>();
   const transcripts = new Map<string, string>();

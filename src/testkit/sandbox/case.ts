@@ -11,60 +11,19 @@ import type {
   SandboxSpec,
 } from "../../sandbox/index.js";
 import { Trees } from "../../sandbox/index.js";
-import { type Digest, digestOf, nearestOf, RathError } from "../../session/index.js";
+import { type Digest, digestOf } from "../../session/index.js";
+import { type ConformanceCase, caseOf, within } from "../runner.js";
 
 /** What the suite is run on. */
-export type Place = {
+export type SandboxPlace = {
   /** A new provider of the kind to be tested; it is closed when the case is over. */
   readonly provider: () => Promise<SandboxProvider>;
   /** Where files are kept; in memory unless given. */
   readonly trees?: () => Trees;
 };
 
-/** One promise, and the program that tries to break it. Resolves to a note where it does not apply, and why. */
-export type ConformanceCase = {
-  readonly id: string;
-  readonly title: string;
-  readonly run: (place: Place) => Promise<string | undefined>;
-};
-
-/** A provider does not do what is promised. */
-export class ConformanceError extends Error {
-  readonly id: string;
-
-  constructor(id: string, title: string, cause: unknown) {
-    const reason =
-      cause instanceof Error
-        ? `${"code" in cause ? `${cause.name} ${String(cause.code)}: ` : ""}${cause.message}`
-        : String(cause);
-    super(`[${id}] ${title}: ${reason}`, { cause });
-    this.name = "ConformanceError";
-    this.id = id;
-  }
-}
-
-/** An id that names no case: whoever asks for it would take a run of nothing for a success. */
-export class UnknownCaseError extends RathError {
-  constructor(unknown: readonly string[], known: readonly string[]) {
-    const [first = ""] = unknown;
-    // An id is a few letters and a number: what begins alike is near.
-    const letters = /^[A-Za-z]*/.exec(first)?.[0].toUpperCase();
-    const alike = known.filter((id) => /^[A-Z]*/.exec(id)?.[0] === letters);
-    const near = nearestOf(first, known);
-    const meant = [...new Set([...(near === undefined ? [] : [near]), ...alike])].slice(0, 12);
-    super(
-      "conformance-case-unknown",
-      `Cannot run ${unknown.map((id) => JSON.stringify(id)).join(", ")} of the conformance suite: there ${unknown.length === 1 ? "is no such case" : "are no such cases"}.`,
-      {
-        hint:
-          meant.length > 0
-            ? `near it are ${meant.join(", ")}`
-            : `ids are a letter and a number, such as ${known.slice(0, 3).join(", ")}; all of them: conformance.map(({ id }) => id)`,
-        data: { unknown: [...unknown], near: meant },
-      },
-    );
-  }
-}
+/** A promise of a sandbox provider. */
+export type SandboxCase = ConformanceCase<SandboxPlace>;
 
 /** What a case works with. Every sandbox it opens is destroyed when it is over. */
 export interface Bench {
@@ -81,9 +40,8 @@ export interface Bench {
 export function promise(
   quoted: string,
   hold: (bench: Bench) => Promise<void> | Promise<string | undefined>,
-): ConformanceCase {
-  const [, id = "", title = ""] = /^\[(\w+)\] (.*)$/.exec(quoted) ?? [];
-  const run = async (place: Place): Promise<string | undefined> => {
+): SandboxCase {
+  return caseOf(quoted, async (place: SandboxPlace) => {
     const owned: Sandbox[] = [];
     let provider: SandboxProvider | undefined;
     try {
@@ -97,14 +55,11 @@ export function promise(
       const open: Bench["open"] = async (spec = {}, options = {}) => own(await create(spec, options));
       const capabilities = await provider.capabilities();
       return (await hold({ provider, capabilities, trees, open, own })) ?? undefined;
-    } catch (error) {
-      throw new ConformanceError(id, title, error);
     } finally {
       for (const sandbox of owned) await within("the end of a sandbox", sandbox.destroy());
       if (provider !== undefined) await within("the end of the provider", provider.close());
     }
-  };
-  return Object.freeze({ id, title, run });
+  });
 }
 
 /** Bytes that are kept in memory, which is enough for a test. */
@@ -197,42 +152,6 @@ export async function refused(
   }
   throw new Error(`${what}: expected an error with the code ${codes.join(" or ")}, but it was accepted`);
 }
-
-/** Gives up on what never happens, so that a broken provider fails instead of hanging. */
-export async function within<Result>(
-  what: string,
-  promised: Promise<Result>,
-  milliseconds = 30_000,
-): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`${what} did not happen within ${milliseconds / 1000} s`)),
-      milliseconds,
-    );
-  });
-  try {
-    return await Promise.race([promised, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** Looks again and again until something is so. */
-export async function until(
-  what: string,
-  look: () => Promise<boolean> | boolean,
-  milliseconds = 30_000,
-): Promise<void> {
-  const end = performance.now() + milliseconds;
-  while (!(await look())) {
-    ok(performance.now() < end, `${what} did not happen within ${milliseconds / 1000} s`);
-    await sleep(20);
-  }
-}
-
-export const sleep = (milliseconds: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** What a provider says about itself beyond what every provider says. */
 export function isTold(capabilities: Capabilities, name: "streaming" | "partial"): boolean {

@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import type { ExecOptions } from "../../sandbox/index.js";
-import { type ConformanceCase, done, ended, newId, promise, run } from "./case.js";
+import { done, ended, newId, promise, run, type SandboxCase } from "./case.js";
 
 const odd = [
   "plain",
@@ -22,7 +22,7 @@ const odd = [
   "!",
 ];
 
-export const commandCases: readonly ConformanceCase[] = [
+export const commandCases: readonly SandboxCase[] = [
   promise(
     "[E1] a command ends with its code: 0 is ok, another an error, and neither throws",
     async ({ open }) => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hostSandbox } from "../../sandbox/host/provider.js";
 import { localSandbox } from "../../sandbox/local/provider.js";
 import { virtualSandbox } from "../../sandbox/virtual/provider.js";
-import { type ConformanceCase, conformance, type Place, runConformance } from "./index.js";
+import { runSandboxConformance, type SandboxCase, type SandboxPlace, sandboxConformance } from "./index.js";
 import { OtherUser } from "./testing/other-user.js";
 
 const folder = mkdtempSync(join(tmpdir(), "openrath-conformance-"));
@@ -21,7 +21,7 @@ const me = process.getuid?.() === 0 ? "root" : "an ordinary user";
 for (const [kind, provider] of Object.entries(kinds)) {
   describe(`${kind}, as ${me}`, async () => {
     const missing = await unavailable({ provider });
-    for (const { id, title, run } of conformance)
+    for (const { id, title, run } of sandboxConformance)
       it(`[${id}] ${title}`, async (context) => {
         const note = missing ?? (await run({ provider }));
         if (note !== undefined) context.skip(note);
@@ -36,7 +36,7 @@ describe.each(["host", "local"] as const)("%s, as another user", (kind) => {
   });
   afterAll(() => other.close());
 
-  for (const { id, title } of conformance)
+  for (const { id, title } of sandboxConformance)
     it(`[${id}] ${title}`, async (context) => {
       const { note, error } = other.obstacle === undefined ? await other.told(id) : { note: other.obstacle };
       if (error !== undefined) throw new Error(error);
@@ -44,16 +44,16 @@ describe.each(["host", "local"] as const)("%s, as another user", (kind) => {
     });
 });
 
-describe("runConformance", () => {
+describe("runSandboxConformance", () => {
   it("[K10] says what a provider does not keep, by id and in words, without a test runner", async () => {
     const told: string[] = [];
-    const forgetful: Place = {
+    const forgetful: SandboxPlace = {
       provider: async () => {
         const provider = virtualSandbox();
         return Object.assign(provider, { list: async function* () {} });
       },
     };
-    const { passed, failed, skipped } = await runConformance(forgetful, {
+    const { passed, failed, skipped } = await runSandboxConformance(forgetful, {
       only: ["P7", "P9", "E31"],
       report: (line) => told.push(line),
     });
@@ -65,13 +65,13 @@ describe("runConformance", () => {
 
   it("[K11] refuses an id that there is not, with those near it, and runs nothing", async () => {
     let opened = 0;
-    const place: Place = {
+    const place: SandboxPlace = {
       provider: async () => {
         opened += 1;
         return virtualSandbox();
       },
     };
-    const refusal = (only: readonly string[]) => expect(runConformance(place, { only })).rejects;
+    const refusal = (only: readonly string[]) => expect(runSandboxConformance(place, { only })).rejects;
     await refusal(["ZZ9"]).toMatchObject({
       code: "conformance-case-unknown",
       message: expect.stringContaining('"ZZ9"'),
@@ -83,11 +83,11 @@ describe("runConformance", () => {
     });
     await refusal(["Y77"]).toMatchObject({ hint: "near it are Y1, Y2, Y3, Y4, Y5" });
     expect(opened).toBe(0);
-    expect(await runConformance(place, { only: [] })).toEqual({ passed: 0, failed: [], skipped: [] });
+    expect(await runSandboxConformance(place, { only: [] })).toEqual({ passed: 0, failed: [], skipped: [] });
   });
 
   it("[K10] has no two cases with one id, and more than a hundred in all", () => {
-    const ids = conformance.map(({ id }: ConformanceCase) => id);
+    const ids = sandboxConformance.map(({ id }: SandboxCase) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.length).toBeGreaterThan(100);
     expect(ids).not.toContain("");
@@ -95,7 +95,7 @@ describe("runConformance", () => {
 });
 
 /** Why this kind of sandbox cannot be had here. */
-async function unavailable({ provider }: Place): Promise<string | undefined> {
+async function unavailable({ provider }: SandboxPlace): Promise<string | undefined> {
   const one = await provider();
   try {
     await one.capabilities();

@@ -1,10 +1,11 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import type { Execution, Sandbox } from "../../sandbox/index.js";
-import { type ConformanceCase, done, ended, isTold, promise, run, sleep, until, within } from "./case.js";
+import { sleep, until, within } from "../runner.js";
+import { done, ended, isTold, promise, run, type SandboxCase } from "./case.js";
 import { longTime, processesWith } from "./processes.js";
 import { watching } from "./stream.js";
 
-export const endCases: readonly ConformanceCase[] = [
+export const endCases: readonly SandboxCase[] = [
   promise(
     "[E40] a command that takes longer than its time is ended, and its sandbox goes on",
     async ({ capabilities, open }) => {

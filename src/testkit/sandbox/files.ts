@@ -1,7 +1,7 @@
 import { deepStrictEqual, equal } from "node:assert";
-import { type ConformanceCase, done, promise, refused, run, sameBytes, text } from "./case.js";
+import { done, promise, refused, run, type SandboxCase, sameBytes, text } from "./case.js";
 
-export const filesCases: readonly ConformanceCase[] = [
+export const filesCases: readonly SandboxCase[] = [
   promise(
     "[F1] what is written is read, bytes or text, in directories that are made on the way",
     async ({ open }) => {

@@ -1,7 +1,8 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
-import { type ConformanceCase, done, newId, promise, run, text, until } from "./case.js";
+import { until } from "../runner.js";
+import { done, newId, promise, run, type SandboxCase, text } from "./case.js";
 
-export const forkCases: readonly ConformanceCase[] = [
+export const forkCases: readonly SandboxCase[] = [
   promise(
     "[Y1] a fork has the same files, also those that no snapshot has seen, and says where it comes from",
     async ({ provider, open, own }) => {

@@ -1,8 +1,9 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import type { Condition, Sandbox } from "../../sandbox/index.js";
-import { type ConformanceCase, done, ended, promise, refused, run, sleep, until } from "./case.js";
+import { sleep, until } from "../runner.js";
+import { done, ended, promise, refused, run, type SandboxCase } from "./case.js";
 
-export const lifeCases: readonly ConformanceCase[] = [
+export const lifeCases: readonly SandboxCase[] = [
   promise(
     "[L1] a sandbox that is open is running and ready, since a moment that is told",
     async ({ open }) => {

@@ -1,11 +1,12 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { createServer, type Socket } from "node:net";
 import type { Limits, Sandbox } from "../../sandbox/index.js";
-import { type Bench, type ConformanceCase, done, promise, run, until } from "./case.js";
+import { until } from "../runner.js";
+import { type Bench, done, promise, run, type SandboxCase } from "./case.js";
 
 const MEGA = 1024 ** 2;
 
-export const limitCases: readonly ConformanceCase[] = [
+export const limitCases: readonly SandboxCase[] = [
   limited("file", "[M1] no file becomes longer than its limit", async ({ open }) => {
     const sandbox = await open({ limits: { file: MEGA } });
     await sandbox.files.write("half", Buffer.alloc(MEGA / 2, "x"));
@@ -137,11 +138,7 @@ export const limitCases: readonly ConformanceCase[] = [
 ];
 
 /** A case about a limit, for providers that hold it. */
-function limited(
-  limit: keyof Limits,
-  quoted: string,
-  hold: (bench: Bench) => Promise<void>,
-): ConformanceCase {
+function limited(limit: keyof Limits, quoted: string, hold: (bench: Bench) => Promise<void>): SandboxCase {
   return promise(quoted, async (bench) => {
     if (!bench.capabilities.limits.includes(limit)) return `${limit} is not limited here`;
     await hold(bench);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Sandbox, SandboxFiles } from "../../sandbox/index.js";
 import { bytesOfName } from "../../sandbox/index.js";
-import { type ConformanceCase, done, promise, refused, text } from "./case.js";
+import { done, promise, refused, type SandboxCase, text } from "./case.js";
 
 /** Every call that takes a path. */
 const calls: { readonly [name: string]: (files: SandboxFiles, path: string) => Promise<unknown> } = {
@@ -41,7 +41,7 @@ const oddNames = [
   "ü".repeat(127),
 ];
 
-export const pathsCases: readonly ConformanceCase[] = [
+export const pathsCases: readonly SandboxCase[] = [
   promise(
     "[F20] a path that leads out of the workspace, or is none, is refused by every call",
     async ({ open }) => {

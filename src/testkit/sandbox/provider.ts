@@ -1,8 +1,9 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import type { SandboxRef, SandboxSpec } from "../../sandbox/index.js";
-import { type Bench, type ConformanceCase, done, newId, promise, refused, run, text, until } from "./case.js";
+import { until } from "../runner.js";
+import { type Bench, done, newId, promise, refused, run, type SandboxCase, text } from "./case.js";
 
-export const providerCases: readonly ConformanceCase[] = [
+export const providerCases: readonly SandboxCase[] = [
   promise(
     "[P1] capabilities are plain JSON, the same whenever they are asked for, and those of each sandbox",
     async ({ provider, capabilities, open }) => {

@@ -2,11 +2,12 @@ import { deepStrictEqual, equal } from "node:assert";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { digestOf, EMPTY_TREE } from "../../session/index.js";
-import { type Bench, type ConformanceCase, done, ended, promise, refused, run, text, until } from "./case.js";
+import { until } from "../runner.js";
+import { type Bench, done, ended, promise, refused, run, type SandboxCase, text } from "./case.js";
 import { treeIdOf } from "./expected.js";
 import { onHost } from "./paths.js";
 
-export const restoreCases: readonly ConformanceCase[] = [
+export const restoreCases: readonly SandboxCase[] = [
   promise(
     "[R1] a restored workspace is what the tree says: nothing more, nothing less, modes included",
     async (bench) => {

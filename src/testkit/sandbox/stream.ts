@@ -1,10 +1,11 @@
 import { deepStrictEqual, equal } from "node:assert";
 import type { ExecEvent, Execution } from "../../sandbox/index.js";
-import { type ConformanceCase, done, ended, isTold, promise, run, sameBytes, text, within } from "./case.js";
+import { within } from "../runner.js";
+import { done, ended, isTold, promise, run, type SandboxCase, sameBytes, text } from "./case.js";
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, value) => value);
 
-export const streamCases: readonly ConformanceCase[] = [
+export const streamCases: readonly SandboxCase[] = [
   promise("[E20] a command that is given no input finds its end at once", async ({ open }) => {
     const sandbox = await open();
     equal(await done(sandbox, "cat; echo end"), "end\n");

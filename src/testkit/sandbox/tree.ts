@@ -1,18 +1,8 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { PIECE_BYTES } from "../../sandbox/index.js";
 import { EMPTY_TREE } from "../../session/index.js";
-import {
-  type ConformanceCase,
-  done,
-  ended,
-  isTold,
-  promise,
-  refused,
-  run,
-  sameBytes,
-  text,
-  within,
-} from "./case.js";
+import { within } from "../runner.js";
+import { done, ended, isTold, promise, refused, run, type SandboxCase, sameBytes, text } from "./case.js";
 import { type Files, readAll, treeIdOf } from "./expected.js";
 import { watching } from "./stream.js";
 
@@ -49,7 +39,7 @@ const makeEverything = [
   "ln -s README.md link-file; ln -s src/deep link-dir; ln -s /etc/passwd link-out; ln -s 'no where' link-none",
 ].join("\n");
 
-export const treeCases: readonly ConformanceCase[] = [
+export const treeCases: readonly SandboxCase[] = [
   promise("[T1] an empty workspace is the empty tree", async ({ open }) => {
     const { tree, files, bytes, skipped } = await (await open()).snapshot();
     deepStrictEqual({ tree, files, bytes, skipped }, { tree: EMPTY_TREE, files: 0, bytes: 0, skipped: [] });

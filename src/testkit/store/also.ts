@@ -1,12 +1,13 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type ConformanceCase, isVolatile, promise, refused, same, within } from "./case.js";
+import { within } from "../runner.js";
+import { isVolatile, promise, refused, type StoreCase, same } from "./case.js";
 import { chain, Dice, randomGraph } from "./graph.js";
 
 const LONG = { milliseconds: 600_000 };
 
-export const alsoCases: readonly ConformanceCase[] = [
+export const alsoCases: readonly StoreCase[] = [
   promise(
     "[S101] a save sets other names and takes some away in the same commit, with the facts they lead to",
     async ({ store, reopen }) => {

@@ -1,9 +1,9 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { digestOf, type Session } from "../../session/index.js";
-import { type ConformanceCase, promise, refused, same, unkeyed } from "./case.js";
+import { promise, refused, type StoreCase, same, unkeyed } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 
-export const careCases: readonly ConformanceCase[] = [
+export const careCases: readonly StoreCase[] = [
   promise(
     "[S60] gc removes what no name leads to, and its dry run says so without doing it",
     async ({ store }) => {

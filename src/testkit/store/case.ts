@@ -2,6 +2,7 @@ import { deepStrictEqual, ok } from "node:assert";
 import { randomUUID } from "node:crypto";
 import { digestOf, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { type ConformanceCase, caseOf } from "../runner.js";
 
 /** A place for one store: opened as often as needed (always the same data), destroyed at the end. */
 export type MadeStore = { open(): Promise<Store>; destroy(): Promise<void> };
@@ -27,27 +28,8 @@ export function unkeyed(text: string, nonce: string = randomUUID()): Session {
   });
 }
 
-/** One promise, and the program that tries to break it. Resolves to a note where it does not apply. */
-export type ConformanceCase = {
-  readonly id: string;
-  readonly title: string;
-  readonly run: (makeStore: MakeStore) => Promise<string | undefined>;
-};
-
-/** A store does not do what `SPEC.md` promises. */
-export class ConformanceError extends Error {
-  readonly id: string;
-
-  constructor(id: string, title: string, cause: unknown) {
-    const reason =
-      cause instanceof Error
-        ? `${"code" in cause ? `${cause.name} ${String(cause.code)}: ` : ""}${cause.message}`
-        : String(cause);
-    super(`[${id}] ${title}: ${reason}`, { cause });
-    this.name = "ConformanceError";
-    this.id = id;
-  }
-}
+/** A promise of a store. */
+export type StoreCase = ConformanceCase<MakeStore>;
 
 /** What a case works with. Everything it opens is closed and destroyed when it is over. */
 export interface Bench {
@@ -64,9 +46,8 @@ export interface Bench {
 export function promise(
   quoted: string,
   hold: (bench: Bench) => Promise<void> | Promise<string | undefined>,
-): ConformanceCase {
-  const [, id = "", title = ""] = /^\[(\w+)\] (.*)$/.exec(quoted) ?? [];
-  const run = async (makeStore: MakeStore): Promise<string | undefined> => {
+): StoreCase {
+  return caseOf(quoted, async (makeStore: MakeStore) => {
     const made: MadeStore[] = [];
     const opened: Store[] = [];
     const open = async (place: MadeStore): Promise<Store> => {
@@ -92,14 +73,11 @@ export function promise(
         },
       };
       return (await hold(bench)) ?? undefined;
-    } catch (error) {
-      throw new ConformanceError(id, title, error);
     } finally {
       for (const store of opened) await store.close();
       for (const place of made) await place.destroy();
     }
-  };
-  return Object.freeze({ id, title, run });
+  });
 }
 
 export function isVolatile(store: Store): boolean {
@@ -147,26 +125,4 @@ export async function collected<Item>(items: AsyncIterable<Item>): Promise<Item[
   return all;
 }
 
-/** Gives up on a promise that never settles, so that a broken store fails instead of hanging. */
-export async function within<Result>(
-  what: string,
-  promised: Promise<Result>,
-  milliseconds = 20_000,
-): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`${what} did not happen within ${milliseconds / 1000} s`)),
-      milliseconds,
-    );
-  });
-  try {
-    return await Promise.race([promised, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-export const sleep = (milliseconds: number): Promise<void> =>
-  new Promise((done) => setTimeout(done, milliseconds));
 export const AT = "2026-01-02T03:04:05.678Z";

@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { digestsOf, Session } from "../../session/index.js";
-import { AT, type ConformanceCase, collected, isVolatile, linesOf, promise, refused, same } from "./case.js";
+import { AT, collected, isVolatile, linesOf, promise, refused, type StoreCase, same } from "./case.js";
 import { chain } from "./graph.js";
 
 const SECRET = "my address is Sesame Street 123";
@@ -11,7 +11,7 @@ const contentOf = (session: Session): readonly string[] => digestsOf(session.lin
 const tells = (session: Session, text: string): boolean =>
   JSON.stringify([session.transcript, [...session.history()].map(({ fact }) => fact)]).includes(text);
 
-export const eraseCases: readonly ConformanceCase[] = [
+export const eraseCases: readonly StoreCase[] = [
   promise(
     "[S70] erased content is gone, the chain still verifies, and a fact says who, when and why",
     async ({ store }) => {

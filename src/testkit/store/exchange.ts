@@ -1,9 +1,9 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { digestOf, parentsOf, refsOf, type Session } from "../../session/index.js";
-import { AT, type ConformanceCase, collected, linesOf, promise, refused, same, unkeyed } from "./case.js";
+import { AT, collected, linesOf, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 
-export const exchangeCases: readonly ConformanceCase[] = [
+export const exchangeCases: readonly StoreCase[] = [
   promise(
     "[S50] an export has every line once, parents before children and blobs before what needs them",
     async ({ store }) => {

@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { digestOf, type Json, Session } from "../../session/index.js";
-import { AT, type ConformanceCase, collected, isVolatile, promise, refused, same, unkeyed } from "./case.js";
+import { AT, collected, isVolatile, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 
 /** Strings that have broken records before. */
@@ -14,7 +14,7 @@ const HOSTILE: readonly string[] = [
   "__proto__",
 ];
 
-export const keepCases: readonly ConformanceCase[] = [
+export const keepCases: readonly StoreCase[] = [
   promise(
     "[S1] a saved session loads with the same ids, the same bytes and the same answers",
     async ({ store }) => {

@@ -1,10 +1,11 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { Session } from "../../session/index.js";
-import { type ConformanceCase, promise, refused, same, sleep } from "./case.js";
+import { sleep } from "../runner.js";
+import { promise, refused, type StoreCase, same } from "./case.js";
 
 const LONG = { milliseconds: 600_000 };
 
-export const leaseCases: readonly ConformanceCase[] = [
+export const leaseCases: readonly StoreCase[] = [
   promise("[S30] whoever holds the lease of a name is its only writer", async ({ store }) => {
     const session = Session.start("hi");
     const lease = await store.lease("main", { ...LONG, owner: "ada" });

@@ -1,10 +1,10 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { AT, type ConformanceCase, collected, promise, refused, same } from "./case.js";
+import { AT, collected, promise, refused, type StoreCase, same } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 
-export const loadCases: readonly ConformanceCase[] = [
+export const loadCases: readonly StoreCase[] = [
   promise("[S40] a session is found by its name, its id and the beginning of its id", async ({ store }) => {
     const session = chain(Session.start("hi"), 300);
     await store.save(session, { name: "main" });

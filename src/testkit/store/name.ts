@@ -1,8 +1,8 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { Session } from "../../session/index.js";
-import { type ConformanceCase, promise, refused, same } from "./case.js";
+import { promise, refused, type StoreCase, same } from "./case.js";
 
-export const nameCases: readonly ConformanceCase[] = [
+export const nameCases: readonly StoreCase[] = [
   promise("[S20] a name moves only to a session that descends from where it stands", async ({ store }) => {
     const trunk = Session.start("hi").say("a");
     const [ours, theirs] = [trunk.fork("ours").say("1"), trunk.fork("theirs").say("2")];

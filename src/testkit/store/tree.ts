@@ -11,7 +11,7 @@ import {
   writeTree,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { AT, type ConformanceCase, collected, linesOf, promise, refused, same, unkeyed } from "./case.js";
+import { AT, collected, linesOf, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
 import { chain } from "./graph.js";
 
 /** A folder to be: text is a file, a list is a file in pieces, and the rest are folders. */
@@ -80,7 +80,7 @@ async function missing(store: Store, digests: Iterable<Digest>): Promise<Digest[
   return gone;
 }
 
-export const treeCases: readonly ConformanceCase[] = [
+export const treeCases: readonly StoreCase[] = [
   promise(
     "[S114] many blobs are put at once, each under its digest and in the order given",
     async ({ store }) => {

@@ -1,9 +1,10 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { Session } from "../../session/index.js";
 import type { Name, Store } from "../../store/index.js";
-import { type ConformanceCase, promise, within } from "./case.js";
+import { within } from "../runner.js";
+import { promise, type StoreCase } from "./case.js";
 
-export const watchCases: readonly ConformanceCase[] = [
+export const watchCases: readonly StoreCase[] = [
   promise(
     "[S80] a watcher is told of every move of its names, in order, until it is stopped",
     async ({ store }) => {

@@ -6,7 +6,7 @@ import type { BaseCheckpointSaver, CheckpointTuple } from "@langchain/langgraph-
 import { afterAll, expect, it } from "vitest";
 import { statusOf } from "../../../runtime/index.js";
 import { digestOf, type Session } from "../../../session/index.js";
-import { openDatabase } from "../../../store/sqlite-driver.js";
+import { openDatabase } from "../../../store/sqlite/driver.js";
 import { rathSaver } from "../../langgraph/index.js";
 import { postgresSaver, startPostgres } from "../../langgraph/testing/postgres.js";
 import { newWorld, program, question } from "../../langgraph/testing/program.js";

@@ -1,4 +1,4 @@
-import { openDatabase } from "../../../store/sqlite-driver.js";
+import { openDatabase } from "../../../store/sqlite/driver.js";
 
 /** Everything that a file of an index says, whatever the order in which it came to say it. */
 export function dumped(path: string): unknown {

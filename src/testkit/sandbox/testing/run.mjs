@@ -6,7 +6,7 @@ import { join } from "node:path";
 const [kind] = process.argv.slice(2);
 /** The sources lie beside this file only where it is run. */
 const load = (path) => import(new URL(path, import.meta.url).href);
-const { conformance } = await load("./testkit/sandbox/index.js");
+const { sandboxConformance } = await load("./testkit/sandbox/index.js");
 const folder = mkdtempSync(join(tmpdir(), "openrath-conformance-"));
 const make = {
   local: async () => (await load("./sandbox/local/provider.js")).localSandbox({ directory: folder }),
@@ -22,7 +22,7 @@ const missing = await probe.capabilities().then(
   (error) => error.message,
 );
 await probe.close();
-for (const { id, run } of conformance) {
+for (const { id, run } of sandboxConformance) {
   try {
     const note = missing ?? (await run({ provider: make }));
     tell({ id, ...(note !== undefined && { note }) });

@@ -1,0 +1,183 @@
+import {
+  checkLine,
+  type Digest,
+  digestOf,
+  EMPTY_TREE,
+  type FactId,
+  parentsOf,
+  RecordError,
+  refsOf,
+} from "../../session/index.js";
+import { breath, TURN } from "../commit.js";
+import type { Finding, Shelf } from "../shelf.js";
+import type { Checked } from "../store.js";
+import { type TreeNode, TreeWalk, treesIn } from "./tree-walk.js";
+
+/** Reads every line and every blob and says what is not as it was written. */
+export async function checkStore(
+  shelf: Shelf,
+  progress: ((facts: number) => void) | undefined,
+): Promise<Checked> {
+  const findings: Finding[] = [];
+  for await (const finding of shelf.examine()) findings.push(finding);
+  const facts = new Set<FactId>();
+  const awaited = new Map<FactId, FactId>();
+  const blobs = new Map<Digest, Needed>();
+  const trees = new Map<Digest, FactId>();
+  try {
+    for await (const lines of shelf.every()) {
+      for (const line of lines) {
+        const id = digestOf(line);
+        facts.add(id);
+        awaited.delete(id);
+        try {
+          checkLine(line);
+        } catch (error) {
+          findings.push({ place: `fact ${id}`, problem: firstLine(error) });
+          continue;
+        }
+        for (const parent of parentsOf(line)) if (!facts.has(parent)) awaited.set(parent, id);
+        for (const ref of Object.values(refsOf(line))) blobs.set(ref.digest, { size: ref.size, fact: id });
+        for (const tree of treesIn(line)) trees.set(tree, id);
+      }
+      progress?.(facts.size);
+    }
+  } catch (error) {
+    findings.push({ place: shelf.url, problem: `reading stopped: ${firstLine(error)}` });
+  }
+  // Others may have written while this was reading, so what seems to be missing is asked for once more.
+  const isHere = async (id: FactId): Promise<boolean> =>
+    facts.has(id) || (await shelf.lines([id]))[0] !== undefined;
+  const isGone = async (id: FactId): Promise<boolean> => (await shelf.lines([id]))[0] === undefined;
+  for (const [parent, child] of awaited) {
+    if (!(await isHere(parent)) && !(await isGone(child)))
+      findings.push({
+        place: `fact ${parent}`,
+        problem: `it is missing or altered, and ${child} comes from it`,
+      });
+  }
+  const long = await needOf(shelf, trees, blobs, findings);
+  const lengths = new Map<Digest, number>([...long.values()].flat().map((digest) => [digest, 0]));
+  let erased = 0;
+  let count = 0;
+  for (const [digest, needed] of blobs) {
+    if (++count % TURN === 0) await breath();
+    let bytes: Uint8Array | undefined;
+    try {
+      bytes = shelf.blob(digest);
+    } catch (error) {
+      findings.push({ place: `blob ${digest}`, problem: `${firstLine(error)}${whereOf(needed)}` });
+      continue;
+    }
+    if (lengths.has(digest)) lengths.set(digest, bytes?.length ?? Number.NaN);
+    if (bytes === undefined) {
+      if (shelf.erased(digest) !== undefined) erased += 1;
+      else if (!(await isGone(needed.fact)))
+        findings.push({
+          place: `blob ${digest}`,
+          problem: `it is missing, and ${needed.fact} refers to it${whereOf(needed)}`,
+        });
+    } else if (digestOf(bytes) !== digest || bytes.length !== (needed.size ?? bytes.length))
+      findings.push({
+        place: `blob ${digest}`,
+        problem: `its bytes are not those that were written${whereOf(needed)}`,
+      });
+  }
+  for (const [needed, pieces] of long) {
+    const length = pieces.reduce((sum, digest) => sum + (lengths.get(digest) ?? 0), 0);
+    // Pieces that are missing are told already, and make this no number.
+    if (!Number.isNaN(length) && length !== needed.whole)
+      findings.push({
+        place: `fact ${needed.fact}`,
+        problem: `the pieces of a file have ${length} bytes, and its tree says ${needed.whole}${whereOf(needed)}`,
+      });
+  }
+  try {
+    for (const { name, head } of await shelf.names()) {
+      if (head !== null && !(await isHere(head)))
+        findings.push({
+          place: `name ${JSON.stringify(name)}`,
+          problem: `it leads to ${head}, which is missing`,
+        });
+    }
+  } catch (error) {
+    findings.push({ place: shelf.url, problem: `the names cannot be read: ${firstLine(error)}` });
+  }
+  return { facts: facts.size, blobs: blobs.size - erased, erased, findings };
+}
+
+/** Why a blob must be here: the fact that leads to it, and where it lies in the tree that the fact names. */
+type Needed = {
+  readonly fact: FactId;
+  readonly size?: number;
+  /** The length of a file whose pieces this lists. */
+  readonly whole?: number;
+  readonly tree?: Digest;
+  readonly path?: string;
+};
+
+function whereOf({ fact, tree, path }: Needed): string {
+  if (tree === undefined) return "";
+  return ` (${path === "" ? "the tree" : `${JSON.stringify(path)} in the tree`} ${tree} of the fact ${fact})`;
+}
+
+/** Adds what trees need, each blob with the first place that needs it. Answers which blobs list the pieces of a file. */
+async function needOf(
+  shelf: Shelf,
+  trees: ReadonlyMap<Digest, FactId>,
+  blobs: Map<Digest, Needed>,
+  findings: Finding[],
+): Promise<ReadonlyMap<Needed, readonly Digest[]>> {
+  const walk = new TreeWalk();
+  const long = new Map<Needed, readonly Digest[]>();
+  let count = 0;
+  for (const [tree, fact] of trees) {
+    if (!walk.add(tree)) continue;
+    const need = ({ digest, path, kind, size }: TreeNode): void => {
+      const needed: Needed = {
+        fact,
+        tree,
+        path,
+        ...(size !== undefined && (kind === "parts" ? { whole: size } : { size })),
+      };
+      const before = blobs.get(digest);
+      if (before === undefined) blobs.set(digest, needed);
+      else if (kind === "file" && before.size !== undefined && before.size !== size)
+        findings.push({
+          place: `blob ${digest}`,
+          problem: `it has ${before.size} bytes elsewhere, and here ${size}${whereOf(needed)}`,
+        });
+      else if (kind === "parts" && before.whole === undefined) blobs.set(digest, needed);
+    };
+    // The empty tree is known to everybody, so nobody need keep it.
+    if (tree !== EMPTY_TREE) need({ kind: "tree", digest: tree, path: "" });
+    for (let node = walk.next(); node !== undefined; node = walk.next()) {
+      if (++count % TURN === 0) await breath();
+      try {
+        const bytes = shelf.blob(node.digest);
+        // What is missing or altered is told when all blobs are read.
+        if (bytes === undefined || digestOf(bytes) !== node.digest) continue;
+        const named = walk.enter(node, bytes);
+        for (const one of named) if (one.digest !== EMPTY_TREE) need(one);
+        const list = blobs.get(node.digest);
+        if (node.kind === "parts" && list !== undefined)
+          long.set(
+            list,
+            named.map(({ digest }) => digest),
+          );
+      } catch (error) {
+        // So is what cannot be read.
+        if (error instanceof RecordError)
+          findings.push({
+            place: `blob ${node.digest}`,
+            problem: `${String(error.data.reason)}${whereOf({ fact, tree, path: node.path })}`,
+          });
+      }
+    }
+  }
+  return long;
+}
+
+function firstLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split("\n")[0] as string;
+}

@@ -1,0 +1,70 @@
+import { type Digest, digestOf, type FactId, refsOf } from "../../session/index.js";
+import { breath, TURN, UNDER_WAY_MS } from "../commit.js";
+import { verified } from "../exchange/export.js";
+import type { Shelf } from "../shelf.js";
+import type { Collected, CollectOptions } from "../store.js";
+import { namedBy } from "./removal.js";
+import { looksLikeTree, TreeWalk, treesIn } from "./tree-walk.js";
+
+/** Removes the facts that no name leads to, and the blobs that no remaining fact leads to. */
+export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Promise<Collected> {
+  // What is put from here on is spared in any case: it may be for a fact that is saved a moment later.
+  const since = Date.now() + 1 - (all === true ? 0 : UNDER_WAY_MS);
+  const heads = (await shelf.names()).flatMap((record) => record.head ?? []);
+  const facts = new Set<FactId>();
+  const blobs = new Set<Digest>();
+  const trees = new Set<Digest>();
+  // What damage hides must not be taken for what nobody needs.
+  for await (const lines of verified(shelf, heads)) {
+    for (const { id, line } of lines) {
+      facts.add(id);
+      for (const ref of Object.values(refsOf(line))) blobs.add(ref.digest);
+      for (const tree of treesIn(line)) trees.add(tree);
+    }
+  }
+  await follow(shelf, trees, blobs);
+  const put = new Set(await shelf.putSince(since));
+  // What is under way keeps files that were there before, too: only what changed is put, and the directories above it.
+  const recent = new Set(
+    [...put].filter((digest) => !blobs.has(digest) && looksLikeTree(shelf.blob(digest))),
+  );
+  const reached = new Set<Digest>();
+  await follow(shelf, recent, reached);
+  const loose = new Set<FactId>();
+  for await (const lines of shelf.every()) {
+    for (const line of lines) {
+      const id = digestOf(line);
+      if (!facts.has(id)) loose.add(id);
+    }
+  }
+  const digests: Digest[] = [];
+  let spared = 0;
+  for await (const batch of shelf.digests()) {
+    for (const digest of batch) {
+      if (blobs.has(digest)) continue;
+      if (put.has(digest) || reached.has(digest)) spared += 1;
+      else digests.push(digest);
+    }
+  }
+  if (dryRun !== true && loose.size + digests.length > 0)
+    await shelf.remove({ ids: [...loose], digests, trees, since });
+  return {
+    facts: loose.size,
+    blobs: digests.length,
+    keptFacts: facts.size,
+    keptBlobs: blobs.size,
+    spared,
+  };
+}
+
+/** Adds everything that trees lead to, and the trees. */
+async function follow(shelf: Shelf, trees: ReadonlySet<Digest>, blobs: Set<Digest>): Promise<void> {
+  const walk = new TreeWalk();
+  for (const tree of trees) if (walk.add(tree)) blobs.add(tree);
+  let count = 0;
+  for (let node = walk.next(); node !== undefined; node = walk.next()) {
+    const bytes = shelf.blob(node.digest);
+    for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) blobs.add(digest);
+    if (++count % TURN === 0) await breath();
+  }
+}

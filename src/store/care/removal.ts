@@ -1,0 +1,58 @@
+import { type Digest, digestOf, digestsOf, RecordError } from "../../session/index.js";
+import { DamageError } from "../error.js";
+import type { Removal } from "../shelf.js";
+import { looksLikeTree, TreeWalk, treesIn } from "./tree-walk.js";
+
+/** What a shelf holds when it is about to remove something, with nobody writing meanwhile. */
+export type Standing = {
+  /** The lines that stay. */
+  lines(): Iterable<string>;
+  blob(digest: Digest): Uint8Array | undefined;
+  isErased(digest: Digest): boolean;
+  putSince(since: number): Iterable<Digest>;
+};
+
+/**
+ * Of blobs that nothing led to when they were counted, those that may still go: others may have put them again or saved
+ * facts since. What was erased goes in any case.
+ */
+export function removable(what: Removal, shelf: Standing): ReadonlySet<Digest> {
+  const going = new Set(what.digests);
+  const unsure = new Set([...going].filter((digest) => !shelf.isErased(digest)));
+  if (unsure.size === 0) return going;
+  const keep = (digest: Digest): void => {
+    if (unsure.delete(digest)) going.delete(digest);
+  };
+  const walk = new TreeWalk();
+  for (const digest of what.since === undefined ? [] : shelf.putSince(what.since)) {
+    keep(digest);
+    if (what.trees?.has(digest) !== true && looksLikeTree(shelf.blob(digest))) walk.add(digest);
+  }
+  for (const line of shelf.lines()) {
+    for (const digest of digestsOf(line)) keep(digest);
+    // What was counted leads to nothing that is to go, so only what came since is walked: this runs while others wait.
+    for (const tree of treesIn(line)) if (what.trees?.has(tree) !== true && walk.add(tree)) keep(tree);
+  }
+  for (let node = walk.next(); node !== undefined; node = walk.next()) {
+    const bytes = shelf.blob(node.digest);
+    for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) keep(digest);
+  }
+  return going;
+}
+
+/** What a tree leads to, for whoever decides what is kept: what damage hides must not be taken for what nobody needs. */
+export function namedBy(
+  walk: TreeWalk,
+  node: Parameters<TreeWalk["enter"]>[0],
+  bytes: Uint8Array,
+): ReturnType<TreeWalk["enter"]> {
+  if (digestOf(bytes) !== node.digest)
+    throw new DamageError(`the blob ${node.digest}`, "its bytes are not those that were written");
+  try {
+    return walk.enter(node, bytes);
+  } catch (error) {
+    // It is what was written, and leads nowhere.
+    if (error instanceof RecordError) return [];
+    throw error;
+  }
+}

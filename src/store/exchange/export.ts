@@ -1,0 +1,214 @@
+import {
+  type Digest,
+  digestOf,
+  digestsOf,
+  EMPTY_TREE,
+  type FactId,
+  type FactOf,
+  parentsOf,
+  readFact,
+  typeOf,
+} from "../../session/index.js";
+import { namedBy } from "../care/removal.js";
+import { type TreeNode, TreeWalk, treesIn } from "../care/tree-walk.js";
+import { breath, TURN } from "../commit.js";
+import { DamageError } from "../error.js";
+import { isId } from "../name/move.js";
+import type { Erasure, Shelf } from "../shelf.js";
+import type { Line } from "../store.js";
+
+/**
+ * The lines of `docs/format.md`: facts byte for byte, and each blob before the first fact that needs it, by itself or
+ * through a tree.
+ */
+export async function* exportLines(
+  shelf: Shelf,
+  heads: readonly FactId[],
+  without: readonly FactId[],
+  withBlobs: boolean,
+): AsyncIterable<string> {
+  const told = new Set<Digest>();
+  const walk = new TreeWalk();
+  const gone = new Gone(shelf, heads);
+  let asked = without.length === 0;
+  for await (const lines of verified(shelf, heads, without)) {
+    for (const { id, line } of lines) {
+      if (withBlobs) {
+        for (const digest of digestsOf(line))
+          if (isNew(told, digest)) yield await contentLine(shelf, gone, digest, `${id} refers to it`);
+        const trees = treesIn(line);
+        // Most exports name no trees, and need not know what the other side has of them.
+        if (trees.length > 0 && !asked) await passOver(shelf, without, walk, told);
+        asked ||= trees.length > 0;
+        for (const tree of trees) if (walk.add(tree)) yield* treeLines(shelf, gone, walk, tree, id, told);
+      }
+      yield line;
+    }
+  }
+}
+
+/** The blobs of a tree that were not told yet. */
+async function* treeLines(
+  shelf: Shelf,
+  gone: Gone,
+  walk: TreeWalk,
+  tree: Digest,
+  id: FactId,
+  told: Set<Digest>,
+): AsyncIterable<string> {
+  const needed = async ({ digest, path }: Pick<TreeNode, "digest" | "path">): Promise<string | undefined> => {
+    // The empty tree is known to everybody, so a store need not have it.
+    if (!isNew(told, digest) || (digest === EMPTY_TREE && shelf.blob(digest) === undefined)) return undefined;
+    const place = path === "" ? "" : `${JSON.stringify(path)} in `;
+    return contentLine(shelf, gone, digest, `it is ${place}the tree ${tree} of the fact ${id}`);
+  };
+  let count = 0;
+  const root = await needed({ digest: tree, path: "" });
+  if (root !== undefined) yield root;
+  for (let node = walk.next(); node !== undefined; node = walk.next()) {
+    const bytes = shelf.blob(node.digest);
+    for (const below of bytes === undefined ? [] : namedBy(walk, node, bytes)) {
+      const line = await needed(below);
+      if (line !== undefined) yield line;
+      if (++count % TURN === 0) await breath();
+    }
+  }
+}
+
+/** Takes for told what the trees of a past lead to. */
+async function passOver(
+  shelf: Shelf,
+  heads: readonly FactId[],
+  walk: TreeWalk,
+  told: Set<Digest>,
+): Promise<void> {
+  let count = 0;
+  for await (const lines of shelf.history(heads))
+    for (const line of lines) for (const tree of treesIn(line)) if (walk.add(tree)) told.add(tree);
+  for (let node = walk.next(); node !== undefined; node = walk.next()) {
+    const bytes = shelf.blob(node.digest);
+    for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) told.add(digest);
+    if (++count % TURN === 0) await breath();
+  }
+}
+
+function isNew(told: Set<Digest>, digest: Digest): boolean {
+  return told.size < told.add(digest).size;
+}
+
+/** The line of a blob, or of its erasure. */
+async function contentLine(shelf: Shelf, gone: Gone, digest: Digest, why: string): Promise<string> {
+  const bytes = soundBlob(shelf, digest);
+  if (bytes !== undefined) return `{"blob":"${digest}","data":"${Buffer.from(bytes).toString("base64")}"}`;
+  const erasure = await gone.erasure(digest);
+  if (erasure === undefined)
+    throw new DamageError(
+      `the blob ${digest}`,
+      `it is missing, and ${why}; an export with { blobs: false } goes without`,
+    );
+  const { fact, by, at, why: reason } = erasure;
+  return JSON.stringify({ erased: digest, fact, by, at, why: reason });
+}
+
+/** The erasures that an export tells. Where a fact of the exported past says it, that one is named: it comes along, and proves it. */
+class Gone {
+  readonly #shelf: Shelf;
+  readonly #heads: readonly FactId[];
+  readonly #agrees: Agrees;
+  #own: Promise<ReadonlyMap<Digest, Erasure>> | undefined;
+
+  constructor(shelf: Shelf, heads: readonly FactId[]) {
+    this.#shelf = shelf;
+    this.#heads = heads;
+    this.#agrees = agreement((digest) => soundBlob(shelf, digest));
+  }
+
+  async erasure(digest: Digest): Promise<Erasure | undefined> {
+    const kept = this.#shelf.erased(digest);
+    if (kept === undefined) return undefined;
+    if (!this.#agrees(kept, (await this.#shelf.lines([kept.fact]))[0]))
+      throw new DamageError(`the erasure of ${digest}`, "it does not say what the fact says that erased it");
+    this.#own ??= this.#read();
+    return (await this.#own).get(digest) ?? kept;
+  }
+
+  async #read(): Promise<ReadonlyMap<Digest, Erasure>> {
+    const own = new Map<Digest, Erasure>();
+    for await (const lines of this.#shelf.history(this.#heads))
+      for (const line of lines) {
+        if (typeOf(line) !== "content-erase") continue;
+        const { digests, by, at, why } = readFact(line, {
+          read: (digest) => soundBlob(this.#shelf, digest),
+        }) as FactOf<"content-erase">;
+        for (const digest of Array.isArray(digests) ? digests : [])
+          if (!own.has(digest)) own.set(digest, { digest, fact: digestOf(line), by, at, why });
+      }
+    return own;
+  }
+}
+
+/**
+ * The history of a shelf, held against the ids that the facts and the heads name: a line that was altered or
+ * left out is an error, not another history. The first bits of an id are enough to tell damage.
+ */
+export async function* verified(
+  shelf: Shelf,
+  heads: readonly FactId[],
+  without: readonly FactId[] = [],
+): AsyncIterable<readonly Line[]> {
+  const met = new Set<number>();
+  let last = "";
+  for await (const lines of shelf.history(heads, without)) {
+    const batch: Line[] = [];
+    for (const line of lines) {
+      for (const parent of parentsOf(line))
+        if (parent !== last && !met.has(bitsOf(parent))) await missing(shelf, parent, without);
+      last = digestOf(line);
+      met.add(bitsOf(last));
+      batch.push({ id: last, line });
+    }
+    yield batch;
+  }
+  for (const head of heads) if (!met.has(bitsOf(head))) await missing(shelf, head, without);
+}
+
+/** What is not among the lines must be in the past that was left out. */
+async function missing(shelf: Shelf, id: FactId, without: readonly FactId[]): Promise<void> {
+  if (without.length > 0 && (await shelf.lines([id]))[0] !== undefined) return;
+  throw new DamageError(`the fact ${id}`, "it is missing or altered");
+}
+
+function bitsOf(id: FactId): number {
+  return Number.parseInt(id.slice(0, 12), 16);
+}
+
+/** The bytes of a blob, as they were written. */
+export function soundBlob(shelf: Shelf, digest: Digest): Uint8Array | undefined {
+  const bytes = shelf.blob(digest);
+  if (bytes !== undefined && digestOf(bytes) !== digest)
+    throw new DamageError(`the blob ${digest}`, "its bytes are not those that were written");
+  return bytes;
+}
+
+type Agrees = (erasure: Erasure, line: string | undefined) => boolean;
+
+/**
+ * Whether an erasure is what its fact says. The fact may be elsewhere; then the erasure is all there is to know. A long list
+ * stands outside of its line: without it the fact says nothing. It is read once, since each of its digests is asked about.
+ */
+export function agreement(blob: (digest: Digest) => Uint8Array | undefined): Agrees {
+  const lists = new Map<FactId, ReadonlySet<unknown>>();
+  return (erasure, line) => {
+    if (line === undefined) return isId(erasure.fact);
+    const fact = readFact(line, undefined) as { readonly [field: string]: unknown };
+    if (fact.type !== "content-erase") return false;
+    if ((["by", "at", "why"] as const).some((field) => fact[field] !== erasure[field])) return false;
+    let list = lists.get(erasure.fact);
+    if (list === undefined) {
+      const { digests } = readFact(line, { read: blob }) as unknown as { readonly digests: unknown };
+      list = new Set(Array.isArray(digests) ? digests : []);
+      lists.set(erasure.fact, list);
+    }
+    return list.has(erasure.digest);
+  };
+}

@@ -1,0 +1,92 @@
+import { type Digest, digestOf, digestsOf, type FactId, RathError } from "../../session/index.js";
+import { namedBy } from "../care/removal.js";
+import { TreeWalk, treesIn } from "../care/tree-walk.js";
+import { BLOB_BYTES_PER_COMMIT, BLOB_COST, breath, TURN } from "../commit.js";
+import type { Shelf } from "../shelf.js";
+import type { Imported, Store } from "../store.js";
+import { soundBlob } from "./export.js";
+
+/** Brings over what `from` has: the other side is told what is known here, so that only the rest travels. */
+export async function syncStores(from: Store, to: Store, shelf: Shelf, names: boolean): Promise<Imported> {
+  const theirs = await from.names();
+  const ours = await to.names();
+  const wanted = new Set<FactId>();
+  for (const { id } of theirs) if (!(await to.has(id))) wanted.add(id);
+  const shared = new Set<FactId>();
+  for (const { id } of [...theirs, ...ours]) if (!wanted.has(id) && (await from.has(id))) shared.add(id);
+  const report: Imported =
+    wanted.size === 0
+      ? { written: 0, known: 0, blobs: 0, refused: 0, unproved: 0, heads: [] }
+      : await to.import(from.export([...wanted], { without: [...shared] }));
+  const filled = await fillBlobs(from, shelf, [...shared]);
+  // A name moves only forward: where both sides went on, it stays, and the other side's head is in the report.
+  const standing = new Map(ours.map(({ name, id }) => [name, id]));
+  for (const { name, id } of names ? theirs : []) {
+    // Where nothing moves, nothing need be written.
+    if (standing.get(name) === id) continue;
+    await to.point(name, id).catch((error: unknown) => {
+      if (!(error instanceof RathError) || (error.code !== "name-conflict" && error.code !== "name-fenced"))
+        throw error;
+    });
+  }
+  return { ...report, blobs: report.blobs + filled };
+}
+
+/** Brings over content of facts that both sides have, where it is missing here and was not erased. */
+async function fillBlobs(from: Store, shelf: Shelf, heads: readonly FactId[]): Promise<number> {
+  const needed = new Set<Digest>();
+  const walk = new TreeWalk();
+  for await (const lines of shelf.history(heads))
+    for (const line of lines) {
+      for (const digest of digestsOf(line)) needed.add(digest);
+      for (const tree of treesIn(line)) if (walk.add(tree)) needed.add(tree);
+    }
+  const filler = new Filler(from, shelf);
+  let count = 0;
+  for (let node = walk.next(); node !== undefined; node = walk.next()) {
+    // A tree that is not here must come first: it says what else is missing.
+    const bytes = soundBlob(shelf, node.digest) ?? (await filler.fetch(node.digest));
+    needed.delete(node.digest);
+    if (++count % TURN === 0) await breath();
+    for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) needed.add(digest);
+  }
+  if (needed.size > 0)
+    for await (const here of shelf.digests()) for (const digest of here) needed.delete(digest);
+  for (const digest of needed) await filler.fetch(digest);
+  await filler.flush();
+  return filler.count;
+}
+
+/** Brings blobs from one store to another, many at a time. */
+class Filler {
+  readonly #from: Store;
+  readonly #shelf: Shelf;
+  #waiting = new Map<Digest, Uint8Array>();
+  #bytes = 0;
+  count = 0;
+
+  constructor(from: Store, shelf: Shelf) {
+    this.#from = from;
+    this.#shelf = shelf;
+  }
+
+  async fetch(digest: Digest): Promise<Uint8Array | undefined> {
+    const waiting = this.#waiting.get(digest);
+    if (waiting !== undefined) return waiting;
+    const bytes = this.#shelf.erased(digest) === undefined ? await this.#from.blob(digest) : undefined;
+    if (bytes === undefined || digestOf(bytes) !== digest) return undefined;
+    this.#waiting.set(digest, bytes);
+    this.#bytes += bytes.length + BLOB_COST;
+    this.count += 1;
+    if (this.#bytes >= BLOB_BYTES_PER_COMMIT) await this.flush();
+    return bytes;
+  }
+
+  async flush(): Promise<void> {
+    if (this.#waiting.size === 0) return;
+    const blobs = [...this.#waiting].map(([digest, bytes]) => ({ digest, bytes }));
+    this.#waiting = new Map();
+    this.#bytes = 0;
+    await this.#shelf.commit({ facts: [], blobs });
+  }
+}

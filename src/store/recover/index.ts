@@ -1,0 +1,1 @@
+export { importFolder } from "./recover.js";

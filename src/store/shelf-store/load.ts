@@ -1,0 +1,118 @@
+import { randomUUID } from "node:crypto";
+import {
+  type BlobSource,
+  digestOf,
+  type FactId,
+  keepingView,
+  type Realm,
+  type Session,
+} from "../../session/index.js";
+import { misuse, NotFoundError } from "../error.js";
+import { soundBlob } from "../exchange/export.js";
+import { shown } from "../name/move.js";
+import type { Shelf } from "../shelf.js";
+import { Loader } from "./loader.js";
+import { depthIn, isCurrent, isSealed, takeSnapshot, useSnapshot } from "./snapshot.js";
+
+/** How many facts of a session are held in memory unless said otherwise. */
+export const HORIZON = 100_000;
+const KEPT_EVERY = 64;
+/** Names that a runtime keeps for itself: of no use to who looks for one of theirs. */
+const KEPT_BY_RUNTIME = /^(?:run|answer)\//;
+
+/** What a store knows of sessions in this process. */
+export type Known = {
+  /** Sessions that are known to be here with their whole past: saving stops at them. */
+  kept: WeakSet<Session>;
+  /** Sessions that a snapshot was taken of, so that the next one is not taken too soon. */
+  readonly prepared: WeakSet<Session>;
+};
+
+/** Finds sessions on a shelf and loads them. */
+export class SessionReader {
+  readonly blobs: BlobSource;
+  readonly known: Known = { kept: new WeakSet(), prepared: new WeakSet() };
+  readonly #shelf: Shelf;
+
+  constructor(shelf: Shelf) {
+    this.#shelf = shelf;
+    this.blobs = {
+      read: (digest) =>
+        soundBlob(shelf, digest) ?? (shelf.erased(digest) === undefined ? undefined : "erased"),
+    };
+  }
+
+  async load(id: FactId, horizon = HORIZON): Promise<Session> {
+    const long = (await this.#shelf.count(id)) > horizon;
+    const found = long ? await this.#shelf.tail(id, horizon) : undefined;
+    const sealed = found !== undefined && isSealed(digestOf(found.lines[0] ?? ""), found.snapshot);
+    const tail = sealed && isCurrent(found.snapshot) ? found : undefined;
+    // Those of an older version would be found again and again; what they save is taken anew below.
+    if (sealed && tail === undefined) await this.#shelf.remove({ snapshots: true }).catch(() => {});
+    const realm: { -readonly [Key in keyof Realm]: Realm[Key] } = { inline: 0, blobs: this.blobs };
+    const loader = new Loader(realm, tail && depthIn(tail.snapshot));
+    if (tail !== undefined) {
+      loader.add(tail.lines);
+      useSnapshot(loader.sessions[0] as Session, tail.snapshot);
+    } else {
+      for await (const lines of this.#shelf.history([id])) loader.add(lines);
+    }
+    const session = loader.finish(id);
+    const setting = loader.keeping() ?? session.view(keepingView);
+    realm.inline = setting.inline;
+    const secret = setting.key === undefined ? undefined : this.#shelf.key(setting.key);
+    // Where the key was erased or did not come along, a key of this process alone still salts what comes next.
+    if (setting.inline === 0 || setting.key !== undefined)
+      realm.key =
+        setting.key !== undefined && secret !== undefined
+          ? { id: setting.key, secret }
+          : { id: randomUUID(), secret: randomSecret() };
+    Object.freeze(realm);
+    // Marking every 64th session is enough to cut later walks short.
+    for (let index = loader.sessions.length - 1; index >= 0; index -= KEPT_EVERY)
+      this.known.kept.add(loader.sessions[index] as Session);
+    // No place to start from was found, so all of it was read; the next time is quicker, if it can be.
+    if (long && tail === undefined) await this.keep(session).catch(() => {});
+    if (tail !== undefined) this.known.prepared.add(loader.sessions[0] as Session);
+    return session;
+  }
+
+  /** Takes a snapshot of a session, so that the next loading need not read what came before it. */
+  async keep(session: Session, snapshot = takeSnapshot(session)): Promise<void> {
+    await this.#shelf.saveSnapshot(session.id, snapshot);
+    this.known.prepared.add(session);
+  }
+
+  async resolve(nameOrId: string): Promise<FactId> {
+    if (typeof nameOrId !== "string")
+      throw misuse(`find ${shown(nameOrId)}`, "give a name, an id, or the beginning of an id");
+    if (/^[0-9a-f]{64}$/.test(nameOrId)) {
+      if ((await this.#shelf.lines([nameOrId]))[0] !== undefined) return nameOrId;
+      throw new NotFoundError(`the id ${nameOrId}`, "list what is there: await store.names()");
+    }
+    const record = await this.#shelf.name(nameOrId);
+    if (record?.head) return record.head;
+    if (/^[0-9a-f]{6,63}$/.test(nameOrId)) {
+      const ids = await this.#shelf.startingWith(nameOrId, 2);
+      if (ids.length > 1)
+        throw new NotFoundError(
+          `one session that begins with ${nameOrId}`,
+          `give more digits: ${ids.map((id) => id.slice(0, nameOrId.length + 4)).join(" or ")}`,
+        );
+      if (ids[0] !== undefined) return ids[0];
+    }
+    const names = (await this.#shelf.names())
+      .filter((known) => known.head !== null && !KEPT_BY_RUNTIME.test(known.name))
+      .map((known) => known.name);
+    throw new NotFoundError(
+      `a session called ${JSON.stringify(nameOrId)}`,
+      names.length === 0
+        ? "this store has no names yet: store.save(session, { name })"
+        : `names here: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}`,
+    );
+  }
+}
+
+function randomSecret(): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(32));
+}

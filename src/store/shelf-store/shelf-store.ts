@@ -1,0 +1,308 @@
+import { type Digest, digestOf, type FactId, parentsOf, readFact, Session } from "../../session/index.js";
+import { checkStore } from "../care/check.js";
+import { collect } from "../care/collect.js";
+import { erase } from "../care/erase.js";
+import { DamageError, FencedError, misuse, NotFoundError, StoreError } from "../error.js";
+import { exportLines, soundBlob, verified } from "../exchange/export.js";
+import { importLines } from "../exchange/import.js";
+import { syncStores } from "../exchange/sync.js";
+import { type Lease, takeLease } from "../name/lease.js";
+import { alsoOf, checkName, checkOptions, fenceOf, isId, moveTo, shown } from "../name/move.js";
+import { nameOf, Watch, type WatchOptions } from "../name/watch.js";
+import type { Erasure, Shelf } from "../shelf.js";
+import type {
+  Checked,
+  Collected,
+  CollectOptions,
+  EraseOptions,
+  ExportOptions,
+  ForgetOptions,
+  HistoryOptions,
+  Imported,
+  ImportOptions,
+  LeaseOptions,
+  Line,
+  LoadOptions,
+  Name,
+  PointOptions,
+  Recorded,
+  Saved,
+  SaveOptions,
+  Store,
+} from "../store.js";
+import { closeDerived } from "./closing.js";
+import { SessionReader } from "./load.js";
+import { type Naming, SessionWriter } from "./save.js";
+
+/** A `Store` on any shelf. */
+export class ShelfStore implements Store {
+  readonly #shelf: Shelf;
+  readonly #reader: SessionReader;
+  readonly #writer: SessionWriter;
+  readonly #watches = new Set<Watch>();
+  #closed = false;
+
+  constructor(shelf: Shelf) {
+    this.#shelf = shelf;
+    this.#reader = new SessionReader(shelf);
+    this.#writer = new SessionWriter(shelf, this.#reader);
+  }
+
+  get identity(): string | undefined {
+    return this.#shelf.identity;
+  }
+
+  get url(): string {
+    return this.#shelf.url;
+  }
+
+  get capabilities(): Store["capabilities"] {
+    return this.#shelf.capabilities;
+  }
+
+  async save(session: Session, options: SaveOptions = {}): Promise<Saved> {
+    this.#checkOpen();
+    if (!(session instanceof Session))
+      throw misuse("save something that is not a Session", "pass a session: store.save(session, { name })");
+    checkOptions(options, "store.save(session, { name })");
+    const { name, key, lease, expect, also } = options;
+    if (name === undefined && [key, lease, expect, also].some((option) => option !== undefined))
+      throw misuse(
+        "keep a key, a lease, an expectation or other names without a name",
+        "they belong to a name: store.save(session, { name, … })",
+      );
+    const others = name === undefined ? [] : alsoOf(name, also);
+    const naming: Naming = {
+      ...(name !== undefined && { move: moveTo(name, session.id, options) }),
+      ...(others.length > 0 && {
+        also: others.map(([other, at]) => ({ name: other, head: at?.id ?? null })),
+      }),
+    };
+    const heads = [session, ...others.flatMap(([, at]) => at ?? [])];
+    return this.#writer.save(heads, naming);
+  }
+
+  async load(nameOrId: string, options: LoadOptions = {}): Promise<Session> {
+    checkOptions(options, "store.load(name, { horizon: 5000 })");
+    const { horizon } = options;
+    if (horizon !== undefined && (typeof horizon !== "number" || !(horizon >= 1)))
+      throw misuse(
+        `load with a horizon of ${String(horizon)}`,
+        "give the number of facts to hold in memory, at least 1",
+      );
+    return this.#reader.load(await this.resolve(nameOrId), horizon);
+  }
+
+  async resolve(nameOrId: string): Promise<FactId> {
+    this.#checkOpen();
+    return this.#reader.resolve(nameOrId);
+  }
+
+  async has(id: FactId): Promise<boolean> {
+    this.#checkOpen();
+    return isId(id) && (await this.#shelf.lines([id]))[0] !== undefined;
+  }
+
+  async line(id: FactId): Promise<string | undefined> {
+    this.#checkOpen();
+    const [line] = isId(id) ? await this.#shelf.lines([id]) : [];
+    if (line !== undefined && digestOf(line) !== id)
+      throw new DamageError(`the fact ${id}`, "its line is not the one that was written");
+    return line;
+  }
+
+  async children(id: FactId): Promise<readonly FactId[]> {
+    return this.#shelf.children(await this.resolve(id));
+  }
+
+  async *history(
+    nameOrId: string | readonly string[],
+    options: HistoryOptions = {},
+  ): AsyncIterable<Recorded> {
+    for await (const lines of this.lines(nameOrId, options)) {
+      for (const { id, line } of lines)
+        yield { id, parents: parentsOf(line), line, fact: readFact(line, this.#reader.blobs) };
+    }
+  }
+
+  async *lines(
+    nameOrId: string | readonly string[],
+    options: HistoryOptions = {},
+  ): AsyncIterable<readonly Line[]> {
+    checkOptions(options, "store.lines(name, { without: [other] })");
+    const heads = await this.#resolveAll(nameOrId);
+    yield* verified(this.#shelf, heads, await this.#resolveAll(options.without ?? []));
+  }
+
+  #resolveAll(nameOrId: string | readonly string[]): Promise<FactId[]> {
+    return Promise.all((Array.isArray(nameOrId) ? nameOrId : [nameOrId]).map((one) => this.resolve(one)));
+  }
+
+  async names(options: { readonly under?: string } = {}): Promise<readonly Name[]> {
+    this.#checkOpen();
+    checkOptions(options, 'store.names({ under: "team/" })');
+    const { under } = options;
+    if (under !== undefined && typeof under !== "string")
+      throw misuse(
+        `list the names under ${shown(under)}`,
+        'say how they begin: store.names({ under: "team/" })',
+      );
+    return (await this.#shelf.names(under)).flatMap((record) => nameOf(record));
+  }
+
+  async head(name: string): Promise<FactId | undefined> {
+    this.#checkOpen();
+    if (typeof name !== "string") throw misuse(`find ${shown(name)}`, "give a name");
+    return (await this.#shelf.name(name))?.head ?? undefined;
+  }
+
+  async point(name: string, id: FactId, options: PointOptions = {}): Promise<Saved> {
+    checkOptions(options, "store.point(name, id, { expect })");
+    if ("also" in options)
+      throw misuse(`point "${name}" and others at once`, "save does: store.save(session, { name, also })");
+    const head = await this.resolve(id);
+    return this.#writer.commit({ facts: [], blobs: [], move: moveTo(name, head, options) }, []);
+  }
+
+  async forget(name: string, options: ForgetOptions = {}): Promise<void> {
+    this.#checkOpen();
+    checkName(name);
+    checkOptions(options, "store.forget(name, { lease })");
+    const fence = fenceOf(name, options.lease);
+    const outcome = await this.#shelf.forget(name, options.force ? undefined : fence);
+    if (outcome === "unknown")
+      throw new NotFoundError(
+        `a session called ${JSON.stringify(name)}`,
+        "list what is there: await store.names()",
+      );
+    if (outcome === "fenced") {
+      throw new FencedError(name, fence.epoch ?? null, await this.#shelf.name(name));
+    }
+  }
+
+  async lease(name: string, options: LeaseOptions = {}): Promise<Lease> {
+    this.#checkOpen();
+    checkName(name);
+    checkOptions(options, "store.lease(name, { milliseconds: 30_000 })");
+    return takeLease(this.#shelf, name, options);
+  }
+
+  watch(options: WatchOptions = {}): AsyncIterable<Name> {
+    this.#checkOpen();
+    checkOptions(options, "store.watch({ name, signal })");
+    if (options.name !== undefined) checkName(options.name);
+    const watch = new Watch(
+      options,
+      (heard) => this.#shelf.listen(heard),
+      (ended) => this.#watches.delete(ended),
+    );
+    this.#watches.add(watch);
+    return watch;
+  }
+
+  async *export(nameOrId: string | readonly string[], options: ExportOptions = {}): AsyncIterable<string> {
+    checkOptions(options, "store.export(name, { blobs: false })");
+    const { without = [], blobs = true } = options;
+    const ids = await this.#resolveAll(nameOrId);
+    yield* exportLines(this.#shelf, ids, await this.#resolveAll(without), blobs);
+  }
+
+  async import(
+    lines: string | Iterable<string> | AsyncIterable<string>,
+    options: ImportOptions = {},
+  ): Promise<Imported> {
+    this.#checkOpen();
+    checkOptions(options, "store.import(lines, { name })");
+    if (options.name !== undefined) checkName(options.name);
+    const { report, last } = await importLines(this.#shelf, lines, options);
+    if (options.name !== undefined && last !== undefined) await this.point(options.name, last);
+    if (report.written > 0) await this.#writer.prepareHeads(report);
+    return report;
+  }
+
+  async sync(from: Store, options: { readonly names?: boolean } = {}): Promise<Imported> {
+    this.#checkOpen();
+    checkOptions(options, "store.sync(from, { names: false })");
+    if (typeof from?.names !== "function" || typeof from.export !== "function")
+      throw misuse(`sync with ${shown(from)}`, "give an open store: store.sync(await openStore(url))");
+    return syncStores(from, this, this.#shelf, options.names ?? true);
+  }
+
+  async putBlob(bytes: ArrayBufferView): Promise<Digest> {
+    const [digest] = await this.putBlobs([bytes]);
+    return digest as Digest;
+  }
+
+  async putBlobs(blobs: readonly ArrayBufferView[]): Promise<readonly Digest[]> {
+    this.#checkOpen();
+    if (!Array.isArray(blobs))
+      throw misuse(`keep ${shown(blobs)} as blobs`, "give a list: store.putBlobs([Buffer.from(text)])");
+    for (const bytes of blobs)
+      if (!ArrayBuffer.isView(bytes))
+        throw misuse(`keep ${shown(bytes)} as a blob`, "give its bytes: store.putBlob(Buffer.from(text))");
+    return this.#writer.putBlobs(blobs);
+  }
+
+  async blob(digest: Digest): Promise<Uint8Array | undefined> {
+    this.#checkOpen();
+    return isId(digest) ? soundBlob(this.#shelf, digest) : undefined;
+  }
+
+  async erase(nameOrId: string, options: EraseOptions): Promise<Session> {
+    this.#checkOpen();
+    checkOptions(options, "store.erase(name, { digests, why })");
+    const id = await this.resolve(nameOrId);
+    const standing = (await this.#shelf.names()).flatMap(({ name, head }) => (head === id ? [name] : []));
+    // The name that was asked for goes first, in one commit with the erasure; others that stand there follow.
+    const [first = options.lease?.name, ...others] = [
+      ...new Set([options.lease?.name ?? nameOrId, ...standing].filter((name) => standing.includes(name))),
+    ];
+    const expect = { expect: id };
+    const move =
+      first === undefined
+        ? undefined
+        : moveTo(first, id, { ...expect, ...(options.lease && { lease: options.lease }) });
+    const erased = await erase(this.#shelf, await this.load(id), options, move);
+    for (const name of others)
+      await this.#shelf.commit({ facts: [], blobs: [], move: moveTo(name, erased.id, expect) });
+    // The session at hand has read what is now erased; the one that is given back has not.
+    return this.load(erased.id);
+  }
+
+  async erasures(): Promise<readonly Erasure[]> {
+    this.#checkOpen();
+    return this.#shelf.erasures();
+  }
+
+  async gc(options: CollectOptions = {}): Promise<Collected> {
+    this.#checkOpen();
+    checkOptions(options, "store.gc({ dryRun: true })");
+    return collect(this.#shelf, options);
+  }
+
+  async check(options: { readonly progress?: (facts: number) => void } = {}): Promise<Checked> {
+    this.#checkOpen();
+    checkOptions(options, "store.check({ progress })");
+    return checkStore(this.#shelf, options.progress);
+  }
+
+  async backup(path: string): Promise<void> {
+    this.#checkOpen();
+    if (typeof path !== "string" || path === "")
+      throw misuse(`write a backup to ${shown(path)}`, "give the path of something that is not there yet");
+    await this.#shelf.backup(path);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const watch of [...this.#watches]) watch.end();
+    await closeDerived(this);
+    await this.#shelf.close();
+  }
+
+  #checkOpen(): void {
+    if (this.#closed)
+      throw new StoreError("closed", `The store ${this.url} is closed.`, "open it again with openStore(url)");
+  }
+}

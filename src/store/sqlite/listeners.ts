@@ -1,0 +1,67 @@
+import type { FactId } from "../../session/index.js";
+import type { NameRecord } from "../shelf.js";
+import type { Connection } from "./connection.js";
+import type { Names } from "./names.js";
+
+/** How often other processes' moves are looked for while someone listens. */
+const POLL_MS = 100;
+
+type Listener = (moved: readonly NameRecord[]) => void;
+
+/** Who wants to hear that names moved: by this process at once, by others after the next look. */
+export class Listeners {
+  readonly #connection: Connection;
+  readonly #names: Names;
+  readonly #listeners = new Set<Listener>();
+  #heard = new Map<string, FactId | null>();
+  #version = 0;
+  #poll: NodeJS.Timeout | undefined;
+
+  constructor(connection: Connection, names: Names) {
+    this.#connection = connection;
+    this.#names = names;
+  }
+
+  add(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    if (this.#poll === undefined) {
+      this.#version = this.#dataVersion();
+      this.#heard = new Map(this.#names.under("").map(({ name, head }) => [name, head]));
+      this.#poll = setInterval(() => this.#look(), POLL_MS);
+      this.#poll.unref();
+    }
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size === 0) this.stop();
+    };
+  }
+
+  tell(moved: readonly NameRecord[]): void {
+    for (const { name, head } of moved) this.#heard.set(name, head);
+    for (const listener of [...this.#listeners]) listener(moved);
+  }
+
+  stop(): void {
+    clearInterval(this.#poll);
+    this.#poll = undefined;
+  }
+
+  /** SQLite tells whether another connection has written; which names moved is then compared. */
+  #look(): void {
+    try {
+      const version = this.#dataVersion();
+      if (version === this.#version) return;
+      const moved = this.#names
+        .under("")
+        .filter(({ name, head }) => head !== null && this.#heard.get(name) !== head);
+      this.#version = version;
+      if (moved.length > 0) this.tell(moved);
+    } catch {
+      // A look that fails says nothing; whoever reads or writes next is told what is wrong.
+    }
+  }
+
+  #dataVersion(): number {
+    return this.#connection.get("PRAGMA data_version")?.data_version as number;
+  }
+}

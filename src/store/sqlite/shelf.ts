@@ -1,0 +1,322 @@
+import { existsSync, renameSync, rmSync } from "node:fs";
+import { type Digest, digestOf, type FactId } from "../../session/index.js";
+import { StoreError } from "../error.js";
+import type { Change } from "../memory/names.js";
+import type {
+  Commit,
+  Committed,
+  Erasure,
+  Fence,
+  Finding,
+  NameRecord,
+  Removal,
+  Shelf,
+  Tail,
+} from "../shelf.js";
+import { Blobs } from "./blobs.js";
+import { applyChanges, applyCommit, applyRemoval, type Tables } from "./commit.js";
+import { Connection } from "./connection.js";
+import { BUSY, type SqliteDatabase, storeErrorOf } from "./driver.js";
+import { examineTables } from "./examine.js";
+import { Facts } from "./facts.js";
+import { Histories } from "./history.js";
+import { Listeners } from "./listeners.js";
+import { Names } from "./names.js";
+import { Puts } from "./puts.js";
+import { openSchema, openToRead } from "./schema.js";
+
+/** Fewer waiting lines than this are left to the next process: packing them rewrites more than it saves. */
+const WORTH_PACKING = 64;
+
+type Waiting = {
+  readonly commit: Commit;
+  readonly resolve: (committed: Committed) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/** One SQLite file for all processes of a machine. Durable at every commit; commits of one tick share one sync. */
+export class SqliteShelf implements Shelf {
+  readonly url: string;
+  readonly capabilities = { durability: "power-loss", writers: "one-host" } as const;
+  readonly #connection: Connection;
+  readonly #facts: Facts;
+  readonly #histories: Histories;
+  readonly #tables: Tables;
+  readonly #listeners: Listeners;
+  #queue: Waiting[] = [];
+  #flushing: Promise<void> | undefined;
+
+  private constructor(url: string, path: string, database: SqliteDatabase, dead?: StoreError) {
+    this.url = url;
+    const connection = new Connection(path, database, dead);
+    const facts = new Facts(connection);
+    const names = new Names(connection, (id) => facts.placeOrFail(id));
+    this.#connection = connection;
+    this.#facts = facts;
+    this.#histories = new Histories(connection, facts);
+    this.#tables = { connection, facts, names, blobs: new Blobs(connection), puts: new Puts(connection) };
+    this.#listeners = new Listeners(connection, names);
+  }
+
+  /** A store of an older version that may not be written has none. */
+  get identity(): string | undefined {
+    try {
+      return this.#connection.get("SELECT id FROM identity")?.id as string | undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  static open(path: string, url = `sqlite:${path}`): SqliteShelf {
+    try {
+      return new SqliteShelf(url, path, openSchema(path));
+    } catch (cause) {
+      const error = storeErrorOf(cause, path);
+      if (error.code !== "store-read-only" || !existsSync(path)) throw error;
+      return SqliteShelf.#openToRead(path, url, error as StoreError);
+    }
+  }
+
+  /** Makes a new file and fills it. It gets its name when it is whole, so half a copy never opens as a store. */
+  static async create(path: string, fill: (shelf: SqliteShelf) => Promise<void>): Promise<void> {
+    requireRoom(path);
+    const fresh = `${path}.tmp`;
+    rmSync(fresh, { force: true });
+    try {
+      const shelf = SqliteShelf.open(fresh);
+      await fill(shelf).finally(() => shelf.close());
+      renameSync(fresh, path);
+    } finally {
+      for (const suffix of ["", "-wal", "-shm"]) rmSync(fresh + suffix, { force: true });
+    }
+  }
+
+  /** A store that may not be written can be read; every write is refused with the reason. */
+  static #openToRead(path: string, url: string, reason: StoreError): SqliteShelf {
+    try {
+      return new SqliteShelf(url, path, openToRead(path), reason);
+    } catch {
+      throw reason;
+    }
+  }
+
+  commit(commit: Commit): Promise<Committed> {
+    if (this.#connection.dead !== undefined) return Promise.reject(this.#connection.dead);
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ commit, resolve, reject });
+      this.#flushing ??= this.#flushSoon();
+    });
+  }
+
+  #flushSoon(): Promise<void> {
+    return new Promise<void>((done) => setImmediate(done)).then(() => this.#flush());
+  }
+
+  /** Everything queued by now goes into one transaction and one sync. */
+  async #flush(): Promise<void> {
+    const group = this.#queue;
+    this.#queue = [];
+    try {
+      await this.#write(group);
+    } catch (error) {
+      // One commit that cannot be made must not take its neighbours with it; a disk that fails fails them all.
+      const alone = group.length > 1 && this.#connection.dead === undefined;
+      for (const one of group) {
+        if (alone) await this.#write([one]).catch(one.reject);
+        else one.reject(error);
+      }
+    } finally {
+      this.#flushing = this.#queue.length > 0 ? this.#flushSoon() : undefined;
+    }
+  }
+
+  async #write(group: readonly Waiting[]): Promise<void> {
+    const moved: NameRecord[] = [];
+    const outcomes = await this.#facts.transaction(() =>
+      group.map(({ commit }) => applyCommit(this.#tables, commit, moved)),
+    );
+    for (const [index, outcome] of outcomes.entries()) (group[index] as Waiting).resolve(outcome);
+    if (moved.length > 0) this.#listeners.tell(moved);
+  }
+
+  async lines(ids: readonly FactId[]): Promise<readonly (string | undefined)[]> {
+    return this.#facts.atOnce(() =>
+      ids.map((id) => {
+        const place = this.#facts.place(id);
+        return place === undefined ? undefined : this.#facts.line(place);
+      }),
+    );
+  }
+
+  async startingWith(prefix: string, most: number): Promise<readonly FactId[]> {
+    return this.#facts.atOnce(() => {
+      const ids = this.#facts.lines
+        .startingWith(prefix, most)
+        .map((place) => digestOf(this.#facts.line(place)));
+      return ids.filter((id) => id.startsWith(prefix)).slice(0, most);
+    });
+  }
+
+  async children(id: FactId): Promise<readonly FactId[]> {
+    return this.#facts.atOnce(() => {
+      const place = this.#facts.place(id);
+      return place === undefined
+        ? []
+        : this.#facts.childPlaces(place).map((child) => digestOf(this.#facts.line(child)));
+    });
+  }
+
+  history(heads: readonly FactId[], without: readonly FactId[] = []): AsyncIterable<readonly string[]> {
+    return this.#histories.read(heads, without);
+  }
+
+  async count(id: FactId): Promise<number> {
+    return this.#facts.atOnce(() => this.#histories.count(id));
+  }
+
+  async tail(head: FactId, most: number): Promise<Tail | undefined> {
+    return this.#facts.atOnce(() => this.#histories.tail(head, most));
+  }
+
+  async saveSnapshot(id: FactId, snapshot: string): Promise<void> {
+    await this.#facts.transaction(() =>
+      this.#connection.run(
+        "INSERT OR REPLACE INTO snapshots VALUES (?, ?)",
+        this.#facts.placeOrFail(id),
+        snapshot,
+      ),
+    );
+  }
+
+  async *every(): AsyncIterable<readonly string[]> {
+    for (const batch of this.#facts.every()) yield batch.map(({ line }) => line);
+  }
+
+  async name(name: string): Promise<NameRecord | undefined> {
+    return this.#tables.names.get(name);
+  }
+
+  async names(under = ""): Promise<readonly NameRecord[]> {
+    return this.#tables.names.under(under);
+  }
+
+  async forget(name: string, fence?: Fence): Promise<"done" | "fenced" | "unknown"> {
+    return this.#facts.transaction(() => this.#tables.names.forget(name, fence));
+  }
+
+  async acquire(name: string, owner: string, until: number, now: number): Promise<NameRecord | undefined> {
+    return this.#facts.transaction(() => this.#tables.names.acquire(name, owner, until, now));
+  }
+
+  async extend(name: string, epoch: number, until: number): Promise<boolean> {
+    return this.#facts.transaction(() => this.#tables.names.extend(name, epoch, until));
+  }
+
+  blob(digest: Digest): Uint8Array | undefined {
+    return this.#tables.blobs.get(digest);
+  }
+
+  digests(): AsyncIterable<readonly Digest[]> {
+    return this.#tables.blobs.digests();
+  }
+
+  async putSince(since: number): Promise<Iterable<Digest>> {
+    return this.#tables.puts.since(since);
+  }
+
+  erased(digest: Digest): Erasure | undefined {
+    return this.#tables.blobs.erased(digest);
+  }
+
+  async erasures(): Promise<readonly Erasure[]> {
+    return this.#tables.blobs.erasures();
+  }
+
+  key(id: string): Uint8Array | undefined {
+    return this.#tables.blobs.key(id);
+  }
+
+  async remove(what: Removal): Promise<void> {
+    await this.#facts.transaction(() => applyRemoval(this.#tables, what));
+    this.#facts.forgetPlaces();
+    // Pages that packing has freed still hold copies of lines; giving them back leaves none.
+    const much = (what.ids?.length ?? 0) + (what.digests?.length ?? 0) > 1000;
+    await this.#connection.patiently(() =>
+      this.#connection.database.exec(much ? "VACUUM" : "PRAGMA incremental_vacuum"),
+    );
+    await this.#emptyLog();
+  }
+
+  /** What was deleted must not live on in the log. */
+  async #emptyLog(): Promise<void> {
+    await this.#connection.patiently(() => {
+      const row = this.#connection.database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+      if (row?.busy !== 0)
+        throw Object.assign(new Error("another process is reading the log"), { errcode: BUSY });
+    });
+  }
+
+  listen(heard: (moved: readonly NameRecord[]) => void): () => void {
+    return this.#listeners.add(heard);
+  }
+
+  async *examine(): AsyncIterable<Finding> {
+    try {
+      for (const row of this.#connection.all("PRAGMA integrity_check")) {
+        const problem = String(Object.values(row)[0]);
+        if (problem !== "ok") yield { place: this.#connection.path, problem };
+      }
+      for (const { place, problem } of this.#facts.atOnce(() => [
+        ...examineTables(this.#connection.database, this.#facts.lines),
+      ]))
+        yield { place: `${this.#connection.path} ${place}`, problem };
+    } catch (error) {
+      yield {
+        place: this.#connection.path,
+        problem: storeErrorOf(error, this.#connection.path).message.split("\n")[0] as string,
+      };
+    }
+  }
+
+  /** Takes names, leases, steps and erasures over as they stand in another store. Their facts must be here. */
+  async adopt(changes: Iterable<Change>): Promise<void> {
+    await this.#facts.transaction(() => applyChanges(this.#tables, changes));
+  }
+
+  async backup(path: string): Promise<void> {
+    requireRoom(path);
+    try {
+      this.#connection.database.prepare("VACUUM INTO ?").run(path);
+    } catch (error) {
+      throw storeErrorOf(error, path);
+    }
+  }
+
+  async close(): Promise<void> {
+    while (this.#flushing !== undefined) await this.#flushing;
+    this.#listeners.stop();
+    const { database } = this.#connection;
+    const closed = new StoreError(
+      "closed",
+      `The store ${this.url} is closed.`,
+      "open it again with openStore(url)",
+    );
+    this.#connection.close(closed, () => {
+      if (this.#facts.lines.waiting >= WORTH_PACKING) {
+        database.exec("BEGIN IMMEDIATE");
+        this.#facts.lines.pack(true);
+        database.exec("COMMIT");
+      }
+      database.exec("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
+    });
+  }
+}
+
+function requireRoom(path: string): void {
+  if (existsSync(path))
+    throw new StoreError(
+      "not-a-store",
+      `Cannot write a backup to ${path}: something is there.`,
+      "give a path that does not exist",
+    );
+}
