@@ -6,6 +6,7 @@
  * which Node modules where that matters.
  */
 const layers = [
+  { layer: "util", node: [] },
   { layer: "session", node: ["crypto", "util"] },
   { layer: "store", packages: ["@photostructure/sqlite"] },
   { layer: "sandbox", packages: ["diff", "just-bash", "node-diff3"] },

@@ -27,6 +27,7 @@ import { ensureInstalled } from "./setup.mjs";
 const layers = [
   // Tells where the other files of the command are, so its place in dist is its place in src.
   ["cli/location.ts", "cli/location"],
+  ["util/", "session"],
   ["session/", "session"],
   ["store/", "store"],
   // What the tools of a sandbox need before there is a sandbox.

@@ -18,16 +18,8 @@ import {
   type Principal,
   type Session,
 } from "../session/index.js";
-import {
-  enter,
-  isPromise,
-  type Module,
-  termsOrNone,
-  textOrNone,
-  texts,
-  wrong,
-  yesOrNo,
-} from "../workflow/index.js";
+import { isPromise } from "../util/index.js";
+import { enter, type Module, termsOrNone, textOrNone, texts, wrong, yesOrNo } from "../workflow/index.js";
 import { brokenCall, type CallRequest, textOf, transcriptFor } from "./model/index.js";
 import {
   type Checked,

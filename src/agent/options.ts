@@ -1,4 +1,5 @@
 import type { Json } from "../session/index.js";
+import { showValue } from "../util/index.js";
 import {
   type Known,
   type Refuse,
@@ -9,7 +10,6 @@ import {
   requireMilliseconds,
   requireOptions,
   requireRetry,
-  shown,
 } from "../workflow/index.js";
 import type { AgentOptions } from "./agent.js";
 import type { Fitter } from "./ask.js";
@@ -26,7 +26,7 @@ export function given(options: AgentOptions<InputSchema>): Given {
   const { name } = (options ?? {}) as Partial<AgentOptions>;
   if (typeof name !== "string" || name.trim() === "")
     throw new AgentError(
-      typeof name === "string" ? name : shown(name),
+      typeof name === "string" ? name : showValue(name),
       "it has no name",
       'agent({ name: "coder", model, … })',
     );
@@ -51,13 +51,13 @@ export function given(options: AgentOptions<InputSchema>): Given {
     (typeof options.policy?.decide !== "function" || typeof options.policy.covers !== "function")
   )
     throw refuse(
-      `its policy is ${shown(options.policy)}`,
+      `its policy is ${showValue(options.policy)}`,
       'policy: policy("careful", [{ name: "no mail", verdict: "deny", tool: "send" }])',
     );
   requireRetry(options.retry, refuse);
   if (options.timeout !== undefined) requireMilliseconds(options.timeout, "timeout", refuse);
   if (options.context !== undefined && options.context !== "own" && options.context !== "all")
-    throw refuse(`its context is ${shown(options.context)}`, 'context: "own", or "all"');
+    throw refuse(`its context is ${showValue(options.context)}`, 'context: "own", or "all"');
   requireFitter(options.compress, refuse);
   const parameters = parametersOf(options.parameters, refuse);
   return {
@@ -98,14 +98,14 @@ export function stopsOf({ stop }: { readonly stop?: Stop | readonly Stop[] }): r
 function requireText(value: unknown, what: string, refuse: Refuse): void {
   if (value !== undefined && typeof value !== "string")
     throw refuse(
-      `its \`${what}\` is ${shown(value)}, not a text`,
+      `its \`${what}\` is ${showValue(value)}, not a text`,
       `${what}: "…"; what must be made, make before`,
     );
 }
 
 function requireList(value: unknown, what: string, refuse: Refuse): void {
   if (value !== undefined && !Array.isArray(value))
-    throw refuse(`its \`${what}\` is ${shown(value)}, not a list`, `${what}: […]`);
+    throw refuse(`its \`${what}\` is ${showValue(value)}, not a list`, `${what}: […]`);
 }
 
 function requireFitter(value: unknown, refuse: Refuse): void {
@@ -113,7 +113,7 @@ function requireFitter(value: unknown, refuse: Refuse): void {
   const { budget, state, fit } = (value ?? {}) as Partial<Fitter>;
   if (typeof fit !== "function" || typeof budget !== "number" || typeof state !== "object")
     throw refuse(
-      `its \`compress\` is ${shown(value)}, which leaves nothing out of view`,
+      `its \`compress\` is ${showValue(value)}, which leaves nothing out of view`,
       "compress: compress({ budget: 100_000 })",
     );
 }
@@ -129,7 +129,7 @@ function modelsOf(
   if (models.length === 0) throw refuse("it has no model", MODEL);
   for (const one of models as readonly Partial<LanguageModel>[]) {
     if (typeof one?.doGenerate !== "function" || typeof one.modelId !== "string")
-      throw refuse(`it has no model: ${shown(one)} is none`, MODEL);
+      throw refuse(`it has no model: ${showValue(one)} is none`, MODEL);
     if (typeof one.provider !== "string")
       throw refuse(`its model "${one.modelId}" does not say its provider`, MODEL);
     if (stream === true && typeof one.doStream !== "function")
@@ -143,7 +143,7 @@ function parametersOf(parameters: Parameters | undefined, refuse: Refuse): Param
   if (parameters === undefined) return undefined;
   if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters))
     throw refuse(
-      `its parameters are ${shown(parameters)}, not an object`,
+      `its parameters are ${showValue(parameters)}, not an object`,
       "parameters: { temperature: 0, maxOutputTokens: 2_000 }",
     );
   const { headers, ...rest } = parameters;

@@ -1,6 +1,7 @@
 import type { Json } from "../session/index.js";
+import { showValue } from "../util/index.js";
 import type { Module, Parts } from "../workflow/index.js";
-import { isModule, shown } from "../workflow/index.js";
+import { isModule } from "../workflow/index.js";
 import { AgentError } from "./error.js";
 import { type JsonSchema, moduleTool, specOf, type Tool, type ToolSpec, tool } from "./tool/index.js";
 
@@ -44,7 +45,7 @@ export function toolboxOf(
     if (!isModule(target) || !isName(target.name))
       throw new AgentError(
         agent,
-        isModule(target) ? "one of its handoffs has no name" : `one of its handoffs is ${shown(target)}`,
+        isModule(target) ? "one of its handoffs has no name" : `one of its handoffs is ${showValue(target)}`,
         "hand over to agents or workflows: handoffs: [billing, support]",
       );
     const one = transferTo(target);
@@ -92,7 +93,7 @@ function asTool(agent: string, callable: Callable): Tool {
   if (isTool(callable)) return callable;
   throw new AgentError(
     agent,
-    `one of its tools, ${shown(callable)}, is neither a tool nor a module`,
+    `one of its tools, ${showValue(callable)}, is neither a tool nor a module`,
     "make it with tool({ name, description, input, effect, run }), with fromAiSdk(tools, { effect }), or pass an agent",
   );
 }

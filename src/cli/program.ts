@@ -7,7 +7,6 @@ import {
   type Digest,
   type FactId,
   type Json,
-  nearestOf,
   type Principal,
   RathError,
   readableError,
@@ -15,6 +14,7 @@ import {
   thrownMessage,
 } from "../session/index.js";
 import type { Store } from "../store/index.js";
+import { nearestOf } from "../util/index.js";
 import { referenceOf } from "./next.js";
 import { answerWithOurOwn } from "./own-copy.js";
 import { type ProgramNote, programNote } from "./program-note.js";

@@ -1,5 +1,6 @@
-import { type FactId, nearestOf, readFact, typeOf } from "../session/index.js";
+import { type FactId, readFact, typeOf } from "../session/index.js";
 import { lineBefore, NotFoundError, type Store } from "../store/index.js";
+import { nearestOf } from "../util/index.js";
 import { UsageError } from "./error.js";
 
 /** Where a session was found, and under which name if it was called by one. */

@@ -1,4 +1,5 @@
-import { amount, type Json, lineOf, textOf, visibleText } from "../session/index.js";
+import { type Json, lineOf, textOf, visibleText } from "../session/index.js";
+import { amount } from "../util/index.js";
 
 /**
  * Other people's words made fit for a terminal: they may hold sequences that move the cursor, change the title of the

@@ -1,5 +1,6 @@
 import { type Because, type FactId, isPrincipal, type Json, type Principal } from "../session/index.js";
-import { type Known, requireOptions, shown } from "../workflow/index.js";
+import { showValue } from "../util/index.js";
+import { type Known, requireOptions } from "../workflow/index.js";
 import { MemoryRefusedError } from "./error.js";
 import { type Scope, type ScopeGiven, scopeOf } from "./scope.js";
 import { SOURCES, type Source } from "./source.js";
@@ -50,7 +51,7 @@ export function checkDraft(draft: Draft, scope: Scope, use: string): Checked {
   requireOptions(draft, refusing(use), EXAMPLE, KNOWN);
   const { because: _, ...rest } = draft;
   if (draft.merges !== undefined && !Array.isArray(draft.merges))
-    throw refusing(use)(`its \`merges\` are ${shown(draft.merges)}`, "merges: [the ids of memories]");
+    throw refusing(use)(`its \`merges\` are ${showValue(draft.merges)}`, "merges: [the ids of memories]");
   return {
     ...rest,
     because: draft.because,
@@ -71,7 +72,7 @@ export function refusing(use: string): (reason: string, hint: string) => MemoryR
 /** A text that a prompt and an index can hold: not empty, not endless, and without halves of characters. */
 export function textOf(text: unknown, use: string): string {
   if (typeof text !== "string" || text.trim() === "")
-    throw new MemoryRefusedError("text", use, `its text is ${shown(text)}`, EXAMPLE);
+    throw new MemoryRefusedError("text", use, `its text is ${showValue(text)}`, EXAMPLE);
   if (text.length > LONGEST)
     throw new MemoryRefusedError(
       "text",
@@ -88,7 +89,7 @@ export function sourceOf(source: unknown, use: string): Source {
   throw new MemoryRefusedError(
     "source",
     use,
-    `its source is ${shown(source)}`,
+    `its source is ${showValue(source)}`,
     `one of ${SOURCES.map((one) => JSON.stringify(one)).join(", ")}`,
   );
 }
@@ -98,7 +99,7 @@ export function principalOf(by: unknown, use: string): Principal {
   throw new MemoryRefusedError(
     "option",
     use,
-    by === undefined ? "it does not say who says it" : `its \`by\` is ${shown(by)}, which is nobody`,
+    by === undefined ? "it does not say who says it" : `its \`by\` is ${showValue(by)}, which is nobody`,
     'by: "user:ada", or by: "agent:coder"',
   );
 }
@@ -109,14 +110,14 @@ function subjectOf(subject: unknown, use: string): string {
   throw new MemoryRefusedError(
     "option",
     use,
-    `its subject is ${shown(subject)}`,
+    `its subject is ${showValue(subject)}`,
     `a text of at most ${LONGEST_SUBJECT} characters: subject: "the port of the server"`,
   );
 }
 
 export function importanceOf(importance: unknown, use: string): number {
   if (typeof importance === "number" && Number.isFinite(importance)) return importance;
-  throw new MemoryRefusedError("option", use, `its importance is ${shown(importance)}`, "importance: 5");
+  throw new MemoryRefusedError("option", use, `its importance is ${showValue(importance)}`, "importance: 5");
 }
 
 export function timeOf(time: unknown, use: string, field = "expires"): string {
@@ -125,7 +126,7 @@ export function timeOf(time: unknown, use: string, field = "expires"): string {
   throw new MemoryRefusedError(
     "option",
     use,
-    `${shown(time)} is no time`,
+    `${showValue(time)} is no time`,
     `an ISO time: ${field}: "2030-01-01T00:00:00Z"`,
   );
 }

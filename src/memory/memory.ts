@@ -1,6 +1,7 @@
 import { hostServices } from "../runtime/index.js";
 import { type FactId, isPerson, type Json, type Session, type Terms } from "../session/index.js";
 import type { Store } from "../store/index.js";
+import { showValue } from "../util/index.js";
 import {
   approve,
   type Known,
@@ -8,7 +9,6 @@ import {
   requireName,
   requireOptions,
   type StepContext,
-  shown,
   step,
   type Told,
 } from "../workflow/index.js";
@@ -103,7 +103,7 @@ export function memory(options: MemoryOptions): MemorySpace {
   const { contradicts } = options;
   if (contradicts !== undefined && contradicts !== false && typeof contradicts !== "function")
     throw refuse(
-      `its \`contradicts\` is ${shown(contradicts)}`,
+      `its \`contradicts\` is ${showValue(contradicts)}`,
       "contradicts: (one, other) => true or false",
     );
   const settings: SpaceSettings = {

@@ -1,4 +1,5 @@
-import { type Refuse, shown } from "../workflow/index.js";
+import { showValue } from "../util/index.js";
+import type { Refuse } from "../workflow/index.js";
 
 const NAME = /^[^\s/@~][^/\p{Cc}]{0,199}$/u;
 
@@ -6,7 +7,7 @@ const NAME = /^[^\s/@~][^/\p{Cc}]{0,199}$/u;
 export function requireSpaceName(name: unknown, refuse: Refuse): void {
   if (typeof name !== "string" || !NAME.test(name))
     throw refuse(
-      `its name is ${shown(name)}`,
+      `its name is ${showValue(name)}`,
       'at most 200 characters, no slash in it, and not beginning with "@" or "~": memory({ name: "notes", … })',
     );
 }

@@ -2,13 +2,13 @@ import { askedLast } from "../agent/model/index.js";
 import { hostServices } from "../runtime/index.js";
 import type { FactId, FactOf, Json, Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
+import { showValue } from "../util/index.js";
 import {
   type Known,
   refusing,
   requireCount,
   requireOptions,
   type StepContext,
-  shown,
   step,
   type Told,
 } from "../workflow/index.js";
@@ -245,7 +245,10 @@ export async function recallAgain(
 function checked(query: unknown, options: RecallOptions, home: Scope, name: string): Asked {
   const refuse = refusing(`recall from "${name}"`);
   if (typeof query !== "string")
-    throw refuse(`what is asked for is ${shown(query)}`, 'notes.recall(session, "how are releases made?")');
+    throw refuse(
+      `what is asked for is ${showValue(query)}`,
+      'notes.recall(session, "how are releases made?")',
+    );
   requireOptions(options, refuse, "{ limit: 5, threshold: 0.3 }", RECALL_OPTIONS);
   const { show = true, characters = CHARACTERS, asOf, ...rest } = options;
   const {
@@ -256,7 +259,7 @@ function checked(query: unknown, options: RecallOptions, home: Scope, name: stri
   } = checkedFilter(rest as FindOptions, name);
   if (limit > MOST) throw refuse(`its \`limit\` is more than ${MOST}`, `limit: ${MOST}`);
   requireCount(characters, "characters", refuse, 200);
-  if (typeof show !== "boolean") throw refuse(`its \`show\` is ${shown(show)}`, "show: false");
+  if (typeof show !== "boolean") throw refuse(`its \`show\` is ${showValue(show)}`, "show: false");
   return {
     limit,
     threshold,

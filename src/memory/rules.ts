@@ -1,6 +1,7 @@
 import { canonical, digestOf, type Fact, type FactId, isPerson, type Json } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { type Known, requireOptions, shown } from "../workflow/index.js";
+import { showValue } from "../util/index.js";
+import { type Known, requireOptions } from "../workflow/index.js";
 import { refusing } from "./draft.js";
 import { MemoryRefusedError } from "./error.js";
 import type { Scope } from "./scope.js";
@@ -40,9 +41,9 @@ export function rulesOf(admit: Admission | readonly Admission[] | undefined, use
   for (const one of all) {
     requireOptions(one, refuse, EXAMPLE, KNOWN);
     if (one.needs !== "validation" && one.needs !== "approval")
-      throw refuse(`what it needs is ${shown(one.needs)}`, '"validation" or "approval"');
+      throw refuse(`what it needs is ${showValue(one.needs)}`, '"validation" or "approval"');
     if (one.trust !== undefined && one.trust !== "untrusted")
-      throw refuse(`its trust is ${shown(one.trust)}`, EXAMPLE);
+      throw refuse(`its trust is ${showValue(one.trust)}`, EXAMPLE);
     if (
       one.sources !== undefined &&
       !(Array.isArray(one.sources) && one.sources.every((source) => SOURCES.includes(source)))

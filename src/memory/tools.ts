@@ -1,7 +1,8 @@
 import { type Tool, type ToolContext, tool } from "../agent/tool/index.js";
 import { hostServices } from "../runtime/index.js";
 import type { FactId, Json } from "../session/index.js";
-import { type Known, refusing, requireCount, requireOptions, shown } from "../workflow/index.js";
+import { showValue } from "../util/index.js";
+import { type Known, refusing, requireCount, requireOptions } from "../workflow/index.js";
 import { isKeptElsewhere } from "./care/structure.js";
 import { MemoryRefusedError, UnknownMemoryError } from "./error.js";
 import { agentOf, groundsOf } from "./grounds.js";
@@ -33,7 +34,7 @@ export function memoryTools(space: MemorySpace, options: MemoryToolsOptions = {}
   const { prefix = "memory", readOnly = false, limit = LIMIT, threshold = THRESHOLD } = options;
   requireCount(limit, "limit", refuse);
   if (!(threshold >= 0 && threshold <= 1))
-    throw refuse(`its \`threshold\` is ${shown(threshold)}`, "from 0 to 1");
+    throw refuse(`its \`threshold\` is ${showValue(threshold)}`, "from 0 to 1");
   if (typeof space?.recall !== "function")
     throw refuse(
       "it does not say which memory",

@@ -1,6 +1,7 @@
 import type { FactId } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { type Known, requireCount, requireOptions, shown } from "../workflow/index.js";
+import { showValue } from "../util/index.js";
+import { type Known, requireCount, requireOptions } from "../workflow/index.js";
 import { derivedOf, type Progress } from "./derived.js";
 import { refusing, timeOf } from "./draft.js";
 import type { Embedder } from "./embedding/embedder.js";
@@ -205,16 +206,16 @@ export function checkedFilter<Options extends ListOptions & FindOptions>(
   requireOptions<ListOptions & FindOptions>(options, refuse, '{ scope: ["project:rath"], limit: 5 }', known);
   const { scope, statuses, sources, mode, limit, threshold, trust } = options;
   if (statuses !== undefined && !(Array.isArray(statuses) && statuses.every((one) => STATUSES.includes(one))))
-    throw refuse(`its \`statuses\` are ${shown(statuses)}`, `a list of ${STATUSES.join(", ")}`);
+    throw refuse(`its \`statuses\` are ${showValue(statuses)}`, `a list of ${STATUSES.join(", ")}`);
   if (sources !== undefined && !(Array.isArray(sources) && sources.every((one) => SOURCES.includes(one))))
-    throw refuse(`its \`sources\` are ${shown(sources)}`, `a list of ${SOURCES.join(", ")}`);
+    throw refuse(`its \`sources\` are ${showValue(sources)}`, `a list of ${SOURCES.join(", ")}`);
   if (mode !== undefined && !["fused", "words", "meaning"].includes(mode))
-    throw refuse(`its \`mode\` is ${shown(mode)}`, '"fused", "words" or "meaning"');
+    throw refuse(`its \`mode\` is ${showValue(mode)}`, '"fused", "words" or "meaning"');
   if (trust !== undefined && trust !== "trusted")
-    throw refuse(`its \`trust\` is ${shown(trust)}`, 'trust: "trusted"');
+    throw refuse(`its \`trust\` is ${showValue(trust)}`, 'trust: "trusted"');
   if (limit !== undefined) requireCount(limit, "limit", refuse);
   if (threshold !== undefined && !(threshold >= 0 && threshold <= 1))
-    throw refuse(`its \`threshold\` is ${shown(threshold)}`, "from 0 to 1");
+    throw refuse(`its \`threshold\` is ${showValue(threshold)}`, "from 0 to 1");
   const times = Object.fromEntries(
     (["since", "until", "now"] as const).flatMap((field) =>
       options[field] === undefined ? [] : [[field, timeOf(options[field], use, field)]],

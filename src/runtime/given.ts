@@ -1,4 +1,5 @@
-import { isPrincipal, nearestOf, RathError } from "../session/index.js";
+import { isPrincipal, RathError } from "../session/index.js";
+import { nearestOf } from "../util/index.js";
 import type { Module } from "./module.js";
 import type { Budget } from "./request/request.js";
 

@@ -1,4 +1,4 @@
-import { nearestOf } from "../session/index.js";
+import { nearestOf } from "../util/index.js";
 import { SandboxCallError } from "./error.js";
 import type { ExecOptions } from "./sandbox.js";
 

@@ -1,4 +1,5 @@
-import { type Json, nearestOf } from "../session/index.js";
+import type { Json } from "../session/index.js";
+import { nearestOf } from "../util/index.js";
 import { SandboxSpecError } from "./error.js";
 import { type Capabilities, DEFAULT_LIMITS, type Limits, type Network, type SandboxSpec } from "./spec.js";
 

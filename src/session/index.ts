@@ -36,7 +36,6 @@ export type {
   Usage,
 } from "./fact/index.js";
 export {
-  amount,
   describeFact,
   type Gone,
   isContent,
@@ -65,7 +64,6 @@ export {
 } from "./line.js";
 export { branchView, lineageView } from "./lineage.js";
 export { List } from "./list.js";
-export { nearestOf } from "./nearest.js";
 export { dueOf, type Pending, pendingView } from "./pending.js";
 export { placementView } from "./placement.js";
 export { isPerson, isPrincipal, isWorkflow, PRINCIPAL_KINDS } from "./principal.js";

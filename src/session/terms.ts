@@ -1,5 +1,5 @@
+import { nearestOf } from "../util/index.js";
 import type { FactOf, Principal } from "./fact/index.js";
-import { nearestOf } from "./nearest.js";
 import { isPerson, isPrincipal } from "./principal.js";
 
 /** On whose agreement something is done. */

@@ -1,5 +1,6 @@
 import { ok } from "node:assert";
-import { nearestOf, RathError } from "../session/index.js";
+import { RathError } from "../session/index.js";
+import { nearestOf } from "../util/index.js";
 
 /** One promise, and the program that tries to break it. Resolves to a note where it does not apply, and why. */
 export type ConformanceCase<Subject> = {

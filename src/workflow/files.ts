@@ -11,8 +11,9 @@ import {
 } from "../runtime/index.js";
 import type { FactOf, Failure, Json, Session } from "../session/index.js";
 import { sandboxView } from "../session/index.js";
+import { showValue } from "../util/index.js";
 import { FilesConflictError } from "./error.js";
-import { refusing, requireOptions, shown } from "./options.js";
+import { refusing, requireOptions } from "./options.js";
 
 export type MergeFilesOptions = {
   /**
@@ -37,7 +38,7 @@ export function mergeFiles(options: MergeFilesOptions = {}): Module {
   const { resolve } = options;
   const modular = typeof resolve === "object" && resolve !== null;
   if (modular ? typeof resolve.forward !== "function" : resolve !== undefined && !WORDS.has(resolve))
-    throw refuse(`${shown(resolve)} decides nothing`, 'resolve: "ours", "theirs", "ask", or a module');
+    throw refuse(`${showValue(resolve)} decides nothing`, 'resolve: "ours", "theirs", "ask", or a module');
   const module: Module = {
     name: "merge-files",
     kind: "merge-files",

@@ -21,7 +21,6 @@ export { map } from "./map.js";
 export { mermaidOf } from "./mermaid.js";
 export {
   called,
-  isPromise,
   type Known,
   type Refuse,
   recordable,
@@ -35,7 +34,6 @@ export {
   requireName,
   requireOptions,
   requireRetry,
-  shown,
   termsOrNone,
   textOrNone,
   texts,

@@ -1,13 +1,6 @@
 import { budgetFault, LONGEST_TIMER, type Retry } from "../runtime/index.js";
-import {
-  ContentError,
-  drafted,
-  type Effect,
-  type Json,
-  nearestOf,
-  type Terms,
-  termsFault,
-} from "../session/index.js";
+import { ContentError, drafted, type Effect, type Json, type Terms, termsFault } from "../session/index.js";
+import { isPromise, optionHint, showValue } from "../util/index.js";
 import { ModuleError, RuleError } from "./error.js";
 
 /**
@@ -28,7 +21,7 @@ export function refusing(where: string): Refuse {
 export function requireName(name: unknown, kind: string, example: string): void {
   if (typeof name === "string" && name.trim() !== "") return;
   throw refusing(called(kind, name))(
-    typeof name === "string" ? "its name is empty" : `its name is ${shown(name)}, not a text`,
+    typeof name === "string" ? "its name is empty" : `its name is ${showValue(name)}, not a text`,
     example,
   );
 }
@@ -44,24 +37,18 @@ export function requireOptions<Options extends object>(
   known: Known<Options>,
 ): void {
   if (typeof options !== "object" || options === null || Array.isArray(options))
-    throw refuse(`its options are ${shown(options)}, not an object`, example);
+    throw refuse(`its options are ${showValue(options)}, not an object`, example);
   requireKnown(options, "it has no option", refuse, Object.keys(known));
 }
 
 function requireKnown(options: object, reason: string, refuse: Refuse, known: readonly string[]): void {
   const unknown = Object.keys(options).find((option) => !known.includes(option));
-  if (unknown !== undefined) throw refuse(`${reason} ${shown(unknown)}`, optionFor(unknown, known));
+  if (unknown !== undefined) throw refuse(`${reason} ${showValue(unknown)}`, optionHint(unknown, known));
 }
 
 export function requireFunction(value: unknown, what: string, refuse: Refuse, example: string): void {
   if (typeof value !== "function")
-    throw refuse(`its \`${what}\` is ${shown(value)}, not a function`, example);
-}
-
-/** What to write instead of an option that there is not: the one that is near, or all there are. */
-function optionFor(name: string, known: readonly string[]): string {
-  const meant = nearestOf(name, known);
-  return meant === undefined ? `the options are ${known.join(", ")}` : `did you mean "${meant}"?`;
+    throw refuse(`its \`${what}\` is ${showValue(value)}, not a function`, example);
 }
 
 /** A whole number, at least so much. */
@@ -73,13 +60,13 @@ export function requireCount(
   example = `${what}: ${least + 2}`,
 ): void {
   if (!Number.isSafeInteger(value) || (value as number) < least)
-    throw refuse(`its \`${what}\` is ${shown(value)}, not a whole number, at least ${least}`, example);
+    throw refuse(`its \`${what}\` is ${showValue(value)}, not a whole number, at least ${least}`, example);
 }
 
 export function requireMilliseconds(value: unknown, what: string, refuse: Refuse): void {
   if (typeof value !== "number" || !(value > 0 && value <= LONGEST_TIMER))
     throw refuse(
-      `its \`${what}\` is ${shown(value)}, not a number of milliseconds from 1 to ${LONGEST_TIMER}`,
+      `its \`${what}\` is ${showValue(value)}, not a number of milliseconds from 1 to ${LONGEST_TIMER}`,
       `${what}: 30_000`,
     );
 }
@@ -95,13 +82,13 @@ const RETRY = "retry: { attempts: 3, wait: 500, most: 30_000 }";
 export function requireRetry(retry: unknown, refuse: Refuse): void {
   if (retry === undefined) return;
   if (typeof retry !== "object" || retry === null)
-    throw refuse(`its retry is ${shown(retry)}, not an object`, RETRY);
+    throw refuse(`its retry is ${showValue(retry)}, not an object`, RETRY);
   requireKnown(retry, "its retry has no option", refuse, Object.keys(RETRIES));
   const { attempts, wait, most, when } = retry as { readonly [name in keyof Retry]: unknown };
   if (attempts !== undefined) requireCount(attempts, "attempts", refuse);
   for (const [name, value] of Object.entries({ wait, most }))
     if (value !== undefined && !(Number.isFinite(value) && (value as number) >= 0))
-      throw refuse(`its retry has a \`${name}\` of ${shown(value)}, not of milliseconds`, RETRY);
+      throw refuse(`its retry has a \`${name}\` of ${showValue(value)}, not of milliseconds`, RETRY);
   if (when !== undefined) requireFunction(when, "retry.when", refuse, "when: (error) => true or false");
 }
 
@@ -110,7 +97,7 @@ const EFFECTS: readonly string[] = ["pure", "read", "idempotent", "write"] satis
 export function requireEffect(effect: unknown, refuse: Refuse): void {
   if (!EFFECTS.includes(effect as string))
     throw refuse(
-      `its effect is ${shown(effect)}`,
+      `its effect is ${showValue(effect)}`,
       `say what it does to the world: ${EFFECTS.map((one) => `effect: "${one}"`).join(", ")}`,
     );
 }
@@ -182,20 +169,5 @@ export function texts(answer: unknown, rule: string, where: string): readonly st
 export function wrong(answer: unknown, rule: string, where: string, wanted: string): RuleError {
   // Nobody else will look at it: a promise that fails unseen would end the process.
   if (isPromise(answer)) answer.then(undefined, () => {});
-  return new RuleError(where, rule, shown(answer), wanted);
-}
-
-export function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return (
-    typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function"
-  );
-}
-
-/** A value in a message: enough to recognise it, whatever it is. */
-export function shown(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
-  if (typeof value === "object" && value !== null) {
-    return Array.isArray(value) ? "a list" : isPromise(value) ? "a promise" : "an object";
-  }
-  return typeof value === "function" ? "a function" : String(value);
+  return new RuleError(where, rule, showValue(answer), wanted);
 }

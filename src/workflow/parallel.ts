@@ -1,7 +1,8 @@
 import { forward, type Module } from "../runtime/index.js";
 import type { Adopt, Session } from "../session/index.js";
+import { showValue } from "../util/index.js";
 import { ModuleError } from "./error.js";
-import { called, refusing, requireCount, requireName, requireOptions, shown } from "./options.js";
+import { called, refusing, requireCount, requireName, requireOptions } from "./options.js";
 import { enter, orderOf, type Parts, partsOf } from "./part.js";
 import { endsIn, joined, restTogether, type Side, sideBySide } from "./side.js";
 import { type Rebuilds, rebuild } from "./state.js";
@@ -117,7 +118,7 @@ function adoptOf(name: string, adopt: ParallelOptions["adopt"], order: readonly 
   if (typeof adopt === "number" && Number.isSafeInteger(adopt) && adopt >= 0 && adopt < order.length)
     return adopt;
   throw refusing(called("parallel", name))(
-    `none of its parts answers to adopt: ${shown(adopt)}`,
+    `none of its parts answers to adopt: ${showValue(adopt)}`,
     `adopt ${order.map((part) => JSON.stringify(part)).join(", ")}, "both" or "none"`,
   );
 }

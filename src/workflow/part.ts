@@ -1,7 +1,7 @@
 import { forward, type Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
+import { showValue } from "../util/index.js";
 import { ModuleError } from "./error.js";
-import { shown } from "./options.js";
 
 /** The modules that a module is made of, by the name it knows them by. */
 export type Parts = { readonly [name: string]: Module };
@@ -21,7 +21,8 @@ export function isModule(value: unknown): value is Module {
 /** The value, if it is a module; for callers the compiler did not check. */
 export function requireModule(value: unknown, where: string, part?: string): Module {
   const which = part === undefined ? "one of its parts" : `its part "${part}"`;
-  if (!isModule(value)) throw new ModuleError(where, `${which} is ${shown(value)}, without forward(session)`);
+  if (!isModule(value))
+    throw new ModuleError(where, `${which} is ${showValue(value)}, without forward(session)`);
   if (typeof value.name !== "string" || value.name === "")
     throw new ModuleError(where, `${which} has no name`);
   return value;

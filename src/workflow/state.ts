@@ -1,7 +1,8 @@
 import { canonical, type Module } from "../runtime/index.js";
-import { type Json, nearestOf } from "../session/index.js";
+import type { Json } from "../session/index.js";
+import { nearestOf, showValue } from "../util/index.js";
 import { StateError } from "./error.js";
-import { requireJson, shown } from "./options.js";
+import { requireJson } from "./options.js";
 import { isModule, type Parts } from "./part.js";
 
 /** What learning may change about a module and its parts, by path: `{ "coder.instructions": "…" }`. */
@@ -39,7 +40,7 @@ export function withState(module: Module, state: State): Module {
   requireModule(module, "change");
   if (typeof state !== "object" || state === null)
     throw new StateError(
-      `Cannot change the state of "${module.name}" to ${shown(state)}.`,
+      `Cannot change the state of "${module.name}" to ${showValue(state)}.`,
       'pass what shall be different: withState(team, { "coder.instructions": "Be kind." })',
       { module: module.name },
     );
@@ -59,7 +60,7 @@ export function withState(module: Module, state: State): Module {
 function requireModule(module: unknown, use: string): void {
   if (!isModule(module))
     throw new StateError(
-      `Cannot ${use} the state of ${shown(module)}: it is no module.`,
+      `Cannot ${use} the state of ${showValue(module)}: it is no module.`,
       "pass what agent(…), workflow(…) or another of them made",
       {},
     );

@@ -1,8 +1,9 @@
 import { canonical, forward, type Module, perform, type Request, waitFor } from "../runtime/index.js";
 import { digestOf, type FactOf, type Json, type Session, type Terms } from "../session/index.js";
+import { showValue } from "../util/index.js";
 import { RejectedError } from "./error.js";
 import type { Told } from "./host.js";
-import { called, recordable, refusing, requireJson, requireName, requireTerms, shown } from "./options.js";
+import { called, recordable, refusing, requireJson, requireName, requireTerms } from "./options.js";
 
 /** When a sleep ends: after so many milliseconds, or at a time. */
 export type Wake = number | { readonly until: string | Date };
@@ -172,7 +173,7 @@ function timerOf(wake: Wake): { readonly milliseconds: number } | { readonly unt
   const time = typeof until === "string" || until instanceof Date ? new Date(until) : undefined;
   if (time !== undefined && !Number.isNaN(time.getTime())) return { until: time.toISOString() };
   throw refusing("a sleep")(
-    `${shown(until ?? wake)} is neither milliseconds nor a time`,
+    `${showValue(until ?? wake)} is neither milliseconds nor a time`,
     'sleep(60_000), or sleep({ until: "2030-01-01T09:00:00Z" })',
   );
 }

@@ -1,13 +1,7 @@
 import { forward, isOfVersion01, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
-import {
-  type Known,
-  refusing,
-  requireCount,
-  requireName,
-  requireOptions,
-  shown,
-} from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, refusing, requireCount, requireName, requireOptions } from "../../workflow/index.js";
 import type { Fitter } from "../ask.js";
 import {
   type LanguageModel,
@@ -226,13 +220,13 @@ function weightsOf(units: readonly Unit[]): readonly Weight[] {
 
 function policiesOf(policies: unknown, refuse: ReturnType<typeof refusing>): readonly Policy[] {
   if (!Array.isArray(policies) || policies.length === 0)
-    throw refuse(`its \`policies\` are ${Array.isArray(policies) ? "none" : shown(policies)}`, EXAMPLE);
+    throw refuse(`its \`policies\` are ${Array.isArray(policies) ? "none" : showValue(policies)}`, EXAMPLE);
   for (const policy of policies as readonly (Partial<Policy> | undefined)[])
     if (
       typeof policy?.apply !== "function" ||
       typeof policy.name !== "string" ||
       typeof policy.state !== "object"
     )
-      throw refuse(`one of its policies is ${shown(policy)}`, EXAMPLE);
+      throw refuse(`one of its policies is ${showValue(policy)}`, EXAMPLE);
   return Object.freeze([...policies]) as readonly Policy[];
 }

@@ -1,11 +1,11 @@
 import type { FactId, Message } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import {
   type Known,
   type Refuse,
   requireCount,
   requireFunction,
   requireOptions,
-  shown,
   yesOrNo,
 } from "../../workflow/index.js";
 import type { Unit } from "./unit.js";
@@ -30,7 +30,7 @@ export function requirePins(pins: Pins, refuse: Refuse): void {
   const { first, last, facts, when } = pins ?? {};
   requireOptions(pins, (reason, hint) => refuse(`of its pins: ${reason}`, hint), EXAMPLE, PINS);
   if (first !== undefined && typeof first !== "boolean")
-    throw refuse(`its pins have a \`first\` of ${shown(first)}, neither true nor false`, EXAMPLE);
+    throw refuse(`its pins have a \`first\` of ${showValue(first)}, neither true nor false`, EXAMPLE);
   if (last !== undefined) requireCount(last, "pins.last", refuse, 0, EXAMPLE);
   if (
     facts !== undefined &&

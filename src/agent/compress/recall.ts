@@ -1,5 +1,6 @@
 import { type Entry, type FactId, type Json, type Session, Withheld } from "../../session/index.js";
-import { type Known, refusing, requireCount, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, refusing, requireCount, requireOptions } from "../../workflow/index.js";
 import { pastOf } from "../model/past.js";
 import { type Tool, tool } from "../tool/index.js";
 import { within } from "../within.js";
@@ -41,7 +42,7 @@ export function recallTool(options: RecallOptions = {}): Tool<{ readonly [field:
   requireCount(characters, "characters", refuse, 100, EXAMPLE);
   if (characters > MOST) throw refuse(`its \`characters\` are more than ${MOST}`, EXAMPLE);
   if (context !== "own" && context !== "all")
-    throw refuse(`its context is ${shown(context)}`, 'context: "own", or "all"');
+    throw refuse(`its context is ${showValue(context)}`, 'context: "own", or "all"');
   return tool({
     name,
     description:

@@ -1,6 +1,7 @@
 import { isOfVersion01, type Retry } from "../../runtime/index.js";
 import type { Entry, FactId, Json, Session } from "../../session/index.js";
 import { BeyondHorizonError } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import {
   type Known,
   refusing,
@@ -10,7 +11,6 @@ import {
   requireName,
   requireOptions,
   requireRetry,
-  shown,
 } from "../../workflow/index.js";
 import type { LanguageModel, Parameters } from "../model/index.js";
 import { type Compression, compressionsView, wholeEntries } from "./compression.js";
@@ -222,10 +222,10 @@ function given<Options extends SummariseOptions>(
   const models = (Array.isArray(model) ? [...model] : [model]) as readonly LanguageModel[];
   for (const one of models.length === 0 ? [undefined] : models)
     if (typeof one?.doGenerate !== "function" || typeof one.modelId !== "string")
-      throw refuse(`it has no model: ${shown(one)} is none`, `${kind}({ model: scripted("…") })`);
+      throw refuse(`it has no model: ${showValue(one)} is none`, `${kind}({ model: scripted("…") })`);
   requireName(name, kind, `${kind}({ model, name: "summariser" })`);
   if (typeof instructions !== "string")
-    throw refuse(`its \`instructions\` are ${shown(instructions)}, not a text`, 'instructions: "…"');
+    throw refuse(`its \`instructions\` are ${showValue(instructions)}, not a text`, 'instructions: "…"');
   if (parameters !== undefined) {
     const { headers: _, ...rest } = parameters;
     requireJson(rest, "parameters", refuse);

@@ -1,6 +1,6 @@
 import { forward } from "../../runtime/index.js";
 import type { Json, Session } from "../../session/index.js";
-import { nearestOf } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 import { type Module, step } from "../../workflow/index.js";
 import { moduleTool, type Tool, tool } from "../tool/index.js";
 import { activeSkills } from "./active.js";

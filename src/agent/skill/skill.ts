@@ -1,4 +1,5 @@
-import { type Digest, digestOf, nearestOf } from "../../session/index.js";
+import { type Digest, digestOf } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 import { type Frontmatter, partedOf } from "./frontmatter.js";
 
 /** What is known of a skill before it is activated: what a model chooses by, and where the rest is. */

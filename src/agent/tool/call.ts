@@ -3,11 +3,11 @@ import {
   type Finding,
   findingOf,
   type Json,
-  nearestOf,
   type RathError,
   readableError,
   thrownMessage,
 } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 import { bounded } from "./bound.js";
 import { failureOf, ToolInputError, ToolOutputError, ToolSchemaError, UnknownToolError } from "./error.js";
 import { jsonOf, jsonOfOutput, NotJson, pathOf } from "./json.js";

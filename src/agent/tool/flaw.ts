@@ -1,4 +1,5 @@
-import { type Json, nearestOf } from "../../session/index.js";
+import type { Json } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 import { pathOf } from "./json.js";
 import { DATA, isList, KEYWORDS, MAPS, SCHEMAS, TEXTS, TYPES } from "./keyword.js";
 import type { JsonObject } from "./schema.js";

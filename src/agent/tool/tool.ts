@@ -4,12 +4,12 @@ import {
   type FactInput,
   type Finding,
   type Json,
-  nearestOf,
   type Session,
   type Terms,
   termsFault,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { nearestOf } from "../../util/index.js";
 import { MIN_OUTPUT } from "./bound.js";
 import { ToolDefinitionError } from "./error.js";
 import type { ToolModule } from "./module-tool.js";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { KeyRing } from "../../evidence/proof/index.js";
-import { nearestOf } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 import type { Input } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";

@@ -9,8 +9,8 @@ import {
   why,
   whyText,
 } from "../../memory/index.js";
-import { nearestOf } from "../../session/index.js";
 import { NotFoundError } from "../../store/index.js";
+import { nearestOf } from "../../util/index.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";

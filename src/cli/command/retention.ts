@@ -1,6 +1,6 @@
 import { readRetention, retentionFolder, writeRetention } from "../../evidence/audit/index.js";
 import type { Principal } from "../../session/index.js";
-import { nearestOf } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";

@@ -1,6 +1,7 @@
 import type { Digest } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, requireFunction, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, requireFunction, requireOptions } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { NAMED, requireSourceGiven, STRIDE } from "./index-existing.js";
 import { knownOf } from "./known.js";
@@ -39,7 +40,7 @@ export async function checkExisting(store: Store, options: CheckOptions): Promis
   const { name, from, progress, signal } = options;
   requireSourceGiven(from, refuse, EXAMPLE);
   if (progress !== undefined) requireFunction(progress, "progress", refuse, "progress: (records) => …");
-  const use = `check ${shown(from.source)}`;
+  const use = `check ${showValue(from.source)}`;
   storeNameOf(name, use);
   const { links } = await knownOf(store, name, from);
   const counts = { records: 0, unchanged: 0, changed: 0, unlinked: 0, skipped: 0 };

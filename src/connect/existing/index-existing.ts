@@ -7,7 +7,8 @@ import {
   Session,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known as KnownOptions, requireFunction, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known as KnownOptions, requireFunction, requireOptions } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { knownOf } from "./known.js";
 import { type LinkRow, linking, type Origin, storeNameOf } from "./link.js";
@@ -67,7 +68,7 @@ export const STRIDE = 1_000;
  */
 export async function indexExisting(store: Store, options: IndexOptions): Promise<Indexed> {
   const { name, from, by, copy = false, progress, signal } = checked(options);
-  const use = `index ${shown(from.source)}`;
+  const use = `index ${showValue(from.source)}`;
   const origin: Origin = { format: from.format, source: from.source };
   const chain = await Chain.open(store, storeNameOf(name, use), by);
   const known = await knownOf(store, name, origin);
@@ -191,9 +192,9 @@ function checked(options: IndexOptions): IndexOptions {
   requireOptions(options, refuse, EXAMPLE, OPTIONS);
   requireSourceGiven(options.from, refuse, EXAMPLE);
   if (!isPrincipal(options.by))
-    throw refuse(`its \`by\` is ${shown(options.by)}`, 'who links them: by: "user:ada"');
+    throw refuse(`its \`by\` is ${showValue(options.by)}`, 'who links them: by: "user:ada"');
   if (options.copy !== undefined && typeof options.copy !== "boolean")
-    throw refuse(`its \`copy\` is ${shown(options.copy)}`, "copy: true");
+    throw refuse(`its \`copy\` is ${showValue(options.copy)}`, "copy: true");
   if (options.progress !== undefined)
     requireFunction(options.progress, "progress", refuse, "progress: (records) => …");
   return options;

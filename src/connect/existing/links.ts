@@ -1,6 +1,7 @@
 import { type FactId, RathError } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, requireOptions } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { isSame, type LinkRow, linkedNames, linkFacts, type Origin, storeNameOf } from "./link.js";
 
@@ -35,7 +36,7 @@ export async function linksOf(store: Store, question: LinkQuestion): Promise<rea
   requireOptions(question, refuse, EXAMPLE, QUESTION);
   for (const [name, value] of Object.entries(question))
     if (value !== undefined && typeof value !== "string")
-      throw refuse(`its \`${name}\` is ${shown(value)}`, EXAMPLE);
+      throw refuse(`its \`${name}\` is ${showValue(value)}`, EXAMPLE);
   const { session, record, name, source } = question;
   if (session === undefined && record === undefined) throw refuse("it asks for nothing", EXAMPLE);
   if (name !== undefined) storeNameOf(name, use);

@@ -1,7 +1,8 @@
 import { type Draft, LONGEST, type ScopeGiven, scopeOf } from "../../memory/index.js";
 import { isPrincipal, type Principal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, requireOptions } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { requireSourceGiven } from "./index-existing.js";
 import type { Link } from "./links.js";
@@ -38,7 +39,7 @@ export async function* moveOver(
   requireOptions(options, refuse, EXAMPLE, OPTIONS);
   const { from, by } = options;
   scopeOf(options.scope, use);
-  if (!isPrincipal(by)) throw refuse(`its \`by\` is ${shown(by)}`, 'who remembers them: by: "user:ada"');
+  if (!isPrincipal(by)) throw refuse(`its \`by\` is ${showValue(by)}`, 'who remembers them: by: "user:ada"');
   if (from !== undefined) requireSourceGiven(from, refuse, EXAMPLE);
   const wanted = new Map<string, Link>();
   for (const link of Array.isArray(links) ? (links as readonly Link[]) : [links as Link]) {
@@ -46,7 +47,7 @@ export async function* moveOver(
       yield { link, refused: "its import is not in this store, or not finished: index it again" };
     else if (link.text !== undefined) yield moved(link, link.text, options);
     else if (from === undefined || from.source !== link.source || from.format !== link.format)
-      yield { link, refused: `its text is in ${shown(link.source)}: give that as from` };
+      yield { link, refused: `its text is in ${showValue(link.source)}: give that as from` };
     else wanted.set(link.key, link);
   }
   if (from === undefined || wanted.size === 0) return;

@@ -1,7 +1,6 @@
 import { statSync } from "node:fs";
-import { nearestOf } from "../../session/index.js";
 import { openDatabase, type SqliteDatabase } from "../../store/index.js";
-import { shown } from "../../workflow/index.js";
+import { nearestOf, showValue } from "../../util/index.js";
 import { ExistingError, reasonOf } from "./error.js";
 import { FIELDS, type Fields, requireFields } from "./fields.js";
 import type { ExistingSource } from "./source.js";
@@ -18,14 +17,14 @@ const PLACE = "openrath rowid";
  * ```
  */
 export function sqliteTable(path: string, table: string, columns: Fields<Row>): ExistingSource {
-  const use = `link the table ${shown(table)} of ${shown(path)}`;
+  const use = `link the table ${showValue(table)} of ${showValue(path)}`;
   requireFields<Row, Fields<Row>>(columns, use, FIELDS);
   for (const [name, value] of Object.entries({ path, table }))
     if (typeof value !== "string" || value === "" || value.includes("\0"))
       throw new ExistingError(
         "option",
         use,
-        `its ${name} is ${shown(value)}`,
+        `its ${name} is ${showValue(value)}`,
         'sqliteTable("chat.db", "messages", { session: "thread_id" })',
       );
   return Object.freeze<ExistingSource>({
@@ -121,7 +120,7 @@ function unknown(
   return new ExistingError(
     "columns",
     use,
-    `there is no ${what} ${shown(name)}`,
+    `there is no ${what} ${showValue(name)}`,
     meant === undefined ? `there are ${known.slice(0, 20).join(", ") || "none"}` : `did you mean "${meant}"?`,
   );
 }

@@ -1,4 +1,5 @@
-import { nearestOf, RathError } from "../../session/index.js";
+import { RathError } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 import { ImportError } from "./error.js";
 import type { ExportFormat, ImportFormat, Source } from "./exchange.js";
 

@@ -1,5 +1,5 @@
 import type { Principal } from "../../session/index.js";
-import { nearestOf } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 import { FrontError, RequestError } from "./error.js";
 
 /** A front door: what a server of any kind calls with each request. */

@@ -9,8 +9,9 @@ import type {
   PendingWrite,
   SerializerProtocol,
 } from "@langchain/langgraph-checkpoint";
-import { canonical, type Json, nearestOf, type Session } from "../../session/index.js";
+import { canonical, type Json, type Session } from "../../session/index.js";
 import { openStore, type Store } from "../../store/index.js";
+import { nearestOf } from "../../util/index.js";
 import { type Entry, entryOf, heldOf } from "./entry.js";
 import {
   CheckpointUnreadableError,

@@ -1,7 +1,8 @@
 import type { Tool } from "../../agent/tool/index.js";
 import { LONGEST_TIMER } from "../../runtime/index.js";
 import type { Effect } from "../../session/index.js";
-import { type Known, requireEffect, requireOptions, type Step, shown, step } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, requireEffect, requireOptions, type Step, step } from "../../workflow/index.js";
 import { type Book, bookSteps } from "./book.js";
 import { Connection } from "./connection.js";
 import { type Definition, flawIn, isPin, nameFor, type Pin, type Refused } from "./definition.js";
@@ -107,7 +108,11 @@ export function mcp(peer: Peer, options: McpOptions = {}): McpServer {
   };
   const toolsFrom = (pin: Pin): Tool[] => {
     if (!isPin(pin))
-      throw new McpOptionError(peer.name, `${shown(pin)} is no pin`, "keep what await server.pin() gives");
+      throw new McpOptionError(
+        peer.name,
+        `${showValue(pin)} is no pin`,
+        "keep what await server.pin() gives",
+      );
     return pin.tools
       .filter(({ name }) => only === undefined || only.includes(name))
       .map((one) => toolOf(one, { connection, pin, prefix, elicitation, trusted, settings }));
@@ -164,14 +169,14 @@ function checked(name: string, options: McpOptions): Limits {
     if (value === undefined) continue;
     if (!Number.isSafeInteger(value) || value < 1 || value > LONGEST_TIMER)
       throw refuse(
-        `its \`${limit}\` is ${shown(value)}, not a whole number from 1`,
+        `its \`${limit}\` is ${showValue(value)}, not a whole number from 1`,
         `${limit}: ${LIMITS[limit]}`,
       );
     limits[limit] = value;
   }
   if (prefix !== undefined && !/^[a-zA-Z0-9_-]{0,32}$/.test(String(prefix)))
     throw refuse(
-      `its \`prefix\` is ${shown(prefix)}`,
+      `its \`prefix\` is ${showValue(prefix)}`,
       'prefix: "files_": letters, digits, "_" and "-", at most 32',
     );
   if (only !== undefined && !(Array.isArray(only) && only.every((one) => typeof one === "string")))
@@ -179,9 +184,9 @@ function checked(name: string, options: McpOptions): Limits {
   if (pin !== undefined && !isPin(pin))
     throw refuse("its `pin` is none", "pin: what await server.pin() gave");
   if (trusted !== undefined && typeof trusted !== "boolean")
-    throw refuse(`its \`trusted\` is ${shown(trusted)}`, "trusted: true");
+    throw refuse(`its \`trusted\` is ${showValue(trusted)}`, "trusted: true");
   if (elicitation !== undefined && typeof elicitation !== "boolean")
-    throw refuse(`its \`elicitation\` is ${shown(elicitation)}`, "elicitation: true");
+    throw refuse(`its \`elicitation\` is ${showValue(elicitation)}`, "elicitation: true");
   if (sampling !== undefined && typeof sampling?.model?.doGenerate !== "function")
     throw refuse("its `sampling` has no model", "sampling: { model }");
   if (roots !== undefined && !(Array.isArray(roots) && roots.every(({ uri }) => typeof uri === "string")))
@@ -190,7 +195,10 @@ function checked(name: string, options: McpOptions): Limits {
     requireOptions(one, refuse, 'settings: { read_file: { effect: "read" } }', SETTINGS);
     if (one.effect !== undefined) requireEffect(one.effect satisfies Effect, refuse);
     if (only !== undefined && !only.includes(tool))
-      throw refuse(`it has settings of ${shown(tool)}, which is not among its \`only\``, "name it there too");
+      throw refuse(
+        `it has settings of ${showValue(tool)}, which is not among its \`only\``,
+        "name it there too",
+      );
   }
   return limits;
 }

@@ -1,4 +1,5 @@
-import { type refusing, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type refusing, requireOptions } from "../../workflow/index.js";
 import type { Authorization } from "./authorize.js";
 import type { Command } from "./child.js";
 import { McpOptionError } from "./error.js";
@@ -29,7 +30,8 @@ export type Peer = CommandPeer | AddressPeer;
 export function checkPeer(peer: Peer): void {
   const { name } = (peer ?? {}) as Partial<Peer>;
   const refuse = (reason: string, hint: string): Error => new McpOptionError(String(name), reason, hint);
-  if (typeof peer !== "object" || peer === null) throw refuse(`it is ${shown(peer)}, not an object`, EXAMPLE);
+  if (typeof peer !== "object" || peer === null)
+    throw refuse(`it is ${showValue(peer)}, not an object`, EXAMPLE);
   if (typeof name !== "string" || !/^[a-zA-Z0-9_-]{1,32}$/.test(name))
     throw refuse(
       "its name is not 1 to 32 of a-z, A-Z, 0-9, _ and -",
@@ -68,7 +70,7 @@ function checkAddress({ url }: AddressPeer, refuse: ReturnType<typeof refusing>)
     // Said below.
   }
   if (protocol !== "http:" && protocol !== "https:")
-    throw refuse(`${shown(String(url))} is no address of the web`, 'url: "https://example.com/mcp"');
+    throw refuse(`${showValue(String(url))} is no address of the web`, 'url: "https://example.com/mcp"');
 }
 
 function checkAuthorization(auth: Authorization | undefined, refuse: ReturnType<typeof refusing>): void {

@@ -12,7 +12,7 @@ import {
   VerificationError,
 } from "../../runtime/index.js";
 import { type Json, type Principal, RathError, type Session } from "../../session/index.js";
-import { shown as word } from "../../workflow/index.js";
+import { showValue as word } from "../../util/index.js";
 import { approvalProblem, type Given, giveApproval } from "./approval.js";
 import { clientQuestion } from "./client-ask.js";
 import { McpOptionError } from "./error.js";

@@ -1,7 +1,7 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import type { Module, Rath } from "../../runtime/index.js";
 import { type Json, type Principal, RathError, readableError, thrownMessage } from "../../session/index.js";
-import { shown as word } from "../../workflow/index.js";
+import { showValue as word } from "../../util/index.js";
 import { brief, McpOptionError } from "./error.js";
 import { loadServer } from "./package.js";
 import { forked, listed, replayed, shown } from "./served.js";

@@ -1,5 +1,5 @@
 import { MemoryRefusedError } from "../../memory/index.js";
-import { shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
 
 /** A place in OpenViking: a scope, and the way to a folder or a file in it. */
 export type VikingAddress = {
@@ -23,7 +23,7 @@ export function vikingAddress(given: string): VikingAddress {
   if (flaw !== undefined)
     throw new MemoryRefusedError(
       "option",
-      `use the address ${shown(given)}`,
+      `use the address ${showValue(given)}`,
       flaw,
       'an address is "viking://resources/docs/api.md", or "viking://~/memories"',
     );

@@ -1,5 +1,6 @@
 import { MemoryRefusedError } from "../../memory/index.js";
-import { type Known, requireMilliseconds, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, requireMilliseconds, requireOptions } from "../../workflow/index.js";
 import { type VikingAddress, vikingAddress } from "./address.js";
 
 export type VikingOptions = {
@@ -54,16 +55,16 @@ export function settingsOf(options: VikingOptions): VikingSettings {
   const url = urlOf(options.url ?? "http://127.0.0.1:1933", refuse);
   if (key !== undefined && (typeof key !== "string" || key === ""))
     throw refuse(
-      `its \`key\` is ${shown(key)}`,
+      `its \`key\` is ${showValue(key)}`,
       'the name of a secret that the runtime has: key: "OPENVIKING_KEY"',
     );
   for (const [name, value] of Object.entries({ account, user }))
     if (value !== undefined && (typeof value !== "string" || !PLAIN.test(value) || /^\.+$/.test(value)))
-      throw refuse(`its \`${name}\` is ${shown(value)}`, `${name}: "ada"`);
+      throw refuse(`its \`${name}\` is ${showValue(value)}`, `${name}: "ada"`);
   requireMilliseconds(timeout, "timeout", refuse);
   if (!Number.isSafeInteger(maxAnswer) || maxAnswer < 1_000)
     throw refuse(
-      `its \`maxAnswer\` is ${shown(maxAnswer)}, not a number of bytes from 1,000`,
+      `its \`maxAnswer\` is ${showValue(maxAnswer)}, not a number of bytes from 1,000`,
       "maxAnswer: 8_000_000",
     );
   if (!Array.isArray(among))
@@ -72,7 +73,7 @@ export function settingsOf(options: VikingOptions): VikingSettings {
   const root = vikingAddress(options.root ?? `${home}/memories/openrath`);
   if (root.path.length === 0)
     throw refuse(
-      `its \`root\` is ${shown(root.text)}, which is not only ours`,
+      `its \`root\` is ${showValue(root.text)}, which is not only ours`,
       'root: "viking://~/memories/openrath"',
     );
   return {

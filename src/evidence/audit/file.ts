@@ -5,12 +5,12 @@ import {
   type FactId,
   type FactOf,
   type Json,
-  nearestOf,
   RathError,
   type Session,
   Withheld,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { nearestOf } from "../../util/index.js";
 import type { Answer } from "./answer.js";
 import { type Blame, blame } from "./blame.js";
 import { tellCall } from "./call.js";

@@ -1,4 +1,4 @@
-import { nearestOf } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 import { AuditError } from "./error.js";
 
 /** All options that there are. Whoever adds one to the type is told to add it where it is checked. */

@@ -3,13 +3,13 @@ import {
   type FactId,
   isPrincipal,
   type Json,
-  nearestOf,
   PRINCIPAL_KINDS,
   type Principal,
   readFact,
   typeOf,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { nearestOf } from "../../util/index.js";
 import type { Answer } from "./answer.js";
 import { AuditError } from "./error.js";
 import { type Known, requireOptions } from "./given.js";

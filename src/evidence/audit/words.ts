@@ -1,5 +1,4 @@
 import {
-  amount,
   type Digest,
   describeFact,
   type Fact,
@@ -10,6 +9,7 @@ import {
   Withheld,
 } from "../../session/index.js";
 import type { Erasure } from "../../store/index.js";
+import { amount } from "../../util/index.js";
 
 /** Who erased what: content that is gone is told with it. */
 export type Erasures = ReadonlyMap<Digest, Erasure>;

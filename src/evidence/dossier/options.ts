@@ -1,4 +1,5 @@
-import { nearestOf, RathError } from "../../session/index.js";
+import { RathError } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 
 export type DossierOptions = {
   /** How the session is called; by default the name that it was asked for by. */

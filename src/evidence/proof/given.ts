@@ -1,4 +1,5 @@
-import { nearestOf, RathError } from "../../session/index.js";
+import { RathError } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 
 /** All options that there are. Whoever adds one to the type is told to add it here. */
 export type Known<Options> = { readonly [option in keyof Options]-?: true };

@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { nearestOf } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 import { ProofError } from "./error.js";
 import { replaceFile } from "./file.js";
 import { type PublicKey, readPublicKey, SigningKey } from "./key.js";

@@ -1,6 +1,7 @@
 import { type FactId, isPrincipal, type Principal } from "../../session/index.js";
 import { ConflictError, type Store } from "../../store/index.js";
-import { type Known, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, requireOptions } from "../../workflow/index.js";
 import type { Influence } from "./influence.js";
 import { optionRefusal } from "./memory-id.js";
 
@@ -41,11 +42,11 @@ export async function forkBefore(
   const refuse = optionRefusal("fork what a memory reached");
   requireOptions(options, refuse, EXAMPLE, KNOWN);
   const { by, why, names } = options;
-  if (!isPrincipal(by)) throw refuse(`its \`by\` is ${shown(by)}, not a principal`, EXAMPLE);
+  if (!isPrincipal(by)) throw refuse(`its \`by\` is ${showValue(by)}, not a principal`, EXAMPLE);
   if (typeof why !== "string" || why.trim() === "") throw refuse("it does not say why", EXAMPLE);
   const unknown = names?.find((name) => !influence.sessions.some((session) => session.name === name));
   if (unknown !== undefined)
-    throw refuse(`${shown(unknown)} is no session that it reached`, "names: those of influence.sessions");
+    throw refuse(`${showValue(unknown)} is no session that it reached`, "names: those of influence.sessions");
   const forks: ForkedBefore["forks"][number][] = [];
   const skipped: ForkedBefore["skipped"][number][] = [];
   for (const { name: session, before, kept } of influence.sessions) {

@@ -1,5 +1,6 @@
 import type { FactId, Principal } from "../../session/index.js";
-import { type Known, requireCount, requireFunction, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
 import { type Contradicts, differInOneThing } from "../contradiction.js";
 import type { Progress } from "../derived.js";
 import { principalOf, refusing } from "../draft.js";
@@ -91,9 +92,9 @@ export function groupingOf(options: GroupingOptions): Grouping {
     limit = LIMIT,
     scope,
   } = options;
-  if (!(alike >= 0.5 && alike <= 1)) throw refuse(`its \`alike\` is ${shown(alike)}`, "from 0.5 to 1");
+  if (!(alike >= 0.5 && alike <= 1)) throw refuse(`its \`alike\` is ${showValue(alike)}`, "from 0.5 to 1");
   if (typeof acrossTrust !== "boolean")
-    throw refuse(`its \`acrossTrust\` is ${shown(acrossTrust)}`, "acrossTrust: true");
+    throw refuse(`its \`acrossTrust\` is ${showValue(acrossTrust)}`, "acrossTrust: true");
   requireFunction(contradicts, "contradicts", refuse, "contradicts: (one, other) => true or false");
   requireCount(most, "most", refuse);
   requireCount(limit, "limit", refuse);

@@ -1,5 +1,6 @@
 import type { FactId, Principal } from "../../session/index.js";
-import { type Known, requireCount, requireFunction, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
 import type { Progress } from "../derived.js";
 import { principalOf, refusing, timeOf } from "../draft.js";
 import { type ScopeGiven, scopeOf, scopeText } from "../scope.js";
@@ -100,9 +101,9 @@ export function ruleOf(options: ForgettingOptions): Rule {
     );
   for (const [name, value] of Object.entries({ olderThan, unreadFor, halfLife }))
     if (value !== undefined && !(Number.isFinite(value) && value > 0))
-      throw refuse(`its \`${name}\` is ${shown(value)}`, `milliseconds: ${name}: 30 * 24 * 3_600_000`);
+      throw refuse(`its \`${name}\` is ${showValue(value)}`, `milliseconds: ${name}: 30 * 24 * 3_600_000`);
   if (importanceBelow !== undefined && !Number.isFinite(importanceBelow))
-    throw refuse(`its \`importanceBelow\` is ${shown(importanceBelow)}`, "importanceBelow: 3");
+    throw refuse(`its \`importanceBelow\` is ${showValue(importanceBelow)}`, "importanceBelow: 3");
   if (keep !== undefined) requireFunction(keep, "keep", refuse, "keep: (memory) => true or false");
   if (most !== undefined) requireCount(most, "most", refuse, 0);
   requireCount(limit, "limit", refuse);

@@ -1,5 +1,6 @@
 import { digestOf, type FactId, type Json, Session, secretFrom } from "../../session/index.js";
-import { type Known, refusing, requireName, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, refusing, requireName, requireOptions } from "../../workflow/index.js";
 import type { Space } from "../space.js";
 import { PassedTrialError } from "./error.js";
 import { keyOf } from "./lesson.js";
@@ -52,7 +53,7 @@ export async function importTrials(
   requireOptions(options, refuse, EXAMPLE, KNOWN);
   requireName(options.source, "import", EXAMPLE);
   const { source, text, at = new Date().toISOString(), agent = "reflexion" } = options;
-  if (typeof text !== "string") throw refuse(`its \`text\` is ${shown(text)}`, EXAMPLE);
+  if (typeof text !== "string") throw refuse(`its \`text\` is ${showValue(text)}`, EXAMPLE);
   for (const { task, trial, passed, reflection } of trials)
     if (passed && reflection !== undefined)
       throw new PassedTrialError(`import trial ${trial} of "${task.slice(0, 80)}"`, "the trial passed");

@@ -1,5 +1,6 @@
 import { forward, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import {
   called,
   isModule,
@@ -12,7 +13,6 @@ import {
   requireModule,
   requireName,
   requireOptions,
-  shown,
   type Told,
 } from "../../workflow/index.js";
 import type { Written } from "../space.js";
@@ -70,9 +70,9 @@ export function reflexion(name: string, options: ReflexionOptions): Reflexion {
   requireCount(keep, "keep", refuse, 0);
   requireCount(characters, "characters", refuse, 200);
   if (typeof task !== "function" && (typeof task !== "string" || task.trim() === ""))
-    throw refuse(`its \`task\` is ${shown(task)}`, 'task: "issue 41", or (session) => a text');
+    throw refuse(`its \`task\` is ${showValue(task)}`, 'task: "issue 41", or (session) => a text');
   if (!LESSONS.includes(source))
-    throw refuse(`its \`source\` is ${shown(source)}`, '"failed-attempt" or "reflection"');
+    throw refuse(`its \`source\` is ${showValue(source)}`, '"failed-attempt" or "reflection"');
   const learner = new Learner(name, {
     attempt,
     validate,

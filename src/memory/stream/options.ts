@@ -1,4 +1,5 @@
 import type { FactId } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import {
   isModule,
   type Known,
@@ -6,7 +7,6 @@ import {
   refusing,
   requireCount,
   requireOptions,
-  shown,
 } from "../../workflow/index.js";
 import type { MemorySpace } from "../memory.js";
 import { type ScopeGiven, scopeOf } from "../scope.js";
@@ -141,15 +141,15 @@ export function askingOf(
   const refuse = refusing(use);
   requireOptions(options, refuse, "{ limit: 10 }", RECALL);
   const { show = true, characters = CHARACTERS, scope, step, kinds, asOf, within } = options;
-  if (typeof show !== "boolean") throw refuse(`its \`show\` is ${shown(show)}`, "show: false");
+  if (typeof show !== "boolean") throw refuse(`its \`show\` is ${showValue(show)}`, "show: false");
   requireCount(characters, "characters", refuse, 200);
   if (step !== undefined && !Number.isFinite(step))
-    throw refuse(`its \`step\` is ${shown(step)}`, "a number: step: 12");
+    throw refuse(`its \`step\` is ${showValue(step)}`, "a number: step: 12");
   if (
     kinds !== undefined &&
     !(Array.isArray(kinds) && kinds.every((kind) => kind === "observation" || kind === "reflection"))
   )
-    throw refuse(`its \`kinds\` are ${shown(kinds)}`, 'kinds: ["observation"]');
+    throw refuse(`its \`kinds\` are ${showValue(kinds)}`, 'kinds: ["observation"]');
   return {
     profile: weighed(profile, options, refuse),
     scope: scope === undefined ? memory.scope : scopeOf(scope, use),
@@ -165,7 +165,7 @@ export function askingOf(
 export function questionOf(query: unknown, name: string): string {
   if (typeof query === "string") return query.slice(0, QUESTION).toWellFormed();
   throw refusing(`recall from the stream of "${name}"`)(
-    `what is asked for is ${shown(query)}`,
+    `what is asked for is ${showValue(query)}`,
     'stream.recall(session, "What is Klaus working on?")',
   );
 }
@@ -176,11 +176,11 @@ function checkReflection(reflection: ReflectionOptions, refuse: Refuse): void {
   requireSomebody(questions, "questions", refuse);
   requireSomebody(insights, "insights", refuse);
   if (threshold !== undefined && !(threshold > 0))
-    throw refuse(`its \`threshold\` is ${shown(threshold)}`, "threshold: 150");
+    throw refuse(`its \`threshold\` is ${showValue(threshold)}`, "threshold: 150");
   for (const [name, count] of Object.entries({ most, each, recent })) requireCount(count, name, refuse);
 }
 
 function requireSomebody(whom: unknown, what: string, refuse: Refuse, optional = false): void {
   if ((optional && whom === undefined) || isModule(whom) || typeof whom === "function") return;
-  throw refuse(`its \`${what}\` is ${shown(whom)}`, `${what}: an agent, or a function`);
+  throw refuse(`its \`${what}\` is ${showValue(whom)}`, `${what}: an agent, or a function`);
 }

@@ -1,5 +1,5 @@
+import { showValue } from "../../util/index.js";
 import type { Refuse } from "../../workflow/index.js";
-import { shown } from "../../workflow/index.js";
 
 /** How much each of the three counts. */
 export type Weights = {
@@ -77,22 +77,22 @@ export const PROFILES: { readonly [name in ProfileName]: Profile } = Object.free
 
 export function profileOf(name: unknown, refuse: Refuse): Profile {
   if (typeof name === "string" && Object.hasOwn(PROFILES, name)) return PROFILES[name as ProfileName];
-  throw refuse(`its \`profile\` is ${shown(name)}`, '"paper", "reference" or "genagents"');
+  throw refuse(`its \`profile\` is ${showValue(name)}`, '"paper", "reference" or "genagents"');
 }
 
 export function requireWeights(weights: unknown, refuse: Refuse): void {
   const known: readonly (keyof Weights)[] = ["recency", "relevance", "importance"];
   const example = "weights: { recency: 1, relevance: 1, importance: 1 }";
   if (typeof weights !== "object" || weights === null)
-    throw refuse(`its \`weights\` are ${shown(weights)}`, example);
+    throw refuse(`its \`weights\` are ${showValue(weights)}`, example);
   for (const name of new Set([...known, ...Object.keys(weights)])) {
     const weight = (weights as { readonly [name: string]: unknown })[name];
     if (!known.includes(name as keyof Weights) || !Number.isFinite(weight) || (weight as number) < 0)
-      throw refuse(`its weight of "${name}" is ${shown(weight)}`, example);
+      throw refuse(`its weight of "${name}" is ${showValue(weight)}`, example);
   }
 }
 
 export function requireDecay(decay: unknown, refuse: Refuse): void {
   if (!(typeof decay === "number" && decay > 0 && decay <= 1))
-    throw refuse(`its \`decay\` is ${shown(decay)}`, "above 0, at most 1: decay: 0.995");
+    throw refuse(`its \`decay\` is ${showValue(decay)}`, "above 0, at most 1: decay: 0.995");
 }

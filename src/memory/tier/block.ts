@@ -1,5 +1,5 @@
-import { nearestOf } from "../../session/index.js";
-import { type Known, type Refuse, requireCount, requireOptions, shown } from "../../workflow/index.js";
+import { nearestOf, showValue } from "../../util/index.js";
+import { type Known, type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
 import { LONGEST } from "../draft.js";
 import { BlockError } from "./error.js";
 
@@ -41,14 +41,14 @@ const KNOWN: Known<BlockOptions> = {
 export function blocksOf(given: unknown, refuse: Refuse): readonly Block[] {
   if (!Array.isArray(given) || given.length === 0 || given.length > MOST_BLOCKS)
     throw refuse(
-      `its \`blocks\` are ${Array.isArray(given) ? `${given.length} of them` : shown(given)}`,
+      `its \`blocks\` are ${Array.isArray(given) ? `${given.length} of them` : showValue(given)}`,
       `from 1 to ${MOST_BLOCKS}: blocks: [${EXAMPLE}]`,
     );
   const blocks = given.map((one) => blockOf(one as BlockOptions, refuse));
   const labels = new Set<string>();
   for (const { label } of blocks) {
     if (labels.has(label))
-      throw refuse(`two of its blocks are called ${shown(label)}`, "give each a label of its own");
+      throw refuse(`two of its blocks are called ${showValue(label)}`, "give each a label of its own");
     labels.add(label);
   }
   const room = blocks.reduce((sum, { limit }) => sum + limit, 0);
@@ -64,7 +64,10 @@ function blockOf(given: BlockOptions, refuse: Refuse): Block {
   requireOptions(given, refuse, EXAMPLE, KNOWN);
   const { label, value = "", limit = LIMIT, description, readOnly = false } = given;
   if (typeof label !== "string" || !LABEL.test(label))
-    throw refuse(`a block is called ${shown(label)}`, `letters, digits, "_" and "-", at most 64: ${EXAMPLE}`);
+    throw refuse(
+      `a block is called ${showValue(label)}`,
+      `letters, digits, "_" and "-", at most 64: ${EXAMPLE}`,
+    );
   requireCount(limit, "limit", refuse, 1, "limit: 2_000");
   if (limit > LONGEST)
     throw refuse(`the limit of its block "${label}" is more than ${LONGEST}`, `limit: ${LONGEST}`);
@@ -72,7 +75,7 @@ function blockOf(given: BlockOptions, refuse: Refuse): Block {
     throw refuse(
       typeof value === "string"
         ? `the value of its block "${label}" has ${value.length} characters, and its limit is ${limit}`
-        : `the value of its block "${label}" is ${shown(value)}`,
+        : `the value of its block "${label}" is ${showValue(value)}`,
       `limit: ${Math.min(LONGEST, typeof value === "string" ? value.length : LIMIT)}, or a shorter value`,
     );
   if (
@@ -80,11 +83,11 @@ function blockOf(given: BlockOptions, refuse: Refuse): Block {
     (typeof description !== "string" || description.length > LONGEST_DESCRIPTION)
   )
     throw refuse(
-      `the description of its block "${label}" is ${shown(description)}`,
+      `the description of its block "${label}" is ${showValue(description)}`,
       `a text of at most ${LONGEST_DESCRIPTION} characters`,
     );
   if (typeof readOnly !== "boolean")
-    throw refuse(`the \`readOnly\` of its block "${label}" is ${shown(readOnly)}`, "readOnly: true");
+    throw refuse(`the \`readOnly\` of its block "${label}" is ${showValue(readOnly)}`, "readOnly: true");
   return Object.freeze({
     label,
     value: value.toWellFormed(),

@@ -2,7 +2,8 @@ import { within } from "../../agent/index.js";
 import { type Tool, type ToolContext, tool } from "../../agent/tool/index.js";
 import { type FactId, type Json, readFact } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, type Refuse, requireCount, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
 import { askedOf, wordsOf } from "../search/tokens.js";
 import { type Room, type Said, type Speaker, saidIn } from "./said.js";
 
@@ -33,7 +34,7 @@ export function conversationsOf(given: unknown, refuse: Refuse): Conversations |
   requireOptions(given as Conversations, refuse, EXAMPLE, KNOWN);
   const { under, most = SESSIONS } = given as Conversations;
   if (typeof under !== "string" || under === "" || under.startsWith("memory/"))
-    throw refuse(`the names of its conversations begin with ${shown(under)}`, EXAMPLE);
+    throw refuse(`the names of its conversations begin with ${showValue(under)}`, EXAMPLE);
   requireCount(most, "most", refuse, 1, 'conversations: { under: "ada/", most: 20 }');
   if (most > MOST_SESSIONS)
     throw refuse(`its conversations are more than ${MOST_SESSIONS}`, `most: ${MOST_SESSIONS}`);

@@ -3,7 +3,8 @@ import type { Tool } from "../../agent/tool/index.js";
 import { hostServices } from "../../runtime/index.js";
 import type { FactOf, Json, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, refusing, requireOptions, type StepContext, shown, step } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, refusing, requireOptions, type StepContext, step } from "../../workflow/index.js";
 import type { MemorySpace } from "../memory.js";
 import { scopeText } from "../scope.js";
 import { archiveTools } from "./archive.js";
@@ -52,7 +53,7 @@ export function tieredMemory(options: TierOptions): Tiers {
   const { memory, threshold } = options;
   if (typeof memory?.open !== "function") throw refuse("it does not say which memory", EXAMPLE);
   if (threshold !== undefined && !(threshold >= 0 && threshold <= 1))
-    throw refuse(`its \`threshold\` is ${shown(threshold)}`, "from 0 to 1");
+    throw refuse(`its \`threshold\` is ${showValue(threshold)}`, "from 0 to 1");
   const blocks = blocksOf(options.blocks, refuse);
   const conversations = conversationsOf(options.conversations, refuse);
   const scope = scopeText(memory.scope);

@@ -2,6 +2,7 @@ import { agent } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
 import { forward, type Module } from "../../runtime/index.js";
 import type { FactOf, Json, Session } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import {
   allOf,
   called,
@@ -19,7 +20,6 @@ import {
   requireModule,
   requireName,
   requireOptions,
-  shown,
 } from "../../workflow/index.js";
 import { AnswerFormError } from "./error.js";
 import { answerOf, inWords, stopOf } from "./found.js";
@@ -159,7 +159,7 @@ function decided(
     called("debate", name),
     session,
     judge.name,
-    winner === undefined ? inWords(answer) : shown(winner),
+    winner === undefined ? inWords(answer) : showValue(winner),
     `one of ${order.map((side) => JSON.stringify(side)).join(", ")}, or null`,
     "judge with a model, or with a module whose output is { winner, why }",
   );

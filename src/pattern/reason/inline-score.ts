@@ -1,6 +1,7 @@
 import type { Module } from "../../runtime/index.js";
 import type { Json, Session } from "../../session/index.js";
-import { called, enter, isModule, shown, step } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { called, enter, isModule, step } from "../../workflow/index.js";
 import { AnswerFormError } from "./error.js";
 import { answerOf, reportsSince } from "./found.js";
 
@@ -31,7 +32,7 @@ export async function measure(
     called("inlineTools", name),
     session,
     score.name,
-    shown(value),
+    showValue(value),
     "a number",
     'leave it on the record: append({ type: "validation-report", name, passed, score }), or give { score }',
   );
@@ -39,5 +40,5 @@ export async function measure(
 
 function numberOf(score: unknown): number {
   if (typeof score === "number" && Number.isFinite(score)) return score;
-  throw new Error(`the score is ${shown(score)}, not a number`);
+  throw new Error(`the score is ${showValue(score)}, not a number`);
 }

@@ -2,6 +2,7 @@ import { type AgentOptions, agent, type Callable, replaced, toolboxOf } from "..
 import type { LanguageModel } from "../../agent/model/index.js";
 import { type Budget, forward, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import {
   called,
   enter,
@@ -17,7 +18,6 @@ import {
   requireFunction,
   requireName,
   requireOptions,
-  shown,
 } from "../../workflow/index.js";
 import { signatureOf, type Written } from "./argument.js";
 import { answerOf, inWords } from "./found.js";
@@ -155,7 +155,7 @@ function toolsOf(name: string, tools: unknown, refuse: Refuse): ReturnType<typeo
 
 function requireThreshold(threshold: unknown, refuse: Refuse): void {
   if (!Number.isFinite(threshold) || (threshold as number) < 0)
-    throw refuse(`its \`threshold\` is ${shown(threshold)}, not a number from 0 on`, "threshold: 0.1");
+    throw refuse(`its \`threshold\` is ${showValue(threshold)}, not a number from 0 on`, "threshold: 0.1");
 }
 
 function rulesFor(specs: readonly Written[]): string {

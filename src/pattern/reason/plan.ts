@@ -1,5 +1,6 @@
 import { BudgetError, CancelledError, failureOf, forward, type Module } from "../../runtime/index.js";
 import type { Json, Session, View } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import {
   called,
   enter,
@@ -13,7 +14,6 @@ import {
   requireName,
   requireOptions,
   restAt,
-  shown,
 } from "../../workflow/index.js";
 import { AnswerFormError, PlanFailedError } from "./error.js";
 import { answerOf, inWords, shortfall, stopOf } from "./found.js";
@@ -198,7 +198,7 @@ async function planned(
       called("planExecute", name),
       answered,
       planner.name,
-      Array.isArray(tasks) ? `a plan of ${tasks.length} steps` : shown(answer),
+      Array.isArray(tasks) ? `a plan of ${tasks.length} steps` : showValue(answer),
       `a plan of 1 to ${maxSteps} tasks`,
       `plan with an agent whose output is a plan: agent({ name: ${JSON.stringify(planner.name)}, model, output: PLAN })`,
     );

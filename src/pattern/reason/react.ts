@@ -2,6 +2,7 @@ import { type AgentOptions, agent } from "../../agent/index.js";
 import { type LanguageModel, textOf, turnOf } from "../../agent/model/index.js";
 import { type Budget, forward, type Module } from "../../runtime/index.js";
 import type { FactOf, Session } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import {
   called,
   enter,
@@ -13,7 +14,6 @@ import {
   requireName,
   requireOptions,
   type State,
-  shown,
   withState,
 } from "../../workflow/index.js";
 import { withTextCalls } from "./codec.js";
@@ -76,7 +76,7 @@ export function react(options: ReactOptions): React {
   const refuse = refusing(called("react", name));
   requireOptions(options, refuse, EXAMPLE, OPTIONS);
   if (codec !== "text" && codec !== "calls")
-    throw refuse(`its \`codec\` is ${shown(codec)}`, 'codec: "text", or "calls"');
+    throw refuse(`its \`codec\` is ${showValue(codec)}`, 'codec: "text", or "calls"');
   requireCount(repairs, "repairs", refuse, 0);
   requireCount(maxSteps, "maxSteps", refuse);
   const { codec: _codec, repairs: _repairs, budget, policy, instructions, ...rest } = options;

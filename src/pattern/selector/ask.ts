@@ -1,6 +1,6 @@
 import { hostServices, type Outcome, perform, type Request } from "../../runtime/index.js";
 import type { FactOf, Failure, Json, Session, View } from "../../session/index.js";
-import { shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
 import {
   type Asker,
   type Choice,
@@ -112,14 +112,14 @@ function checked(chooser: string, decision: Decision, routes: readonly Route[]):
   const names = routes.map(({ name }) => name);
   const refuse = (reason: string, said?: string) => new ChoiceError(chooser, reason, names, said);
   const choice: unknown = typeof decision === "string" || decision === null ? { chosen: decision } : decision;
-  if (typeof choice !== "object" || choice === null) throw refuse(`it said ${shown(choice)}`);
+  if (typeof choice !== "object" || choice === null) throw refuse(`it said ${showValue(choice)}`);
   const { chosen, why, scores, detail } = choice as Partial<Choice>;
-  if (chosen !== null && typeof chosen !== "string") throw refuse(`it chose ${shown(chosen)}`);
+  if (chosen !== null && typeof chosen !== "string") throw refuse(`it chose ${showValue(chosen)}`);
   if (chosen !== null && !names.includes(chosen))
     throw refuse(`there is no route ${JSON.stringify(chosen)} among ${listed(names)}`, chosen);
   for (const [name, score] of Object.entries(scores ?? {})) {
     if (!names.includes(name)) throw refuse(`it scored ${JSON.stringify(name)}, which is no route`);
-    if (!Number.isFinite(score)) throw refuse(`the score of ${JSON.stringify(name)} is ${shown(score)}`);
+    if (!Number.isFinite(score)) throw refuse(`the score of ${JSON.stringify(name)} is ${showValue(score)}`);
   }
   return {
     chosen,

@@ -1,5 +1,6 @@
 import type { Services } from "../../runtime/index.js";
-import { type Known, refusing, requireFunction, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, refusing, requireFunction, requireOptions } from "../../workflow/index.js";
 import type { Choice, Decider } from "./choice.js";
 import { type Trial, trialsOf } from "./trials.js";
 
@@ -19,7 +20,7 @@ export function bandit(options: BanditOptions = {}): Decider {
   requireOptions(options, refuse, 'bandit({ explore: "ucb1" })', OPTIONS);
   const { explore = "ucb1", trials } = options;
   if (typeof explore === "number" ? !(explore >= 0 && explore <= 1) : !["ucb1", "thompson"].includes(explore))
-    throw refuse(`its \`explore\` is ${shown(explore)}`, '"ucb1", "thompson", or a number from 0 to 1');
+    throw refuse(`its \`explore\` is ${showValue(explore)}`, '"ucb1", "thompson", or a number from 0 to 1');
   if (trials !== undefined)
     requireFunction(trials, "trials", refuse, 'trials: () => trialsIn(store, "desk")');
   return {

@@ -1,6 +1,7 @@
 import type { Services } from "../../runtime/index.js";
 import type { Json, Principal, Session } from "../../session/index.js";
-import { type Refuse, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import type { Refuse } from "../../workflow/index.js";
 
 /** What there is to choose: the name of a route, and what it is good for. */
 export type Route = { readonly name: string; readonly description?: string };
@@ -58,5 +59,5 @@ export function chooserOf(choose: unknown, name: string, refuse: Refuse, example
   const { name: own, decide, choose: asks } = (choose ?? {}) as { readonly [field: string]: unknown };
   if (typeof own === "string" && (typeof decide === "function" || typeof asks === "function"))
     return choose as Chooser;
-  throw refuse(`its \`choose\` is ${shown(choose)}, neither a rule nor somebody who chooses`, example);
+  throw refuse(`its \`choose\` is ${showValue(choose)}, neither a rule nor somebody who chooses`, example);
 }

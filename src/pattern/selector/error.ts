@@ -1,4 +1,5 @@
-import { type Failure, type Json, nearestOf, RathError, type Session } from "../../session/index.js";
+import { type Failure, type Json, RathError, type Session } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 
 /** What was chosen is no route, or what was said is no choice. */
 export class ChoiceError extends RathError {

@@ -1,5 +1,6 @@
 import type { Session } from "../../session/index.js";
-import { type Known, refusing, requireFunction, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, refusing, requireFunction, requireOptions } from "../../workflow/index.js";
 import type { Decider, Route } from "./choice.js";
 
 export type ByScoreOptions = {
@@ -16,7 +17,7 @@ export function byScore(
   requireFunction(score, "score", refuse, "byScore((session, route) => a number)");
   requireOptions(options, refuse, "byScore(score, { threshold: 0.5 })", OPTIONS);
   const { threshold = Number.NEGATIVE_INFINITY } = options;
-  if (Number.isNaN(threshold)) throw refuse(`its \`threshold\` is ${shown(threshold)}`, "a number");
+  if (Number.isNaN(threshold)) throw refuse(`its \`threshold\` is ${showValue(threshold)}`, "a number");
   return {
     name: "score",
     async decide(session, routes) {

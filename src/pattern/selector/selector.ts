@@ -1,5 +1,6 @@
 import { forward, type Module } from "../../runtime/index.js";
 import type { Digest, Session } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import {
   called,
   enter,
@@ -13,7 +14,6 @@ import {
   requireModule,
   requireName,
   requireOptions,
-  shown,
   step,
 } from "../../workflow/index.js";
 import { type Asked, ask } from "./ask.js";
@@ -52,7 +52,7 @@ export function selector(
   for (const route of Object.keys(descriptions))
     if (!isTable(routes) && !Object.hasOwn(routes, route))
       throw refuse(
-        `it describes ${shown(route)}, which is no route`,
+        `it describes ${showValue(route)}, which is no route`,
         `the routes are ${Object.keys(table.routes).join(", ")}`,
       );
   if (otherwise !== undefined) {
@@ -177,11 +177,11 @@ function fixed(name: string, routes: Parts, refuse: Refuse): Pick<RouteTable, "r
 function changed(given: Made, forced: unknown, parts: Parts): Partial<Made> {
   const refuse = refusing(called("selector", given.name));
   if (forced !== null && typeof forced !== "string")
-    throw refuse(`its state \`forced\` is ${shown(forced)}`, "the name of a route, or null");
+    throw refuse(`its state \`forced\` is ${showValue(forced)}`, "the name of a route, or null");
   const names = Object.keys(given.table.routes);
   if (given.isFixed && forced !== null && !names.includes(forced))
     throw refuse(
-      `its state \`forced\` is ${shown(forced)}, which is no route`,
+      `its state \`forced\` is ${showValue(forced)}, which is no route`,
       `${meantBy(forced, names)}the routes are ${listed(names)}`,
     );
   const { otherwise } = parts;

@@ -1,6 +1,7 @@
 import { textOf } from "../../agent/model/index.js";
 import type { Session } from "../../session/index.js";
-import { type Known, refusing, requireFunction, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, refusing, requireFunction, requireOptions } from "../../workflow/index.js";
 import type { Decider, Route } from "./choice.js";
 
 /** Texts as vectors, in the order of the texts: a function, or an embedding model of the AI SDK. */
@@ -35,7 +36,7 @@ export function bySimilarity(options: BySimilarityOptions): Decider {
   if (typeof (embed as EmbeddingModel)?.doEmbed !== "function")
     requireFunction(embed, "embed", refuse, "embed: async (texts) => vectors, or an embedding model");
   if (!(threshold >= -1 && threshold <= 1))
-    throw refuse(`its \`threshold\` is ${shown(threshold)}`, "a number from -1 to 1");
+    throw refuse(`its \`threshold\` is ${showValue(threshold)}`, "a number from -1 to 1");
   requireFunction(query, "query", refuse, "query: (session) => the text to compare");
   return {
     name: "similarity",

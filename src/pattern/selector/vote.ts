@@ -1,6 +1,7 @@
 import { performAll } from "../../runtime/index.js";
 import type { FactId, FactOf, Json, Session } from "../../session/index.js";
-import { type Known, refusing, requireOptions, shown } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Known, refusing, requireOptions } from "../../workflow/index.js";
 import { answerOf, requestTo } from "./ask.js";
 import type { Asker, Choice, Chooser, Rule } from "./choice.js";
 import { choosersOf } from "./first.js";
@@ -17,7 +18,7 @@ export function vote(choosers: readonly (Chooser | Rule)[], options: VoteOptions
   const all = choosersOf(choosers, refuse);
   const { need = Math.floor(all.length / 2) + 1 } = options;
   if (!Number.isSafeInteger(need) || need < 1 || need > all.length)
-    throw refuse(`its \`need\` is ${shown(need)}`, `a whole number from 1 to ${all.length}`);
+    throw refuse(`its \`need\` is ${showValue(need)}`, `a whole number from 1 to ${all.length}`);
   return {
     name: "vote",
     by: "runtime",

@@ -1,6 +1,7 @@
 import type { LanguageModel } from "../../agent/model/index.js";
 import { forward, type Module } from "../../runtime/index.js";
 import { adopted, type FactId, type Json, type Session, type View } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import {
   called,
   enter,
@@ -14,7 +15,6 @@ import {
   requireName,
   requireOptions,
   type State,
-  shown,
 } from "../../workflow/index.js";
 import { aside } from "./aside.js";
 import { MANAGER, managerOf } from "./manager.js";
@@ -62,7 +62,7 @@ export function crew(options: CrewOptions): Crew {
   const { process = "sequential", manager } = options;
   const agents = partsOf(options.agents, where);
   if (process !== "sequential" && process !== "hierarchical")
-    throw refuse(`its process is ${shown(process)}`, 'process: "sequential", or "hierarchical"');
+    throw refuse(`its process is ${showValue(process)}`, 'process: "sequential", or "hierarchical"');
   const isManaged = process === "hierarchical";
   if (isManaged !== (manager !== undefined))
     throw refuse(

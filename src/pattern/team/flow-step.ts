@@ -1,5 +1,6 @@
 import type { Module } from "../../runtime/index.js";
 import type { Json, Principal, Session } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import {
   called,
   enter,
@@ -7,7 +8,6 @@ import {
   type Refuse,
   recordable,
   requireModule,
-  shown,
   signal,
   workflow,
 } from "../../workflow/index.js";
@@ -45,7 +45,7 @@ function labelsOf(name: string, labels: unknown, refuse: Refuse): readonly strin
     labels.length === 0 ||
     labels.some((label) => typeof label !== "string" || label === "")
   )
-    throw refuse(`the labels of its step "${name}" are ${shown(labels)}`, 'labels: ["yes", "no"]');
+    throw refuse(`the labels of its step "${name}" are ${showValue(labels)}`, 'labels: ["yes", "no"]');
   return Object.freeze([...labels]);
 }
 
@@ -82,7 +82,7 @@ async function asked(
       });
       return feedback === undefined ? chosen : chosen.say(feedback, { by });
     }
-    problem = `${shown(heard.value)} is none of ${labels.join(", ")}`;
+    problem = `${showValue(heard.value)} is none of ${labels.join(", ")}`;
   }
 }
 
@@ -120,7 +120,7 @@ export function requireOn(on: unknown, step: string, refuse: Refuse): void {
     Object.keys(rest).length > 0
   )
     throw refuse(
-      `its step "${step}" listens to ${shown(on)}`,
+      `its step "${step}" listens to ${showValue(on)}`,
       'on: "draft", on: { any: ["yes", "maybe"] }, or on: { all: ["a", "b"] }',
     );
   for (const one of list) requireOn(one, step, refuse);

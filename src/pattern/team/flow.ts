@@ -1,5 +1,6 @@
 import { forward, type Module } from "../../runtime/index.js";
-import { type Json, nearestOf, type Session, type View } from "../../session/index.js";
+import type { Json, Session, View } from "../../session/index.js";
+import { nearestOf, showValue } from "../../util/index.js";
 import {
   called,
   enter,
@@ -12,7 +13,6 @@ import {
   requireCount,
   requireName,
   requireOptions,
-  shown,
   allOf as sidesOf,
 } from "../../workflow/index.js";
 import { routeOf } from "../selector/index.js";
@@ -157,7 +157,7 @@ async function roundOf(
 
 function requireStep(step: string, given: FlowStep, refuse: Refuse): void {
   if (typeof given !== "object" || given === null)
-    throw refuse(`its step "${step}" is ${shown(given)}`, EXAMPLE);
+    throw refuse(`its step "${step}" is ${showValue(given)}`, EXAMPLE);
   const { on, ...rest } = given as { readonly [field: string]: unknown };
   const deed = DEEDS.find(([first]) => Object.hasOwn(rest, first as string));
   const wrong = Object.keys(rest).find((field) => !(deed ?? []).includes(field));
@@ -180,7 +180,7 @@ function requireEvents(steps: FlowOptions["steps"], refuse: Refuse): void {
       if (!known.includes(event)) {
         const meant = nearestOf(event, known);
         throw refuse(
-          `a step listens to ${shown(event)}, which never happens`,
+          `a step listens to ${showValue(event)}, which never happens`,
           meant === undefined ? `the events are ${known.join(", ")}` : `did you mean "${meant}"?`,
         );
       }

@@ -2,6 +2,7 @@ import { type Agent, agent, type StepInfo } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
 import { type Budget, forward, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import {
   called,
   type Known,
@@ -12,7 +13,6 @@ import {
   refusing,
   requireName,
   requireOptions,
-  shown,
 } from "../../workflow/index.js";
 import { FORWARD, forwarded, forwardTool } from "./forward-message.js";
 import { type HandoffOutput, handoffTo } from "./handoff.js";
@@ -54,8 +54,9 @@ export function supervisor(options: SupervisorOptions): Module & Rebuilds {
   requireOptions(options, refuse, EXAMPLE, OPTIONS);
   const { description, output = "last", forward: passes = true } = options;
   if (output !== "full" && output !== "last")
-    throw refuse(`its output is ${shown(output)}`, 'output: "last", or "full"');
-  if (typeof passes !== "boolean") throw refuse(`its forward is ${shown(passes)}`, "forward: true, or false");
+    throw refuse(`its output is ${showValue(output)}`, 'output: "last", or "full"');
+  if (typeof passes !== "boolean")
+    throw refuse(`its forward is ${showValue(passes)}`, "forward: true, or false");
   const workers = partsOf(options.workers, where);
   if (Object.keys(workers).length === 0) throw refuse("it has no workers", EXAMPLE);
   return made(name, description, leadOf(options, workers, output, passes), { output, forward: passes });

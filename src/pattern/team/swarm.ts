@@ -1,5 +1,6 @@
 import { forward, type Module } from "../../runtime/index.js";
 import { adopted, type Session, type View } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import {
   called,
   enter,
@@ -11,7 +12,6 @@ import {
   refusing,
   requireName,
   requireOptions,
-  shown,
 } from "../../workflow/index.js";
 
 export type SwarmOptions = {
@@ -45,7 +45,10 @@ export function swarm(options: SwarmOptions): Module & Rebuilds {
   const { start = names[0] } = options;
   if (start === undefined) throw refuse("it has no members", EXAMPLE);
   if (!names.includes(start))
-    throw refuse(`it starts with ${shown(start)}, who is no member`, `the members are ${names.join(", ")}`);
+    throw refuse(
+      `it starts with ${showValue(start)}, who is no member`,
+      `the members are ${names.join(", ")}`,
+    );
   return made(name, parts, start);
 }
 

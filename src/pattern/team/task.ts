@@ -1,7 +1,8 @@
 import type { InputSchema } from "../../agent/tool/index.js";
 import type { Json, Session } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import type { Parts, State } from "../../workflow/index.js";
-import { type Known, type Refuse, requireCount, requireOptions, shown } from "../../workflow/index.js";
+import { type Known, type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
 import { type Shape, shapeOf } from "./answer.js";
 import { TaskError } from "./error.js";
 import { isStopped, lastSaid } from "./said.js";
@@ -49,9 +50,12 @@ export function tasksOf(
       const { name, description, agent, context, expected } = rest;
       for (const [field, value] of Object.entries({ name, description }))
         if (typeof value !== "string" || value.trim() === "")
-          throw refuse(`the ${field} of a task is ${shown(value)}`, TASK);
+          throw refuse(`the ${field} of a task is ${showValue(value)}`, TASK);
       if (expected !== undefined && typeof expected !== "string")
-        throw refuse(`what is expected of "${name}" is ${shown(expected)}`, 'expected: "A list of three."');
+        throw refuse(
+          `what is expected of "${name}" is ${showValue(expected)}`,
+          'expected: "A list of three."',
+        );
       const before = tasks.slice(0, place).map((one: CrewTask) => one.name);
       if (before.includes(name)) throw refuse(`two tasks are called "${name}"`, "give one another name");
       if (!isManaged && agent === undefined)
@@ -60,13 +64,13 @@ export function tasksOf(
         throw refuse(
           isManaged
             ? `the task "${name}" names an agent, and the manager chooses`
-            : `${shown(agent)} does the task "${name}", and is no agent of it`,
+            : `${showValue(agent)} does the task "${name}", and is no agent of it`,
           isManaged ? "leave agent out" : `the agents are ${namesIn(agents)}`,
         );
       const unknown = (context ?? []).find((one) => !before.includes(one));
       if (unknown !== undefined)
         throw refuse(
-          `the task "${name}" is told the answer to ${shown(unknown)}, which is no task before it`,
+          `the task "${name}" is told the answer to ${showValue(unknown)}, which is no task before it`,
           `the tasks before it are ${before.join(", ") || "none"}`,
         );
       return Object.freeze({ ...rest, ...(output !== undefined && { shape: shapeOf(output) }), attempt: 1 });
@@ -105,7 +109,7 @@ export function changedTasks(tasks: readonly Task[], state: State, refuse: Refus
         throw refuse(`who does "${task.name}", and to what end, is code, not a value`, "make another crew");
       if (typeof description !== "string" || description.trim() === "" || typeof expected !== "string")
         throw refuse(
-          `the task "${task.name}" is told ${shown(typeof expected === "string" ? description : expected)}`,
+          `the task "${task.name}" is told ${showValue(typeof expected === "string" ? description : expected)}`,
           TASK,
         );
       requireCount(attempt, `tasks.${task.name}.attempt`, refuse);

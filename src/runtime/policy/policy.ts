@@ -1,4 +1,5 @@
-import { canonical, digestOf, type Json, nearestOf, termsFault, thrownMessage } from "../../session/index.js";
+import { canonical, digestOf, type Json, termsFault, thrownMessage } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 import type { Deed, Policy, PolicyDecision, Verdict } from "./deed.js";
 import { PolicyError } from "./error.js";
 import { isMet, type PolicyRule } from "./rule.js";

@@ -1,6 +1,7 @@
 import { isIPv6 } from "node:net";
 import { posix } from "node:path";
-import { type Effect, isPerson, nearestOf, type Terms } from "../../session/index.js";
+import { type Effect, isPerson, type Terms } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 import { isAskedFor } from "./act.js";
 import { givenLeaves, leavesAt, propertiesOf } from "./argument.js";
 import type { Deed, Verdict } from "./deed.js";

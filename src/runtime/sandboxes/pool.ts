@@ -2,7 +2,6 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Sandbox, SandboxProvider, SandboxSpec, Trees } from "../../sandbox/index.js";
 import {
   type Digest,
-  nearestOf,
   type Placement,
   RathError,
   type SandboxState,
@@ -10,6 +9,7 @@ import {
   sandboxView,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { nearestOf } from "../../util/index.js";
 import type { Evidence } from "../request/evidence.js";
 import { MissingSecretError } from "../secrets.js";
 

@@ -1,4 +1,4 @@
-import { nearestOf } from "../../session/index.js";
+import { nearestOf } from "../../util/index.js";
 import { JobPolicyError } from "./error.js";
 
 /** How a job runs: how often, how many at a time, and what is done about what fails. Modelled on the Jobs of Kubernetes. */

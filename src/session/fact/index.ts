@@ -24,4 +24,4 @@ export type {
   Settlement,
   Usage,
 } from "./value.js";
-export { amount, type Gone, lineOf, type Style, shortId, textOf } from "./writer.js";
+export { type Gone, lineOf, type Style, shortId, textOf } from "./writer.js";

@@ -1,6 +1,7 @@
+import { amount } from "../../util/index.js";
 import { fact } from "./family.js";
 import { evidence, hits, id, ids, json, number, optional, personal, text, texts, typed } from "./field.js";
-import { amount, type Writer } from "./writer.js";
+import type { Writer } from "./writer.js";
 
 /** What is remembered, and why. */
 export const memory = {

@@ -1,3 +1,4 @@
+import { amount } from "../../util/index.js";
 import { fact } from "./family.js";
 import {
   content,
@@ -13,7 +14,7 @@ import {
   size,
   text,
 } from "./field.js";
-import { amount, type Writer } from "./writer.js";
+import type { Writer } from "./writer.js";
 
 /** Where side effects happen. */
 export const sandbox = {

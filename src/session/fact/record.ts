@@ -1,6 +1,6 @@
+import { amount } from "../../util/index.js";
 import { fact, openFact } from "./family.js";
 import { digest, digests, id, json, optional, personal, text } from "./field.js";
-import { amount } from "./writer.js";
 
 /** The record itself. */
 export const record = {

@@ -1,3 +1,4 @@
+import { amount } from "../../util/index.js";
 import { fact } from "./family.js";
 import {
   candidates,
@@ -15,7 +16,7 @@ import {
   text,
   textOrNull,
 } from "./field.js";
-import { amount, type Writer } from "./writer.js";
+import type { Writer } from "./writer.js";
 
 /** Who was working, and how the work went on. */
 export const run = {

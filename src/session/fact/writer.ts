@@ -72,11 +72,6 @@ export function shortId(id: string): string {
   return id.slice(0, 12);
 }
 
-/** A number of things in words: `amount(1, "fact")`, `amount(2, "memory", "memories")`. */
-export function amount(number: number, one: string, many = `${one}s`): string {
-  return `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
-}
-
 function goneText({ reason }: Gone): string {
   return `[${reason}]`;
 }

@@ -1,5 +1,5 @@
 import { type Capabilities, DEFAULT_LIMITS, type Sandbox, type SandboxRef } from "../../../sandbox/index.js";
-import { nearestOf } from "../../../session/index.js";
+import { nearestOf } from "../../../util/index.js";
 import { MIN_OUTPUT } from "../bound.js";
 import { ToolDefinitionError } from "../error.js";
 import { MAX_OUTPUT, type ToolContext } from "../tool.js";

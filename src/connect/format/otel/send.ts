@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Json } from "../../../session/index.js";
-import { type Known, requireOptions, shown } from "../../../workflow/index.js";
+import { showValue } from "../../../util/index.js";
+import { type Known, requireOptions } from "../../../workflow/index.js";
 import type { Subject } from "../exchange.js";
 import { isObject } from "../fields.js";
 import { shownOf } from "../trajectory/shown.js";
@@ -231,7 +232,7 @@ function retryAfter(value: string | null): number | undefined {
 function requireNumber(name: string, value: unknown, least: number): void {
   if (Number.isSafeInteger(value) && (value as number) >= least) return;
   throw new SpanOptionError(
-    `its \`${name}\` is ${shown(value)}, not a whole number, at least ${least}`,
+    `its \`${name}\` is ${showValue(value)}, not a whole number, at least ${least}`,
     `${name}: ${Math.max(least, 10)}`,
   );
 }

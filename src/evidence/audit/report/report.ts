@@ -1,5 +1,6 @@
-import { type FactId, nearestOf, typeOf } from "../../../session/index.js";
+import { type FactId, typeOf } from "../../../session/index.js";
 import type { Store } from "../../../store/index.js";
+import { nearestOf } from "../../../util/index.js";
 import { AuditError } from "../error.js";
 import { type Known, requireOptions } from "../given.js";
 import { namesIn } from "../principal.js";

@@ -1,0 +1,29 @@
+/** An object of JSON: neither null nor an array. */
+export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+type Defined<Fields> = {
+  [Key in keyof Fields as undefined extends Fields[Key] ? never : Key]: Fields[Key];
+} & {
+  [Key in keyof Fields as undefined extends Fields[Key] ? Key : never]?: Exclude<Fields[Key], undefined>;
+};
+
+/** The fields whose value is not undefined, in the same order: `{ type, ...defined({ cost, why }) }`. */
+export function defined<Fields extends object>(fields: Fields): Defined<Fields> {
+  const kept: { [key: string]: unknown } = {};
+  for (const key of Object.keys(fields)) {
+    const value = (fields as { readonly [key: string]: unknown })[key];
+    // An assignment to "__proto__" would set the prototype.
+    if (value !== undefined)
+      Object.defineProperty(kept, key, { value, enumerable: true, configurable: true, writable: true });
+  }
+  return kept as Defined<Fields>;
+}
+
+/** Whether a value can be awaited. */
+export function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function"
+  );
+}
