@@ -1,12 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import ts from "typescript";
+import { chmodSync, chownSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { withSources } from "../../../util/testing/compile.js";
 import { folder } from "./folder.js";
 
 const NOBODY = 65534;
-const source = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** Why nothing can be run as an ordinary user here; undefined where it can. */
 export function obstacle(): string | undefined {
@@ -30,22 +28,7 @@ export function theirs(): string {
 export async function asUser<Told>(program: string, words: readonly string[]): Promise<Told> {
   const at = folder();
   chmodSync(at, 0o755);
-  for (const part of ["session", "store", "sandbox"])
-    for (const name of readdirSync(join(source, part), { recursive: true, encoding: "utf8" })) {
-      if (!/(?<!\.test|\.test-d)\.ts$/.test(name) || /^(docker|virtual|job)\b|testing\//.test(name)) continue;
-      const { outputText } = ts.transpileModule(readFileSync(join(source, part, name), "utf8"), {
-        compilerOptions: {
-          module: ts.ModuleKind.ESNext,
-          target: ts.ScriptTarget.ES2022,
-          verbatimModuleSyntax: true,
-        },
-      });
-      const file = join(at, part, name.replace(/ts$/, "js"));
-      mkdirSync(dirname(file), { recursive: true });
-      writeFileSync(file, outputText);
-    }
-  writeFileSync(join(at, "package.json"), '{"type":"module"}');
-  writeFileSync(join(at, "main.js"), program.replaceAll('"@/', '"./'));
+  writeFileSync(join(at, "main.js"), withSources(program, at));
   const child = spawn(process.execPath, [join(at, "main.js"), ...words], {
     uid: NOBODY,
     gid: NOBODY,

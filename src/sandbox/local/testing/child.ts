@@ -1,41 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import ts from "typescript";
 import { onTestFinished } from "vitest";
-
-const source = fileURLToPath(new URL("../../..", import.meta.url));
-/** Nothing that runs in a child needs these. */
-const UNUSED = /\.test|testing|^(conformance|docker|virtual|job)\b/;
-let built: string | undefined;
-
-/** The sources as JavaScript that a child process can run: Node 20 reads no TypeScript. */
-function build(): string {
-  if (built !== undefined) return built;
-  // Inside node_modules, so that the packages the sources need are found.
-  built = join(source, "..", "node_modules", ".cache", "openrath-test-sandbox", String(process.pid));
-  const target = built;
-  process.once("exit", () => rmSync(target, { recursive: true, force: true }));
-  for (const folder of ["session", "store", "sandbox"]) {
-    for (const name of readdirSync(join(source, folder), { recursive: true, encoding: "utf8" })) {
-      if (!name.endsWith(".ts") || UNUSED.test(name)) continue;
-      const { outputText } = ts.transpileModule(readFileSync(join(source, folder, name), "utf8"), {
-        compilerOptions: {
-          module: ts.ModuleKind.ESNext,
-          target: ts.ScriptTarget.ES2022,
-          verbatimModuleSyntax: true,
-        },
-      });
-      const file = join(built, folder, name.replace(/\.ts$/, ".js"));
-      mkdirSync(join(file, ".."), { recursive: true });
-      writeFileSync(file, outputText);
-    }
-  }
-  writeFileSync(join(built, "package.json"), '{"type":"module"}');
-  return built;
-}
+import { compiled, withSources } from "../../../util/testing/compile.js";
 
 /** A process that runs a program of ours. `import { x } from "@/sandbox/…"` in it means the sources. */
 export class Child {
@@ -53,9 +21,9 @@ export class Child {
     options: { readonly leak?: number; readonly user?: number; readonly within?: readonly string[] } = {},
   ) {
     const { leak, user, within = [] } = options;
-    const folder = build();
-    const file = join(folder, `child-${process.hrtime.bigint()}.js`);
-    writeFileSync(file, program.replaceAll('"@/', `"${pathToFileURL(folder).href}/`));
+    mkdirSync(compiled, { recursive: true });
+    const file = join(compiled, `child-${process.hrtime.bigint()}.js`);
+    writeFileSync(file, withSources(program));
     const [command = "", ...words] = [...within, process.execPath, file, ...args];
     this.process = spawn(command, words, {
       stdio: [
