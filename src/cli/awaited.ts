@@ -123,7 +123,7 @@ const SHOWN = 4_000;
 
 function wholeRows(title: string, value: unknown, session: string): readonly string[] {
   const text = brief(value, SHOWN);
-  const isCut = text.length > SHOWN;
+  const isCut = brief(value, SHOWN + 1) !== text;
   return [
     `  ${title}${text}`,
     ...(isCut ? [`  cut      it is longer; all of it: rath pending ${quoted(plain(session))} --json`] : []),

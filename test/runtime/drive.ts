@@ -48,7 +48,7 @@ export async function drive(
   const { name, random, deaths = [], of, again = false } = options;
   const told = new Set<string>();
   let died = 0;
-  let saves = 0;
+  const processes: FrailStore[] = [];
   let suspensions = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const hand = world.hand();
@@ -56,6 +56,7 @@ export async function drive(
       if (when === "close") void rath.close();
       else hand.alive = false;
     });
+    processes.push(frail);
     const rath: Rath = openRath({ store: frail.store, patience: program.patience });
     rath.observe((one) => {
       if (one.kind !== "fact") return;
@@ -105,13 +106,13 @@ export async function drive(
       await world.rests();
       await finishDurable(store, name, world);
     } finally {
-      saves += frail.saves;
       await rath.close();
     }
   }
   throw new Error(`not over after ${ROUNDS} rounds: ${JSON.stringify(await pendingOf(store, name))}`);
 
   function done(session: Session, error: string | undefined): Driven {
+    const saves = processes.reduce((sum, one) => sum + one.saves, 0);
     return { session, name, error, told, saves, deaths: died, suspensions };
   }
 }

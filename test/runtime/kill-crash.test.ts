@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
 import { campaign } from "../../src/session/testing/campaign.js";
-import { packageCopy, SEED } from "../../src/store/testing/crash.js";
+import { SEED } from "../../src/store/testing/crash.js";
 import { folder } from "../../src/store/testing/folder.js";
+import { compile } from "../../src/util/testing/compile.js";
 import { numbersFrom } from "./numbers.js";
 
 const script = fileURLToPath(new URL("./killed.mjs", import.meta.url));
@@ -126,6 +127,12 @@ function expectOnce(lines: readonly string[]): void {
   expect(times.size).toBeGreaterThan(20);
 }
 
+/** The sources as JavaScript: performing several requests at once is not public. */
+function sources(): string {
+  compile("runtime/index.ts");
+  return dirname(compile("index.ts"));
+}
+
 /** A process that runs the workflow until it is killed. */
 class Killed {
   readonly ended: Promise<void>;
@@ -136,7 +143,7 @@ class Killed {
   complaint = "";
 
   constructor(task: object) {
-    const argument = JSON.stringify({ dist: packageCopy(), ...task });
+    const argument = JSON.stringify({ dist: sources(), ...task });
     this.#process = spawn(process.execPath, [script, argument], { stdio: ["ignore", "pipe", "pipe"] });
     this.#process.stdout?.on("data", (data) => {
       this.#text += data;

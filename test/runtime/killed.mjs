@@ -7,7 +7,7 @@ const { dist, url, journal, task, rounds = 6 } = JSON.parse(process.argv[2]);
 const { Session, openRath, workflow, parallel, retry, race, step, signal, approve, sleep } = await import(
   `${dist}/index.js`
 );
-const { performAll } = await import(`${dist}/entry/runtime.js`);
+const { performAll } = await import(`${dist}/runtime/index.js`);
 const NAME = "order";
 const BY = "user:ada";
 const tell = (what) => writeSync(1, `${JSON.stringify(what)}\n`);

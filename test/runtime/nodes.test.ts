@@ -7,7 +7,8 @@ import { Session } from "openrath";
 import { openStore } from "openrath/store";
 import ts from "typescript";
 import { expect, it } from "vitest";
-import { packageCopy, SEED } from "../../src/store/testing/crash.js";
+import { SEED } from "../../src/store/testing/crash.js";
+import { compiled, withSources } from "../../src/util/testing/compile.js";
 import { drive } from "./drive.js";
 import { numbersFrom } from "./numbers.js";
 import { type Program, programs } from "./program.js";
@@ -32,7 +33,7 @@ it.skipIf(NODES.length === 0)(
       seed: SEED,
     }))
       records.push(await recorded(program, random));
-    const folder = compiled();
+    const folder = programFolder();
     for (const node of NODES) {
       const [{ version }, ...answers] = await answersOf(node, folder, records);
       expect(version).not.toBe(process.version);
@@ -53,10 +54,9 @@ async function recorded(program: Program, random: () => number): Promise<Record>
   return { program, id: session.id, lines };
 }
 
-/** What replays programs, as JavaScript beside a copy of the built package: other Nodes may read no TypeScript. */
-function compiled(): string {
-  const dist = packageCopy();
-  const folder = join(dist, "campaign");
+/** What replays programs, as JavaScript: other Nodes may read no TypeScript. */
+function programFolder(): string {
+  const folder = join(compiled, "campaign");
   mkdirSync(folder, { recursive: true });
   for (const name of ["drive", "frail-store", "interpret", "program", "world"]) {
     const { outputText } = ts.transpileModule(readFileSync(join(here, `${name}.ts`), "utf8"), {
@@ -66,11 +66,11 @@ function compiled(): string {
         verbatimModuleSyntax: true,
       },
     });
-    const own = outputText.replaceAll(
-      /from "openrath(\/[a-z]+)?"/g,
-      (_all, door = "") => `from "..${door}/index.js"`,
-    );
-    writeFileSync(join(folder, `${name}.js`), own);
+    const own = outputText
+      .replaceAll('"openrath"', '"@/index.js"')
+      .replaceAll(/"openrath\/([a-z/-]+)"/g, '"@/entry/$1.js"')
+      .replaceAll('"../../src/', '"@/');
+    writeFileSync(join(folder, `${name}.js`), withSources(own));
   }
   copyFileSync(join(here, "replayer.mjs"), join(folder, "replayer.mjs"));
   return folder;
