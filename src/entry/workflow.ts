@@ -11,7 +11,7 @@ export type { Parts } from "../workflow/part.js";
 export { race } from "../workflow/race.js";
 export { retry } from "../workflow/retry.js";
 export { sequence } from "../workflow/sequence.js";
-export { stateOf, withState } from "../workflow/state.js";
+export { rebuild, stateOf, withState } from "../workflow/state.js";
 export { type StepContext, type StepOptions, step } from "../workflow/step.js";
 export { approve, signal, sleep } from "../workflow/wait.js";
 export { Workflow, workflow } from "../workflow/workflow.js";

@@ -95,7 +95,7 @@ function changed(module: Module, state: State, prefix: string, above: readonly M
   if (build === undefined)
     throw new StateError(
       `Cannot change the state of "${module.name}": it does not say how another one is made.`,
-      "implement [rebuild](state, parts) on it, and return the new module",
+      'implement [rebuild](state, parts) on it (rebuild is from "openrath/workflow"), and return the new module',
       { module: module.name },
     );
   return build.call(module, Object.fromEntries(next), Object.fromEntries(newParts));
