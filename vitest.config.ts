@@ -62,8 +62,8 @@ export default defineConfig({
   test: {
     setupFiles: ["test/setup.ts"],
     pool: "forks",
-    // One for each core: by default one core is left idle, which on two of them is half.
-    maxWorkers: "100%",
+    // More than there are cores: many tests wait for disks, timers and other processes.
+    maxWorkers: "150%",
     // This ends a test that hangs. It says nothing of how long a test may take: a busy machine needs the room.
     testTimeout: 300_000,
     hookTimeout: 300_000,

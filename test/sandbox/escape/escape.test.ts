@@ -48,7 +48,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe.skipIf(obstacle !== undefined)(
   `the escape battery${obstacle === undefined ? "" : ` (skipped: ${obstacle})`}`,
   () => {
-    it("[X1] nothing gets out of a local sandbox, whoever this is", async () => {
+    it.concurrent("[X1] nothing gets out of a local sandbox, whoever this is", async () => {
       const findings = await battery(false);
       expect(findings.filter(({ outcome }) => outcome === "escaped")).toEqual([]);
       const held = findings.filter(({ outcome }) => outcome === "held");
@@ -59,14 +59,14 @@ describe.skipIf(obstacle !== undefined)(
       expect(listed(readFileSync(page, "utf8"))).toEqual(listed(pageOf(findings)));
     }, 600_000);
 
-    it("[X3] without a sandbox, the same attempts do get out", async () => {
+    it.concurrent("[X3] without a sandbox, the same attempts do get out", async () => {
       const findings = await battery(false, "--host");
       const escaped = findings.filter(({ outcome }) => outcome === "escaped").map((one) => one.class);
       expect(new Set(escaped)).toEqual(new Set(["files: reading", "sockets", "network"]));
       expect(escaped.length).toBeGreaterThan(10);
     }, 120_000);
 
-    it.skipIf(!isRoot)(
+    it.concurrent.skipIf(!isRoot)(
       `[X2] nothing gets out of a local sandbox of an ordinary user${isRoot ? "" : " (skipped: this is one)"}`,
       async () => {
         const findings = await battery(true);
