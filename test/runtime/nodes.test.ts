@@ -8,7 +8,7 @@ import { openStore } from "openrath/store";
 import ts from "typescript";
 import { expect, it } from "vitest";
 import { SEED } from "../../src/store/testing/crash.js";
-import { compiled, withSources } from "../../src/util/testing/compile.js";
+import { compile, compiled, withSources } from "../../src/util/testing/compile.js";
 import { drive } from "./drive.js";
 import { numbersFrom } from "./numbers.js";
 import { type Program, programs } from "./program.js";
@@ -72,6 +72,7 @@ function programFolder(): string {
       .replaceAll('"../../src/', '"@/');
     writeFileSync(join(folder, `${name}.js`), withSources(own));
   }
+  compile("entry/store.ts");
   copyFileSync(join(here, "replayer.mjs"), join(folder, "replayer.mjs"));
   return folder;
 }
