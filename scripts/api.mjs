@@ -42,7 +42,12 @@ const about = new Map([
 ]);
 
 const kinds = /** @type {const} */ (["Functions and values", "Classes", "Types", "Errors", "Constants"]);
+/** The maximum number of public names: of the main entry point, and of all together. */
+const MOST = { main: 60, all: 420 };
+
 const folder = join(root, "docs", "api");
+/** Broken rules of the public surface. @type {string[]} */
+const faults = [];
 const pages = renderPages();
 if (process.argv.includes("--check")) check();
 else write();
@@ -62,9 +67,30 @@ function check() {
     ),
     ...present.filter((file) => !pages.has(file)),
   ];
-  if (stale.length === 0) return say("docs/api is up to date");
-  say(`docs/api is out of date (${stale.join(", ")}): run \`npm run api\` and review the changes.`);
-  process.exitCode = 1;
+  if (stale.length > 0)
+    faults.push(`docs/api is out of date (${stale.join(", ")}): run \`npm run api\` and review the changes.`);
+  for (const fault of faults) say(fault);
+  if (faults.length === 0) say("docs/api is up to date, and the public surface is as small as promised");
+  else process.exitCode = 1;
+}
+
+/**
+ * One name has one meaning, shadows no global type, and there are few enough to remember.
+ *
+ * @param {readonly { name: string, own: number, total: number }[]} index
+ * @param {ReadonlyMap<string, ReadonlySet<ts.Symbol>>} meanings
+ * @param {ReadonlySet<string>} globals
+ */
+function checkSurface(index, meanings, globals) {
+  const main = index.find(({ name }) => name === "openrath")?.total ?? 0;
+  const all = meanings.size;
+  if (main > MOST.main) faults.push(`openrath exports ${main} names, ${MOST.main} allowed`);
+  if (all > MOST.all) faults.push(`the entry points export ${all} names together, ${MOST.all} allowed`);
+  for (const [name, symbols] of meanings) {
+    if (symbols.size > 1) faults.push(`"${name}" means ${symbols.size} things in different entry points`);
+    if (globals.has(name)) faults.push(`"${name}" shadows a global of the same name`);
+  }
+  say(`${main} names in the main entry point, ${all} in all`);
 }
 
 /** @typedef {{ name: string, kind: (typeof kinds)[number], about: string, code: string }} Entry */
@@ -83,6 +109,8 @@ function renderPages() {
   const texts = new Map();
   /** @type {{ name: string, file: string, own: number, total: number }[]} */
   const index = [];
+  /** @type {Map<string, Set<ts.Symbol>>} */
+  const meanings = new Map();
   for (const { name, file, path } of doors) {
     const module = checker.getSymbolAtLocation(/** @type {ts.Node} */ (program.getSourceFile(path)));
     if (module === undefined) throw new Error(`${path} exports nothing: build first`);
@@ -92,6 +120,7 @@ function renderPages() {
     const shared = [];
     for (const exported of checker.getExportsOfModule(module)) {
       const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
+      meanings.set(exported.name, (meanings.get(exported.name) ?? new Set()).add(symbol));
       const first = home.get(symbol);
       if (first !== undefined) shared.push({ name: exported.name, file: first });
       else {
@@ -103,6 +132,14 @@ function renderPages() {
     index.push({ name, file, own: own.length, total: own.length + shared.length });
   }
   texts.set("README.md", indexPage(index));
+  const anyFile = /** @type {ts.SourceFile} */ (program.getSourceFile(doors[0]?.path ?? ""));
+  const lib = (/** @type {ts.Symbol} */ { declarations = [] }) =>
+    declarations.some((one) => program.isSourceFileDefaultLibrary(one.getSourceFile()));
+  const globals = checker
+    .getSymbolsInScope(anyFile, ts.SymbolFlags.Type | ts.SymbolFlags.Value)
+    .filter(lib)
+    .map(({ name }) => name);
+  checkSurface(index, meanings, new Set(globals));
   return texts;
 }
 

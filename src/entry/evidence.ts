@@ -1,5 +1,6 @@
 export {
   type Answer,
+  type AuditReport,
   actReport,
   answerText,
   blame,
@@ -9,7 +10,6 @@ export {
   foundText,
   ifFalse,
   PROFILES,
-  type Report,
   type Row,
   readRetention,
   reportMarkdown,

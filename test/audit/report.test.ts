@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { agent, type FactId, openRath, policy, Session, scripted } from "openrath";
 import {
+  type AuditReport,
   actReport,
   PROFILES,
-  type Report,
   type Row,
   reportMarkdown,
   reportText,
@@ -21,7 +21,7 @@ import { type World, world } from "./world.js";
 const folder = mkdtempSync(join(tmpdir(), "openrath-report-"));
 let here: World;
 let facts: readonly Recorded[];
-let report: Report;
+let report: AuditReport;
 beforeAll(async () => {
   here = await world(`sqlite:${join(folder, "rath.db")}`);
   facts = await scan(here.store);
@@ -33,7 +33,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const rowOf = ({ rows }: Report, duty: string): Row => rows.find((one) => one.duty.startsWith(duty)) as Row;
+const rowOf = ({ rows }: AuditReport, duty: string): Row =>
+  rows.find((one) => one.duty.startsWith(duty)) as Row;
 const countOf = (row: Row, what: string): number | undefined =>
   row.evidence.find((one) => one.what.startsWith(what))?.count;
 const some = (...types: readonly string[]): readonly Recorded[] =>

@@ -20,11 +20,11 @@ export { type IfFalseOptions, ifFalse } from "./if-false.js";
 export { whichMemory } from "./memory.js";
 export { type WhatDidOptions, whatDid } from "./principal.js";
 export {
+  type AuditReport,
   actReport,
   type Evidence,
   PROFILES,
   type Profile,
-  type Report,
   type ReportOptions,
   type Row,
   type Standing,

@@ -11,7 +11,7 @@ import { nameCases } from "./name.js";
 import { treeCases } from "./tree.js";
 import { watchCases } from "./watch.js";
 
-export type { MadeStore, MakeStore, StoreCase } from "./case.js";
+export type { MakeStore, StoreCase } from "./case.js";
 
 /**
  * The promises of `SPEC.md` that can be seen through the `Store` interface, each as a program that throws when

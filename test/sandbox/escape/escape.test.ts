@@ -66,7 +66,7 @@ describe.skipIf(obstacle !== undefined)(
       expect(escaped.length).toBeGreaterThan(10);
     }, 120_000);
 
-    it.concurrent.skipIf(!isRoot)(
+    it.skipIf(!isRoot).concurrent(
       `[X2] nothing gets out of a local sandbox of an ordinary user${isRoot ? "" : " (skipped: this is one)"}`,
       async () => {
         const findings = await battery(true);

@@ -32,7 +32,7 @@ export type Evidence = {
 };
 
 /** A map from a record to the duties of a law or a standard. */
-export type Report = {
+export type AuditReport = {
   readonly profile: Profile;
   readonly title: string;
   readonly at: string;
@@ -85,7 +85,7 @@ export async function actReport(
   store: Store,
   names?: readonly string[],
   options: ReportOptions = {},
-): Promise<Report> {
+): Promise<AuditReport> {
   requireOptions(options, KNOWN, "make a report");
   const { profile = "eu-ai-act", biometric = false, now = Date.now(), progress } = options;
   const titled = TITLES[profile];

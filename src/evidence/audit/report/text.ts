@@ -1,8 +1,8 @@
 import { many } from "../words.js";
-import type { Evidence, Report } from "./report.js";
+import type { AuditReport, Evidence } from "./report.js";
 
 /** A report as Markdown: a table of duties, each with what there is and how to check it with nothing but standard tools. */
-export function reportMarkdown(report: Report): string {
+export function reportMarkdown(report: AuditReport): string {
   const { title, at, sessions, facts, oldest, newest, rows, periods, changes, notices } = report;
   const lines = [
     `# ${title}`,
@@ -48,7 +48,7 @@ export function reportMarkdown(report: Report): string {
 }
 
 /** The same for a terminal. */
-export function reportText(report: Report): string {
+export function reportText(report: AuditReport): string {
   const { title, at, sessions, facts, rows, notices } = report;
   const lines = [title, `made at ${at} from ${many(sessions.length, "session")}, ${many(facts, "fact")}`, ""];
   for (const { duty, standing, asked, evidence, explanation } of rows) {
@@ -77,7 +77,7 @@ function evidenceText({ what, count, first, last }: Evidence): string {
 }
 
 /** Steps that need none of this software, for each session that the report is about. */
-function howTo({ sessions }: Report): readonly string[] {
+function howTo({ sessions }: AuditReport): readonly string[] {
   const [first] = sessions;
   const name = first?.name ?? "NAME";
   return [
