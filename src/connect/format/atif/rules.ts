@@ -1,5 +1,5 @@
 import type { Json } from "../../../session/index.js";
-import { type Fields, isFields, own } from "../trajectory/foreign.js";
+import { type Fields, isFields, own } from "../fields.js";
 
 /** Where a document breaks a rule of ATIF, and which. */
 export type Breach = { readonly where: string; readonly reason: string };

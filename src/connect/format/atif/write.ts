@@ -2,7 +2,7 @@ import type { FactOf, Json, Session } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { ExportError } from "../error.js";
 import type { ExportFormat, Subject } from "../exchange.js";
-import type { Fields } from "../trajectory/foreign.js";
+import type { Fields } from "../fields.js";
 import { Lines, type Side, type Told } from "../trajectory/line.js";
 import { type Turn, turnsOf } from "../trajectory/turn.js";
 import { copiedStep } from "./copied.js";

@@ -1,8 +1,8 @@
 import type { FactOf, Json } from "../../../session/index.js";
 import type { ExportFormat, Subject } from "../exchange.js";
+import type { Fields } from "../fields.js";
 import { UNKNOWN_TIME } from "../intake.js";
 import { millisecondsOf } from "../time.js";
-import type { Fields } from "../trajectory/foreign.js";
 import { Lines } from "../trajectory/line.js";
 import { outcomeOf, plain, type Turn, textOf, thoughtsOf, turnsOf, wordsOf } from "../trajectory/turn.js";
 

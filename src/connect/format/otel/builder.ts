@@ -1,6 +1,6 @@
 import { canonical, type FactId, type Json, type Session } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
-import { agentNamed, type Fields, isSame, type JsonObject, toolNamed } from "../fields.js";
+import { agentNamed, type FieldReader, type Fields, isSame, toolNamed } from "../fields.js";
 import { keepRest, UNKNOWN_TIME } from "../intake.js";
 import { AI } from "./ai-sdk.js";
 import { inputMessages } from "./content.js";
@@ -260,7 +260,7 @@ export class Builder {
     this.#branchOf.set(span.spanId, this.#branch);
   }
 
-  #fork(span: ReadSpan, name: string, left: Fields, at: string): void {
+  #fork(span: ReadSpan, name: string, left: FieldReader, at: string): void {
     const [link] = span.links;
     const from = link === undefined ? undefined : this.#branchOf.get(link.spanId);
     if (from !== undefined) this.#branch = from;
@@ -271,7 +271,7 @@ export class Builder {
     this.#branchOf.set(span.spanId, name);
   }
 
-  #merge(span: ReadSpan, left: Fields, at: string): void {
+  #merge(span: ReadSpan, left: FieldReader, at: string): void {
     const branches = span.links.flatMap(({ spanId }) => this.#branchOf.get(spanId) ?? []);
     const sides = [...new Set(branches)].map((branch) => this.#heads.get(branch) as Session);
     const [ours, ...others] = sides;
@@ -295,7 +295,7 @@ export class Builder {
     for (const branch of new Set(branches)) this.#heads.set(branch, this.#head);
   }
 
-  #configure(config: JsonObject & { readonly agent: string }, at: string): FactId {
+  #configure(config: Fields & { readonly agent: string }, at: string): FactId {
     const key = canonical(config);
     const known = this.#configs.get(key);
     // A branch that does not have it yet says it again.

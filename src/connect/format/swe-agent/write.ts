@@ -1,7 +1,7 @@
 import type { FactOf, Json } from "../../../session/index.js";
 import { ExportError } from "../error.js";
 import type { ExportFormat, Subject } from "../exchange.js";
-import { type Fields, isFields } from "../trajectory/foreign.js";
+import { type Fields, isFields, listOf } from "../fields.js";
 import { restored } from "../trajectory/kept.js";
 import { Lines, type Told } from "../trajectory/line.js";
 import { acceptedIn } from "../trajectory/patch.js";
@@ -163,11 +163,9 @@ function runIn(line: readonly Told[]): { readonly run: Fields; readonly rest: re
 }
 
 function continued(run: Fields, told: readonly Entries[]): Fields {
-  const list = (value: Json | undefined): readonly Json[] =>
-    Array.isArray(value) ? (value as readonly Json[]) : [];
   return {
     ...run,
-    trajectory: [...list(run.trajectory), ...told.flatMap(({ steps }) => steps)],
-    history: [...list(run.history), ...told.flatMap(({ history }) => history)],
+    trajectory: [...listOf(run.trajectory), ...told.flatMap(({ steps }) => steps)],
+    history: [...listOf(run.history), ...told.flatMap(({ history }) => history)],
   };
 }
