@@ -1,23 +1,101 @@
 import type { Json } from "../../session/index.js";
+import { defined, isObject } from "../../util/index.js";
 
-export type JsonObject = { readonly [key: string]: Json };
+/** JSON of another system that is an object. */
+export type Fields = { readonly [key: string]: Json };
+
+export function isFields(value: unknown): value is Fields {
+  return isObject(value);
+}
+
+/** The object that a value is, or an empty one. */
+export function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : {};
+}
+
+/** The list that a value is, or an empty one. */
+export function listOf(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? (value as readonly Json[]) : [];
+}
+
+/** The objects of a list. */
+export function objectsOf(value: Json | undefined): readonly Fields[] {
+  return listOf(value).filter(isFields);
+}
+
+/** The text that a value is, if it is one. */
+export function stringOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** The value of a key that is the object's own: a file may have keys such as "constructor". */
+export function own(value: Fields, key: string): Json | undefined {
+  return Object.hasOwn(value, key) ? value[key] : undefined;
+}
+
+/** The first of an object's own fields that is a text. */
+export function textIn(value: Fields, ...keys: readonly string[]): string | undefined {
+  return keys.map((key) => own(value, key)).find((one) => typeof one === "string");
+}
+
+/** An object's own field as an object, or an empty one. */
+export function fieldsIn(value: Fields, key: string): Fields {
+  return fieldsOf(own(value, key));
+}
+
+/** The objects in a list that is an object's own field. */
+export function objectsIn(value: Fields, key: string): readonly Fields[] {
+  return objectsOf(own(value, key));
+}
+
+/** The object without some of its keys. */
+export function without(value: Fields, ...keys: readonly string[]): Fields {
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
+}
+
+/** A count that a record can add up, or undefined. */
+export function amount(value: Json | undefined): number | undefined {
+  return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
+}
+
+/** An object's own field as such a count. */
+export function amountIn(value: Fields, key: string): number | undefined {
+  return amount(own(value, key));
+}
+
+/** A tool in the form of OpenAI's function calls, or in the form of an SDK, as the record describes tools. */
+export function toolSpec(tool: Fields): Fields {
+  const inside = own(tool, "function");
+  const fields = isFields(inside) ? inside : tool;
+  const description = textIn(fields, "description");
+  return {
+    name: textIn(fields, "name", "title") ?? "",
+    ...defined({ description }),
+    input: own(fields, "parameters") ?? own(fields, "input_schema") ?? {},
+  };
+}
+
+/** Whether a fact can have happened then. */
+export function isTime(value: unknown): value is string {
+  return typeof value === "string" && /^\d{4}-\d\d-\d\d(T|$)/.test(value) && !Number.isNaN(Date.parse(value));
+}
 
 /**
- * An object of another system, from which is taken what facts have words for. What is not taken, or is not what it
- * should be, is left in `rest`, so that nothing is lost.
+ * An object of another system, whose fields are taken one by one. What is not taken, or is not of the kind that it should
+ * be, is left in `rest`, so that nothing is lost.
  */
-export class Fields {
+export class FieldReader {
   readonly #left: Map<string, Json>;
 
-  constructor(object: JsonObject) {
+  constructor(object: Fields = {}) {
     this.#left = new Map(Object.entries(object));
   }
 
   text(key: string): string | undefined {
-    return this.#take(key, (value) => (typeof value === "string" ? value : undefined));
+    return this.#take(key, stringOf);
   }
 
-  /** A number that is none of the infinities, at least so much. */
+  /** A finite number that is not less than `least`. */
   number(key: string, least: number = Number.NEGATIVE_INFINITY): number | undefined {
     return this.#take(key, (value) => (typeof value === "number" && value >= least ? value : undefined));
   }
@@ -30,16 +108,29 @@ export class Fields {
     return this.#take(key, (value) => (Array.isArray(value) ? (value as readonly Json[]) : undefined));
   }
 
-  object(key: string): JsonObject | undefined {
-    return this.#take(key, (value) => (isObject(value) ? value : undefined));
+  object(key: string): Fields | undefined {
+    return this.#take(key, (value) => (isFields(value) ? value : undefined));
   }
 
-  /** Whatever it is. */
+  /** A reader of an object inside this one. */
+  inside(key: string): FieldReader {
+    return new FieldReader(this.object(key));
+  }
+
+  /** The value, whatever it is. */
   json(key: string): Json | undefined {
     return this.#take(key, (value) => value);
   }
 
-  /** Takes away what is there already in other words. */
+  /** Arguments that a model wrote as JSON text. The text stays where writing them again would give another one. */
+  arguments(): Json {
+    const text = this.text("arguments");
+    const { input, raw } = text === undefined ? { input: {} } : argumentsOf(text);
+    this.keep("arguments", raw);
+    return input;
+  }
+
+  /** Takes a field away if it has this value: other words say it already. */
   drop(key: string, known: Json): void {
     if (isSame(this.#left.get(key), known)) this.#left.delete(key);
   }
@@ -55,7 +146,7 @@ export class Fields {
   }
 
   /** What is left; undefined when that is nothing. */
-  get rest(): JsonObject | undefined {
+  get rest(): Fields | undefined {
     return this.#left.size === 0 ? undefined : Object.fromEntries(this.#left);
   }
 
@@ -67,21 +158,12 @@ export class Fields {
   }
 }
 
-export function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** The object that a value is, or an empty one. */
-export function objectOf(value: Json | undefined): JsonObject {
-  return isObject(value) ? value : {};
-}
-
 /** Whether two values are the same, whatever the order of keys. */
 export function isSame(one: Json | undefined, other: Json | undefined): boolean {
   if (one === other) return true;
   if (Array.isArray(one) && Array.isArray(other))
     return one.length === other.length && one.every((value, index) => isSame(value, other[index] as Json));
-  if (!isObject(one) || !isObject(other)) return false;
+  if (!isFields(one) || !isFields(other)) return false;
   const keys = Object.keys(one);
   return (
     keys.length === Object.keys(other).length &&
@@ -89,8 +171,13 @@ export function isSame(one: Json | undefined, other: Json | undefined): boolean 
   );
 }
 
+/** The value of JSON text; any other text, and what is not text, as it is. */
+export function parsed(value: Json): Json {
+  return typeof value === "string" ? argumentsOf(value).input : value;
+}
+
 /** Arguments that a model wrote as JSON text. `raw` is the text where writing them again would give another one. */
-export function argumentsOf(text: string): { readonly input: Json; readonly raw?: string } {
+export function argumentsOf(text: string): { readonly input: Json; readonly raw?: string | undefined } {
   try {
     const input = JSON.parse(text) as Json;
     return JSON.stringify(input) === text ? { input } : { input, raw: text };
@@ -104,14 +191,7 @@ export function wordsFor(value: Json | undefined): string {
   return typeof value === "string" ? value : JSON.stringify(value ?? null);
 }
 
-/** A time that the record can hold. */
-export function timeIn(value: Json | undefined): string | undefined {
-  return typeof value === "string" && /^\d{4}-\d\d-\d\d(T|$)/.test(value) && !Number.isNaN(Date.parse(value))
-    ? value
-    : undefined;
-}
-
-/** Who acted, by a name that may be empty. */
+/** The principal of an agent, by a name that may be empty. */
 export function agentNamed(name: string | undefined): "agent" | `agent:${string}` {
   return name === undefined || name === "" ? "agent" : `agent:${name}`;
 }

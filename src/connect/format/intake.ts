@@ -1,4 +1,5 @@
 import { type Content, type Json, type Principal, Session, secretFrom } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Source } from "./exchange.js";
 
 /** Stands in for a time that the source does not tell: the same file must give the same ids whenever it is read. */
@@ -8,12 +9,12 @@ export type StartedImport = {
   /** Tells the sessions of one file apart. */
   readonly name: string;
   /** What the session is about, in the words of the source. */
-  readonly text?: Content;
+  readonly text?: Content | undefined;
   /** When it began, if the source says so. */
-  readonly at?: string;
+  readonly at?: string | undefined;
   readonly by?: Principal;
   /** What the source says about itself: versions, ids, the harness. */
-  readonly detail?: Json;
+  readonly detail?: Json | undefined;
 };
 
 /** Begins a session from a file: where it is from stands in its second fact, with the digest of the file. */
@@ -28,39 +29,19 @@ export function startImport(
     format,
     source: source.name,
     digest: source.digest,
-    ...(detail !== undefined && { detail }),
+    ...defined({ detail }),
     at,
     by: "runtime",
   });
 }
 
 /** Keeps a part that cannot be read as it came: `what` is the place in the file, `why` the reason. */
-export function keepUnreadable(
-  session: Session,
-  what: string,
-  why: string,
-  value: Json,
-  at?: string,
-): Session {
-  return session.append({
-    type: "note",
-    kind: "import-unreadable",
-    what,
-    why,
-    value,
-    at: at ?? session.fact.at,
-    by: "runtime",
-  });
+export function keepUnreadable(session: Session, what: string, why: string, value: Json): Session {
+  const { at } = session.fact;
+  return session.append({ type: "note", kind: "import-unreadable", what, why, value, at, by: "runtime" });
 }
 
 /** Keeps what facts have no words for, so that nothing of the source is lost. */
-export function keepRest(session: Session, what: string, value: Json, at?: string): Session {
-  return session.append({
-    type: "note",
-    kind: "import-rest",
-    what,
-    value,
-    at: at ?? session.fact.at,
-    by: "runtime",
-  });
+export function keepRest(session: Session, what: string, value: Json, at = session.fact.at): Session {
+  return session.append({ type: "note", kind: "import-rest", what, value, at, by: "runtime" });
 }

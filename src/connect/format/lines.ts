@@ -63,21 +63,23 @@ const NEWLINE = 10;
 
 /** The texts between line ends; bytes in base64 where they are not UTF-8. */
 function textsIn(bytes: Uint8Array): readonly (string | { readonly base64: string })[] {
-  const decode = (part: Uint8Array) => new TextDecoder("utf-8", { fatal: true }).decode(part);
+  const whole = textOf(bytes);
+  if (whole !== undefined) return whole.split("\n");
+  const texts: (string | { readonly base64: string })[] = [];
+  for (let begin = 0; begin <= bytes.length; ) {
+    const found = bytes.indexOf(NEWLINE, begin);
+    const part = bytes.subarray(begin, found === -1 ? bytes.length : found);
+    texts.push(textOf(part) ?? { base64: Buffer.from(part).toString("base64") });
+    begin = found === -1 ? bytes.length + 1 : found + 1;
+  }
+  return texts;
+}
+
+/** Bytes as text, or undefined when they are not UTF-8. A byte order mark is dropped, unless it is to be kept. */
+export function textOf(bytes: Uint8Array, keepMark = false): string | undefined {
   try {
-    return decode(bytes).split("\n");
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: keepMark }).decode(bytes);
   } catch {
-    const texts: (string | { readonly base64: string })[] = [];
-    for (let begin = 0; begin <= bytes.length; ) {
-      const found = bytes.indexOf(NEWLINE, begin);
-      const part = bytes.subarray(begin, found === -1 ? bytes.length : found);
-      try {
-        texts.push(decode(part));
-      } catch {
-        texts.push({ base64: Buffer.from(part).toString("base64") });
-      }
-      begin = found === -1 ? bytes.length + 1 : found + 1;
-    }
-    return texts;
+    return undefined;
   }
 }

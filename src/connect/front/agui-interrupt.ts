@@ -1,5 +1,6 @@
 import { type Awaited, detailsOf } from "../../runtime/index.js";
 import type { FactId, Json, Session } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { replySchema } from "./answer.js";
 
 /**
@@ -15,9 +16,7 @@ export function interruptOf(one: Awaited, session: Session, mayAnswer: boolean):
     id: one.id,
     reason: one.doubt === true ? "in-doubt" : (REASONS.get(one.type) ?? one.type),
     message: one.what,
-    ...(call !== undefined && { toolCallId: call }),
-    ...(schema !== undefined && { responseSchema: schema }),
-    ...(one.expires !== undefined && { expiresAt: one.expires }),
+    ...defined({ toolCallId: call, responseSchema: schema, expiresAt: one.expires }),
     metadata: { openrath: { ...detailsOf(one), mayAnswer } },
   };
 }

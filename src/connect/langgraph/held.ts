@@ -1,6 +1,17 @@
 /** What a serializer made of a value: its word for the kind, and the bytes: as text, or in base64 where they are none. */
 export type Dumped = { readonly type: string; readonly text: string; readonly binary?: true };
 
+/** What a serializer wrote, as text where it is that. */
+export function dumpedOf(type: string, bytes: Uint8Array): Dumped {
+  try {
+    if (type === "json")
+      return { type, text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch {
+    // It is not text after all.
+  }
+  return { type, text: Buffer.from(bytes).toString("base64"), binary: true };
+}
+
 /** Where a text differs from another: what is kept of its beginning and of its end, and what stands between. */
 export type Splice = { readonly start: number; readonly tail: number; readonly text: string };
 

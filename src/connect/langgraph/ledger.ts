@@ -1,4 +1,5 @@
 import { adoptedSide, type Fact, type FactId, type Json, List } from "../../session/index.js";
+import { compareText } from "../../util/index.js";
 import { jsonOf } from "./entry.js";
 import { CHECKPOINT, isBehind, type Put, spotOf, THREAD, threadIn, WRITES, writesOf } from "./note.js";
 import { type Calls, callsIn, keyOf, messagesIn, textsOf } from "./said.js";
@@ -50,7 +51,7 @@ export class Ledger {
 
   /** All checkpoints, the newest first. */
   get spots(): readonly Spot[] {
-    return [...this.#spots.values()].sort((one, other) => compare(other.id, one.id));
+    return [...this.#spots.values()].sort((one, other) => compareText(other.id, one.id));
   }
 
   spot(namespace: string, id: string): Spot | undefined {
@@ -207,7 +208,7 @@ export class Ledger {
     tip.latest = new Map(before.latest).set(found.namespace, spot);
     this.#spots.set(key, spot);
     const newest = this.#newest.get(spot.namespace);
-    if (newest === undefined || compare(spot.id, newest.id) >= 0) this.#newest.set(spot.namespace, spot);
+    if (newest === undefined || compareText(spot.id, newest.id) >= 0) this.#newest.set(spot.namespace, spot);
     for (const channel of spot.values.keys())
       this.#byVersion.set(JSON.stringify([spot.namespace, channel, spot.versions[channel]]), spot);
     for (const entry of Object.values(note.values ?? {})) this.#learn((entry ?? {}) as Fields);
@@ -255,8 +256,4 @@ function isBeginning(fact: Fact): boolean {
     fact.type === "record-import" ||
     (fact.type === "note" && fact.kind === THREAD)
   );
-}
-
-function compare(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
 }

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { RequestStateCodec, ServerContext } from "@modelcontextprotocol/server";
 import type { Module, Rath } from "../../runtime/index.js";
 import type { Principal } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Given } from "./approval.js";
 import { McpOptionError } from "./error.js";
 import { type Abilities, abilityFor, questionsOf } from "./form.js";
@@ -51,14 +52,7 @@ export async function conduct(
   let report: Report;
   try {
     if (state === undefined) {
-      report = await began(
-        rath,
-        module,
-        run,
-        { task, ...(session !== undefined && { session }) },
-        desk,
-        signal,
-      );
+      report = await began(rath, module, run, { task, ...defined({ session }) }, desk, signal);
       const early = earlyIn(context, report);
       if (early.size > 0) report = await wentOn(rath, module, run, early, sender, signal);
     } else report = await wentOn(rath, module, run, answersIn(context, state), sender, signal);

@@ -12,7 +12,7 @@ import {
   VerificationError,
 } from "../../runtime/index.js";
 import { type Json, type Principal, RathError, type Session } from "../../session/index.js";
-import { showValue as word } from "../../util/index.js";
+import { defined, showValue as word } from "../../util/index.js";
 import { approvalProblem, type Given, giveApproval } from "./approval.js";
 import { clientQuestion } from "./client-ask.js";
 import { McpOptionError } from "./error.js";
@@ -177,8 +177,7 @@ function waitingOf(one: Awaited): Waiting {
     name: what,
     shown: what,
     ...detailsOf(one),
-    ...(expires !== undefined && { expires }),
-    ...(answer !== undefined && { answer }),
+    ...defined({ expires, answer }),
   };
 }
 

@@ -2,10 +2,10 @@ import { diffTrees } from "../../../sandbox/index.js";
 import { digestOf, type FactId, isPerson, RathError, type Session } from "../../../session/index.js";
 import { ExportError } from "../error.js";
 import type { ExportFormat, Subject } from "../exchange.js";
+import type { Fields } from "../fields.js";
 import { millisecondsOf } from "../time.js";
-import type { Fields } from "../trajectory/foreign.js";
 import { Lines } from "../trajectory/line.js";
-import { type Accepted, acceptedIn } from "../trajectory/patch.js";
+import { type Accepted, requireAccepted } from "../trajectory/patch.js";
 import { blamed, type Stretch, versionsOf } from "./blame.js";
 
 /** How far back from a change the model is looked for that was asked. */
@@ -20,14 +20,7 @@ export const agentTraceExport: ExportFormat = {
   async write(subject: Subject): Promise<string> {
     const lines = await Lines.of(subject);
     const { head } = lines;
-    const accepted = await acceptedIn("agent-trace", head, lines.main, subject.store);
-    if (accepted === undefined)
-      throw new ExportError(
-        "agent-trace",
-        head.id,
-        "it has no accepted patch: it never had files, or they are as they were",
-        'give the session files before it works on them: session.to("local", { workspace: "./repo" })',
-      );
+    const accepted = await requireAccepted("agent-trace", lines, subject.store);
     const record = {
       version: "0.1.0",
       id: uuidOf(head.id),

@@ -1,114 +1,124 @@
-import type { Content, Json, Part, Role, Session } from "../../../session/index.js";
-import { Fields, isObject, type JsonObject, wordsFor } from "../fields.js";
-import { keepRest } from "../intake.js";
-import { asked, denial, ended, type Outcome, partsOf } from "./tool.js";
-import { byRole } from "./ui-message.js";
+import type { FactId, Json, Part, Role } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
+import { FieldReader, type Fields, fieldsOf, isFields, listOf, wordsFor } from "../fields.js";
+import { type Arrival, plainContent } from "../trajectory/arrival.js";
+import {
+  denial,
+  type Outcome,
+  partsOf,
+  type Question,
+  resultPart,
+  tellAnswer,
+  tellOutcome,
+  tellQuestion,
+} from "./tool.js";
+import { speaker } from "./ui-message.js";
 
-/** The calls and questions of a conversation, by their ids: answers to them come in later messages. */
-export type Open = {
-  readonly calls: Map<string, { readonly id: string; readonly name: string; readonly input: Json }>;
-  readonly questions: Map<string, Session>;
-};
+type Rests = { [place: string]: Json };
 
-/** Appends what a model message says. */
-export function modelMessage(
-  session: Session,
-  message: JsonObject,
-  role: Role | "tool",
-  open: Open,
-  left: () => void,
-): Session {
-  const fields = new Fields(message);
-  fields.text("role");
-  const content = fields.json("content");
-  const list = (Array.isArray(content) ? content : []) as readonly Json[];
-  const rests: { [place: string]: Json } = {};
-  let next =
-    role === "tool"
-      ? answers(session, list, open, rests)
-      : said(session, typeof content === "string" ? content : list, role, open, rests);
-  if (content !== undefined && typeof content !== "string" && !Array.isArray(content))
-    fields.keep("content", content);
-  if (Object.keys(rests).length > 0) fields.keep("parts", rests);
-  const { rest } = fields;
-  if (rest === undefined) return next;
-  left();
-  next = keepRest(next, "message", rest);
-  return next;
-}
+/** The model messages of a chat: results and decisions are in later messages than the calls that they are about. */
+export class ModelMessages {
+  readonly #arrival: Arrival;
+  /** Calls without a result, by the ids that the chat gives them. */
+  readonly #calls = new Map<string, FactId>();
+  readonly #questions = new Map<string, Question>();
 
-function said(
-  session: Session,
-  content: string | readonly Json[],
-  role: Role,
-  open: Open,
-  rests: { [place: string]: Json },
-): Session {
-  const at = session.fact.at;
-  if (typeof content === "string") return session.say(content, { role, at, ...byRole(role) });
-  const uses: { call: string; name: string; input: Json; question?: JsonObject }[] = [];
-  const parts = content.flatMap((part, index): readonly Part[] => {
-    if (!isObject(part)) return [{ type: "other", value: part }];
-    const fields = new Fields(part);
-    const type = fields.text("type");
-    if (type === "tool-approval-request") {
-      const use = uses.find(({ call }) => call === part.toolCallId);
-      if (use !== undefined) use.question = { id: part.approvalId ?? "", ...withoutIds(part) };
-      return use === undefined ? [{ type: "other", value: part }] : [];
-    }
-    const made = partIn(type, fields);
-    if (made === undefined) return [{ type: "other", value: part }];
-    const { rest } = fields;
-    if (rest !== undefined) rests[index] = rest;
-    const [first] = made;
-    if (first?.type === "tool-call" && !first.provider)
-      uses.push({ call: first.call, name: first.name, input: first.input });
-    return made;
-  });
-  const [only] = parts;
-  const words: Content =
-    parts.length === 1 && only?.type === "text" && only.meta === undefined ? only.text : parts;
-  let next = session.say(words, { role, at, ...byRole(role) });
-  for (const { call, name, input, question } of uses) {
-    next = next.append({ type: "tool-call", name, input, call, at, ...byRole("assistant") });
-    const id = next.id;
-    open.calls.set(call, { id, name, input });
-    if (question === undefined) continue;
-    next = asked(next, id, name, input, question, at);
-    open.questions.set(wordsFor(question.id), next);
+  constructor(arrival: Arrival) {
+    this.#arrival = arrival;
   }
-  return next;
+
+  /** Tells what a message says; `left` is called when some of it went into a note. */
+  tell(message: Fields, role: Role | "tool", left: () => void): void {
+    const fields = new FieldReader(message);
+    fields.text("role");
+    const content = fields.json("content");
+    const rests: Rests = {};
+    if (role === "tool") this.#answers(listOf(content), rests);
+    else if (typeof content === "string") this.#arrival.say(role, content, speaker(role));
+    else this.#say(listOf(content), role, rests);
+    if (typeof content !== "string" && !Array.isArray(content)) fields.keep("content", content);
+    if (Object.keys(rests).length > 0) fields.keep("parts", rests);
+    if (fields.rest !== undefined) left();
+    this.#arrival.rest("message", fields.rest);
+  }
+
+  #say(content: readonly Json[], role: Role, rests: Rests): void {
+    const uses: { call: string; name: string; input: Json; question?: Fields }[] = [];
+    const parts = content.flatMap((part, index): readonly Part[] => {
+      if (!isFields(part)) return [{ type: "other", value: part }];
+      const fields = new FieldReader(part);
+      const type = fields.text("type");
+      if (type === "tool-approval-request") {
+        const use = uses.find(({ call }) => call === part.toolCallId);
+        if (use !== undefined) use.question = { id: part.approvalId ?? "", ...withoutIds(part) };
+        return use === undefined ? [{ type: "other", value: part }] : [];
+      }
+      const made = partsIn(type, fields);
+      if (made === undefined) return [{ type: "other", value: part }];
+      const { rest } = fields;
+      if (rest !== undefined) rests[index] = rest;
+      const [first] = made;
+      if (first?.type === "tool-call" && !first.provider)
+        uses.push({ call: first.call, name: first.name, input: first.input });
+      return made;
+    });
+    this.#arrival.say(role, plainContent(parts), speaker(role));
+    for (const { call, name, input, question } of uses) {
+      const id = this.#arrival.call(name, input, call, "assistant");
+      this.#calls.set(call, id);
+      if (question === undefined) continue;
+      this.#questions.set(wordsFor(question.id), tellQuestion(this.#arrival, id, name, input, question));
+    }
+  }
+
+  /** Results and decisions, each for the call or the question that it answers. */
+  #answers(parts: readonly Json[], rests: Rests): void {
+    for (const [index, part] of parts.entries()) {
+      const fields = new FieldReader(fieldsOf(part));
+      const type = fields.text("type");
+      const question = this.#questions.get(wordsFor(isFields(part) ? part.approvalId : ""));
+      if (type === "tool-result") {
+        const [call, name] = [fields.text("toolCallId") ?? "", fields.text("toolName") ?? ""];
+        const of = this.#calls.get(call) ?? this.#arrival.call(name, {}, call, "assistant");
+        this.#calls.delete(call);
+        tellOutcome(this.#arrival, of, name, outcomeOf(fields.json("output")));
+      } else if (type === "tool-approval-response" && question !== undefined) {
+        const approved = fields.flag("approved") === true;
+        const why = fields.text("reason");
+        fields.text("approvalId");
+        tellAnswer(this.#arrival, question, { approved, why });
+      } else {
+        rests[index] = part;
+        continue;
+      }
+      if (fields.rest !== undefined) rests[index] = fields.rest;
+    }
+  }
 }
 
-function withoutIds({ type: _, approvalId: __, toolCallId: ___, ...rest }: JsonObject): JsonObject {
+function withoutIds({ type: _, approvalId: __, toolCallId: ___, ...rest }: Fields): Fields {
   return rest;
 }
 
-function partIn(type: string | undefined, fields: Fields): readonly Part[] | undefined {
+function partsIn(type: string | undefined, fields: FieldReader): readonly Part[] | undefined {
   const meta = fields.object("providerOptions");
-  const more = meta === undefined ? {} : { meta };
-  const back = () => {
-    if (meta !== undefined) fields.keep("providerOptions", meta);
-  };
   switch (type) {
     case "text":
     case "reasoning": {
       const text = fields.text("text");
-      return text === undefined ? undefined : [{ type, text, ...more }];
+      return text === undefined ? undefined : [{ type, text, ...defined({ meta }) }];
     }
     case "tool-call": {
       const [call, name] = [fields.text("toolCallId") ?? "", fields.text("toolName") ?? ""];
       const input = fields.json("input") ?? {};
       const provider = fields.flag("providerExecuted") === true;
-      return partsOf({ call, name, input, ...(provider && { provider }), ...more });
+      return partsOf({ call, name, input, ...(provider && { provider }), ...defined({ meta }) });
     }
     case "tool-result": {
       const [call, name] = [fields.text("toolCallId") ?? "", fields.text("toolName") ?? ""];
       const outcome = outcomeOf(fields.json("output"));
-      back();
-      return "output" in outcome
-        ? [{ type: "tool-result", call, name, output: outcome.output }]
-        : [{ type: "tool-result", call, name, output: outcome.error.message, failed: true }];
+      fields.keep("providerOptions", meta);
+      return [resultPart(call, name, outcome)];
     }
     case "file":
     case "image": {
@@ -116,63 +126,16 @@ function partIn(type: string | undefined, fields: Fields): readonly Part[] | und
       const media = fields.text("mediaType") ?? (type === "image" ? "image" : undefined);
       const name = fields.text("filename");
       if (data === undefined || media === undefined) return undefined;
-      return [{ type: "file", media, data, ...(name !== undefined && { name }), ...more }];
+      return [{ type: "file", media, data, ...defined({ name, meta }) }];
     }
     default:
       return undefined;
   }
 }
 
-/** Results and decisions, each for the call or the question that it answers. */
-function answers(
-  session: Session,
-  parts: readonly Json[],
-  open: Open,
-  rests: { [place: string]: Json },
-): Session {
-  const at = session.fact.at;
-  let next = session;
-  for (const [index, part] of parts.entries()) {
-    const fields = new Fields(isObject(part) ? part : {});
-    const type = fields.text("type");
-    if (type === "tool-result") {
-      const [call, name] = [fields.text("toolCallId") ?? "", fields.text("toolName") ?? ""];
-      let known = open.calls.get(call);
-      if (known === undefined) {
-        next = next.append({ type: "tool-call", name, input: {}, call, at, ...byRole("assistant") });
-        known = { id: next.id, name, input: {} };
-      }
-      open.calls.delete(call);
-      next = ended(next, known.id, name, outcomeOf(fields.json("output")), at);
-      if (fields.rest !== undefined) rests[index] = fields.rest;
-      continue;
-    }
-    const question = open.questions.get(wordsFor(isObject(part) ? part.approvalId : ""));
-    if (type === "tool-approval-response" && question !== undefined) {
-      const approved = fields.flag("approved") === true;
-      const why = fields.text("reason");
-      fields.text("approvalId");
-      const digest = question.fact.type === "approval-ask" ? question.fact.digest : question.id;
-      next = next.append({
-        type: "approval-give",
-        of: question.id,
-        decision: approved ? "approve" : "reject",
-        digest,
-        ...(why !== undefined && { why }),
-        at,
-        by: "user",
-      });
-      if (fields.rest !== undefined) rests[index] = fields.rest;
-      continue;
-    }
-    rests[index] = part;
-  }
-  return next;
-}
-
 /** The ways in which the AI SDK writes what a tool gave. */
 function outcomeOf(output: Json | undefined): Outcome {
-  if (!isObject(output)) return { output: output ?? null };
+  if (!isFields(output)) return { output: output ?? null };
   const { type, value = null, reason, ...more } = output;
   if (Object.keys(more).length > 0) return { output };
   switch (type) {

@@ -1,10 +1,10 @@
 import type { Json } from "../../../session/index.js";
-import { beginsLike, type Document, readDocument } from "../document.js";
-import type { Imported, ImportFormat, Source } from "../exchange.js";
-import { Fields, isObject, type JsonObject } from "../fields.js";
-import { keepRest, startImport } from "../intake.js";
-import { modelMessage, type Open } from "./model-message.js";
-import { uiMessage } from "./ui-message.js";
+import type { Imported, ImportFormat } from "../exchange.js";
+import { FieldReader, isFields } from "../fields.js";
+import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { Arrival } from "../trajectory/arrival.js";
+import { ModelMessages } from "./model-message.js";
+import { tellUiMessage } from "./ui-message.js";
 
 const FORMAT = "ai-sdk-ui";
 
@@ -20,49 +20,42 @@ export const aiSdkUi: ImportFormat = {
   fits: (source) =>
     beginsLike(source, LIST, SPEAKER, /"(parts|content)"\s*:/) ||
     (beginsLike(source, /^\s*\{/, CHAT, SPEAKER, /"parts"\s*:\s*\[/) && !beginsLike(source, /\}\r?\n\{/)),
-  read: (source) => readDocument(FORMAT, source, (document) => [read(source, document)]),
+  read: (source) => readForeign(FORMAT, source, (foreign) => [read(foreign)], { quoteUnsafe: true }),
 };
 
-function read(source: Source, document: Document): Imported {
-  const whole = document.json();
-  const around = isObject(whole) ? new Fields(whole) : undefined;
-  const messages = around === undefined ? whole : around.json("messages");
+function read(foreign: Foreign): Imported {
+  const whole = foreign.json();
+  const around = isFields(whole) ? new FieldReader(whole) : undefined;
   const where = around === undefined ? "" : "messages";
-  if (!Array.isArray(messages) || messages.length === 0)
-    throw document.refusal({ where, reason: "it is not a list of messages" });
-  const name = (around?.text("id") ?? source.name.replace(/\.[^.]*$/, "")) || "chat";
-  around?.keep("id", isObject(whole) ? whole.id : undefined);
-  let session = startImport(source, FORMAT, { name });
-  const open: Open = { calls: new Map(), questions: new Map() };
-  const left = () => document.note("What messages say beside their parts is kept in notes.");
-  for (const [index, message] of (messages as readonly Json[]).entries()) {
-    const place = `${where}[${index}]`;
-    const { role, kind, fields } = requireMessage(message, place, document);
-    session =
-      kind === "ui" && role !== "tool"
-        ? uiMessage(session, fields, role, left)
-        : modelMessage(session, fields, role, open, left);
-  }
-  const rest = around?.rest;
-  if (rest !== undefined) {
-    session = keepRest(session, "chat", rest);
-    document.note("What the chat says beside its messages is kept in a note.");
-  }
-  return { name, session, notes: [...document.notes] };
+  const listed = around === undefined ? whole : around.json("messages");
+  const messages = foreign.list(listed, where, "it is not a list of messages");
+  if (messages.length === 0) foreign.refuse(where, "the list of messages is empty");
+  const name = (around?.text("id") ?? foreign.source.name.replace(/\.[^.]*$/, "")) || "chat";
+  around?.keep("id", isFields(whole) ? whole.id : undefined);
+  const arrival = Arrival.start(foreign, { name });
+  const models = new ModelMessages(arrival);
+  const left = () => foreign.notes.add("What messages say beside their parts is kept in notes.");
+  for (const [index, message] of messages.entries())
+    tellMessage(message, `${where}[${index}]`, { foreign, arrival, models, left });
+  if (around?.rest !== undefined)
+    foreign.notes.add("What the chat says beside its messages is kept in a note.");
+  arrival.rest("chat", around?.rest);
+  return arrival.imported(name);
 }
 
-type Role = "system" | "user" | "assistant" | "tool";
+type Telling = {
+  readonly foreign: Foreign;
+  readonly arrival: Arrival;
+  readonly models: ModelMessages;
+  readonly left: () => void;
+};
 
-function requireMessage(
-  message: Json,
-  where: string,
-  document: Document,
-): { readonly role: Role; readonly kind: "ui" | "model"; readonly fields: JsonObject } {
-  if (!isObject(message)) throw document.refusal({ where, reason: "a message is an object" });
+function tellMessage(value: Json, where: string, { foreign, arrival, models, left }: Telling): void {
+  const message = foreign.object(value, where, "a message is an object");
   const { role, parts, content } = message;
   if (role !== "system" && role !== "user" && role !== "assistant" && role !== "tool")
-    throw document.refusal({ where: `${where}.role`, reason: "nobody speaks in a message of this role" });
-  if (role !== "tool" && Array.isArray(parts)) return { role, kind: "ui", fields: message };
-  if (typeof content === "string" || Array.isArray(content)) return { role, kind: "model", fields: message };
-  throw document.refusal({ where, reason: "a message has parts, or content that is text or a list" });
+    foreign.refuse(`${where}.role`, "nobody speaks in a message of this role");
+  else if (role !== "tool" && Array.isArray(parts)) tellUiMessage(arrival, message, role, left);
+  else if (typeof content === "string" || Array.isArray(content)) models.tell(message, role, left);
+  else foreign.refuse(where, "a message has parts, or content that is text or a list");
 }

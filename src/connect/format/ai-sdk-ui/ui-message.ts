@@ -1,53 +1,48 @@
-import type { Content, Json, Part, Role, Session } from "../../../session/index.js";
-import { agentNamed, Fields, isObject, type JsonObject, timeIn } from "../fields.js";
-import { keepRest } from "../intake.js";
-import { partsOf, type ToolUse, toolUseOf, used } from "./tool.js";
+import type { Json, Part, Role } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
+import { FieldReader, type Fields, fieldsIn, isFields, isTime } from "../fields.js";
+import { type Arrival, plainContent } from "../trajectory/arrival.js";
+import { partsOf, type ToolUse, tellUse, toolUseOf } from "./tool.js";
 
-/** Appends what a UI message says; `left` is told whether some of it went into a note. */
-export function uiMessage(session: Session, message: JsonObject, role: Role, left: () => void): Session {
-  const fields = new Fields(message);
+/** Tells what a UI message says; `left` is called when some of it went into a note. */
+export function tellUiMessage(arrival: Arrival, message: Fields, role: Role, left: () => void): void {
+  const fields = new FieldReader(message);
   fields.text("role");
   const parts = fields.list("parts") ?? [];
-  const { metadata, createdAt } = message;
-  const at =
-    timeIn(createdAt) ?? timeIn(isObject(metadata) ? metadata.createdAt : undefined) ?? session.fact.at;
-  const step = new Step(session, role, at);
+  arrival.clock([message.createdAt, fieldsIn(message, "metadata").createdAt].find(isTime));
+  const step = new Step(arrival, role);
   const rests: { [place: string]: Json } = {};
   for (const [index, part] of parts.entries()) {
     const rest = step.take(part);
     if (rest !== undefined) rests[index] = rest;
   }
   step.close();
-  if (parts.length === 0) step.session = step.session.say("", { role, at, ...byRole(role) });
+  if (parts.length === 0) arrival.say(role, "", speaker(role));
   if (Object.keys(rests).length > 0) fields.keep("parts", rests);
-  const { rest } = fields;
-  if (rest === undefined) return step.session;
   // An id alone is nothing to tell about.
   if (fields.names.some((name) => name !== "id")) left();
-  return keepRest(step.session, "message", rest, at);
+  arrival.rest("message", fields.rest);
 }
 
 /** What is said and done in one step: the words and calls of one reply, then what the calls gave. */
 class Step {
-  session: Session;
+  readonly #arrival: Arrival;
   readonly #role: Role;
-  readonly #at: string;
   #parts: Part[] = [];
   #uses: ToolUse[] = [];
 
-  constructor(session: Session, role: Role, at: string) {
-    this.session = session;
+  constructor(arrival: Arrival, role: Role) {
+    this.#arrival = arrival;
     this.#role = role;
-    this.#at = at;
   }
 
   /** Takes a part of the message; what is left of it comes back. */
   take(part: Json): Json | undefined {
-    if (!isObject(part) || typeof part.type !== "string") {
+    if (!isFields(part) || typeof part.type !== "string") {
       this.#parts.push({ type: "other", value: part });
       return undefined;
     }
-    const fields = new Fields(part);
+    const fields = new FieldReader(part);
     const type = fields.text("type") as string;
     if (type === "step-start") {
       this.close();
@@ -76,36 +71,27 @@ class Step {
   /** Says what was taken, and does what was called. */
   close(): void {
     if (this.#parts.length === 0) return;
-    const [only] = this.#parts;
-    const content: Content =
-      this.#parts.length === 1 && only?.type === "text" && only.meta === undefined ? only.text : this.#parts;
-    this.session = this.session.say(content, { role: this.#role, at: this.#at, ...byRole(this.#role) });
-    for (const use of this.#uses) this.session = used(this.session, use, this.#at);
+    this.#arrival.say(this.#role, plainContent(this.#parts), speaker(this.#role));
+    for (const use of this.#uses) tellUse(this.#arrival, use);
     this.#parts = [];
     this.#uses = [];
   }
 }
 
 /** Words, thoughts, files and sources; undefined for what there is no word for. */
-function saidIn(type: string, fields: Fields): Part | undefined {
+function saidIn(type: string, fields: FieldReader): Part | undefined {
   switch (type) {
     case "text":
     case "reasoning": {
       const text = fields.text("text");
       const meta = fields.object("providerMetadata");
-      return text === undefined ? undefined : { type, text, ...(meta !== undefined && { meta }) };
+      return text === undefined ? undefined : { type, text, ...defined({ meta }) };
     }
     case "file": {
       const [media, data, name] = [fields.text("mediaType"), fields.text("url"), fields.text("filename")];
       if (media === undefined || data === undefined) return undefined;
       const meta = fields.object("providerMetadata");
-      return {
-        type: "file",
-        media,
-        data,
-        ...(name !== undefined && { name }),
-        ...(meta !== undefined && { meta }),
-      };
+      return { type: "file", media, data, ...defined({ name, meta }) };
     }
     case "source-url":
     case "source-document": {
@@ -118,6 +104,6 @@ function saidIn(type: string, fields: Fields): Part | undefined {
   }
 }
 
-export function byRole(role: Role): { readonly by?: "agent" | `agent:${string}` } {
-  return role === "assistant" ? { by: agentNamed("assistant") } : {};
+export function speaker(role: Role): "agent:assistant" | undefined {
+  return role === "assistant" ? "agent:assistant" : undefined;
 }

@@ -5,7 +5,7 @@ import { campaign } from "../../../session/testing/campaign.js";
 import { openStore } from "../../../store/index.js";
 import { ImportError } from "../error.js";
 import type { Imported } from "../exchange.js";
-import type { Fields } from "../trajectory/foreign.js";
+import type { Fields } from "../fields.js";
 import { lacking, recordings, sourceOf } from "../trajectory/testing/corpus.js";
 import { mutated, nonsense, survives } from "../trajectory/testing/garbage.js";
 import { expectNothingLost } from "../trajectory/testing/leaves.js";

@@ -1,7 +1,8 @@
-import type { FactId, Json } from "../../../session/index.js";
-import type { Imported, ImportFormat, Source } from "../exchange.js";
-import { Arrival, contentOf, isTime } from "../trajectory/arrival.js";
-import { type Fields, Foreign, firstLine, isFields, own } from "../trajectory/foreign.js";
+import type { FactId } from "../../../session/index.js";
+import type { Imported, ImportFormat } from "../exchange.js";
+import { type Fields, fieldsIn, isFields, isTime, own, textIn } from "../fields.js";
+import { type Foreign, firstLine, readForeign } from "../foreign.js";
+import { Arrival, contentOf } from "../trajectory/arrival.js";
 import { nameOf } from "../trajectory/name.js";
 import { answeredIn, askedIn } from "./provider.js";
 
@@ -14,24 +15,18 @@ const UNKNOWN = {
 export const atof: ImportFormat = {
   name: "atof",
   title: "Agentic Trajectory Observability Format 0.1: the events that ATIF is made from",
-  fits(source: Source): boolean {
-    return typeof firstLine(source)?.atof_version === "string";
-  },
-  async read(source: Source): Promise<readonly Imported[]> {
-    const foreign = new Foreign("atof", source);
-    return foreign.reading(() => {
-      const lines = foreign.lines();
-      const at = own(lines[0]?.value ?? {}, "timestamp");
-      const stream = new Stream(
-        foreign,
-        Arrival.start(foreign, { name: "events", ...(isTime(at) && { at }) }),
-      );
-      for (const { line, value } of lines) stream.take(value, `line ${line}`);
-      stream.end();
-      return [stream.arrival.imported(nameOf(source.name))];
-    });
-  },
+  fits: (source) => typeof firstLine(source)?.atof_version === "string",
+  read: (source) => readForeign("atof", source, (foreign) => [read(foreign)]),
 };
+
+function read(foreign: Foreign): Imported {
+  const lines = foreign.lines();
+  const at = [lines[0]?.value.timestamp].find(isTime);
+  const stream = new Stream(foreign, Arrival.start(foreign, { name: "events", at }));
+  for (const { line, value } of lines) stream.take(value, `line ${line}`);
+  stream.end();
+  return stream.arrival.imported(nameOf(foreign.source.name));
+}
 
 type Open = { readonly category: string; readonly of: FactId };
 
@@ -83,10 +78,8 @@ class Stream {
     const category = String(event.category);
     const data = own(event, "data") ?? null;
     if (category === "agent") return { category, of: arrival.add({ type: "module-enter", module: name }) };
-    if (category === "tool") {
-      const call = profile(event, "tool_call_id");
-      return { category, of: arrival.call(name, data ?? {}, typeof call === "string" ? call : undefined) };
-    }
+    if (category === "tool")
+      return { category, of: arrival.call(name, data ?? {}, profile(event, "tool_call_id")) };
     if (category !== "llm") return { category, of: arrival.add({ type: "step-call", name, input: data }) };
     for (const { role, parts } of askedIn(data)) {
       // The whole conversation is sent each time; what was answered stands there already.
@@ -95,8 +88,7 @@ class Stream {
       this.#said.add(key);
       arrival.say(role, contentOf(parts));
     }
-    const model = profile(event, "model_name");
-    return { category, of: arrival.ask(typeof model === "string" ? model : name) };
+    return { category, of: arrival.ask(profile(event, "model_name") ?? name) };
   }
 
   #finish(event: Fields, name: string, { category, of }: Open): void {
@@ -128,7 +120,6 @@ class Stream {
   }
 }
 
-function profile(event: Fields, key: string): Json | undefined {
-  const fields = own(event, "category_profile");
-  return isFields(fields) ? own(fields, key) : undefined;
+function profile(event: Fields, key: string): string | undefined {
+  return textIn(fieldsIn(event, "category_profile"), key);
 }

@@ -1,5 +1,5 @@
 import type { Json } from "../../../session/index.js";
-import { type Fields, without } from "../trajectory/foreign.js";
+import { type Fields, without } from "../fields.js";
 
 /** A step as another trajectory repeats it for context: what it cost is counted where it happened. */
 export function copiedStep(step: Fields): Fields {

@@ -1,7 +1,20 @@
 import type { Content, FactId, Json, Part, Session } from "../../../session/index.js";
-import type { Imported, ImportFormat, Source } from "../exchange.js";
-import { Arrival, contentOf, isTime } from "../trajectory/arrival.js";
-import { amount, beginning, type Fields, Foreign, isFields, own, without } from "../trajectory/foreign.js";
+import { defined } from "../../../util/index.js";
+import type { Imported, ImportFormat } from "../exchange.js";
+import {
+  amountIn,
+  type Fields,
+  fieldsIn,
+  isTime,
+  objectsIn,
+  own,
+  stringOf,
+  textIn,
+  toolSpec,
+  without,
+} from "../fields.js";
+import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { Arrival, contentOf } from "../trajectory/arrival.js";
 import { nameOf } from "../trajectory/name.js";
 import { copiedStep } from "./copied.js";
 import { breachesOf, embeddedIn } from "./rules.js";
@@ -16,21 +29,18 @@ export const NOTES = {
 export const atif: ImportFormat = {
   name: "atif",
   title: "Agent Trajectory Interchange Format, versions 1.0 to 1.7",
-  fits(source: Source): boolean {
-    return /"schema_version"\s*:\s*"ATIF-v/.test(beginning(source));
-  },
-  async read(source: Source): Promise<readonly Imported[]> {
-    const foreign = new Foreign("atif", source);
-    return foreign.reading(() => {
-      const document = foreign.object(foreign.json(), "");
-      const [breach] = breachesOf(document);
-      if (breach !== undefined) foreign.refuse(breach.where, breach.reason);
-      const story = new Story(foreign, document, "trajectory");
-      story.tell(0);
-      return [story.arrival.imported(nameOf(source.name))];
-    });
-  },
+  fits: (source) => beginsLike(source, /"schema_version"\s*:\s*"ATIF-v/),
+  read: (source) => readForeign("atif", source, (foreign) => [read(foreign)]),
 };
+
+function read(foreign: Foreign): Imported {
+  const document = foreign.object(foreign.json(), "");
+  const [breach] = breachesOf(document);
+  if (breach !== undefined) foreign.refuse(breach.where, breach.reason);
+  const story = new Story(foreign, document, "trajectory");
+  story.tell(0);
+  return story.arrival.imported(nameOf(foreign.source.name));
+}
 
 /** One trajectory while it becomes a session. Those embedded in it become lines that the session takes in. */
 class Story {
@@ -52,9 +62,11 @@ class Story {
     this.#name = name;
     this.#steps = document.steps as readonly Fields[];
     this.#embedded = parent === undefined ? new Set(embeddedIn(document)) : parent.#embedded;
-    const embedded = (own(document, "subagent_trajectories") ?? []) as readonly Fields[];
     this.#inside = new Map(
-      embedded.map((one, place) => [String(one.trajectory_id), { document: one, place }]),
+      objectsIn(document, "subagent_trajectories").map((one, place) => [
+        String(one.trajectory_id),
+        { document: one, place },
+      ]),
     );
     const [first] = this.#steps;
     const copied = parent === undefined ? 0 : parent.#copiedBy(this.#steps);
@@ -64,12 +76,11 @@ class Story {
       this.arrival = parent.arrival.fork(base, name);
       return;
     }
-    const text = first?.source === "user" && typeof first.message === "string" ? first.message : undefined;
-    const at = first?.timestamp;
+    const text = first?.source === "user" ? stringOf(first.message) : undefined;
     this.arrival = Arrival.start(foreign, {
       name,
-      ...(text !== undefined && { text }),
-      ...(isTime(at) && { at }),
+      text,
+      at: [first?.timestamp].find(isTime),
       detail: without(document, "steps", "subagent_trajectories", "extra", "agent", "notes"),
     });
     if (text !== undefined) this.#finish(first as Fields);
@@ -107,21 +118,22 @@ class Story {
 
   #configure(): void {
     const agent = this.#document.agent as Fields;
-    const definitions = own(agent, "tool_definitions");
-    if (!Array.isArray(definitions) || definitions.length === 0) return;
+    const tools = objectsIn(agent, "tool_definitions").map(toolSpec);
+    if (tools.length === 0) return;
+    const name = String(agent.name);
     this.arrival.add({
       type: "agent-configure",
-      agent: String(agent.name),
-      tools: (definitions as readonly Fields[]).map(toolOf),
-      ...(agent.name !== "" && { by: `agent:${String(agent.name)}` }),
+      agent: name,
+      tools,
+      ...(name !== "" && { by: `agent:${name}` }),
     });
   }
 
   #tellStep(step: Fields): void {
     const { arrival } = this;
     const message = step.message as Json;
-    const calls = (own(step, "tool_calls") ?? []) as readonly Fields[];
-    const results = resultsOf(step);
+    const calls = objectsIn(step, "tool_calls");
+    const results = objectsIn(fieldsIn(step, "observation"), "results");
     if (step.source === "system" && this.#compress(step, results)) return;
     if (step.source !== "agent") arrival.say(step.source as "user" | "system", saidIn(message));
     else this.#tellAgent(step, calls);
@@ -129,41 +141,30 @@ class Story {
     for (const call of calls) {
       // A call without a result asks for nothing any more: that it was made stands in the answer.
       if (!results.some((result) => result.source_call_id === call.tool_call_id)) continue;
-      asked.set(
-        call.tool_call_id as string,
-        arrival.call(
-          String(call.function_name),
-          own(call, "arguments") ?? {},
-          String(call.tool_call_id),
-          this.#agent,
-        ),
-      );
+      const id = String(call.tool_call_id);
+      const input = own(call, "arguments") ?? {};
+      asked.set(id, arrival.call(String(call.function_name), input, id, this.#agent));
     }
     for (const result of results) {
       const of = asked.get(own(result, "source_call_id") ?? null);
       const content = own(result, "content") ?? null;
-      for (const ref of (own(result, "subagent_trajectory_ref") ?? []) as readonly Fields[])
-        this.#takeIn(ref);
+      for (const ref of objectsIn(result, "subagent_trajectory_ref")) this.#takeIn(ref);
       if (of === undefined) {
         // What the world answers to words instead of calls; a second result of one call reads the same.
         if (content !== null && content !== "") arrival.say("user", saidIn(content), "tool");
         continue;
       }
       asked.delete(own(result, "source_call_id") ?? null);
-      arrival.outcome(of, {
-        output:
-          typeof content === "object" && content !== null
-            ? { type: "content", value: content }
-            : (content ?? ""),
-      });
+      const output = typeof content === "string" ? content : { type: "content", value: content };
+      arrival.outcome(of, { output: content === null ? "" : output });
     }
   }
 
   #tellAgent(step: Fields, calls: readonly Fields[]): void {
-    const thoughts = own(step, "reasoning_content");
+    const thoughts = textIn(step, "reasoning_content");
     const said = saidIn(step.message as Json);
     const parts: readonly Part[] = [
-      ...(typeof thoughts === "string" ? [{ type: "reasoning", text: thoughts } as const] : []),
+      ...(thoughts === undefined ? [] : [{ type: "reasoning", text: thoughts } as const]),
       ...(typeof said !== "string" ? said : said === "" ? [] : [{ type: "text", text: said } as const]),
       ...calls.map((call) => ({
         type: "tool-call" as const,
@@ -177,20 +178,19 @@ class Story {
       this.arrival.say("assistant", contentOf(parts), agent === undefined ? "agent" : `agent:${agent}`);
       return;
     }
-    const metrics = (own(step, "metrics") ?? {}) as Fields;
+    const metrics = fieldsIn(step, "metrics");
     const effort = own(step, "reasoning_effort") ?? null;
-    const cached = amount(own(metrics, "cached_tokens"));
     this.arrival.answer(
       String(own(step, "model_name") ?? own(this.#document.agent as Fields, "model_name") ?? "unknown"),
       {
         content: contentOf(parts),
         finish: calls.length > 0 ? "tool-calls" : "stop",
-        usage: {
-          input: amount(own(metrics, "prompt_tokens")) ?? 0,
-          output: amount(own(metrics, "completion_tokens")) ?? 0,
-          ...(cached !== undefined && { cached }),
-        },
-        cost: amount(own(metrics, "cost_usd")),
+        usage: defined({
+          input: amountIn(metrics, "prompt_tokens"),
+          output: amountIn(metrics, "completion_tokens"),
+          cached: amountIn(metrics, "cached_tokens"),
+        }),
+        cost: amountIn(metrics, "cost_usd"),
         agent,
       },
       effort === null ? undefined : { effort },
@@ -199,21 +199,14 @@ class Story {
 
   /** A step that says that the context was replaced: what it says stands in view for all that was said before. */
   #compress(step: Fields, results: readonly Fields[]): boolean {
-    const extra = own(step, "extra");
-    const management = isFields(extra) ? own(extra, "context_management") : undefined;
-    if (!isFields(management) || own(management, "boundary") !== "replace") return false;
+    const management = fieldsIn(fieldsIn(step, "extra"), "context_management");
+    if (own(management, "boundary") !== "replace") return false;
     const range = this.arrival.inView();
     if (range === undefined) return false;
-    const contents = results.flatMap((result) =>
-      typeof result.content === "string" ? [result.content] : [],
-    );
+    const contents = results.flatMap((result) => stringOf(result.content) ?? []);
     for (const result of results)
-      for (const ref of (own(result, "subagent_trajectory_ref") ?? []) as readonly Fields[])
-        this.#takeIn(ref);
-    const [before, after] = [
-      amount(own(management, "tokens_before")),
-      amount(own(management, "tokens_after")),
-    ];
+      for (const ref of objectsIn(result, "subagent_trajectory_ref")) this.#takeIn(ref);
+    const [before, after] = [amountIn(management, "tokens_before"), amountIn(management, "tokens_after")];
     this.arrival.add({
       type: "context-compress",
       ...range,
@@ -245,18 +238,12 @@ class Story {
   }
 
   get #agent(): string | undefined {
-    const { name } = this.#document.agent as Fields;
-    return typeof name === "string" && name !== "" ? name : undefined;
+    return textIn(this.#document.agent as Fields, "name") || undefined;
   }
 }
 
 function isCopy(step: Fields | undefined, original: Fields | undefined): boolean {
   return original !== undefined && JSON.stringify(step) === JSON.stringify(copiedStep(original));
-}
-
-function resultsOf(step: Fields): readonly Fields[] {
-  const observation = own(step, "observation");
-  return (isFields(observation) ? (own(observation, "results") ?? []) : []) as readonly Fields[];
 }
 
 /** A message in the record's words: images are parts that it has no word for, because a path is not a file. */
@@ -275,16 +262,4 @@ function wordsIn(message: Json): string {
     : (message as readonly Fields[])
         .flatMap((part) => (part.type === "text" ? [String(part.text)] : []))
         .join("\n");
-}
-
-/** A definition in the form of OpenAI's function calls, in ours. */
-function toolOf(definition: Fields): Json {
-  const inside = own(definition, "function");
-  const fields = isFields(inside) ? inside : definition;
-  const description = own(fields, "description");
-  return {
-    name: String(own(fields, "name") ?? ""),
-    ...(typeof description === "string" && { description }),
-    input: own(fields, "parameters") ?? own(fields, "input_schema") ?? {},
-  };
 }

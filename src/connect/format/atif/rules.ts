@@ -1,5 +1,5 @@
 import type { Json } from "../../../session/index.js";
-import { type Fields, isFields, own } from "../trajectory/foreign.js";
+import { type Fields, fieldsIn, isFields, listOf, objectsIn, own } from "../fields.js";
 
 /** Where a document breaks a rule of ATIF, and which. */
 export type Breach = { readonly where: string; readonly reason: string };
@@ -20,94 +20,71 @@ export function breachesOf(document: Json): readonly Breach[] {
 
 /** The ids of the trajectories in a document, at every depth. */
 export function embeddedIn(document: Fields): readonly string[] {
-  const inside = own(document, "subagent_trajectories");
-  return (Array.isArray(inside) ? (inside as readonly Json[]) : []).flatMap((one) =>
-    isFields(one) ? [String(own(one, "trajectory_id")), ...embeddedIn(one)] : [],
-  );
+  return objectsIn(document, "subagent_trajectories").flatMap((one) => [
+    String(own(one, "trajectory_id")),
+    ...embeddedIn(one),
+  ]);
 }
 
 function trajectory(document: Fields, where: string): readonly Breach[] {
   const version = own(document, "schema_version");
   const recent = version === VERSION;
   const found = [...shaped(document, where, TRAJECTORY)];
+  const breach = (key: string, reason: string): unknown => found.push({ where: at(where, key), reason });
   if (typeof version === "string" && !VERSIONS.has(version))
-    found.push({
-      where: at(where, "schema_version"),
-      reason: `${JSON.stringify(version)} is no version up to ${VERSION}`,
-    });
-  if (!recent && !isThere(document, "session_id"))
-    found.push({ where: at(where, "session_id"), reason: "it is required before version 1.7" });
-  const steps = own(document, "steps");
-  if (Array.isArray(steps)) {
-    if (steps.length === 0) found.push({ where: at(where, "steps"), reason: "there is no step" });
-    for (const [place, one] of (steps as readonly Json[]).entries())
-      if (isFields(one)) found.push(...step(one, `${at(where, "steps")}[${place}]`, place + 1, recent));
-  }
-  const inside = own(document, "subagent_trajectories");
-  if (Array.isArray(inside)) {
-    const seen = new Set<Json>();
-    for (const [place, one] of (inside as readonly Json[]).entries()) {
-      if (!isFields(one)) continue;
-      const here = `${at(where, "subagent_trajectories")}[${place}]`;
-      const id = own(one, "trajectory_id") ?? null;
-      if (id === null)
-        found.push({ where: at(here, "trajectory_id"), reason: "an embedded trajectory must have one" });
-      else if (seen.has(id))
-        found.push({ where: at(here, "trajectory_id"), reason: "another one beside it has the same" });
-      seen.add(id);
-      found.push(...trajectory(one, here));
-    }
+    breach("schema_version", `${JSON.stringify(version)} is not a version up to ${VERSION}`);
+  if (!recent && !isThere(document, "session_id")) breach("session_id", "it is required before version 1.7");
+  if (Array.isArray(document.steps) && document.steps.length === 0) breach("steps", "there is no step");
+  for (const [place, one] of placedObjects(own(document, "steps")))
+    found.push(...step(one, `${at(where, "steps")}[${place}]`, place + 1, recent));
+  const seen = new Set<Json>();
+  for (const [place, one] of placedObjects(own(document, "subagent_trajectories"))) {
+    const here = `subagent_trajectories[${place}]`;
+    const id = own(one, "trajectory_id") ?? null;
+    if (id === null) breach(`${here}.trajectory_id`, "an embedded trajectory must have one");
+    else if (seen.has(id)) breach(`${here}.trajectory_id`, "another one beside it has the same");
+    seen.add(id);
+    found.push(...trajectory(one, at(where, here)));
   }
   return found;
 }
 
 function step(fields: Fields, where: string, expected: number, recent: boolean): readonly Breach[] {
   const found: Breach[] = [];
+  const breach = (key: string, reason: string): unknown => found.push({ where: at(where, key), reason });
   const number = own(fields, "step_id");
   if (typeof number === "number" && number !== expected)
-    found.push({
-      where: at(where, "step_id"),
-      reason: `${expected} was expected: steps are counted from 1 without a gap`,
-    });
+    breach("step_id", `${expected} was expected: steps are counted from 1 without a gap`);
   if (own(fields, "source") !== "agent")
     for (const key of AGENT_ONLY)
-      if (isThere(fields, key))
-        found.push({ where: at(where, key), reason: "only a step of the agent may have it" });
+      if (isThere(fields, key)) breach(key, "only a step of the agent may have it");
   if (own(fields, "llm_call_count") === 0)
     for (const key of ["metrics", "reasoning_content"])
-      if (isThere(fields, key))
-        found.push({ where: at(where, key), reason: "no model was called in this step" });
+      if (isThere(fields, key)) breach(key, "no model was called in this step");
   const calls = new Set<Json>();
-  for (const [place, call] of objectsIn(own(fields, "tool_calls"))) {
+  for (const [place, call] of placedObjects(own(fields, "tool_calls"))) {
     const id = own(call, "tool_call_id") ?? null;
-    if (calls.has(id))
-      found.push({
-        where: `${where}.tool_calls[${place}].tool_call_id`,
-        reason: "another call of the step has the same",
-      });
+    if (calls.has(id)) breach(`tool_calls[${place}].tool_call_id`, "another call of the step has the same");
     calls.add(id);
   }
-  const observation = own(fields, "observation");
-  for (const [place, result] of objectsIn(isFields(observation) ? own(observation, "results") : undefined)) {
-    const here = `${where}.observation.results[${place}]`;
+  for (const [place, result] of placedObjects(own(fieldsIn(fields, "observation"), "results"))) {
+    const here = `observation.results[${place}]`;
     const id = own(result, "source_call_id") ?? null;
-    if (id !== null && !calls.has(id))
-      found.push({ where: at(here, "source_call_id"), reason: "no call of the step has this id" });
+    if (id !== null && !calls.has(id)) breach(`${here}.source_call_id`, "no call of the step has this id");
     if (!recent) continue;
-    for (const [index, ref] of objectsIn(own(result, "subagent_trajectory_ref")))
+    for (const [index, ref] of placedObjects(own(result, "subagent_trajectory_ref")))
       if (!isThere(ref, "trajectory_path") && !isThere(ref, "trajectory_id"))
-        found.push({
-          where: `${here}.subagent_trajectory_ref[${index}]`,
-          reason: "it needs a trajectory_id or a trajectory_path to be found by",
-        });
+        breach(
+          `${here}.subagent_trajectory_ref[${index}]`,
+          "it needs a trajectory_id or a trajectory_path to be found by",
+        );
   }
   return found;
 }
 
-function objectsIn(value: Json | undefined): readonly (readonly [number, Fields])[] {
-  return [...(Array.isArray(value) ? (value as readonly Json[]) : []).entries()].filter(
-    (entry): entry is [number, Fields] => isFields(entry[1]),
-  );
+/** The objects of a list with their places in it. */
+function placedObjects(value: Json | undefined): readonly (readonly [number, Fields])[] {
+  return listOf(value).flatMap((one, place) => (isFields(one) ? [[place, one] as const] : []));
 }
 
 function isThere(fields: Fields, key: string): boolean {
@@ -122,13 +99,11 @@ function shaped(fields: Fields, where: string, shape: Shape): readonly Breach[] 
   const found: Breach[] = [];
   for (const [key, value] of Object.entries(fields)) {
     const rule = Object.hasOwn(shape, key) ? shape[key] : undefined;
+    const here = at(where, key);
     if (rule === undefined)
-      found.push({
-        where: at(where, key),
-        reason: "there is no such field; what is your own goes into `extra`",
-      });
-    else if (Array.isArray(rule)) found.push(...rule[0](value, at(where, key)));
-    else if (value !== null) found.push(...(rule as Check)(value, at(where, key)));
+      found.push({ where: here, reason: "there is no such field; what is your own goes into `extra`" });
+    else if (Array.isArray(rule)) found.push(...rule[0](value, here));
+    else if (value !== null) found.push(...(rule as Check)(value, here));
   }
   for (const [key, rule] of Object.entries(shape))
     if (Array.isArray(rule) && !Object.hasOwn(fields, key))

@@ -1,6 +1,6 @@
 import { type Json, type Part, Withheld } from "../../../session/index.js";
+import { type Fields, isFields } from "../fields.js";
 import { UNKNOWN_TIME } from "../intake.js";
-import { type Fields, isFields } from "../trajectory/foreign.js";
 import { withheldText } from "../trajectory/kept.js";
 import type { Side, Told } from "../trajectory/line.js";
 import {

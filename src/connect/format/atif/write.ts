@@ -1,7 +1,8 @@
 import type { FactOf, Json, Session } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 import { ExportError } from "../error.js";
 import type { ExportFormat, Subject } from "../exchange.js";
-import type { Fields } from "../trajectory/foreign.js";
+import type { Fields } from "../fields.js";
 import { Lines, type Side, type Told } from "../trajectory/line.js";
 import { type Turn, turnsOf } from "../trajectory/turn.js";
 import { copiedStep } from "./copied.js";
@@ -80,10 +81,7 @@ class Writer {
       ...first,
       ...(found.header !== undefined && { schema_version: VERSION }),
       steps,
-      ...(notes !== undefined && { notes }),
-      ...(totals !== undefined && { final_metrics: totals }),
-      ...(continued !== undefined && { continued_trajectory_ref: continued }),
-      ...(extra !== undefined && { extra }),
+      ...defined({ notes, final_metrics: totals, continued_trajectory_ref: continued, extra }),
       ...(inside.length > 0 && { subagent_trajectories: inside.map(({ document }) => document) }),
     };
   }
@@ -118,7 +116,7 @@ class Writer {
       agent: {
         name: agent ?? "openrath",
         version: "unknown",
-        ...(model !== undefined && { model_name: model }),
+        ...defined({ model_name: model }),
         ...(tools.length > 0 && { tool_definitions: tools }),
       },
       extra: {
@@ -152,7 +150,7 @@ function toolsOf(configured: readonly FactOf<"agent-configure">[]): readonly Jso
       if (typeof name !== "string") continue;
       tools.set(name, {
         type: "function",
-        function: { name, ...(description !== undefined && { description }), parameters: input ?? {} },
+        function: { name, ...defined({ description }), parameters: input ?? {} },
       });
     }
   }

@@ -1,6 +1,7 @@
 import type { Json } from "../../../session/index.js";
-import { argumentsOf, isObject, type JsonObject, objectOf, wordsFor } from "../fields.js";
-import { callPart, listOf, otherPart, type Provider, textPart, tokens } from "./api.js";
+import { defined } from "../../../util/index.js";
+import { type Fields, fieldsOf, isFields, objectsOf, parsed, stringOf, wordsFor } from "../fields.js";
+import { callPart, otherPart, type Provider, resultPart, textPart, tokens } from "./api.js";
 
 /** The messages of Anthropic. */
 export const anthropic: Provider = {
@@ -9,13 +10,13 @@ export const anthropic: Provider = {
     const system =
       typeof body.system === "string"
         ? body.system
-        : listOf(body.system)
+        : objectsOf(body.system)
             .map(({ text }) => wordsFor(text ?? ""))
             .join("\n");
     return {
       model: wordsFor(body.model ?? "unknown"),
       ...(system !== "" && { instructions: system }),
-      messages: listOf(body.messages).map((message) => {
+      messages: objectsOf(body.messages).map((message) => {
         const parts = blocks(message.content);
         const isResult = parts.some(({ type }) => type === "tool_call_response");
         return { role: isResult ? "tool" : wordsFor(message.role ?? "user"), parts };
@@ -24,7 +25,7 @@ export const anthropic: Provider = {
   },
   answered(body) {
     if (!Array.isArray(body.content)) return undefined;
-    const usage = objectOf(body.usage);
+    const usage = fieldsOf(body.usage);
     const cached = tokens(usage.cache_read_input_tokens);
     return {
       parts: blocks(body.content),
@@ -35,27 +36,26 @@ export const anthropic: Provider = {
         output: tokens(usage.output_tokens),
         cached,
       },
-      ...(typeof body.id === "string" && { id: body.id }),
-      ...(typeof body.model === "string" && { model: body.model }),
+      ...defined({ id: stringOf(body.id), model: stringOf(body.model) }),
     };
   },
   joined(events) {
     const start = events.find(({ type }) => type === "message_start");
     if (start === undefined) return undefined;
     const content = new Map<number, { [field: string]: Json }>();
-    const message: { [field: string]: Json } = { ...objectOf(start.message) };
+    const message: { [field: string]: Json } = { ...fieldsOf(start.message) };
     for (const event of events) {
       const index = typeof event.index === "number" ? event.index : 0;
-      if (event.type === "content_block_start") content.set(index, { ...objectOf(event.content_block) });
-      else if (event.type === "content_block_delta") grow(content.get(index), objectOf(event.delta));
+      if (event.type === "content_block_start") content.set(index, { ...fieldsOf(event.content_block) });
+      else if (event.type === "content_block_delta") grow(content.get(index), fieldsOf(event.delta));
       else if (event.type === "message_delta") {
-        Object.assign(message, objectOf(event.delta));
-        message.usage = { ...objectOf(message.usage), ...objectOf(event.usage) };
+        Object.assign(message, fieldsOf(event.delta));
+        message.usage = { ...fieldsOf(message.usage), ...fieldsOf(event.usage) };
       }
     }
     for (const block of content.values())
       if (typeof block.partial === "string") {
-        block.input = argumentsOf(block.partial === "" ? "{}" : block.partial).input;
+        block.input = parsed(block.partial === "" ? "{}" : block.partial);
         delete block.partial;
       }
     return { ...message, content: [...content.values()] };
@@ -63,11 +63,10 @@ export const anthropic: Provider = {
 };
 
 /** Adds a piece of a stream to the block that it belongs to. */
-function grow(block: { [field: string]: Json } | undefined, delta: JsonObject): void {
+function grow(block: { [field: string]: Json } | undefined, delta: Fields): void {
   if (block === undefined) return;
   const add = (field: string, text: Json | undefined) => {
-    if (typeof text === "string")
-      block[field] = `${typeof block[field] === "string" ? block[field] : ""}${text}`;
+    if (typeof text === "string") block[field] = `${stringOf(block[field]) ?? ""}${text}`;
   };
   add("text", delta.text);
   add("thinking", delta.thinking);
@@ -75,9 +74,9 @@ function grow(block: { [field: string]: Json } | undefined, delta: JsonObject): 
   add("partial", delta.partial_json);
 }
 
-function blocks(content: Json | undefined): readonly JsonObject[] {
+function blocks(content: Json | undefined): readonly Fields[] {
   if (typeof content === "string") return [textPart(content)];
-  return listOf(content).map((block) => {
+  return objectsOf(content).map((block) => {
     switch (block.type) {
       case "text":
         return textPart(block.text ?? "");
@@ -87,8 +86,8 @@ function blocks(content: Json | undefined): readonly JsonObject[] {
         return callPart(block.id, block.name, block.input ?? {});
       case "tool_result": {
         const { content: given = null, is_error } = block;
-        const response = is_error === true && !isObject(given) ? { error: given } : given;
-        return { type: "tool_call_response", id: wordsFor(block.tool_use_id ?? ""), response };
+        const failed = is_error === true && !isFields(given);
+        return resultPart(block.tool_use_id, failed ? { error: given } : given);
       }
       default:
         return otherPart(block);

@@ -1,15 +1,15 @@
 import type { Json } from "../../../session/index.js";
-import { isObject, type JsonObject, wordsFor } from "../fields.js";
+import { amount, type Fields, isFields, parsed, wordsFor } from "../fields.js";
 
 /** What a request to a model says, in the shape of the GenAI conventions. */
 export type Asked = {
   readonly model: string;
   readonly instructions?: string;
-  readonly messages: readonly JsonObject[];
+  readonly messages: readonly Fields[];
 };
 /** What a model answered, likewise. */
 export type Answered = {
-  readonly parts: readonly JsonObject[];
+  readonly parts: readonly Fields[];
   readonly finish: string;
   readonly usage: {
     readonly input: number;
@@ -24,30 +24,41 @@ export type Answered = {
 /** How one provider writes requests, answers and streams. */
 export type Provider = {
   readonly path: RegExp;
-  asked(body: JsonObject, path: string): Asked;
+  asked(body: Fields, path: string): Asked;
   /** A whole answer; undefined when it is none. */
-  answered(body: JsonObject, asked: Asked): Answered | undefined;
+  answered(body: Fields, asked: Asked): Answered | undefined;
   /** The pieces of a stream as a whole answer. */
-  joined(events: readonly JsonObject[]): JsonObject | undefined;
+  joined(events: readonly Fields[]): Fields | undefined;
 };
 
-export function textPart(text: Json | undefined): JsonObject {
+export function textPart(text: Json | undefined): Fields {
   return { type: "text", content: wordsFor(text) };
 }
 
-export function otherPart(value: Json): JsonObject {
+export function otherPart(value: Json): Fields {
   return { type: "other", value };
 }
 
-export function callPart(id: Json | undefined, name: Json | undefined, input: Json): JsonObject {
+export function callPart(id: Json | undefined, name: Json | undefined, input: Json): Fields {
   return { type: "tool_call", id: wordsFor(id ?? ""), name: wordsFor(name ?? ""), arguments: input };
 }
 
-export function listOf(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
+export function resultPart(id: Json | undefined, response: Json | undefined): Fields {
+  return { type: "tool_call_response", id: wordsFor(id ?? ""), response: response ?? null };
 }
 
 /** A count of tokens that can be counted with. */
 export function tokens(value: Json | undefined): number {
-  return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : 0;
+  return amount(value) ?? 0;
+}
+
+/** The data of the events of a stream. */
+export function eventsIn(text: string): readonly Fields[] {
+  const data = text.split(/\r?\n\r?\n/).map((event) =>
+    event
+      .split(/\r?\n/)
+      .flatMap((line) => (line.startsWith("data:") ? [line.slice(5).trim()] : []))
+      .join("\n"),
+  );
+  return data.map(parsed).filter(isFields);
 }

@@ -1,6 +1,7 @@
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, inflateRaw } from "node:zlib";
 import { MAX_BYTES } from "../json.js";
+import { textOf } from "../lines.js";
 
 /** A body as text, with the encodings that were undone; or the reason why the text is missing. */
 export type Decoded =
@@ -34,7 +35,7 @@ const decoders: { readonly [encoding: string]: (bytes: Uint8Array) => Promise<Ui
 
 /** The text of a body whose headers name these encodings, in the order in which they were applied. */
 export async function decoded(bytes: Uint8Array, named: readonly string[]): Promise<Decoded> {
-  const known = named.map((name) => ALIASES.get(name) ?? name);
+  const known = named.map((name) => (name === "x-gzip" ? "gzip" : name));
   // A recorder may have filtered the header, or undone the encoding and kept the header.
   const encodings = known.length > 0 ? known : sniffed(bytes);
   let plain = bytes;
@@ -56,20 +57,10 @@ export async function decoded(bytes: Uint8Array, named: readonly string[]): Prom
   return text === undefined ? { unreadable: "it is not UTF-8 text" } : { text, encodings };
 }
 
-const ALIASES: ReadonlyMap<string, string> = new Map([["x-gzip", "gzip"]]);
-
 /** The encoding that the first bytes give away. */
 function sniffed(bytes: Uint8Array): readonly string[] {
   const [first, second, third, fourth] = bytes;
   if (first === 0x1f && second === 0x8b) return ["gzip"];
   if (first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd) return ["zstd"];
   return [];
-}
-
-function textOf(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,18 +1,19 @@
 import type { Json } from "../../../session/index.js";
-import { isObject, type JsonObject, objectOf, wordsFor } from "../fields.js";
-import { callPart, listOf, otherPart, type Provider, textPart, tokens } from "./api.js";
+import { defined } from "../../../util/index.js";
+import { type Fields, fieldsOf, isFields, objectsOf, stringOf, wordsFor } from "../fields.js";
+import { callPart, otherPart, type Provider, resultPart, textPart, tokens } from "./api.js";
 
 /** The contents of Google. */
 export const google: Provider = {
   path: /:(stream)?generateContent$/i,
   asked(body, path) {
     const counts = new Map<string, number>();
-    const system = objectOf(body.systemInstruction ?? body.system_instruction);
-    const words = listOf(system.parts)
+    const system = fieldsOf(body.systemInstruction ?? body.system_instruction);
+    const words = objectsOf(system.parts)
       .map(({ text }) => wordsFor(text ?? ""))
       .join("\n");
-    const messages = listOf(body.contents).map((content) => {
-      const parts = listOf(content.parts).map((part) => partOf(part, counts));
+    const messages = objectsOf(body.contents).map((content) => {
+      const parts = objectsOf(content.parts).map((part) => partOf(part, counts));
       const isResult = parts.some(({ type }) => type === "tool_call_response");
       return { role: isResult ? "tool" : content.role === "model" ? "assistant" : "user", parts };
     });
@@ -20,16 +21,16 @@ export const google: Provider = {
     return { model, ...(words !== "" && { instructions: words }), messages };
   },
   answered(body, { messages }) {
-    const [candidate] = listOf(body.candidates);
+    const [candidate] = objectsOf(body.candidates);
     if (candidate === undefined) return undefined;
     // Calls without an id are told apart by how many there were before.
     const counts = new Map<string, number>();
     for (const { parts } of messages)
-      for (const { type, name } of listOf(parts))
+      for (const { type, name } of objectsOf(parts))
         if (type === "tool_call") counts.set(wordsFor(name), (counts.get(wordsFor(name)) ?? 0) + 1);
-    const usage = objectOf(body.usageMetadata);
+    const usage = fieldsOf(body.usageMetadata);
     return {
-      parts: listOf(objectOf(candidate.content).parts).map((part) => partOf(part, counts)),
+      parts: objectsOf(fieldsOf(candidate.content).parts).map((part) => partOf(part, counts)),
       finish: wordsFor(candidate.finishReason ?? "unknown"),
       usage: {
         input: tokens(usage.promptTokenCount),
@@ -37,16 +38,15 @@ export const google: Provider = {
         cached: tokens(usage.cachedContentTokenCount),
         reasoning: tokens(usage.thoughtsTokenCount),
       },
-      ...(typeof body.responseId === "string" && { id: body.responseId }),
-      ...(typeof body.modelVersion === "string" && { model: body.modelVersion }),
+      ...defined({ id: stringOf(body.responseId), model: stringOf(body.modelVersion) }),
     };
   },
   joined(events) {
     const last = events.at(-1);
     if (last === undefined) return undefined;
-    const candidates = events.flatMap((event) => listOf(event.candidates).slice(0, 1));
+    const candidates = events.flatMap((event) => objectsOf(event.candidates).slice(0, 1));
     const parts: { [field: string]: Json }[] = [];
-    for (const part of candidates.flatMap(({ content }) => listOf(objectOf(content).parts))) {
+    for (const part of candidates.flatMap(({ content }) => objectsOf(fieldsOf(content).parts))) {
       const before = parts.at(-1);
       const isMore =
         isPlainText(part) && before !== undefined && isPlainText(before) && part.thought === before.thought;
@@ -61,24 +61,24 @@ export const google: Provider = {
   },
 };
 
-function isPlainText(part: JsonObject): boolean {
+function isPlainText(part: Fields): boolean {
   return (
     typeof part.text === "string" && Object.keys(part).every((key) => key === "text" || key === "thought")
   );
 }
 
-function partOf(part: JsonObject, counts: Map<string, number>): JsonObject {
+function partOf(part: Fields, counts: Map<string, number>): Fields {
   const { text, functionCall, functionResponse } = part;
-  if (isObject(functionCall)) {
+  if (isFields(functionCall)) {
     const name = wordsFor(functionCall.name ?? "");
     const count = (counts.get(name) ?? 0) + 1;
     counts.set(name, count);
     return callPart(functionCall.id ?? `${name}-${count}`, name, functionCall.args ?? {});
   }
-  if (isObject(functionResponse)) {
+  if (isFields(functionResponse)) {
     const name = wordsFor(functionResponse.name ?? "");
     const id = functionResponse.id ?? `${name}-${counts.get(name) ?? 1}`;
-    return { type: "tool_call_response", id: wordsFor(id), response: functionResponse.response ?? null };
+    return resultPart(id, functionResponse.response);
   }
   if (typeof text === "string")
     return part.thought === true ? { type: "reasoning", content: text } : textPart(text);

@@ -1,14 +1,18 @@
-import type { Json, Session } from "../../../session/index.js";
-import { beginsLike, type Document, readDocument } from "../document.js";
-import type { Imported, ImportFormat, Source } from "../exchange.js";
-import { isObject, isSame, objectOf, wordsFor } from "../fields.js";
-import { keepRest, startImport } from "../intake.js";
+import type { Failure, Json } from "../../../session/index.js";
+import { defined, firstLine } from "../../../util/index.js";
+import type { Imported, ImportFormat } from "../exchange.js";
+import { fieldsIn, fieldsOf, isSame, stringOf, wordsFor } from "../fields.js";
+import { beginsLike, type Foreign, readForeign } from "../foreign.js";
 import { heard, replyParts } from "../otel/said.js";
-import type { Answered, Asked, Provider } from "./api.js";
+import { Arrival, plainContent } from "../trajectory/arrival.js";
+import { anthropic } from "./anthropic.js";
+import { type Answered, type Asked, eventsIn, type Provider } from "./api.js";
 import { type Exchange, exchangesIn, jsonIn } from "./exchange.js";
-import { eventsIn, providerFor } from "./provider.js";
+import { google } from "./google.js";
+import { chatCompletions, responses } from "./openai.js";
 
 const FORMAT = "cassette";
+const PROVIDERS: readonly Provider[] = [chatCompletions, responses, anthropic, google];
 
 /** HTTP traffic with providers of models, as VCR and its kin record it: YAML or JSON. */
 export const cassette: ImportFormat = {
@@ -17,42 +21,42 @@ export const cassette: ImportFormat = {
   fits: (source) =>
     beginsLike(source, /^\s*\{/, /"(http_)?interactions"\s*:/) ||
     beginsLike(source, /^(http_)?interactions:/m, /^[ \t]*(- )?request:/m),
-  read: (source) => readDocument(FORMAT, source, async (document) => [await read(source, document)]),
+  read: (source) =>
+    readForeign(FORMAT, source, async (foreign) => [await read(foreign)], { quoteUnsafe: true }),
 };
 
-async function read(source: Source, document: Document): Promise<Imported> {
-  const exchanges = await exchangesIn(await parsed(document), document);
-  const name = source.name.replace(/\.(ya?ml|json)$/i, "") || "cassette";
-  const isMore = isObject(exchanges[0]?.rest);
-  let session = startImport(source, FORMAT, { name, detail: { exchanges: exchanges.length } });
-  for (const [index, exchange] of exchanges.entries())
-    session = added(session, exchange, (reason) =>
-      document.warn(`interactions[${index}].response: the answer of the model is unreadable: ${reason}.`),
+async function read(foreign: Foreign): Promise<Imported> {
+  const exchanges = await exchangesIn(await parsedFile(foreign), foreign);
+  const name = foreign.source.name.replace(/\.(ya?ml|json)$/i, "") || "cassette";
+  const arrival = Arrival.start(foreign, { name, detail: { exchanges: exchanges.length } });
+  for (const [index, exchange] of exchanges.entries()) {
+    tell(arrival, exchange, (reason) =>
+      foreign.warnings.add(
+        `interactions[${index}].response: the answer of the model is unreadable: ${reason}.`,
+      ),
     );
-  if (isMore) document.note("Headers and what else the recorder kept of each exchange are in notes.");
-  return { name, session, notes: [...document.notes] };
+    arrival.rest("exchange", exchange.rest);
+  }
+  foreign.notes.add("Headers and what else the recorder kept of each exchange are in notes.");
+  return arrival.imported(name);
 }
 
-/** JSON as it is; YAML with the package of that name, which whoever has cassettes has to install. */
-async function parsed(document: Document): Promise<Json> {
-  const text = document.text();
-  if (/^\s*\{/.test(text)) return document.json();
+/** JSON as it is; YAML with the package of that name, which has to be installed for cassettes. */
+async function parsedFile(foreign: Foreign): Promise<Json> {
+  const text = foreign.text();
+  if (/^\s*\{/.test(text)) return foreign.json(text);
   let yaml: typeof import("yaml");
   try {
     yaml = await import("yaml");
   } catch (cause) {
-    throw document.refusal({
-      where: "",
-      reason: "it is YAML, and the package yaml is not installed",
-      hint: "npm install yaml, or write the cassette as JSON",
-      cause,
-    });
+    const hint = "npm install yaml, or write the cassette as JSON";
+    return foreign.refuse("", "it is YAML, and the package yaml is not installed", { hint, cause });
   }
   try {
     return plain(yaml.parse(text, { logLevel: "error", customTags: ["binary", BINARY] }));
   } catch (cause) {
-    const message = cause instanceof Error ? (cause.message.split("\n")[0] as string) : "unreadable";
-    throw document.refusal({ where: "", reason: `it is not YAML (${message.slice(0, 200)})`, cause });
+    const message = cause instanceof Error ? firstLine(cause.message) : "unreadable";
+    return foreign.refuse("", `it is not YAML (${message.slice(0, 200)})`, { cause });
   }
 }
 
@@ -70,15 +74,28 @@ function plain(value: unknown): Json {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]));
 }
 
-function added(session: Session, exchange: Exchange, unreadable: (reason: string) => void): Session {
-  const { method, path, sent, rest } = exchange;
-  const provider = providerFor(method, path);
+function tell(arrival: Arrival, exchange: Exchange, unreadable: (reason: string) => void): void {
+  const { method, path, sent, address, status, got } = exchange;
+  const provider = method === "POST" ? PROVIDERS.find((one) => one.path.test(path)) : undefined;
   const body = jsonIn(sent);
-  const next =
-    provider === undefined || body === undefined
-      ? stepped(session, exchange)
-      : called(session, exchange, { provider, asked: provider.asked(body, path), unreadable });
-  return keepRest(next, "exchange", rest);
+  if (provider === undefined || body === undefined) {
+    // A request that asks no model.
+    const input = { address, body: sent };
+    const of = arrival.add({ type: "step-call", name: `${method} ${path}`, input });
+    if (status >= 400) arrival.add({ type: "step-failure", of, error: failureOf(exchange) });
+    else arrival.add({ type: "step-result", of, value: { status, body: got } });
+    return;
+  }
+  const asked = provider.asked(body, path);
+  const { model, instructions, messages } = asked;
+  arrival.session = heard(arrival.session, messages, undefined, arrival.session.fact.at);
+  const config =
+    instructions === undefined
+      ? undefined
+      : arrival.add({ type: "agent-configure", agent: "", instructions });
+  const of = arrival.ask(model, undefined, { method, address, body: sent }, config);
+  if (status >= 400) arrival.add({ type: "model-failure", of, error: failureOf(exchange) });
+  else tellReply(arrival, of, exchange, { provider, asked, unreadable });
 }
 
 type Call = {
@@ -87,86 +104,46 @@ type Call = {
   readonly unreadable: (reason: string) => void;
 };
 
-function called(session: Session, exchange: Exchange, { provider, asked, unreadable }: Call): Session {
-  const at = session.fact.at;
-  const { model, instructions, messages } = asked;
-  let next = heard(session, messages, undefined, at);
-  if (instructions !== undefined)
-    next = next.append({ type: "agent-configure", agent: "", instructions, at });
-  const config = instructions === undefined ? {} : { config: next.id };
-  const { address, method, sent, status, got } = exchange;
-  next = next.append({
-    type: "model-call",
-    model,
-    ...config,
-    parameters: { method, address, body: sent },
-    at,
-  });
-  const of = next.id;
-  if (status >= 400) return next.append({ type: "model-failure", of, error: failureOf(exchange), at });
+function tellReply(arrival: Arrival, of: string, exchange: Exchange, call: Call): void {
+  const { status, got } = exchange;
   const raw = { status, body: got };
-  const answer = exchange.unreadable === undefined ? answerIn(provider, got, asked) : undefined;
+  const answer = exchange.unreadable === undefined ? answerIn(call.provider, got, call.asked) : undefined;
   if (answer === undefined) {
     const reason = exchange.unreadable ?? "its body is not a complete answer of this API";
-    unreadable(reason);
+    call.unreadable(reason);
     // The provider answered: that nobody can read the answer here is not a failure of the model.
     const content = [{ type: "other", value: { unreadable: reason } } as const];
     const usage = { input: 0, output: 0 };
-    return next.append({ type: "model-reply", of, content, finish: "unreadable", usage, raw, at });
+    arrival.add({ type: "model-reply", of, content, finish: "unreadable", usage, raw });
+    return;
   }
-  const parts = replyParts([{ role: "assistant", parts: answer.parts }]);
-  const [only] = parts;
-  return next.append({
+  const { parts, finish, usage, id, model } = answer;
+  const content = plainContent(replyParts([{ role: "assistant", parts }]));
+  arrival.add({
     type: "model-reply",
     of,
-    content: parts.length === 1 && only?.type === "text" ? only.text : parts,
-    finish: answer.finish,
-    usage: answer.usage,
-    ...(answer.id !== undefined && { response: answer.id }),
-    ...(answer.model !== undefined && { model: answer.model }),
+    content,
+    finish,
+    usage,
+    ...defined({ response: id, model }),
     raw,
-    at,
   });
 }
 
 function answerIn(provider: Provider, got: Json, asked: Asked): Answered | undefined {
-  if (typeof got === "string" && /^(event|data|:)/m.test(got.slice(0, 1_000)) && jsonIn(got) === undefined) {
-    const joined = provider.joined(eventsIn(got));
-    return joined === undefined ? undefined : provider.answered(joined, asked);
-  }
-  const body = jsonIn(got);
+  const isStream = typeof got === "string" && /^(event|data|:)/m.test(got.slice(0, 1_000));
+  const body = jsonIn(got) ?? (isStream ? provider.joined(eventsIn(got)) : undefined);
   return body === undefined ? undefined : provider.answered(body, asked);
 }
 
-/** A request that asks no model. */
-function stepped(session: Session, exchange: Exchange): Session {
-  const at = session.fact.at;
-  const { method, path, address, sent, status, got } = exchange;
-  const call = session.append({
-    type: "step-call",
-    name: `${method} ${path}`,
-    input: { address, body: sent },
-    at,
-  });
-  return call.append(
-    status >= 400
-      ? { type: "step-failure", of: call.id, error: failureOf(exchange), at }
-      : { type: "step-result", of: call.id, value: { status, body: got }, at },
-  );
-}
-
-function failureOf({ status, got, rest }: Exchange) {
-  const body = jsonIn(got);
-  const { message } = objectOf(body?.error);
-  const said =
-    typeof message === "string"
-      ? message
-      : wordsFor(objectOf(objectOf(objectOf(rest).response).status).message ?? "");
-  const isTold = isSame(got, null);
+function failureOf({ status, got, rest }: Exchange): Failure {
+  const { message } = fieldsIn(fieldsOf(jsonIn(got)), "error");
+  const answered = fieldsIn(fieldsIn(fieldsOf(rest), "response"), "status");
+  const said = stringOf(message) ?? wordsFor(answered.message ?? "");
   return {
     name: "HttpError",
     message: said === "" ? `HTTP ${status}` : said,
     code: String(status),
-    data: isTold ? { status } : { status, body: got },
+    data: isSame(got, null) ? { status } : { status, body: got },
   };
 }

@@ -1,5 +1,6 @@
 import type { Json } from "../../../session/index.js";
-import { type Fields, type Foreign, isFields, own } from "../trajectory/foreign.js";
+import { type Fields, fieldsIn, objectsIn, own, textIn } from "../fields.js";
+import type { Foreign } from "../foreign.js";
 
 /** A line of the file. `id` is its uuid, or its number where words are in it and no uuid. */
 export type Line = { readonly line: number; readonly value: Fields; readonly id?: string };
@@ -46,9 +47,8 @@ export function chainsOf(foreign: Foreign, read: readonly Line[]): Chains {
     byId.set(id, group);
     if (group.kind !== "assistant") continue;
     const message = messageIn(line.value);
-    const key = own(message, "id");
-    if (line.value.type === "assistant" && typeof key === "string")
-      byMessage.set(`${group.aside} ${key}`, group);
+    const key = textIn(message, "id");
+    if (line.value.type === "assistant" && key !== undefined) byMessage.set(`${group.aside} ${key}`, group);
     for (const block of blocksIn(message))
       if (block.type === "tool_use" && typeof block.id === "string") byCall.set(block.id, group);
   }
@@ -60,13 +60,7 @@ export function chainsOf(foreign: Foreign, read: readonly Line[]): Chains {
 function newGroup({ value }: Line, groups: Group[]): Group {
   const { type } = value;
   const kind = type === "assistant" || type === "user" ? type : "other";
-  const group: Group = {
-    lines: [],
-    kind,
-    aside: isAside(value),
-    children: [],
-    says: kind !== "other",
-  };
+  const group: Group = { lines: [], kind, aside: isAside(value), children: [], says: kind !== "other" };
   groups.push(group);
   return group;
 }
@@ -87,7 +81,7 @@ function groupOf(
 
 /** Whether a sub-agent says it: session files mark the line, the stream of the program names the call that started it. */
 function isAside(value: Fields): boolean {
-  return value.isSidechain === true || typeof own(value, "parent_tool_use_id") === "string";
+  return value.isSidechain === true || textIn(value, "parent_tool_use_id") !== undefined;
 }
 
 function idGiven(line: Line): Line {
@@ -114,8 +108,8 @@ function linesBefore(lines: readonly Line[]): ReadonlyMap<string, string> {
 function refuseCircles(foreign: Foreign, lines: readonly Line[]): void {
   const above = new Map<string, string>();
   for (const { id, value } of lines) {
-    const parent = own(value, "parentUuid");
-    if (id !== undefined && typeof parent === "string") above.set(id, parent);
+    const parent = textIn(value, "parentUuid");
+    if (id !== undefined && parent !== undefined) above.set(id, parent);
   }
   const fine = new Set<string>();
   for (const { line, id: start } of lines) {
@@ -158,7 +152,7 @@ function link(foreign: Foreign, groups: readonly Group[], { byId, before }: Plac
 /** Where a line belongs that follows one that is not there: to what was before the unreadable line that it may follow. */
 function afterGap(foreign: Foreign, group: Group, done: readonly Group[]): Group | undefined {
   const line = group.lines[0]?.line ?? 0;
-  const gap = foreign.broken.findLast((one) => one.line < line)?.line;
+  const gap = foreign.gaps.findLast((one) => one < line);
   const parent =
     gap === undefined
       ? undefined
@@ -193,13 +187,11 @@ function rootsOf(foreign: Foreign, groups: readonly Group[]): readonly Group[] {
 }
 
 export function messageIn(value: Fields): Fields {
-  const message = own(value, "message");
-  return isFields(message) ? message : {};
+  return fieldsIn(value, "message");
 }
 
 /** The blocks of a message; words alone are one. */
 export function blocksIn(message: Fields): readonly Fields[] {
-  const content = own(message, "content");
-  if (typeof content === "string") return [{ type: "text", text: content }];
-  return Array.isArray(content) ? (content as readonly Json[]).filter(isFields) : [];
+  const text = textIn(message, "content");
+  return text === undefined ? objectsIn(message, "content") : [{ type: "text", text }];
 }

@@ -1,7 +1,20 @@
 import type { Json, Part, Usage } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 import type { Imported, ImportFormat, Source } from "../exchange.js";
-import { Arrival, contentOf, isTime } from "../trajectory/arrival.js";
-import { amount, beginning, type Fields, Foreign, firstLine, isFields, own } from "../trajectory/foreign.js";
+import {
+  amountIn,
+  type Fields,
+  fieldsIn,
+  fieldsOf,
+  isFields,
+  isTime,
+  objectsOf,
+  own,
+  textIn,
+  wordsFor,
+} from "../fields.js";
+import { beginning, type Foreign, firstLine, readForeign } from "../foreign.js";
+import { Arrival, contentOf } from "../trajectory/arrival.js";
 import { nameOf } from "../trajectory/name.js";
 import { wordsOf } from "../trajectory/turn.js";
 import { blocksIn, type Chains, chainsOf, type Group, type Line, messageIn } from "./chain.js";
@@ -24,13 +37,10 @@ export const claudeCode: ImportFormat = {
       (/"type"\s*:\s*"(user|assistant)"/.test(text) && /"message"\s*:\s*\{/.test(text))
     );
   },
-  async read(source: Source): Promise<readonly Imported[]> {
-    const foreign = new Foreign("claude-code", source);
-    return foreign.reading(() => {
-      const chains = chainsOf(foreign, foreign.lines());
-      return new Story(foreign, chains).tell();
-    });
-  },
+  read: (source) =>
+    readForeign("claude-code", source, (foreign) =>
+      new Story(foreign, chainsOf(foreign, foreign.lines())).tell(),
+    ),
 };
 
 type Fork = { readonly arrival: Arrival; readonly group: Group; readonly name: string };
@@ -96,13 +106,9 @@ class Story {
 
   #begin(root: Group, name: string): Arrival {
     const value = root.lines[0]?.value ?? {};
-    const at = own(value, "timestamp");
-    const detail = Object.fromEntries(
-      ["sessionId", "session_id", "version", "cwd", "gitBranch"].flatMap((key) =>
-        own(value, key) === undefined ? [] : [[key, own(value, key) as Json]],
-      ),
-    );
-    return Arrival.start(this.#foreign, { name, ...(isTime(at) && { at }), detail });
+    const { sessionId, session_id, version, cwd, gitBranch } = value;
+    const detail = defined({ sessionId, session_id, version, cwd, gitBranch });
+    return Arrival.start(this.#foreign, { name, at: [value.timestamp].find(isTime), detail });
   }
 
   #tellFrom(start: Group, arrival: Arrival): void {
@@ -144,23 +150,18 @@ class Story {
     const answers = lines.filter(({ value }) => value.type === "assistant");
     const parts = answers.flatMap(({ value }) => blocksIn(messageIn(value)).map(partOf));
     const messages = answers.map(({ value }) => messageIn(value));
-    const model = String(
-      messages.map((message) => own(message, "model")).find((one) => typeof one === "string") ?? "unknown",
-    );
+    const model = messages.flatMap((message) => textIn(message, "model") ?? [])[0] ?? "unknown";
     if (answers.some(({ value }) => value.isApiErrorMessage === true)) {
       const of = arrival.ask(model);
       arrival.add({ type: "model-failure", of, error: { name: "ApiError", message: wordsOf(parts) } });
       return;
     }
-    const id = own(messages[0] ?? {}, "id");
-    const reason = messages
-      .map((message) => own(message, "stop_reason"))
-      .findLast((one) => typeof one === "string");
+    const reason = messages.flatMap((message) => textIn(message, "stop_reason") ?? []).at(-1) ?? "unknown";
     arrival.answer(model, {
       content: contentOf(parts),
-      finish: FINISHES.get(String(reason)) ?? String(reason ?? "unknown"),
+      finish: FINISHES.get(reason) ?? reason,
       usage: usageOf(messages),
-      ...(typeof id === "string" && { response: id }),
+      response: textIn(messages[0] ?? {}, "id"),
     });
     const calls = new Map(
       parts.flatMap((part) => (part.type === "tool-call" ? [[part.call, part] as const] : [])),
@@ -188,13 +189,9 @@ class Story {
       const of = arrival.call(call?.name ?? "unknown", call?.input ?? {}, id === "" ? undefined : id);
       this.#takeAside(call, value, arrival);
       const content = own(block, "content") ?? "";
-      const text = Array.isArray(content)
-        ? wordsOf(contentOf((content as readonly Json[]).filter(isFields).map(partOf)))
-        : content;
+      const text = Array.isArray(content) ? wordsOf(contentOf(objectsOf(content).map(partOf))) : content;
       if (block.is_error === true)
-        arrival.outcome(of, {
-          error: { name: "ToolError", message: typeof text === "string" ? text : JSON.stringify(text) },
-        });
+        arrival.outcome(of, { error: { name: "ToolError", message: wordsFor(text) } });
       else arrival.outcome(of, { output: isPlain(content) ? text : content });
     }
     if (words === "") return;
@@ -204,15 +201,14 @@ class Story {
 
   /** The conversation of a sub-agent is taken in before the call that started it ends. */
   #takeAside(call: (Part & { type: "tool-call" }) | undefined, value: Fields, arrival: Arrival): void {
-    const result = own(value, "toolUseResult");
-    const agent = isFields(result) ? own(result, "agentId") : undefined;
-    const prompt = isFields(call?.input) ? own(call.input, "prompt") : undefined;
+    const agent = textIn(fieldsIn(value, "toolUseResult"), "agentId");
+    const prompt = textIn(fieldsOf(call?.input), "prompt");
     for (const root of this.#asides) {
       const first = root.lines[0]?.value ?? {};
       const isIts =
-        (typeof agent === "string" && own(first, "agentId") === agent) ||
+        (agent !== undefined && own(first, "agentId") === agent) ||
         (call !== undefined && own(first, "parent_tool_use_id") === call.call) ||
-        (typeof prompt === "string" && wordsOf(blocksIn(messageIn(first)).map(partOf)) === prompt);
+        (prompt !== undefined && wordsOf(blocksIn(messageIn(first)).map(partOf)) === prompt);
       if (!isIts) continue;
       arrival.take(this.#aside(root), "a sub-agent");
       return;
@@ -282,20 +278,21 @@ function partOf(block: Fields): Part {
 
 /** The lines of one answer repeat its usage; the last knows most. What came from the cache counts as read. */
 function usageOf(messages: readonly Fields[]): Usage {
-  const counts = messages.map((message) => own(message, "usage")).filter(isFields);
-  const newest = counts.reduce<Fields>(
-    (best, one) =>
-      (amount(own(one, "output_tokens")) ?? 0) >= (amount(own(best, "output_tokens")) ?? 0) ? one : best,
-    {},
-  );
-  const cached = amount(own(newest, "cache_read_input_tokens"));
+  const newest = messages
+    .map((message) => fieldsIn(message, "usage"))
+    .reduce<Fields>(
+      (best, one) =>
+        (amountIn(one, "output_tokens") ?? 0) >= (amountIn(best, "output_tokens") ?? 0) ? one : best,
+      {},
+    );
+  const cached = amountIn(newest, "cache_read_input_tokens");
   const input =
-    (amount(own(newest, "input_tokens")) ?? 0) +
-    (amount(own(newest, "cache_creation_input_tokens")) ?? 0) +
+    (amountIn(newest, "input_tokens") ?? 0) +
+    (amountIn(newest, "cache_creation_input_tokens") ?? 0) +
     (cached ?? 0);
   return {
     input: Math.min(input, Number.MAX_SAFE_INTEGER),
-    output: amount(own(newest, "output_tokens")) ?? 0,
-    ...(cached !== undefined && { cached }),
+    output: amountIn(newest, "output_tokens") ?? 0,
+    ...defined({ cached }),
   };
 }

@@ -1,13 +1,12 @@
 import type { Json } from "../../../session/index.js";
-import { type Fields, isFields, own } from "../trajectory/foreign.js";
+import { defined } from "../../../util/index.js";
+import { type Fields, isFields, own, textIn } from "../fields.js";
 import type { Item } from "./turn.js";
 
 /** Whether a line is of the stream that `codex exec --json` prints. */
 export function isExecEvent(value: Fields): boolean {
-  const type = own(value, "type");
-  return (
-    typeof type === "string" && /^(thread\.started|turn\.(started|completed|failed)|item\.\w+)$/.test(type)
-  );
+  const type = textIn(value, "type") ?? "";
+  return /^(thread\.started|turn\.(started|completed|failed)|item\.\w+)$/.test(type);
 }
 
 /** The lines of a stream as those of a rollout that says the same. What has no counterpart there stays beside it. */
@@ -41,11 +40,8 @@ export function rolloutOf(
       : [item("response_item", { type: "function_call", call_id: id, ...call })];
     started.add(id);
     if (!isDone) return asked;
-    const output = item("response_item", {
-      type: "function_call_output",
-      call_id: id,
-      output: outputOf(held),
-    });
+    const outcome = { type: "function_call_output", call_id: id, output: outputOf(held) };
+    const output = item("response_item", outcome);
     // One line says both: it is kept once.
     return [...asked.map((one) => ({ ...one, isRepeated: true as const })), output];
   });
@@ -74,22 +70,16 @@ function wordsOf(item: Fields): Fields | undefined {
 
 function callOf(item: Fields): { readonly name: string; readonly arguments: Json } | undefined {
   const kind = kindOf(item);
-  const fields = (...keys: readonly string[]): Json =>
-    Object.fromEntries(
-      keys.flatMap((key) => (own(item, key) === undefined ? [] : [[key, own(item, key) as Json]])),
-    );
+  const { command, changes, server, tool, prompt, receiver_thread_ids } = item;
   switch (kind) {
     case "command_execution":
-      return { name: kind, arguments: fields("command") };
+      return { name: kind, arguments: defined({ command }) };
     case "file_change":
-      return { name: kind, arguments: fields("changes") };
+      return { name: kind, arguments: defined({ changes }) };
     case "mcp_tool_call":
-      return {
-        name: `${String(own(item, "server") ?? "")}__${String(own(item, "tool") ?? "")}`,
-        arguments: own(item, "arguments") ?? {},
-      };
+      return { name: `${server ?? ""}__${tool ?? ""}`, arguments: own(item, "arguments") ?? {} };
     case "collab_tool_call":
-      return { name: String(own(item, "tool") ?? kind), arguments: fields("prompt", "receiver_thread_ids") };
+      return { name: String(tool ?? kind), arguments: defined({ prompt, receiver_thread_ids }) };
     default:
       return undefined;
   }

@@ -1,11 +1,32 @@
 import type { Json, Session } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 import type { Imported, ImportFormat, Source } from "../exchange.js";
-import { Arrival, contentOf, isTime } from "../trajectory/arrival.js";
-import { amount, type Fields, Foreign, firstLine, isFields, own } from "../trajectory/foreign.js";
+import {
+  amountIn,
+  type Fields,
+  isFields,
+  isTime,
+  objectsIn,
+  own,
+  stringOf,
+  textIn,
+  wordsFor,
+} from "../fields.js";
+import { type Foreign, firstLine, readForeign } from "../foreign.js";
+import { Arrival, contentOf } from "../trajectory/arrival.js";
 import { nameOf } from "../trajectory/name.js";
 import { wordsOf } from "../trajectory/turn.js";
 import { isExecEvent, rolloutOf } from "./exec.js";
-import { callOf, contentIn, type Deed, deedsOf, type Item, itemOf, kindOf, partsOf } from "./turn.js";
+import {
+  callOf,
+  contentIn,
+  type Instruction,
+  type Item,
+  instructionsOf,
+  itemOf,
+  kindOf,
+  partsOf,
+} from "./turn.js";
 
 export const NOTE = "codex lines";
 
@@ -24,21 +45,20 @@ export const codex: ImportFormat = {
       own(first, "instructions") !== undefined
     );
   },
-  async read(source: Source): Promise<readonly Imported[]> {
-    const foreign = new Foreign("codex", source);
-    return foreign.reading(() => {
-      const lines = foreign.lines();
-      const isStream = lines.some(({ value }) => isExecEvent(value));
-      const items = isStream ? rolloutOf(lines) : lines.map(({ line, value }) => itemOf(line, value));
-      const deeds = deedsOf(items);
-      if (!deeds.some((deed) => deed.do === "fail" || deed.items.some(isSaid)))
-        foreign.refuse("", "there is no conversation in it");
-      const story = new Story(foreign, items);
-      for (const deed of deeds) story.take(deed);
-      return story.end();
-    });
-  },
+  read: (source) => readForeign("codex", source, read),
 };
+
+function read(foreign: Foreign): readonly Imported[] {
+  const lines = foreign.lines();
+  const isStream = lines.some(({ value }) => isExecEvent(value));
+  const items = isStream ? rolloutOf(lines) : lines.map(({ line, value }) => itemOf(line, value));
+  const instructions = instructionsOf(items);
+  if (!instructions.some((one) => one.do === "fail" || one.items.some(isSaid)))
+    foreign.refuse("", "there is no conversation in it");
+  const story = new Story(foreign, items);
+  for (const instruction of instructions) story.take(instruction);
+  return story.end();
+}
 
 /** A rollout while it becomes sessions. */
 class Story {
@@ -56,23 +76,21 @@ class Story {
     this.#foreign = foreign;
     const [first] = items;
     const { id, cwd, cli_version: version } = first?.payload ?? {};
-    const detail = Object.fromEntries(
-      Object.entries({ id, cwd, version }).filter(([, value]) => typeof value === "string"),
-    ) as Fields;
-    const at = [first?.at, own(first?.payload ?? {}, "timestamp")].find(isTime);
-    this.#arrival = Arrival.start(foreign, { name: "rollout", ...(at !== undefined && { at }), detail });
+    const detail = defined({ id: stringOf(id), cwd: stringOf(cwd), version: stringOf(version) });
+    const at = [first?.at, first?.payload.timestamp].find(isTime);
+    this.#arrival = Arrival.start(foreign, { name: "rollout", at, detail });
   }
 
-  take(deed: Deed): void {
-    const [item] = deed.items as [Item];
+  take(instruction: Instruction): void {
+    const [item] = instruction.items as [Item];
     this.#arrival.clock(item.at);
-    if (deed.do === "say") this.#say(item);
-    else if (deed.do === "answer") this.#answer(deed);
-    else if (deed.do === "output") this.#output(item);
-    else if (deed.do === "compact") this.#compact(item.payload);
-    else if (deed.do === "context") this.#context(item);
-    else if (deed.do === "rollback") this.#rollback(deed.turns);
-    else if (deed.do === "fail") {
+    if (instruction.do === "say") this.#say(item);
+    else if (instruction.do === "answer") this.#answer(instruction);
+    else if (instruction.do === "output") this.#output(item);
+    else if (instruction.do === "compact") this.#compact(item.payload);
+    else if (instruction.do === "context") this.#context(item);
+    else if (instruction.do === "rollback") this.#rollback(instruction.turns);
+    else if (instruction.do === "fail") {
       const of = this.#arrival.ask(this.#model);
       this.#arrival.add({
         type: "model-failure",
@@ -80,7 +98,7 @@ class Story {
         error: { name: "CodexError", message: String(own(item.payload, "message") ?? "") },
       });
     }
-    const kept = deed.items.filter(({ isRepeated }) => isRepeated === undefined);
+    const kept = instruction.items.filter(({ isRepeated }) => isRepeated === undefined);
     if (kept.length === 0) return;
     this.#arrival.keep(
       NOTE,
@@ -99,8 +117,7 @@ class Story {
   }
 
   #context({ payload, type }: Item): void {
-    const model = own(payload, "model");
-    if (typeof model === "string") this.#model = model;
+    this.#model = textIn(payload, "model") ?? this.#model;
     const base = own(payload, "base_instructions");
     const instructions = own(payload, "instructions") ?? (isFields(base) ? own(base, "text") : base);
     if (type !== "session_meta" || this.#configured || typeof instructions !== "string") return;
@@ -118,21 +135,19 @@ class Story {
       this.#foreign.refuse(`line ${line}.payload.role`, `there is no role ${JSON.stringify(role ?? null)}`);
   }
 
-  #answer({ items, usage }: Deed & { do: "answer" }): void {
+  #answer({ items, usage }: Instruction & { do: "answer" }): void {
     const parts = items.flatMap(({ payload }) => partsOf(payload));
-    const count = (key: string): number | undefined =>
-      usage === undefined ? undefined : amount(own(usage, key));
-    const [cached, reasoning] = [count("cached_input_tokens"), count("reasoning_output_tokens")];
+    const count = (key: string): number | undefined => usage && amountIn(usage, key);
     const calls = items.flatMap(({ payload }) => callOf(payload) ?? []);
     this.#arrival.answer(this.#model, {
       content: contentOf(parts),
       finish: calls.length > 0 ? "tool-calls" : "stop",
-      usage: {
-        input: count("input_tokens") ?? 0,
-        output: count("output_tokens") ?? 0,
-        ...(cached !== undefined && { cached }),
-        ...(reasoning !== undefined && { reasoning }),
-      },
+      usage: defined({
+        input: count("input_tokens"),
+        output: count("output_tokens"),
+        cached: count("cached_input_tokens"),
+        reasoning: count("reasoning_output_tokens"),
+      }),
     });
     for (const { call, name, input } of calls) this.#wanted.set(call, { name, input });
   }
@@ -144,25 +159,20 @@ class Story {
     this.#wanted.delete(id);
     const of = this.#arrival.call(wanted?.name ?? "unknown", wanted?.input ?? {}, id);
     const output = own(payload, "output") ?? "";
-    const fields = isFields(output) ? output : undefined;
-    const content = fields === undefined ? output : (own(fields, "content") ?? output);
-    const told = Array.isArray(content) ? wordsOf(contentIn(content as readonly Json[])) || content : content;
-    if (fields?.success === false)
-      this.#arrival.outcome(of, {
-        error: { name: "ToolError", message: typeof told === "string" ? told : JSON.stringify(told) },
-      });
+    const content = isFields(output) ? (own(output, "content") ?? output) : output;
+    const told = Array.isArray(content) ? wordsOf(contentIn(content)) || content : content;
+    if (isFields(output) && output.success === false)
+      this.#arrival.outcome(of, { error: { name: "ToolError", message: wordsFor(told) } });
     else this.#arrival.outcome(of, { output: told });
   }
 
   #compact(payload: Fields): void {
     const range = this.#arrival.inView();
     if (range === undefined) return;
-    const instead = own(payload, "replacement_history");
-    const told = (Array.isArray(instead) ? (instead as readonly Json[]) : [])
-      .filter(isFields)
-      .map((one) => wordsOf(contentOf(contentIn(own(one, "content")))));
-    const message = own(payload, "message");
-    const summary = typeof message === "string" && message !== "" ? message : told.join("\n");
+    const told = objectsIn(payload, "replacement_history").map((one) =>
+      wordsOf(contentOf(contentIn(own(one, "content")))),
+    );
+    const summary = textIn(payload, "message") || told.join("\n");
     this.#arrival.add({ type: "context-compress", ...range, summary, policy: "compaction" });
   }
 

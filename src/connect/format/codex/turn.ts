@@ -1,5 +1,5 @@
 import type { Json, Part } from "../../../session/index.js";
-import { amount, type Fields, isFields, own } from "../trajectory/foreign.js";
+import { amountIn, type Fields, fieldsIn, isFields, listOf, own, parsed } from "../fields.js";
 
 /** A line of a rollout: when, what kind, and what it says. */
 export type Item = {
@@ -12,16 +12,14 @@ export type Item = {
   readonly isRepeated?: true;
 };
 
-/** What a line does to the conversation. */
-export type Deed =
-  | { readonly do: "say"; readonly items: readonly Item[] }
+/** What lines do to the conversation. */
+export type Instruction =
   | { readonly do: "answer"; readonly items: Item[]; usage?: Fields }
-  | { readonly do: "output"; readonly items: readonly Item[] }
-  | { readonly do: "compact"; readonly items: readonly Item[] }
   | { readonly do: "rollback"; readonly items: readonly Item[]; readonly turns: number }
-  | { readonly do: "fail"; readonly items: readonly Item[] }
-  | { readonly do: "context"; readonly items: readonly Item[] }
-  | { readonly do: "other"; readonly items: readonly Item[] };
+  | {
+      readonly do: "say" | "output" | "compact" | "fail" | "context" | "other";
+      readonly items: readonly Item[];
+    };
 
 /** Older rollouts have the items as they are, newer ones in an envelope. */
 export function itemOf(line: number, value: Fields): Item {
@@ -58,16 +56,16 @@ const CALLS: ReadonlySet<Json> = new Set([
 ]);
 
 /** The lines in groups: thoughts, words and calls that come after each other are one answer of the model. */
-export function deedsOf(items: readonly Item[]): readonly Deed[] {
-  const deeds: Deed[] = [];
-  let answer: (Deed & { do: "answer" }) | undefined;
+export function instructionsOf(items: readonly Item[]): readonly Instruction[] {
+  const instructions: Instruction[] = [];
+  let answer: (Instruction & { do: "answer" }) | undefined;
   let open = false;
   for (const item of items) {
     const kind = kindOf(item.payload);
     if (item.type === "response_item" && isAnswer(item.payload)) {
       if (answer === undefined || !open) {
         answer = { do: "answer", items: [] };
-        deeds.push(answer);
+        instructions.push(answer);
         open = true;
       }
       answer.items.push(item);
@@ -75,15 +73,15 @@ export function deedsOf(items: readonly Item[]): readonly Deed[] {
     }
     const usage = item.type === "event_msg" && kind === "token_count" ? usageIn(item.payload) : undefined;
     if (usage !== undefined && answer !== undefined && answer.usage === undefined) answer.usage = usage;
-    const deed = deedOf(item, kind);
+    const instruction = instructionOf(item, kind);
     // What is told beside an answer does not end it; what was heard or counted does.
-    if (deed.do !== "other" || usage !== undefined) open = false;
-    deeds.push(deed);
+    if (instruction.do !== "other" || usage !== undefined) open = false;
+    instructions.push(instruction);
   }
-  return deeds;
+  return instructions;
 }
 
-function deedOf(item: Item, kind: Json): Deed {
+function instructionOf(item: Item, kind: Json): Instruction {
   const items = [item];
   if (item.type === "response_item") {
     if (kind === "message") return { do: "say", items };
@@ -93,7 +91,7 @@ function deedOf(item: Item, kind: Json): Deed {
   if (item.type === "turn_context" || item.type === "session_meta") return { do: "context", items };
   if (item.type === "event_msg" && kind === "error") return { do: "fail", items };
   if (item.type === "event_msg" && kind === "thread_rolled_back") {
-    const turns = amount(own(item.payload, "num_turns"));
+    const turns = amountIn(item.payload, "num_turns");
     if (turns !== undefined) return { do: "rollback", items, turns };
   }
   return { do: "other", items };
@@ -105,8 +103,7 @@ function isAnswer(payload: Fields): boolean {
 }
 
 function usageIn(payload: Fields): Fields | undefined {
-  const info = own(payload, "info");
-  const last = isFields(info) ? own(info, "last_token_usage") : undefined;
+  const last = own(fieldsIn(payload, "info"), "last_token_usage");
   return isFields(last) ? last : undefined;
 }
 
@@ -127,28 +124,17 @@ export function callOf(payload: Fields): (Part & { type: "tool-call" }) | undefi
   const kind = own(payload, "type");
   const id = own(payload, "call_id") ?? own(payload, "id");
   if (typeof id !== "string") return undefined;
-  if (kind === "function_call")
-    return {
-      type: "tool-call",
-      call: id,
-      name: String(own(payload, "name") ?? ""),
-      input: parsed(own(payload, "arguments") ?? {}),
-    };
-  if (kind === "custom_tool_call")
-    return {
-      type: "tool-call",
-      call: id,
-      name: String(own(payload, "name") ?? ""),
-      input: own(payload, "input") ?? "",
-    };
-  if (kind === "local_shell_call")
-    return { type: "tool-call", call: id, name: "local_shell", input: own(payload, "action") ?? {} };
+  const call = (name: string, input: Json) => ({ type: "tool-call", call: id, name, input }) as const;
+  const name = String(own(payload, "name") ?? "");
+  if (kind === "function_call") return call(name, parsed(own(payload, "arguments") ?? {}));
+  if (kind === "custom_tool_call") return call(name, own(payload, "input") ?? "");
+  if (kind === "local_shell_call") return call("local_shell", own(payload, "action") ?? {});
   return undefined;
 }
 
 export function contentIn(content: Json | undefined): readonly Part[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
-  return (Array.isArray(content) ? (content as readonly Json[]) : []).map((part): Part => {
+  return listOf(content).map((part): Part => {
     if (!isFields(part)) return { type: "other", value: part };
     if (typeof part.text === "string") return { type: "text", text: part.text };
     const image = /^data:([\w.+/-]+);base64,(.*)$/s.exec(
@@ -158,13 +144,4 @@ export function contentIn(content: Json | undefined): readonly Part[] {
       ? { type: "other", value: part }
       : { type: "file", media: image[1] as string, data: image[2] as string };
   });
-}
-
-function parsed(given: Json): Json {
-  if (typeof given !== "string") return given;
-  try {
-    return JSON.parse(given) as Json;
-  } catch {
-    return given;
-  }
 }

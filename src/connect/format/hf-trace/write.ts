@@ -1,10 +1,20 @@
-import type { FactOf, Json } from "../../../session/index.js";
+import type { Json } from "../../../session/index.js";
 import type { ExportFormat, Subject } from "../exchange.js";
+import type { Fields } from "../fields.js";
 import { UNKNOWN_TIME } from "../intake.js";
 import { millisecondsOf } from "../time.js";
-import type { Fields } from "../trajectory/foreign.js";
 import { Lines } from "../trajectory/line.js";
-import { outcomeOf, plain, type Turn, textOf, thoughtsOf, turnsOf, wordsOf } from "../trajectory/turn.js";
+import {
+  errorText,
+  instructionsOf,
+  outcomeOf,
+  plain,
+  type Turn,
+  textOf,
+  thoughtsOf,
+  turnsOf,
+  wordsOf,
+} from "../trajectory/turn.js";
 
 /** A session as the trace viewer of the Hugging Face Hub shows it: a header, and a line for each message. */
 export const hfTraceExport: ExportFormat = {
@@ -21,13 +31,8 @@ export const hfTraceExport: ExportFormat = {
       ...(subject.name !== undefined && { name: subject.name }),
       branch: head.branch,
     };
-    const configured = main.find(({ fact }) => fact.type === "agent-configure")?.fact as
-      | FactOf<"agent-configure">
-      | undefined;
-    const system =
-      configured?.instructions === undefined
-        ? []
-        : [{ role: "system", content: textOf(configured.instructions) }];
+    const instructions = instructionsOf(main);
+    const system = instructions === undefined ? [] : [{ role: "system", content: instructions }];
     const messages = [...system, ...turnsOf(main, lines).flatMap(messagesOf)];
     return [header, ...messages.map((message) => ({ type: "message", message }))]
       .map((line) => `${JSON.stringify(line)}\n`)
@@ -47,10 +52,7 @@ function messagesOf(turn: Turn): readonly Fields[] {
     id: call,
     function: { name, arguments: JSON.stringify(plain(input)) },
   }));
-  const failed =
-    turn.failure === undefined
-      ? content
-      : textOf((turn.failure.error as { message?: string }).message ?? turn.failure.error);
+  const failed = turn.failure === undefined ? content : errorText(turn.failure.error);
   return [
     {
       role: "assistant",
@@ -62,16 +64,9 @@ function messagesOf(turn: Turn): readonly Fields[] {
     },
     ...turn.actions.flatMap((action) => {
       const outcome = outcomeOf(action);
-      return outcome === undefined
-        ? []
-        : [
-            {
-              role: "tool",
-              content: outcome.text,
-              toolCallId: action.call,
-              ...timeOf(action.outcome?.fact.at),
-            },
-          ];
+      if (outcome === undefined) return [];
+      const { call: toolCallId, outcome: told } = action;
+      return [{ role: "tool", content: outcome.text, toolCallId, ...timeOf(told?.fact.at) }];
     }),
   ];
 }

@@ -1,9 +1,9 @@
 import type { Fact, FactOf, Json } from "../../../session/index.js";
+import type { Fields } from "../fields.js";
 import { UNKNOWN_TIME } from "../intake.js";
 import { millisecondsOf } from "../time.js";
-import type { Fields } from "../trajectory/foreign.js";
 import type { Lines, Told } from "../trajectory/line.js";
-import { plain, textOf, wordsOf } from "../trajectory/turn.js";
+import { errorText, plain, textOf, wordsOf } from "../trajectory/turn.js";
 import { argumentsFor, callFor, callsFor, contentFor, errorFor } from "./message.js";
 import type { Prompts } from "./prompt.js";
 
@@ -45,6 +45,11 @@ export class Events {
     for (const told of line)
       if (OUTCOMES.has(told.fact.type)) this.#outcomes.set((told.fact as FactOf<"tool-result">).of, told);
     for (const told of line) this.#tell(told);
+  }
+
+  /** Adds an event for a fact. */
+  #add(event: string, fields: Fields, told: Told): void {
+    this.put(event, fields, told.fact.at, told);
   }
 
   put(event: string, fields: Fields, at: string, told?: Told): void {
@@ -99,19 +104,18 @@ export class Events {
       case "approval-give":
         return;
       case "context-compress":
-        this.put(
+        this.#add(
           "compaction",
           {
             type: fact.policy === "drop-outputs" ? "edit" : "summary",
             source: "openrath",
             ...counts(fact.tokens),
           },
-          fact.at,
           told,
         );
         break;
       case "validation-report":
-        this.put("score", { score: scoreFor(fact), scorer: fact.name, intermediate: true }, fact.at, told);
+        this.#add("score", { score: scoreFor(fact), scorer: fact.name, intermediate: true }, told);
         break;
       case "command-run":
         this.#command(told, fact);
@@ -121,26 +125,24 @@ export class Events {
       case "workspace-merge":
       case "workspace-resolve":
       case "placement-change":
-        this.put("state", { changes: [changeFor(fact)] }, fact.at, told);
+        this.#add("state", { changes: [changeFor(fact)] }, told);
         break;
       case "memory-write":
       case "memory-revise":
       case "memory-revoke":
       case "memory-promote":
       case "memory-expire":
-        this.put(
+        this.#add(
           "store",
           { changes: [{ op: "add", path: `/memory/${id}`, value: plain(fact), replaced: null }] },
-          fact.at,
           told,
         );
         break;
       case "module-enter":
       case "run-start":
-        this.put(
+        this.#add(
           "span_begin",
           { id, name: fact.module, type: fact.type === "run-start" ? "run" : "module", ...this.#parent() },
-          fact.at,
           told,
         );
         this.#spans.push(id);
@@ -148,11 +150,11 @@ export class Events {
       case "module-exit":
       case "run-end":
         if (this.#spans.includes(fact.of)) this.#spans = this.#spans.slice(0, this.#spans.indexOf(fact.of));
-        this.put("span_end", { id: fact.of }, fact.at, told);
-        if (fact.error !== undefined) this.put("error", { error: evalError(fact.error) }, fact.at, told);
+        this.#add("span_end", { id: fact.of }, told);
+        if (fact.error !== undefined) this.#add("error", { error: evalError(fact.error) }, told);
         return;
       default:
-        this.put("info", { source: "openrath", data: plain(fact) }, fact.at, told);
+        this.#add("info", { source: "openrath", data: plain(fact) }, told);
         break;
     }
   }
@@ -164,10 +166,9 @@ export class Events {
 
   #said(message: Fields, told: Told): void {
     const value = { id: told.id, ...message };
-    this.put(
+    this.#add(
       "state",
       { changes: [{ op: "add", path: `/messages/${this.#messages++}`, value, replaced: null }] },
-      told.fact.at,
       told,
     );
   }
@@ -175,12 +176,9 @@ export class Events {
   #model(told: Told, fact: FactOf<"model-call">, outcome: Told | undefined): void {
     const { input, tools } = this.#prompts.before(told.session, fact.config);
     const answer = outcome?.fact as FactOf<"model-reply"> | FactOf<"model-failure"> | undefined;
-    const failed =
-      answer?.type === "model-failure"
-        ? textOf((answer.error as { message?: string }).message ?? answer.error)
-        : undefined;
+    const failed = answer?.type === "model-failure" ? errorText(answer.error) : undefined;
     const missing = answer === undefined ? "nothing was answered" : failed;
-    this.put(
+    this.#add(
       "model",
       {
         model: fact.model,
@@ -197,7 +195,6 @@ export class Events {
         ...(outcome !== undefined && { completed: outcome.fact.at }),
         ...(answer?.milliseconds !== undefined && { working_time: answer.milliseconds / 1000 }),
       },
-      fact.at,
       told,
     );
   }
@@ -205,7 +202,7 @@ export class Events {
   #tool(told: Told, fact: FactOf<"tool-call">, outcome: Told | undefined): void {
     const result = outcome?.fact as FactOf<"tool-result"> | FactOf<"tool-failure"> | undefined;
     const error = result?.type === "tool-failure" ? result.error : undefined;
-    this.put(
+    this.#add(
       "tool",
       {
         type: "function",
@@ -214,21 +211,20 @@ export class Events {
         arguments: argumentsFor(fact.input),
         result: result?.type === "tool-result" ? textOf(result.output) : "",
         ...(error !== undefined && {
-          error: errorFor({ name: "ToolCallError", ...(plain(error) as object), message: messageIn(error) }),
+          error: errorFor({ name: "ToolCallError", ...(plain(error) as object), message: errorText(error) }),
           failed: true,
         }),
         events: [],
         ...(outcome !== undefined && { completed: outcome.fact.at }),
         ...(result?.milliseconds !== undefined && { working_time: result.milliseconds / 1000 }),
       },
-      fact.at,
       told,
     );
   }
 
   #approval(told: Told, ask: FactOf<"approval-ask">, give: FactOf<"approval-give"> | undefined): void {
     const what = plain(ask.what);
-    this.put(
+    this.#add(
       "approval",
       {
         message: textOf(what),
@@ -247,14 +243,13 @@ export class Events {
         }),
         ...(give?.why !== undefined && { explanation: textOf(give.why) }),
       },
-      ask.at,
       told,
     );
   }
 
   #command(told: Told, fact: FactOf<"command-run">): void {
     const { command, code, stdout, stderr } = fact;
-    this.put(
+    this.#add(
       "sandbox",
       {
         action: "exec",
@@ -265,14 +260,9 @@ export class Events {
           .map(textOf)
           .join("\n"),
       },
-      fact.at,
       told,
     );
   }
-}
-
-function messageIn(error: unknown): string {
-  return textOf((error as { message?: string }).message ?? error);
 }
 
 function outputFor(reply: FactOf<"model-reply">, asked: string, id: string): Fields {
@@ -321,7 +311,7 @@ export function scoreFor({ passed, score, detail }: FactOf<"validation-report">)
 }
 
 export function evalError(error: unknown): Fields {
-  const message = messageIn(error);
+  const message = errorText(error);
   return { message, traceback: message, traceback_ansi: message };
 }
 

@@ -6,21 +6,18 @@ import {
   type Part,
   Withheld,
 } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
+import { type Fields, fieldsOf, isFields, listOf, objectsOf, own, stringOf } from "../fields.js";
 import { contentOf } from "../trajectory/arrival.js";
-import { type Fields, isFields, own } from "../trajectory/foreign.js";
 import { partsOf, plain, textOf } from "../trajectory/turn.js";
 
 /** The content of a message of inspect, in the record's words. */
 export function contentIn(content: Json | undefined, calls: Json | undefined): Content {
   const said: readonly Part[] =
-    typeof content === "string"
-      ? content === ""
-        ? []
-        : [{ type: "text", text: content }]
-      : Array.isArray(content)
-        ? (content as readonly Json[]).map((part) => partIn(part))
-        : [];
-  const wanted = (Array.isArray(calls) ? (calls as readonly Json[]) : []).filter(isFields).map(
+    typeof content === "string" && content !== ""
+      ? [{ type: "text", text: content }]
+      : listOf(content).map(partIn);
+  const wanted = objectsOf(calls).map(
     (call): Part => ({
       type: "tool-call",
       call: String(own(call, "id") ?? ""),
@@ -45,12 +42,11 @@ function partIn(part: Json): Part {
 
 /** An error of a tool call. */
 export function failureIn(error: Json): Failure {
-  const fields = isFields(error) ? error : {};
-  const { type, message } = fields;
+  const { type, message } = fieldsOf(error);
   return {
     name: "ToolCallError",
-    message: typeof message === "string" ? message : textOf(error),
-    ...(typeof type === "string" && { code: type }),
+    message: stringOf(message) ?? textOf(error),
+    ...defined({ code: stringOf(type) }),
   };
 }
 

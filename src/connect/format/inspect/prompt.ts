@@ -7,7 +7,7 @@ import {
   type Session,
   transcriptView,
 } from "../../../session/index.js";
-import type { Fields } from "../trajectory/foreign.js";
+import type { Fields } from "../fields.js";
 import { textOf } from "../trajectory/turn.js";
 import { messageFor } from "./message.js";
 import { toolsFor } from "./tool.js";

@@ -1,5 +1,5 @@
 import type { Json, Session } from "../../../session/index.js";
-import { type Fields, isFields, without } from "../trajectory/foreign.js";
+import { type Fields, isFields, without } from "../fields.js";
 import { restored } from "../trajectory/kept.js";
 import type { Told } from "../trajectory/line.js";
 import { NOTES } from "./sample.js";

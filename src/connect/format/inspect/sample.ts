@@ -1,7 +1,23 @@
 import type { FactId, Json, Principal, Session } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 import type { Imported } from "../exchange.js";
-import { Arrival, isTime } from "../trajectory/arrival.js";
-import { amount, type Fields, type Foreign, isFields, own, without } from "../trajectory/foreign.js";
+import {
+  amount,
+  amountIn,
+  type Fields,
+  fieldsIn,
+  fieldsOf,
+  isFields,
+  isTime,
+  objectsIn,
+  own,
+  stringOf,
+  textIn,
+  toolSpec,
+  without,
+} from "../fields.js";
+import type { Foreign } from "../foreign.js";
+import { Arrival } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
 import { contentIn, failureIn } from "./message.js";
 import { numberOf } from "./score.js";
@@ -44,30 +60,19 @@ export class SampleStory {
     this.#sample = sample;
     this.#where = where;
     this.#others = others;
-    const transcript = own(sample, "transcript");
-    const old = isFields(transcript) ? transcript : undefined;
-    const events = own(sample, "events") ?? (old && own(old, "events")) ?? [];
+    const old = fieldsIn(sample, "transcript");
+    const events = own(sample, "events") ?? own(old, "events") ?? [];
     this.#events = foreign.objects(events, `${where}.events`);
-    const attached = own(sample, "attachments") ?? (old && own(old, "content")) ?? {};
+    const attached = own(sample, "attachments") ?? own(old, "content") ?? {};
     this.#attached = foreign.object(attached, `${where}.attachments`);
     this.#scores = isFields(own(sample, "scores"));
   }
 
   tell(name: string, key: string): Imported {
-    const spec = this.#log.eval as Fields;
-    const started = [this.#events[0]?.timestamp, own(this.#sample, "started_at"), own(spec, "created")].find(
-      isTime,
-    );
-    const arrival = Arrival.start(this.#foreign, {
-      name: key,
-      ...(started !== undefined && { at: started }),
-      detail: {
-        task: own(spec, "task") ?? null,
-        model: own(spec, "model") ?? null,
-        id: own(this.#sample, "id") ?? null,
-        epoch: own(this.#sample, "epoch") ?? null,
-      },
-    });
+    const { task = null, model = null, created } = this.#log.eval as Fields;
+    const { id = null, epoch = null, started_at } = this.#sample;
+    const at = [this.#events[0]?.timestamp, started_at, created].find(isTime);
+    const arrival = Arrival.start(this.#foreign, { name: key, at, detail: { task, model, id, epoch } });
     this.#main = { arrival, said: new Map() };
     arrival.keep(NOTES.log, this.#log, "log");
     if (this.#others !== undefined) arrival.keep(NOTES.archive, this.#others, "archive");
@@ -84,10 +89,11 @@ export class SampleStory {
 
   /** Events in a span of a branch are told on its line. */
   #lineOf(event: Fields): Line {
-    const span = own(event, "span_id");
-    const inside =
-      typeof span === "string" ? (this.#sides.get(span) ?? this.#spans.get(span)?.line) : undefined;
-    return inside ?? this.#main;
+    return this.#lineWithin(textIn(event, "span_id")) ?? this.#main;
+  }
+
+  #lineWithin(span: string | undefined): Line | undefined {
+    return span === undefined ? undefined : (this.#sides.get(span) ?? this.#spans.get(span)?.line);
   }
 
   #tellEvent(line: Line, event: Fields, where: string): void {
@@ -112,8 +118,8 @@ export class SampleStory {
         return;
       case "branch": {
         const anchor = this.#anchors.get(String(own(event, "from_anchor")));
-        const span = own(event, "span_id");
-        if (anchor === undefined || typeof span !== "string" || this.#sides.has(span)) return;
+        const span = textIn(event, "span_id");
+        if (anchor === undefined || span === undefined || this.#sides.has(span)) return;
         const side = line.arrival.fork(anchor.session, `branch-${this.#sides.size + 1}`);
         this.#sides.set(span, { arrival: side, said: new Map(anchor.said) });
         return;
@@ -136,7 +142,7 @@ export class SampleStory {
         this.#failed(arrival, own(event, "error") ?? null);
         break;
       case "subtask":
-        for (const inner of this.#inside(event)) this.#tellEvent(line, inner, where);
+        for (const inner of objectsIn(event, "events")) this.#tellEvent(line, inner, where);
     }
   }
 
@@ -146,17 +152,15 @@ export class SampleStory {
     if (line.compacted !== undefined) this.#compress(line, input);
     for (const [key, message] of keyed(input)) this.#say(line, key, message);
     const model = String(own(event, "model") ?? "unknown");
-    const settings = own(event, "config");
-    const parameters = isFields(settings) && Object.keys(settings).length > 0 ? settings : undefined;
+    const settings = fieldsIn(event, "config");
+    const parameters = Object.keys(settings).length > 0 ? settings : undefined;
     const config = this.#configure(line, event, parameters);
     const error = own(event, "error") ?? null;
-    const output = own(event, "output");
-    const fields = isFields(output) ? output : {};
-    const [choice] = Array.isArray(fields.choices) ? (fields.choices as readonly Json[]) : [];
-    if (error !== null || !isFields(choice)) {
+    const fields = fieldsIn(event, "output");
+    const choice = firstChoice(fields);
+    if (error !== null || choice === undefined) {
       const of = arrival.ask(model, undefined, parameters, config);
-      const message =
-        typeof error === "string" ? error : String(own(fields, "error") ?? "The log has no answer.");
+      const message = stringOf(error) ?? String(own(fields, "error") ?? "The log has no answer.");
       arrival.add({ type: "model-failure", of, error: { name: "ModelError", message } });
       return;
     }
@@ -176,24 +180,22 @@ export class SampleStory {
       this.#resolved(own(choice, "message") ?? null),
       "choices[0].message",
     );
-    const usage = own(output, "usage");
-    const counts = isFields(usage) ? usage : {};
-    const seconds = amount(time) ?? amount(own(output, "time"));
-    const answered = own(output, "model");
+    const counts = fieldsIn(output, "usage");
+    const seconds = amount(time) ?? amountIn(output, "time");
     const id = line.arrival.answer(
       model,
       {
         content: contentIn(own(message, "content"), own(message, "tool_calls")),
         finish: String(own(choice, "stop_reason") ?? "unknown"),
-        usage: {
-          input: amount(own(counts, "input_tokens")) ?? 0,
-          output: amount(own(counts, "output_tokens")) ?? 0,
-          ...some("cached", amount(own(counts, "input_tokens_cache_read"))),
-          ...some("reasoning", amount(own(counts, "reasoning_tokens"))),
-        },
-        cost: amount(own(counts, "total_cost")),
-        ...(typeof answered === "string" && { model: answered }),
-        ...(seconds !== undefined && { milliseconds: seconds * 1000 }),
+        usage: defined({
+          input: amountIn(counts, "input_tokens"),
+          output: amountIn(counts, "output_tokens"),
+          cached: amountIn(counts, "input_tokens_cache_read"),
+          reasoning: amountIn(counts, "reasoning_tokens"),
+        }),
+        cost: amountIn(counts, "total_cost"),
+        model: textIn(output, "model"),
+        milliseconds: millisecondsOf(seconds),
       },
       parameters,
       config,
@@ -202,20 +204,15 @@ export class SampleStory {
   }
 
   #configure(line: Line, event: Fields, parameters: Json | undefined): FactId | undefined {
-    const given = own(event, "tools");
-    const tools = (Array.isArray(given) ? (given as readonly Json[]) : []).filter(isFields);
+    const tools = objectsIn(event, "tools");
     if (tools.length === 0) return undefined;
     const key = JSON.stringify([tools, parameters ?? null]);
     if (line.config?.key !== key) {
       const id = line.arrival.add({
         type: "agent-configure",
         agent: String(own(event, "role") ?? own(this.#log.eval as Fields, "task") ?? "agent"),
-        tools: tools.map((tool) => ({
-          name: String(own(tool, "name") ?? ""),
-          ...(typeof tool.description === "string" && { description: tool.description }),
-          input: own(tool, "parameters") ?? {},
-        })),
-        ...(parameters !== undefined && { parameters }),
+        tools: tools.map(toolSpec),
+        ...defined({ parameters }),
       });
       line.config = { key, id };
     }
@@ -224,15 +221,14 @@ export class SampleStory {
 
   #tool(line: Line, event: Fields, where: string): void {
     const id = String(own(event, "id") ?? "");
-    for (const inner of this.#inside(event)) this.#tellEvent(line, inner, where);
+    for (const inner of objectsIn(event, "events")) this.#tellEvent(line, inner, where);
     const name = String(own(event, "function") ?? "");
     const of = line.arrival.call(name, this.#resolved(own(event, "arguments") ?? {}), id);
     const error = own(event, "error") ?? null;
-    const seconds = amount(own(event, "working_time"));
     line.arrival.outcome(
       of,
       error === null ? { output: this.#resolved(own(event, "result") ?? null) } : { error: failureIn(error) },
-      seconds === undefined ? undefined : seconds * 1000,
+      millisecondsOf(amountIn(event, "working_time")),
     );
     line.said.set(`tool ${id}`, of);
   }
@@ -241,11 +237,7 @@ export class SampleStory {
     const begins = event.event === "span_begin" || own(event, "action") === "begin";
     const key = String(own(event, "id") ?? own(event, "name") ?? "");
     if (begins) {
-      const parent = own(event, "parent_id");
-      const inside =
-        (typeof parent === "string"
-          ? (this.#sides.get(parent) ?? this.#spans.get(parent)?.line)
-          : undefined) ?? line;
+      const inside = this.#lineWithin(textIn(event, "parent_id")) ?? line;
       const of = inside.arrival.add({ type: "module-enter", module: String(own(event, "name") ?? "") });
       this.#spans.set(key, { of, line: inside });
       return;
@@ -266,7 +258,7 @@ export class SampleStory {
     const [from, to] = [gone[0], gone.at(-1)];
     if (from === undefined || to === undefined) return;
     const fresh = asked.filter(([key, { role }]) => !line.said.has(key) && role === "user");
-    const [before, after] = [amount(own(event, "tokens_before")), amount(own(event, "tokens_after"))];
+    const [before, after] = [amountIn(event, "tokens_before"), amountIn(event, "tokens_after")];
     const id = line.arrival.add({
       type: "context-compress",
       from,
@@ -282,14 +274,13 @@ export class SampleStory {
     const decision = String(own(event, "decision"));
     const approver = String(own(event, "approver") ?? "");
     const by: Principal = approver === "human" ? "user" : approver === "" ? "service" : `service:${approver}`;
-    const why = own(event, "explanation");
     const what = { message: own(event, "message") ?? "", call: own(event, "call") ?? null };
     if (decision === "escalate") return;
     arrival.decide(
       what,
       decision === "approve" || decision === "modify" ? "approve" : "reject",
       by,
-      typeof why === "string" ? why : undefined,
+      textIn(event, "explanation"),
       own(event, "modified") ?? undefined,
     );
   }
@@ -322,13 +313,9 @@ export class SampleStory {
   }
 
   #failed(arrival: Arrival, error: Json): void {
-    const message = isFields(error) ? own(error, "message") : error;
+    const message = stringOf(isFields(error) ? error.message : error) ?? JSON.stringify(error);
     const of = arrival.add({ type: "step-call", name: "sample" });
-    arrival.add({
-      type: "step-failure",
-      of,
-      error: { name: "EvalError", message: typeof message === "string" ? message : JSON.stringify(error) },
-    });
+    arrival.add({ type: "step-failure", of, error: { name: "EvalError", message } });
   }
 
   /** What only the end of the sample tells: a log without events has the whole conversation there. */
@@ -349,8 +336,7 @@ export class SampleStory {
         this.#answer(line, model, whole, { message, ...reasonIn(output, message === last) });
       } else this.#say(line, key, message);
     }
-    const scores = own(sample, "scores");
-    if (isFields(scores)) for (const [name, score] of Object.entries(scores)) this.#score(name, score);
+    for (const [name, score] of Object.entries(fieldsIn(sample, "scores"))) this.#score(name, score);
     const error = own(sample, "error") ?? null;
     if (error !== null && !this.#events.some((event) => event.event === "error"))
       this.#failed(line.arrival, error);
@@ -371,12 +357,8 @@ export class SampleStory {
     const content = contentIn(own(message, "content"), own(message, "tool_calls"));
     if (role === "tool") {
       const error = own(message, "error") ?? null;
-      const call = own(message, "tool_call_id");
-      const of = line.arrival.call(
-        String(own(message, "function") ?? ""),
-        {},
-        typeof call === "string" ? call : undefined,
-      );
+      const name = String(own(message, "function") ?? "");
+      const of = line.arrival.call(name, {}, textIn(message, "tool_call_id"));
       line.said.set(key, of);
       line.arrival.outcome(
         of,
@@ -385,11 +367,6 @@ export class SampleStory {
     } else if (role === "user" || role === "system" || role === "assistant")
       line.said.set(key, line.arrival.say(role, content));
     else this.#foreign.refuse(`${this.#where}.messages`, `there is no role ${JSON.stringify(role ?? null)}`);
-  }
-
-  #inside(event: Fields): readonly Fields[] {
-    const events = own(event, "events");
-    return Array.isArray(events) ? (events as readonly Json[]).filter(isFields) : [];
   }
 
   /** With what is attached in the place of its name. */
@@ -426,23 +403,22 @@ function freeKey(line: Line, message: Fields): string {
 
 /** One message is the same wherever it stands: by its id, or by what it says. */
 function keyOf(message: Fields): string {
-  const call = own(message, "tool_call_id");
-  if (message.role === "tool" && typeof call === "string") return `tool ${call}`;
-  const id = own(message, "id");
-  if (typeof id === "string") return `id ${id}`;
-  return JSON.stringify([
-    message.role ?? null,
-    own(message, "content") ?? null,
-    own(message, "tool_calls") ?? null,
-  ]);
+  const { role = null, content = null, tool_calls = null } = message;
+  const [call, id] = [textIn(message, "tool_call_id"), textIn(message, "id")];
+  if (role === "tool" && call !== undefined) return `tool ${call}`;
+  return id === undefined ? JSON.stringify([role, content, tool_calls]) : `id ${id}`;
 }
 
 function reasonIn(output: Json | undefined, last: boolean): Fields {
-  const [choice] =
-    isFields(output) && Array.isArray(output.choices) ? (output.choices as readonly Json[]) : [];
-  return last && isFields(choice) ? without(choice, "message") : {};
+  const choice = last ? firstChoice(fieldsOf(output)) : undefined;
+  return choice === undefined ? {} : without(choice, "message");
 }
 
-function some<Key extends string>(key: Key, value: number | undefined): { [Name in Key]?: number } {
-  return (value === undefined ? {} : { [key]: value }) as { [Name in Key]?: number };
+function firstChoice(output: Fields): Fields | undefined {
+  const choice = Array.isArray(output.choices) ? (output.choices as readonly Json[])[0] : undefined;
+  return isFields(choice) ? choice : undefined;
+}
+
+function millisecondsOf(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1000;
 }

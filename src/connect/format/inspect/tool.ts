@@ -1,5 +1,5 @@
 import type { Json } from "../../../session/index.js";
-import { type Fields, isFields, own } from "../trajectory/foreign.js";
+import { type Fields, isFields, own } from "../fields.js";
 
 /** Tools as Inspect tells a model about them. What its schemas cannot say stands in the event of the configuration. */
 export function toolsFor(tools: unknown): readonly Json[] {

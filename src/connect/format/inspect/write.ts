@@ -1,6 +1,6 @@
 import { type FactOf, type Json, type Session, transcriptView } from "../../../session/index.js";
 import type { ExportFormat, Subject } from "../exchange.js";
-import type { Fields } from "../trajectory/foreign.js";
+import { type Fields, fieldsOf, listOf } from "../fields.js";
 import { Lines, type Told } from "../trajectory/line.js";
 import { partsOf, textOf, wordsOf } from "../trajectory/turn.js";
 import { Events, evalError, scoreFor, usageFor } from "./event.js";
@@ -84,13 +84,11 @@ function continued(
     if (fact.type === "message-say") return [messageFor({ role: fact.role, content: fact.content }, id)];
     return fact.type === "model-reply" ? [messageFor({ role: "assistant", content: fact.content }, id)] : [];
   });
-  const list = (value: Json | undefined): readonly Json[] =>
-    Array.isArray(value) ? (value as readonly Json[]) : [];
   return {
     ...sample,
-    messages: [...list(sample.messages), ...said],
-    attachments: { ...((sample.attachments ?? {}) as Fields), ...Object.fromEntries(attachments) },
-    events: [...list(sample.events), ...events],
+    messages: [...listOf(sample.messages), ...said],
+    attachments: { ...fieldsOf(sample.attachments), ...Object.fromEntries(attachments) },
+    events: [...listOf(sample.events), ...events],
   };
 }
 

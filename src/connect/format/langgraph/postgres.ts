@@ -1,6 +1,6 @@
 import { digestOf, type Json, RathError } from "../../../session/index.js";
 import { PeerMissingError } from "../../langgraph/error.js";
-import type { Dumped } from "../../langgraph/held.js";
+import { type Dumped, dumpedOf } from "../../langgraph/held.js";
 import type { Imported } from "../exchange.js";
 import { type CheckpointRow, type Rows, sessionsOf, type WriteRow } from "./rows.js";
 
@@ -129,16 +129,10 @@ async function rowsOf(client: Client, schema: string, thread: string | undefined
 }
 
 function dumped(type: unknown, blob: unknown): Dumped {
-  const kind = typeof type === "string" ? type : "json";
-  const bytes = blob instanceof Uint8Array ? blob : new Uint8Array();
-  if (kind === "json") {
-    try {
-      return { type: kind, text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
-    } catch {
-      // No text after all.
-    }
-  }
-  return { type: kind, text: Buffer.from(bytes).toString("base64"), binary: true };
+  return dumpedOf(
+    typeof type === "string" ? type : "json",
+    blob instanceof Uint8Array ? blob : new Uint8Array(),
+  );
 }
 
 function key(...parts: readonly unknown[]): string {

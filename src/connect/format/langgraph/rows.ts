@@ -1,10 +1,12 @@
 import type { FactId, Json, Session } from "../../../session/index.js";
+import { compareText, parseJson } from "../../../util/index.js";
 import type { Dumped } from "../../langgraph/held.js";
 import { Ledger } from "../../langgraph/ledger.js";
 import { nameOfThread, PREFIX } from "../../langgraph/name.js";
 import { IMPORT, type Put } from "../../langgraph/note.js";
 import { Scribe } from "../../langgraph/scribe.js";
 import type { Imported, Source } from "../exchange.js";
+import { fieldsIn, fieldsOf, parsed, textIn } from "../fields.js";
 import { keepRest, startImport, UNKNOWN_TIME } from "../intake.js";
 
 /** A checkpoint as a saver of LangGraph keeps it. */
@@ -68,9 +70,7 @@ async function threadOf(
   thread: string,
   told: readonly string[],
 ): Promise<Imported> {
-  const checkpoints = [...rows.checkpoints].sort((one, other) =>
-    one.id < other.id ? -1 : one.id > other.id ? 1 : 0,
-  );
+  const checkpoints = [...rows.checkpoints].sort((one, other) => compareText(one.id, other.id));
   const notes = [...told];
   const first = timeOf(checkpoints[0]);
   const scribe = new Scribe(new Ledger(), async (id) => {
@@ -160,12 +160,7 @@ function waiting(
 }
 
 function askedIn({ text, binary }: Dumped): Json {
-  if (binary) return { base64: text };
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return text;
-  }
+  return binary ? { base64: text } : parsed(text);
 }
 
 function putOf(row: CheckpointRow): Put {
@@ -178,8 +173,8 @@ function putOf(row: CheckpointRow): Put {
     root: rootOf(row),
     head: { v: v ?? null, ts: ts ?? null, ...(Object.keys(extra).length > 0 && { extra: { json: extra } }) },
     metadata: row.metadata,
-    versions: recordOf(channel_versions) as Put["versions"],
-    seen: recordOf(versions_seen) as Put["seen"],
+    versions: fieldsOf(channel_versions) as Put["versions"],
+    seen: fieldsOf(versions_seen) as Put["seen"],
     values: row.values,
     dump: async (channel) => row.values.get(channel) as Dumped,
   };
@@ -187,23 +182,12 @@ function putOf(row: CheckpointRow): Put {
 
 function rootOf({ namespace, metadata }: CheckpointRow): string | undefined {
   if (namespace === "") return undefined;
-  try {
-    const root = (JSON.parse(metadata.text) as { parents?: { [namespace: string]: unknown } }).parents?.[""];
-    return typeof root === "string" ? root : undefined;
-  } catch {
-    return undefined;
-  }
+  return textIn(fieldsIn(fieldsOf(parseJson(metadata.text)), "parents"), "");
 }
 
 function timeOf(row: CheckpointRow | undefined): string {
   const ts = row?.head.ts;
   return typeof ts === "string" && !Number.isNaN(Date.parse(ts)) ? ts : UNKNOWN_TIME;
-}
-
-function recordOf(value: Json | undefined): { readonly [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as { readonly [key: string]: Json })
-    : {};
 }
 
 function grouped<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {

@@ -3,9 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Json, RathError } from "../../../session/index.js";
 import { openDatabase, type SqliteDatabase, type SqliteRow, type SqliteValue } from "../../../store/index.js";
-import type { Dumped } from "../../langgraph/held.js";
+import { parseJson } from "../../../util/index.js";
+import { type Dumped, dumpedOf } from "../../langgraph/held.js";
 import { IMPORT } from "../../langgraph/note.js";
 import type { ImportFormat, Source } from "../exchange.js";
+import { type Fields, isFields } from "../fields.js";
+import { textOf } from "../lines.js";
 import { type CheckpointRow, type OddRow, type Rows, sessionsOf, type WriteRow } from "./rows.js";
 
 const MAGIC = "SQLite format 3\0";
@@ -31,7 +34,7 @@ export const langgraph: ImportFormat = {
 
 /** The driver opens files, so the bytes become one, in a folder of its own. */
 function readRows(source: Source): Rows {
-  if (textOf(source.bytes.subarray(0, 16)) !== MAGIC) throw refused(source, "it is no SQLite database");
+  if (textOf(source.bytes.subarray(0, 16)) !== MAGIC) throw refused(source, "it is not an SQLite database");
   const folder = mkdtempSync(join(tmpdir(), "openrath-import-"));
   try {
     const path = join(folder, "checkpoints.db");
@@ -99,27 +102,15 @@ function rowsOf(database: SqliteDatabase): Rows {
   return { checkpoints, writes, odd };
 }
 
-/** What a serializer wrote, as text where it is that. */
 function dumped(type: SqliteValue | undefined, value: SqliteValue | undefined): Dumped {
   const kind = typeof type === "string" ? type : "json";
   if (typeof value === "string") return { type: kind, text: value };
-  const bytes = value instanceof Uint8Array ? value : new Uint8Array();
-  const text = kind === "json" ? textOf(bytes) : undefined;
-  return text === undefined
-    ? { type: kind, text: Buffer.from(bytes).toString("base64"), binary: true }
-    : { type: kind, text };
+  return dumpedOf(kind, value instanceof Uint8Array ? value : new Uint8Array());
 }
 
-function jsonIn({ text, binary }: Dumped): { readonly [field: string]: Json } | undefined {
-  if (binary) return undefined;
-  try {
-    const value = JSON.parse(text) as Json;
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as { readonly [field: string]: Json })
-      : undefined;
-  } catch {
-    return undefined;
-  }
+function jsonIn({ text, binary }: Dumped): Fields | undefined {
+  const value = binary ? undefined : parseJson(text);
+  return isFields(value) ? value : undefined;
 }
 
 function plain(row: SqliteRow): Json {
@@ -129,14 +120,6 @@ function plain(row: SqliteRow): Json {
       value instanceof Uint8Array ? { base64: Buffer.from(value).toString("base64") } : value,
     ]),
   );
-}
-
-function textOf(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
 }
 
 function refused({ name }: Source, reason: string, cause?: unknown): RathError {

@@ -1,10 +1,11 @@
 import type { Content, Json, Part } from "../../../session/index.js";
-import { argumentsOf, Fields, isObject, type JsonObject } from "../fields.js";
+import { FieldReader, type Fields, fieldsIn, fieldsOf, isFields, listOf } from "../fields.js";
+import { plainContent } from "../trajectory/arrival.js";
 
 /** What a model gave, in parts. What facts have no words for rides along as `meta`. */
 export function partsOf(item: Json): readonly Part[] {
-  if (!isObject(item)) return [{ type: "other", value: item }];
-  const fields = new Fields(item);
+  if (!isFields(item)) return [{ type: "other", value: item }];
+  const fields = new FieldReader(item);
   const type = fields.text("type") ?? (typeof item.role === "string" ? "message" : "");
   switch (type) {
     case "message":
@@ -14,9 +15,7 @@ export function partsOf(item: Json): readonly Part[] {
     case "function_call": {
       const call = fields.text("callId") ?? fields.text("id") ?? "";
       const name = fields.text("name") ?? "";
-      const text = fields.text("arguments");
-      const { input, raw } = text === undefined ? { input: {} } : argumentsOf(text);
-      fields.keep("arguments", raw);
+      const input = fields.arguments();
       return [{ type: "tool-call", call, name, input, ...metaOf(fields) }];
     }
     case "hosted_tool_call":
@@ -48,26 +47,21 @@ export function callIn(item: Json): Extract<Part, { type: "tool-call" }> | undef
 
 /** What somebody said in the input: one message, or undefined when the item is none. */
 export function messageOf(
-  item: JsonObject,
+  item: Fields,
 ): { readonly role: "user" | "assistant" | "system"; readonly content: Content } | undefined {
   const { role } = item;
   if (role !== "user" && role !== "assistant" && role !== "system") return undefined;
-  const parts = partsOf(item);
-  const [only] = parts;
-  return {
-    role,
-    content: parts.length === 1 && only?.type === "text" && only.meta === undefined ? only.text : parts,
-  };
+  return { role, content: plainContent(partsOf(item)) };
 }
 
-function messageParts(fields: Fields): readonly Part[] {
+function messageParts(fields: FieldReader): readonly Part[] {
   fields.text("role");
   const content = fields.json("content");
   const parts =
     typeof content === "string"
       ? [{ type: "text" as const, text: content }]
       : Array.isArray(content)
-        ? (content as readonly Json[]).map(contentPart)
+        ? listOf(content).map(contentPart)
         : content === undefined
           ? []
           : [{ type: "other" as const, value: content }];
@@ -75,8 +69,8 @@ function messageParts(fields: Fields): readonly Part[] {
 }
 
 function contentPart(part: Json): Part {
-  if (!isObject(part)) return { type: "other", value: part };
-  const fields = new Fields(part);
+  if (!isFields(part)) return { type: "other", value: part };
+  const fields = new FieldReader(part);
   const type = fields.text("type");
   if (type === "input_text" || type === "output_text" || type === "text") {
     const text = fields.text("text");
@@ -89,7 +83,7 @@ function contentPart(part: Json): Part {
   return { type: "other", value: part };
 }
 
-function reasoningParts(fields: Fields): readonly Part[] {
+function reasoningParts(fields: FieldReader): readonly Part[] {
   const texts: Part[] = [];
   for (const [key, from] of [
     ["summary", fields.list("summary")],
@@ -97,7 +91,7 @@ function reasoningParts(fields: Fields): readonly Part[] {
     ["rawContent", fields.list("rawContent")],
   ] as const)
     for (const part of from ?? []) {
-      const { text } = isObject(part) ? part : {};
+      const { text } = fieldsOf(part);
       texts.push(
         typeof text === "string"
           ? { type: "reasoning", text, meta: { openai: { [key]: part } } }
@@ -108,29 +102,27 @@ function reasoningParts(fields: Fields): readonly Part[] {
 }
 
 /** A tool that the provider ran: its call, and what it gave where that is told. */
-function hostedParts(fields: Fields): readonly Part[] {
+function hostedParts(fields: FieldReader): readonly Part[] {
   const [call, name] = [fields.text("id") ?? "", fields.text("name") ?? ""];
-  const text = fields.text("arguments");
-  const { input, raw } = text === undefined ? { input: {} } : argumentsOf(text);
-  fields.keep("arguments", raw);
+  const input = fields.arguments();
   const output = fields.json("output");
   const asked: Part = { type: "tool-call", call, name, input, provider: true, ...metaOf(fields) };
   return output === undefined ? [asked] : [asked, { type: "tool-result", call, name, output }];
 }
 
-function metaOf(fields: Fields, alone = false): { readonly meta?: Json } {
+function metaOf(fields: FieldReader, alone = false): { readonly meta?: Json } {
   const { rest } = fields;
   return rest === undefined || alone ? {} : { meta: { openai: rest } };
 }
 
 /** Puts what is left of an item on the first of its parts that can hold it. */
-function withMeta(parts: readonly Part[], rest: JsonObject | undefined): readonly Part[] {
+function withMeta(parts: readonly Part[], rest: Fields | undefined): readonly Part[] {
   if (rest === undefined) return parts;
   const place = parts.findIndex((part) => part.type === "text" || part.type === "reasoning");
   if (place === -1) return [...parts, { type: "other", value: rest }];
   return parts.map((part, index) => {
     if (index !== place || (part.type !== "text" && part.type !== "reasoning")) return part;
-    const held = isObject(part.meta) && isObject(part.meta.openai) ? part.meta.openai : {};
+    const held = fieldsIn(fieldsOf(part.meta), "openai");
     return { ...part, meta: { openai: { ...held, item: rest } } };
   });
 }

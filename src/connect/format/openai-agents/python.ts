@@ -1,8 +1,8 @@
 import type { Json } from "../../../session/index.js";
-import { isObject, type JsonObject } from "../fields.js";
+import { type Fields, isFields } from "../fields.js";
 
 /** Whether a state is one of the Python SDK, whose names have underscores. */
-export function isPython(state: JsonObject): boolean {
+export function isPython(state: Fields): boolean {
   return Object.hasOwn(state, "current_agent") && !Object.hasOwn(state, "currentAgent");
 }
 
@@ -10,15 +10,15 @@ export function isPython(state: JsonObject): boolean {
  * A state of the Python SDK under the names of the JavaScript SDK. Only names that are read are changed; values, and what
  * tools and people said, stay as they are.
  */
-export function renamed(state: JsonObject): JsonObject {
+export function renamed(state: Fields): Fields {
   const named = withNames(state, STATE);
   return {
     ...named,
     ...mapped(named, "originalInput", rawItem),
     ...mapped(named, "modelResponses", response),
     ...mapped(named, "generatedItems", runItem),
-    ...(isObject(named.lastModelResponse) && { lastModelResponse: response(named.lastModelResponse) }),
-    ...(isObject(named.currentStep) && { currentStep: step(named.currentStep) }),
+    ...(isFields(named.lastModelResponse) && { lastModelResponse: response(named.lastModelResponse) }),
+    ...(isFields(named.currentStep) && { currentStep: step(named.currentStep) }),
   };
 }
 
@@ -34,7 +34,7 @@ const STATE: Names = {
   current_step: "currentStep",
 };
 
-function withNames(value: JsonObject, names: Names): JsonObject {
+function withNames(value: Fields, names: Names): Fields {
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => {
       const name = Object.hasOwn(names, key) ? (names[key] as string) : key;
@@ -43,32 +43,32 @@ function withNames(value: JsonObject, names: Names): JsonObject {
   );
 }
 
-function mapped(holder: JsonObject, key: string, map: (item: Json) => Json): JsonObject {
+function mapped(holder: Fields, key: string, map: (item: Json) => Json): Fields {
   const list = holder[key];
   return Array.isArray(list) ? { [key]: (list as readonly Json[]).map(map) } : {};
 }
 
 function response(value: Json): Json {
-  if (!isObject(value)) return value;
+  if (!isFields(value)) return value;
   const named = withNames(value, { response_id: "responseId" });
-  const usage = isObject(named.usage)
+  const usage = isFields(named.usage)
     ? { usage: withNames(named.usage, { input_tokens: "inputTokens", output_tokens: "outputTokens" }) }
     : {};
   return { ...named, ...usage, ...mapped(named, "output", rawItem) };
 }
 
 function runItem(value: Json): Json {
-  if (!isObject(value)) return value;
+  if (!isFields(value)) return value;
   const named = withNames(value, { raw_item: "rawItem", tool_name: "toolName" });
   return named.rawItem === undefined ? named : { ...named, rawItem: rawItem(named.rawItem) };
 }
 
 function rawItem(value: Json): Json {
-  return isObject(value) ? withNames(value, { call_id: "callId" }) : value;
+  return isFields(value) ? withNames(value, { call_id: "callId" }) : value;
 }
 
-function step(value: JsonObject): JsonObject {
-  return isObject(value.data)
+function step(value: Fields): Fields {
+  return isFields(value.data)
     ? { ...value, data: { ...value.data, ...mapped(value.data, "interruptions", runItem) } }
     : value;
 }

@@ -1,7 +1,6 @@
-import { beginsLike, type Document, readDocument } from "../document.js";
-import type { Imported, ImportFormat, Source } from "../exchange.js";
-import { isObject } from "../fields.js";
-import { startImport } from "../intake.js";
+import type { Imported, ImportFormat } from "../exchange.js";
+import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { Arrival } from "../trajectory/arrival.js";
 import { isPython, renamed } from "./python.js";
 import { StateReader } from "./state.js";
 import { requireAgent, requirePythonVersion, requireVersion } from "./version.js";
@@ -15,26 +14,23 @@ export const openaiAgents: ImportFormat = {
   fits: (source) =>
     beginsLike(source, /^\s*\{/, /"currentAgent"\s*:/, /"originalInput"\s*:/) ||
     beginsLike(source, /^\s*\{/, /"\$schemaVersion"\s*:/, /"current_agent"\s*:/, /"original_input"\s*:/),
-  read: (source) => readDocument(FORMAT, source, (document) => [read(source, document)]),
+  read: (source) => readForeign(FORMAT, source, (foreign) => [read(foreign)], { quoteUnsafe: true }),
 };
 
-function read(source: Source, document: Document): Imported {
-  const written = document.json();
-  if (!isObject(written)) throw document.refusal({ where: "", reason: "a run state is an object" });
+function read(foreign: Foreign): Imported {
+  const written = foreign.object(foreign.json(), "", "a run state is an object");
   const python = isPython(written);
-  if (python) requirePythonVersion(written, document);
-  else requireVersion(written, "", document);
+  if (python) requirePythonVersion(written, foreign);
+  else requireVersion(written, "", foreign);
   const state = python ? renamed(written) : written;
-  const agent = requireAgent(state, "", document);
-  const name = agent === "" ? "run" : agent;
-  const { originalInput } = state;
-  const text = typeof originalInput === "string" ? { text: originalInput } : {};
-  const started = startImport(source, FORMAT, {
+  const name = requireAgent(state, "", foreign) || "run";
+  const { originalInput, $schemaVersion: schemaVersion = null } = state;
+  const arrival = Arrival.start(foreign, {
     name,
-    ...text,
-    detail: { schemaVersion: state.$schemaVersion ?? null, ...(python && { sdk: "python" }) },
+    ...(typeof originalInput === "string" && { text: originalInput }),
+    detail: { schemaVersion, ...(python && { sdk: "python" }) },
   });
-  const reader = new StateReader(document);
-  const session = reader.read(started, state, "", 0);
-  return { name, session, notes: [...document.notes, ...reader.notes] };
+  const reader = new StateReader(foreign);
+  reader.read(arrival, state, "", 0);
+  return arrival.imported(name, reader.notes);
 }

@@ -1,21 +1,23 @@
-import { canonical, digestOf, type Json, type Session } from "../../../session/index.js";
-import type { Document } from "../document.js";
+import { canonical, digestOf, type FactId, type Json } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 import {
   agentNamed,
-  Fields,
-  isObject,
+  amount,
+  FieldReader,
+  type Fields,
+  fieldsOf,
+  isFields,
   isSame,
-  type JsonObject,
-  objectOf,
+  listOf,
+  stringOf,
   toolNamed,
   wordsFor,
 } from "../fields.js";
-import { keepRest } from "../intake.js";
+import type { Foreign } from "../foreign.js";
+import type { Arrival } from "../trajectory/arrival.js";
 import { callIn, messageOf, partsOf } from "./item.js";
 import { requireAgent, requireVersion } from "./version.js";
 
-/** The SDK does not write which model answered. */
-const UNKNOWN_MODEL = "unknown";
 const NESTED = 16;
 const GATHERED =
   "the run of an agent that works as a tool is gathered here; what the tool gives is not known yet";
@@ -23,228 +25,198 @@ const GATHERED =
 /** Reads one state, and the states of agents that work as tools inside of it. */
 export class StateReader {
   readonly notes: string[] = [];
-  readonly #document: Document;
+  readonly #foreign: Foreign;
   /** Every call that was asked for, by its id. */
-  readonly #calls = new Map<string, Session>();
+  readonly #calls = new Map<string, FactId>();
   /** What was asked about each call. A state repeats what the states inside of it wait for. */
   readonly #asked = new Map<string, Json>();
 
-  constructor(document: Document) {
-    this.#document = document;
+  constructor(foreign: Foreign) {
+    this.#foreign = foreign;
   }
 
-  read(started: Session, state: JsonObject, where: string, depth: number): Session {
-    const fields = new Fields(state);
+  read(arrival: Arrival, state: Fields, where: string, depth: number): void {
+    const fields = new FieldReader(state);
     fields.text("$schemaVersion");
-    const agent = wordsFor(objectOf(state.currentAgent).name);
-    const { name: _, ...more } = objectOf(fields.object("currentAgent"));
+    const agent = wordsFor(fieldsOf(state.currentAgent).name);
+    const { name: _, ...more } = fieldsOf(fields.object("currentAgent"));
     fields.keep("currentAgent", Object.keys(more).length > 0 ? more : undefined);
-    let session = this.#input(started, fields.json("originalInput"));
-    session = session.append({
-      type: "agent-configure",
-      agent,
-      at: session.fact.at,
-      by: agentNamed(agent),
-    });
-    const config = session.id;
-    const responses = (fields.list("modelResponses") ?? []) as readonly JsonObject[];
-    const items = (fields.list("generatedItems") ?? []) as readonly JsonObject[];
-    session = this.#turns(session, responses, items, agent, config);
+    this.#input(arrival, fields.json("originalInput"));
+    const config = arrival.add({ type: "agent-configure", agent, by: agentNamed(agent) });
+    const responses = (fields.list("modelResponses") ?? []) as readonly Fields[];
+    const items = (fields.list("generatedItems") ?? []) as readonly Fields[];
+    this.#turns(arrival, responses, items, agent, config);
     // What was answered last is the last of what was answered.
     fields.drop("lastModelResponse", responses.at(-1) ?? null);
-    session = this.#nested(session, fields, where, depth);
-    session = this.#interruptions(session, fields);
+    this.#nested(arrival, fields, where, depth);
+    this.#interruptions(arrival, fields);
     const { rest } = fields;
-    if (rest === undefined) return session;
+    if (rest === undefined) return;
     this.notes.push(
       `${where === "" ? "The state" : where} also says ${fields.names.join(", ")}: kept in a note.`,
     );
-    return keepRest(session, `run state${where === "" ? "" : ` ${where}`}`, rest);
+    arrival.rest(`run state${where === "" ? "" : ` ${where}`}`, rest);
   }
 
   /** A text is said where the session starts; items are said one by one. */
-  #input(session: Session, input: Json | undefined): Session {
-    if (typeof input === "string")
-      return session.fact.type === "record-import" ? session : session.say(input, { at: session.fact.at });
-    let next = session;
-    for (const item of (input ?? []) as readonly Json[]) next = this.#said(next, item, "");
-    return next;
+  #input(arrival: Arrival, input: Json | undefined): void {
+    if (typeof input !== "string") for (const item of listOf(input)) this.#said(arrival, item);
+    else if (arrival.session.fact.type !== "record-import") arrival.say("user", input);
   }
 
   /** Model responses and run items tell one story twice: items say when, responses say how much it took. */
   #turns(
-    started: Session,
-    responses: readonly JsonObject[],
-    items: readonly JsonObject[],
+    arrival: Arrival,
+    responses: readonly Fields[],
+    items: readonly Fields[],
     agent: string,
     config: string,
-  ): Session {
-    let session = started;
+  ): void {
     let answered = 0;
     const owner = (output: Json): number =>
       responses.findIndex(
         (response, index) =>
-          index >= answered - 1 &&
-          ((response.output ?? []) as readonly Json[]).some((one) => isSame(one, output)),
+          index >= answered - 1 && listOf(response.output).some((one) => isSame(one, output)),
       );
     for (const [index, response] of responses.entries())
-      if (!Array.isArray(response.output))
-        throw this.#document.refusal({
-          where: `modelResponses[${index}].output`,
-          reason: "a model response has a list of what it gave",
-        });
+      this.#foreign.list(
+        response.output,
+        `modelResponses[${index}].output`,
+        "a model response has a list of what it gave",
+      );
     for (const item of items) {
-      const raw = item.rawItem ?? null;
-      const said = isSaid(item) ? owner(raw) : -1;
-      const { name } = objectOf(item.agent);
-      const author = typeof name === "string" ? name : agent;
+      const said = isSaid(item) ? owner(item.rawItem ?? null) : -1;
+      const author = stringOf(fieldsOf(item.agent).name) ?? agent;
       for (; answered <= said; answered++)
-        session = this.#response(session, responses[answered] as JsonObject, author, config);
-      session = this.#item(session, item, author, said !== -1);
+        this.#response(arrival, responses[answered] as Fields, author, config);
+      this.#item(arrival, item, author, said !== -1);
     }
     for (; answered < responses.length; answered++)
-      session = this.#response(session, responses[answered] as JsonObject, agent, config);
-    return session;
+      this.#response(arrival, responses[answered] as Fields, agent, config);
   }
 
-  #response(session: Session, response: JsonObject, agent: string, config: string): Session {
-    const at = session.fact.at;
-    const fields = new Fields(response);
+  #response(arrival: Arrival, response: Fields, agent: string, config: string): void {
+    const fields = new FieldReader(response);
     const output = fields.list("output") ?? [];
-    const usage = new Fields(fields.object("usage") ?? {});
+    const usage = fields.inside("usage");
     const [input, given] = [usage.number("inputTokens", 0), usage.number("outputTokens", 0)];
     fields.keep("usage", usage.rest);
     const id = fields.text("responseId");
     const asks = output.some((item) => callIn(item) !== undefined);
-    const model = objectOf(fields.object("providerData"));
-    fields.keep("providerData", Object.keys(model).length > 0 ? model : undefined);
-    const call = session.append({
+    const provider = fieldsOf(fields.object("providerData"));
+    fields.keep("providerData", Object.keys(provider).length > 0 ? provider : undefined);
+    const of = arrival.add({
       type: "model-call",
-      model: typeof model.model === "string" ? model.model : UNKNOWN_MODEL,
+      // The SDK does not always write which model answered.
+      model: stringOf(provider.model) ?? "unknown",
       agent,
       config,
-      at,
       by: agentNamed(agent),
     });
-    const { rest } = fields;
-    return call.append({
+    arrival.add({
       type: "model-reply",
-      of: call.id,
+      of,
       content: output.flatMap(partsOf),
       finish: asks ? "tool-calls" : "stop",
-      usage: { input: amount(input), output: amount(given) },
+      usage: { input: amount(input) ?? 0, output: amount(given) ?? 0 },
       agent,
-      ...(id !== undefined && { response: id }),
-      ...(rest !== undefined && { raw: rest }),
-      at,
+      ...defined({ response: id, raw: fields.rest }),
     });
   }
 
   /** `told` items are in the response of a model already. */
-  #item(session: Session, item: JsonObject, agent: string, told: boolean): Session {
-    const at = session.fact.at;
-    const fields = new Fields(item);
+  #item(arrival: Arrival, item: Fields, agent: string, told: boolean): void {
+    const fields = new FieldReader(item);
     const type = fields.text("type") ?? "";
     const raw = fields.json("rawItem") ?? null;
-    const held = new Fields(fields.object("agent") ?? {});
+    const held = fields.inside("agent");
     held.drop("name", agent);
     fields.keep("agent", held.rest);
-    let next = session;
     switch (type) {
       case "tool_call_item":
-      case "handoff_call_item": {
-        if (!told) next = next.say(partsOf(raw), { role: "assistant", at, by: agentNamed(agent) });
-        next = this.#call(next, raw, agent);
+      case "handoff_call_item":
+        if (!told) arrival.say("assistant", partsOf(raw), agentNamed(agent));
+        this.#call(arrival, raw, agent);
         break;
-      }
       case "tool_call_output_item":
       case "handoff_output_item":
-        next = this.#outcome(next, raw, agent, fields);
+        this.#outcome(arrival, raw, agent, fields);
         break;
       case "tool_approval_item":
         // It says that it was asked; whether it still waits, the step of the run says.
-        next = this.#call(next, raw, agent);
+        this.#call(arrival, raw, agent);
         fields.drop("toolName", callIn(raw)?.name ?? null);
         break;
       case "message_output_item":
       case "reasoning_item":
       case "tool_search_call_item":
       case "tool_search_output_item":
-        if (!told) next = next.say(partsOf(raw), { role: "assistant", at, by: agentNamed(agent) });
+        if (!told) arrival.say("assistant", partsOf(raw), agentNamed(agent));
         break;
       default:
         fields.keep("type", type);
         fields.keep("rawItem", raw);
     }
-    const { rest } = fields;
-    return rest === undefined ? next : keepRest(next, `run item ${type}`.trim(), rest);
+    arrival.rest(`run item ${type}`.trim(), fields.rest);
   }
 
-  #call(session: Session, raw: Json, agent: string): Session {
+  #call(arrival: Arrival, raw: Json, agent: string): void {
     const asked = callIn(raw);
-    if (asked === undefined || this.#calls.has(asked.call)) return session;
+    if (asked === undefined || this.#calls.has(asked.call)) return;
     const { call, name, input } = asked;
-    const by = agentNamed(agent);
-    const next = session.append({ type: "tool-call", name, input, call, at: session.fact.at, by });
-    this.#calls.set(call, next);
-    return next;
+    this.#calls.set(call, arrival.add({ type: "tool-call", name, input, call, by: agentNamed(agent) }));
   }
 
-  #outcome(session: Session, raw: Json, agent: string, around: Fields): Session {
-    if (!isObject(raw)) return keepRest(session, "result of a tool", raw);
-    const fields = new Fields(raw);
+  #outcome(arrival: Arrival, raw: Json, agent: string, around: FieldReader): void {
+    if (!isFields(raw)) {
+      arrival.rest("result of a tool", raw);
+      return;
+    }
+    const fields = new FieldReader(raw);
     const call = fields.text("callId") ?? "";
     const name = fields.text("name");
     const output = fields.json("output") ?? null;
     around.drop("output", output);
-    let next = session;
-    let asked = this.#calls.get(call);
-    if (asked === undefined) {
-      const by = agentNamed(agent);
-      asked = next.append({ type: "tool-call", name: name ?? "", input: {}, call, at: next.fact.at, by });
-      next = asked;
-      this.#calls.set(call, asked);
-    }
-    next = next.append({ type: "tool-result", of: asked.id, output, at: next.fact.at, by: toolNamed(name) });
+    const of =
+      this.#calls.get(call) ??
+      arrival.add({ type: "tool-call", name: name ?? "", input: {}, call, by: agentNamed(agent) });
+    this.#calls.set(call, of);
+    arrival.add({ type: "tool-result", of, output, by: toolNamed(name) });
     fields.drop("status", "completed");
-    const { rest } = fields;
-    return rest === undefined ? next : keepRest(next, "result of a tool", rest);
+    arrival.rest("result of a tool", fields.rest);
   }
 
   /** States of agents that work as tools: each a branch from the call that started it, gathered again. */
-  #nested(session: Session, fields: Fields, where: string, depth: number): Session {
+  #nested(arrival: Arrival, fields: FieldReader, where: string, depth: number): void {
     const pending = fields.object("pendingAgentToolRuns");
-    if (pending === undefined) return session;
+    if (pending === undefined) return;
     const left: { [key: string]: Json } = {};
-    let next = session;
     for (const [key, text] of Object.entries(pending)) {
       const place = `${where === "" ? "" : `${where}.`}pendingAgentToolRuns.${key}`;
-      const state = typeof text === "string" ? this.#document.parsed(text, place) : text;
-      if (!isObject(state) || depth >= NESTED) {
+      const state = typeof text === "string" ? this.#foreign.json(text, place) : text;
+      if (!isFields(state) || depth >= NESTED) {
         left[key] = text;
         continue;
       }
-      requireVersion(state, place, this.#document);
-      requireAgent(state, place, this.#document);
-      const at = next.fact.at;
-      const branch = this.read(next.fork(key, { at, by: "runtime" }), state, place, depth + 1);
-      next = next.append({ type: "note", kind: "agent-tool", run: key, at });
-      next = next.merge(branch, { adopt: "none", why: GATHERED, at, by: "runtime" });
+      requireVersion(state, place, this.#foreign);
+      requireAgent(state, place, this.#foreign);
+      const branch = arrival.fork(arrival.session, key);
+      this.read(branch, state, place, depth + 1);
+      arrival.add({ type: "note", kind: "agent-tool", run: key });
+      arrival.take(branch, GATHERED);
       if (typeof text === "string" && JSON.stringify(state) !== text) left[key] = text;
     }
     fields.keep("pendingAgentToolRuns", Object.keys(left).length > 0 ? left : undefined);
-    return next;
   }
 
   /** What the run waits for. */
-  #interruptions(session: Session, fields: Fields): Session {
-    const step = new Fields(fields.object("currentStep") ?? {});
-    if (step.names.length === 0) return session;
-    const data = new Fields(step.object("data") ?? {});
-    let next = session;
+  #interruptions(arrival: Arrival, fields: FieldReader): void {
+    const step = fields.inside("currentStep");
+    if (step.names.length === 0) return;
+    const data = step.inside("data");
     const left: Json[] = [];
     for (const item of data.list("interruptions") ?? []) {
-      const raw = objectOf(item).rawItem ?? null;
+      const { rawItem: raw = null, agent } = fieldsOf(item);
       const asked = callIn(raw);
       const before = asked === undefined ? undefined : this.#asked.get(asked.call);
       if (asked === undefined || before !== undefined) {
@@ -252,44 +224,30 @@ export class StateReader {
         continue;
       }
       this.#asked.set(asked.call, item);
-      const agent = objectOf(objectOf(item).agent).name;
-      const by = typeof agent === "string" ? agent : "";
-      next = this.#call(next, raw, by);
-      const of = (this.#calls.get(asked.call) as Session).id;
-      const what = { tool: asked.name, input: asked.input, agent: by, item };
-      const at = next.fact.at;
-      next = next.append({
-        type: "approval-ask",
-        what,
-        digest: digestOf(canonical(what)),
-        of,
-        name: asked.name,
-        at,
-      });
+      const { call, name, input } = asked;
+      const by = stringOf(fieldsOf(agent).name) ?? "";
+      this.#call(arrival, raw, by);
+      const of = this.#calls.get(call) as FactId;
+      const what = { tool: name, input, agent: by, item };
+      arrival.add({ type: "approval-ask", what, digest: digestOf(canonical(what)), of, name });
     }
     data.keep("interruptions", left.length > 0 ? left : undefined);
     step.keep("data", data.rest);
     fields.keep("currentStep", step.rest);
-    return next;
   }
 
   /** An item of the input: a message, a call, a result, or what there is no word for. */
-  #said(session: Session, item: Json, agent: string): Session {
-    const at = session.fact.at;
-    const message = isObject(item) ? messageOf(item) : undefined;
-    if (message !== undefined) return session.say(message.content, { role: message.role, at });
-    if (callIn(item) !== undefined)
-      return this.#call(session.say(partsOf(item), { role: "assistant", at }), item, agent);
-    if (isObject(item) && /_(result|output)$/.test(wordsFor(item.type)))
-      return this.#outcome(session, item, agent, new Fields({}));
-    return session.say(partsOf(item), { role: "assistant", at });
+  #said(arrival: Arrival, item: Json): void {
+    const message = isFields(item) ? messageOf(item) : undefined;
+    const isCall = callIn(item) !== undefined;
+    if (message !== undefined) arrival.say(message.role, message.content);
+    else if (!isCall && isFields(item) && /_(result|output)$/.test(wordsFor(item.type)))
+      this.#outcome(arrival, item, "", new FieldReader());
+    else arrival.say("assistant", partsOf(item));
+    if (message === undefined && isCall) this.#call(arrival, item, "");
   }
 }
 
-function isSaid({ type }: JsonObject): boolean {
+function isSaid({ type }: Fields): boolean {
   return (typeof type === "string" && !type.endsWith("output_item")) || type === "message_output_item";
-}
-
-function amount(tokens: number | undefined): number {
-  return tokens === undefined || tokens > Number.MAX_SAFE_INTEGER ? 0 : tokens;
 }

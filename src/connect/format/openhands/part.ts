@@ -1,22 +1,21 @@
-import type { Content, Json, Part } from "../../../session/index.js";
-import { contentOf } from "../trajectory/arrival.js";
-import { type Fields, isFields, own } from "../trajectory/foreign.js";
+import type { Content, Json, Part, Usage } from "../../../session/index.js";
+import { parseJson } from "../../../util/index.js";
+import { type Fields, isFields, listOf, objectsIn, toolSpec } from "../fields.js";
+import { type Arrival, contentOf } from "../trajectory/arrival.js";
 
 /** What the notes of imported events are called. */
 export const NOTE = "openhands event";
 
-export function textIn(fields: Fields, ...keys: readonly string[]): string {
-  for (const key of keys) {
-    const value = own(fields, key);
-    if (typeof value === "string") return value;
-  }
-  return "";
-}
+export type Call = { readonly call: string; readonly name: string; readonly input: Json };
+
+/** What models used, and what of it is not told yet. */
+export type Total = Required<Usage> & { readonly cost: number };
+export const NOTHING: Total = { input: 0, output: 0, cached: 0, reasoning: 0, cost: 0 };
 
 export function contentIn(content: Json | undefined): Content {
   if (typeof content === "string") return content;
   return contentOf(
-    (Array.isArray(content) ? (content as readonly Json[]) : []).map((part) =>
+    listOf(content).map((part) =>
       isFields(part) && typeof part.text === "string"
         ? { type: "text", text: part.text }
         : { type: "other", value: part },
@@ -28,23 +27,29 @@ export function partsIn(content: Content): readonly Part[] {
   return typeof content !== "string" ? content : content === "" ? [] : [{ type: "text", text: content }];
 }
 
-export function parsed(text: Json | undefined): Json | undefined {
-  if (typeof text !== "string") return undefined;
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
+/** The arguments of a call, where they are JSON text. */
+export function parsedText(text: Json | undefined): Json | undefined {
+  return typeof text === "string" ? (parseJson(text) as Json | undefined) : undefined;
 }
 
-/** Tools are told in the form of OpenAI, or in the SDK's own. */
-export function toolOf(tool: Fields): Json {
-  const inside = own(tool, "function");
-  const fields = isFields(inside) ? inside : tool;
-  const description = own(fields, "description");
-  return {
-    name: textIn(fields, "name", "title"),
-    ...(typeof description === "string" && { description }),
-    input: own(fields, "parameters") ?? own(fields, "input_schema") ?? {},
-  };
+/** Adds an event to the other events of the same answer of the model. */
+export function gather(groups: Map<string, Fields[]>, key: string, event: Fields): void {
+  const group = groups.get(key);
+  if (group === undefined) groups.set(key, [event]);
+  else group.push(event);
+}
+
+export function configure(arrival: Arrival, agent: string, instructions: string, event: Fields): void {
+  const tools = objectsIn(event, "tools").map(toolSpec);
+  arrival.add({ type: "agent-configure", agent, instructions, ...(tools.length > 0 && { tools }) });
+}
+
+/** The facts of an event, so that later events can name them. */
+export type Span = { readonly from: string; readonly to: string };
+
+/** A summary that takes the place of what these facts say. */
+export function condense(arrival: Arrival, spans: readonly Span[], summary: string): void {
+  const [from, to] = [spans[0]?.from, spans.at(-1)?.to];
+  if (from === undefined || to === undefined) return;
+  arrival.add({ type: "context-compress", from, to, summary, policy: "condensation" });
 }

@@ -1,10 +1,35 @@
-import type { FactId, Json, Part, Usage } from "../../../session/index.js";
+import type { FactId, Failure, Json, Part } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 import type { Imported, ImportFormat, Source } from "../exchange.js";
-import { Arrival, contentOf, isTime } from "../trajectory/arrival.js";
-import { amount, beginning, type Fields, Foreign, firstLine, isFields, own } from "../trajectory/foreign.js";
+import {
+  amountIn,
+  type Fields,
+  fieldsIn,
+  fieldsOf,
+  isFields,
+  isTime,
+  listOf,
+  own,
+  stringOf,
+  textIn,
+} from "../fields.js";
+import { beginning, type Foreign, firstLine, readForeign } from "../foreign.js";
+import { Arrival, contentOf } from "../trajectory/arrival.js";
 import { nameOf } from "../trajectory/name.js";
 import { wordsOf } from "../trajectory/turn.js";
-import { contentIn, NOTE, parsed, partsIn, textIn, toolOf } from "./part.js";
+import {
+  type Call,
+  condense,
+  configure,
+  contentIn,
+  gather,
+  NOTE,
+  NOTHING,
+  parsedText,
+  partsIn,
+  type Span,
+  type Total,
+} from "./part.js";
 import { eventsOfV0, isV0, StoryOfV0 } from "./v0.js";
 
 export const openHands: ImportFormat = {
@@ -19,22 +44,22 @@ export const openHands: ImportFormat = {
       /"kind"\s*:\s*"\w+(Event|Condensation)"/.test(beginning(source))
     );
   },
-  async read(source: Source): Promise<readonly Imported[]> {
-    const foreign = new Foreign("openhands", source);
-    return foreign.reading(() => {
-      if (isV0(source)) {
-        const told = new StoryOfV0(foreign, eventsOfV0(foreign));
-        told.tell();
-        return [told.arrival.imported(nameOf(source.name))];
-      }
-      const events = eventsIn(foreign);
-      const story = new Story(foreign, events);
-      for (const place of events.keys()) story.take(place);
-      story.end();
-      return [story.arrival.imported(nameOf(source.name))];
-    });
-  },
+  read: (source) => readForeign("openhands", source, (foreign) => [read(foreign)]),
 };
+
+function read(foreign: Foreign): Imported {
+  const { source } = foreign;
+  if (isV0(source)) {
+    const story = new StoryOfV0(foreign, eventsOfV0(foreign));
+    story.tell();
+    return story.arrival.imported(nameOf(source.name));
+  }
+  const events = eventsIn(foreign);
+  const story = new Story(foreign, events);
+  for (const event of events) story.take(event);
+  story.end();
+  return story.arrival.imported(nameOf(source.name));
+}
 
 type Event = { readonly where: string; readonly value: Fields };
 
@@ -43,10 +68,10 @@ function eventsIn(foreign: Foreign): readonly Event[] {
   const events = isList
     ? foreign.objects(foreign.json(), "").map((value, place) => ({ where: `[${place}]`, value }))
     : foreign.lines().map(({ line, value }) => ({ where: `line ${line}`, value }));
-  if (events.length === 0) foreign.refuse("", "there is nothing in it");
+  if (events.length === 0) foreign.refuse("", "the file is empty");
   const seen = new Set<string>();
   for (const { where, value } of events) {
-    if (!isEvent(value)) foreign.refuse(where, "it is no event: it has no kind, id and source");
+    if (!isEvent(value)) foreign.refuse(where, "it is not an event: it has no kind, id and source");
     const id = String(value.id);
     if (seen.has(id)) foreign.refuse(`${where}.id`, "another event has the same id");
     seen.add(id);
@@ -58,23 +83,13 @@ function isEvent(value: Fields): boolean {
   return [own(value, "kind"), own(value, "id"), own(value, "source")].every((one) => typeof one === "string");
 }
 
-type Total = {
-  readonly input: number;
-  readonly output: number;
-  readonly cached: number;
-  readonly reasoning: number;
-  readonly cost: number;
-};
-const NOTHING: Total = { input: 0, output: 0, cached: 0, reasoning: 0, cost: 0 };
-
 /** A conversation while it becomes a session. */
 class Story {
   readonly arrival: Arrival;
   readonly #foreign: Foreign;
-  readonly #events: readonly Event[];
   readonly #calls = new Map<string, FactId>();
   readonly #answered = new Set<string>();
-  readonly #spans = new Map<string, { readonly from: FactId; readonly to: FactId }>();
+  readonly #spans = new Map<string, Span>();
   /** The actions of one answer of the model. */
   readonly #together = new Map<string, Fields[]>();
   #model = "unknown";
@@ -84,24 +99,19 @@ class Story {
 
   constructor(foreign: Foreign, events: readonly Event[]) {
     this.#foreign = foreign;
-    this.#events = events;
     for (const { value } of events) {
-      const response = own(value, "llm_response_id");
-      if (value.kind !== "ActionEvent" || typeof response !== "string") continue;
-      const together = this.#together.get(response);
-      if (together === undefined) this.#together.set(response, [value]);
-      else together.push(value);
+      const response = textIn(value, "llm_response_id");
+      if (value.kind === "ActionEvent" && response !== undefined) gather(this.#together, response, value);
     }
-    const at = events.map(({ value }) => own(value, "timestamp")).find(isTime);
-    this.arrival = Arrival.start(foreign, { name: "conversation", ...(at !== undefined && { at }) });
+    const at = events.map(({ value }) => value.timestamp).find(isTime);
+    this.arrival = Arrival.start(foreign, { name: "conversation", at });
   }
 
-  take(place: number): void {
-    const { value, where } = this.#events[place] as Event;
+  take({ value, where }: Event): void {
     this.arrival.clock(value.timestamp);
     switch (value.kind) {
       case "SystemPromptEvent":
-        this.#configure(value);
+        configure(this.arrival, "agent", promptIn(value), value);
         break;
       case "MessageEvent":
         this.#message(value, where);
@@ -119,19 +129,13 @@ class Story {
         break;
       case "ConversationErrorEvent": {
         const of = this.arrival.add({ type: "step-call", name: "conversation" });
-        this.arrival.add({
-          type: "step-failure",
-          of,
-          error: {
-            name: "ConversationError",
-            message: textIn(value, "detail", "error", "code"),
-            ...code(value),
-          },
-        });
+        const message = textIn(value, "detail", "error", "code") ?? "";
+        const error = { name: "ConversationError", message, ...defined({ code: textIn(value, "code") }) };
+        this.arrival.add({ type: "step-failure", of, error });
         break;
       }
       case "ConversationStateUpdateEvent":
-        if (value.key === "stats") this.#stats(own(value, "value"));
+        if (value.key === "stats") this.#stats(value.value);
     }
     if (this.arrival.span !== undefined) this.#spans.set(String(value.id), this.arrival.span);
     this.arrival.keep(NOTE, value, String(value.kind));
@@ -139,59 +143,33 @@ class Story {
 
   /** What the file does not say the end of is over all the same. */
   end(): void {
-    for (const of of this.#calls.values())
-      this.arrival.outcome(of, {
-        error: {
-          name: "Unknown",
-          message: "The file ends before it says how this ended.",
-          code: "outcome-unknown",
-        },
-      });
-  }
-
-  #configure(event: Fields): void {
-    const prompt = own(event, "system_prompt");
-    const tools = own(event, "tools");
-    this.arrival.add({
-      type: "agent-configure",
-      agent: "agent",
-      instructions: isFields(prompt) ? textIn(prompt, "text") : textIn(event, "system_prompt"),
-      ...(Array.isArray(tools) &&
-        tools.length > 0 && { tools: (tools as readonly Json[]).filter(isFields).map(toolOf) }),
-    });
+    const error = {
+      name: "Unknown",
+      message: "The file ends before it says how this ended.",
+      code: "outcome-unknown",
+    };
+    for (const of of this.#calls.values()) this.arrival.outcome(of, { error });
   }
 
   #message(event: Fields, where: string): void {
     const message = this.#foreign.object(own(event, "llm_message"), `${where}.llm_message`);
     const content = contentIn(own(message, "content"));
-    const thoughts = own(message, "reasoning_content");
-    if (event.source !== "agent") {
-      this.arrival.say(
-        event.source === "user" ? "user" : "system",
-        content,
-        event.source === "user" ? "user" : "tool",
-      );
-      return;
-    }
-    const thought: readonly Part[] =
-      typeof thoughts === "string" && thoughts !== "" ? [{ type: "reasoning", text: thoughts }] : [];
-    this.#reply([...thought, ...partsIn(content)], own(event, "llm_response_id"));
+    if (event.source === "user") this.arrival.say("user", content, "user");
+    else if (event.source !== "agent") this.arrival.say("system", content, "tool");
+    else this.#reply([...thoughtsIn(message), ...partsIn(content)], textIn(event, "llm_response_id"));
   }
 
   /** Actions with one answer of the model belong together: it is told with the first of them. */
   #action(event: Fields, where: string): void {
-    const response = own(event, "llm_response_id");
-    const isFirst = typeof response !== "string" || !this.#answered.has(response);
-    if (isFirst) {
-      const calls = (this.#together.get(String(response)) ?? [event]).map((one): Part => {
-        const { call, name, input } = this.#called(one, where);
-        return { type: "tool-call", call, name, input };
-      });
-      const thoughts = own(event, "reasoning_content");
-      const thought: readonly Part[] =
-        typeof thoughts === "string" && thoughts !== "" ? [{ type: "reasoning", text: thoughts }] : [];
-      this.#reply([...thought, ...partsIn(contentIn(own(event, "thought"))), ...calls], response);
-      if (typeof response === "string") this.#answered.add(response);
+    const response = textIn(event, "llm_response_id");
+    if (response === undefined || !this.#answered.has(response)) {
+      const together = response === undefined ? undefined : this.#together.get(response);
+      const calls = (together ?? [event]).map(
+        (one): Part => ({ type: "tool-call", ...this.#called(one, where) }),
+      );
+      const thought = partsIn(contentIn(own(event, "thought")));
+      this.#reply([...thoughtsIn(event), ...thought, ...calls], response);
+      if (response !== undefined) this.#answered.add(response);
     }
     const { call, name, input } = this.#called(event, where);
     if (this.#calls.has(call))
@@ -199,106 +177,94 @@ class Story {
     this.#calls.set(call, this.arrival.call(name, input, call));
   }
 
-  #called(
-    event: Fields,
-    where: string,
-  ): { readonly call: string; readonly name: string; readonly input: Json } {
-    const given = own(event, "tool_call");
-    const text = isFields(given) ? own(given, "arguments") : undefined;
+  #called(event: Fields, where: string): Call {
+    const text = own(fieldsIn(event, "tool_call"), "arguments");
     return {
       call: this.#foreign.string(own(event, "tool_call_id"), `${where}.tool_call_id`),
       name: this.#foreign.string(own(event, "tool_name"), `${where}.tool_name`),
-      input: parsed(text) ?? own(event, "action") ?? {},
+      input: parsedText(text) ?? own(event, "action") ?? {},
     };
   }
 
-  #reply(parts: readonly Part[], response: Json | undefined): void {
-    const usage: Usage = {
-      input: Math.max(0, this.#used.input - this.#told.input),
-      output: Math.max(0, this.#used.output - this.#told.output),
-      cached: Math.max(0, this.#used.cached - this.#told.cached),
-      reasoning: Math.max(0, this.#used.reasoning - this.#told.reasoning),
+  #reply(parts: readonly Part[], response: string | undefined): void {
+    const since = (key: keyof Total): number => Math.max(0, this.#used[key] - this.#told[key]);
+    const usage = {
+      input: since("input"),
+      output: since("output"),
+      cached: since("cached"),
+      reasoning: since("reasoning"),
     };
-    const cost = Math.max(0, this.#used.cost - this.#told.cost);
+    const cost = since("cost");
     this.#told = this.#used;
     this.arrival.answer(this.#model, {
       content: contentOf(parts),
       finish: parts.some((part) => part.type === "tool-call") ? "tool-calls" : "stop",
       usage,
-      ...(cost > 0 && { cost }),
-      ...(typeof response === "string" && { response }),
+      cost: cost > 0 ? cost : undefined,
+      response,
     });
   }
 
   /** An observation may come without its action, when the file begins or was cut in between. */
   #observed(event: Fields): void {
-    const call = textIn(event, "tool_call_id");
-    const observation = own(event, "observation");
-    const fields = isFields(observation) ? observation : {};
-    const command = own(fields, "command");
+    const call = textIn(event, "tool_call_id") ?? "";
+    const fields = fieldsIn(event, "observation");
+    const command = textIn(fields, "command");
     const of =
       this.#calls.get(call) ??
-      this.arrival.call(
-        textIn(event, "tool_name"),
-        typeof command === "string" ? { command } : {},
-        call === "" ? undefined : call,
-      );
+      this.arrival.call(textIn(event, "tool_name") ?? "", defined({ command }), call || undefined);
     this.#calls.delete(call);
-    if (event.kind === "AgentErrorEvent")
-      this.arrival.outcome(of, { error: { name: "AgentError", message: textIn(event, "error") } });
-    else if (event.kind === "UserRejectObservation")
-      this.arrival.outcome(of, {
-        error: { name: "ToolDeniedError", message: textIn(event, "rejection_reason"), code: "tool-denied" },
-      });
-    else {
-      const content = contentIn(own(fields, "content"));
-      const words = wordsOf(content);
-      if (fields.is_error === true)
-        this.arrival.outcome(of, { error: { name: "ToolError", message: words } });
-      else
-        this.arrival.outcome(of, {
-          output: typeof content === "string" ? content : words === "" ? fields : words,
-        });
-    }
+    this.arrival.outcome(of, outcomeIn(event, fields));
   }
 
   #condensed(event: Fields): void {
-    const forgotten = own(event, "forgotten_event_ids");
-    const spans = (Array.isArray(forgotten) ? (forgotten as readonly Json[]) : []).flatMap(
-      (id) => this.#spans.get(String(id)) ?? [],
-    );
-    const [from, to] = [spans[0]?.from, spans.at(-1)?.to];
-    if (from === undefined || to === undefined) return;
-    this.arrival.add({
-      type: "context-compress",
-      from,
-      to,
-      summary: textIn(event, "summary"),
-      policy: "condensation",
-    });
+    const forgotten = listOf(own(event, "forgotten_event_ids"));
+    const spans = forgotten.flatMap((id) => this.#spans.get(String(id)) ?? []);
+    condense(this.arrival, spans, textIn(event, "summary") ?? "");
   }
 
   #stats(value: Json | undefined): void {
-    const all = isFields(value) ? own(value, "usage_to_metrics") : undefined;
+    const all = own(fieldsOf(value), "usage_to_metrics");
     if (!isFields(all)) return;
     let total = NOTHING;
     for (const [key, metrics] of Object.entries(all)) {
       if (!isFields(metrics)) continue;
-      if (key === "default" && typeof metrics.model_name === "string") this.#model = metrics.model_name;
-      const usage = own(metrics, "accumulated_token_usage");
-      const counts = isFields(usage) ? usage : {};
+      if (key === "default") this.#model = stringOf(metrics.model_name) ?? this.#model;
+      const counts = fieldsIn(metrics, "accumulated_token_usage");
       total = {
-        input: total.input + (amount(own(counts, "prompt_tokens")) ?? 0),
-        output: total.output + (amount(own(counts, "completion_tokens")) ?? 0),
-        cached: total.cached + (amount(own(counts, "cache_read_tokens")) ?? 0),
-        reasoning: total.reasoning + (amount(own(counts, "reasoning_tokens")) ?? 0),
-        cost: total.cost + (amount(own(metrics, "accumulated_cost")) ?? 0),
+        input: total.input + (amountIn(counts, "prompt_tokens") ?? 0),
+        output: total.output + (amountIn(counts, "completion_tokens") ?? 0),
+        cached: total.cached + (amountIn(counts, "cache_read_tokens") ?? 0),
+        reasoning: total.reasoning + (amountIn(counts, "reasoning_tokens") ?? 0),
+        cost: total.cost + (amountIn(metrics, "accumulated_cost") ?? 0),
       };
     }
     this.#used = total;
   }
 }
 
-function code(fields: Fields): { readonly code?: string } {
-  return typeof fields.code === "string" ? { code: fields.code } : {};
+function outcomeIn(
+  event: Fields,
+  observation: Fields,
+): { readonly output: Json } | { readonly error: Failure } {
+  if (event.kind === "AgentErrorEvent")
+    return { error: { name: "AgentError", message: textIn(event, "error") ?? "" } };
+  if (event.kind === "UserRejectObservation") {
+    const message = textIn(event, "rejection_reason") ?? "";
+    return { error: { name: "ToolDeniedError", message, code: "tool-denied" } };
+  }
+  const content = contentIn(own(observation, "content"));
+  const words = wordsOf(content);
+  if (observation.is_error === true) return { error: { name: "ToolError", message: words } };
+  return { output: typeof content !== "string" && words === "" ? observation : words };
+}
+
+function promptIn(event: Fields): string {
+  const prompt = own(event, "system_prompt");
+  return (isFields(prompt) ? textIn(prompt, "text") : stringOf(prompt)) ?? "";
+}
+
+function thoughtsIn(fields: Fields): readonly Part[] {
+  const text = textIn(fields, "reasoning_content") ?? "";
+  return text === "" ? [] : [{ type: "reasoning", text }];
 }

@@ -1,17 +1,29 @@
 import type { FactId, Json, Part, Usage } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 import type { Source } from "../exchange.js";
-import { Arrival, contentOf, isTime } from "../trajectory/arrival.js";
-import { amount, beginning, type Fields, type Foreign, isFields, own } from "../trajectory/foreign.js";
-import { NOTE, parsed, partsIn, textIn, toolOf } from "./part.js";
+import {
+  amountIn,
+  type Fields,
+  fieldsIn,
+  isFields,
+  isTime,
+  listOf,
+  objectsIn,
+  own,
+  textIn,
+} from "../fields.js";
+import { beginsLike, type Foreign } from "../foreign.js";
+import { Arrival, contentOf } from "../trajectory/arrival.js";
+import { type Call, condense, configure, gather, NOTE, parsedText, partsIn, type Span } from "./part.js";
 
 /** Whether a file is a trajectory of OpenHands before its software agent SDK (V0): actions and observations by name. */
 export function isV0(source: Source): boolean {
-  const text = beginning(source);
-  return (
-    /^\s*(\[|\{\s*"trajectory"\s*:\s*\[)\s*\{/.test(text) &&
-    /"source"\s*:\s*"(user|agent|environment)"/.test(text) &&
-    /"(action|observation)"\s*:\s*"\w+"/.test(text) &&
-    /"(args|extras)"\s*:\s*\{/.test(text)
+  return beginsLike(
+    source,
+    /^\s*(\[|\{\s*"trajectory"\s*:\s*\[)\s*\{/,
+    /"source"\s*:\s*"(user|agent|environment)"/,
+    /"(action|observation)"\s*:\s*"\w+"/,
+    /"(args|extras)"\s*:\s*\{/,
   );
 }
 
@@ -20,7 +32,7 @@ export function eventsOfV0(foreign: Foreign): readonly Fields[] {
   const whole = foreign.json();
   const inside = isFields(whole) ? own(whole, "trajectory") : whole;
   const events = foreign.objects(inside, isFields(whole) ? "trajectory" : "");
-  if (events.length === 0) foreign.refuse("", "there is nothing in it");
+  if (events.length === 0) foreign.refuse("", "the file is empty");
   for (const [place, event] of events.entries())
     if (typeof own(event, "action") !== "string" && typeof own(event, "observation") !== "string")
       foreign.refuse(`[${place}]`, "it is not an event: it has neither an action nor an observation");
@@ -37,7 +49,7 @@ export class StoryOfV0 {
   /** The observation of each action, by the id of the action. */
   readonly #observed = new Set<Json>();
   readonly #calls = new Map<Json, FactId>();
-  readonly #spans = new Map<Json, { readonly from: FactId; readonly to: FactId }>();
+  readonly #spans = new Map<Json, Span>();
   /** The actions of one answer of the model. */
   readonly #together = new Map<string, Fields[]>();
   readonly #answered = new Set<string>();
@@ -49,11 +61,11 @@ export class StoryOfV0 {
       const cause = own(event, "cause");
       if (typeof own(event, "observation") === "string" && cause !== undefined) this.#observed.add(cause);
       const response = responseOf(event);
-      if (own(event, "action") === undefined || response.id === "") continue;
-      this.#together.set(response.id, [...(this.#together.get(response.id) ?? []), event]);
+      if (own(event, "action") !== undefined && response.id !== "")
+        gather(this.#together, response.id, event);
     }
-    const at = events.map((event) => own(event, "timestamp")).find(isTime);
-    this.arrival = Arrival.start(foreign, { name: "trajectory", ...(at !== undefined && { at }) });
+    const at = events.map(({ timestamp }) => timestamp).find(isTime);
+    this.arrival = Arrival.start(foreign, { name: "trajectory", at });
   }
 
   tell(): void {
@@ -76,41 +88,30 @@ export class StoryOfV0 {
   #act(event: Fields, action: string): void {
     const args = fieldsIn(event, "args");
     const isAgent = event.source === "agent";
-    if (action === "system") this.#configure(args);
+    if (action === "system")
+      configure(this.arrival, textIn(args, "agent_class") || "agent", textIn(args, "content") ?? "", args);
     else if (action === "condensation") this.#condense(args);
-    else if (action === "message" && !isAgent) this.arrival.say("user", textIn(args, "content"));
+    else if (action === "message" && !isAgent) this.arrival.say("user", textIn(args, "content") ?? "");
     else if (!isAgent) this.#call(event, action, args);
     else this.#reply(event, action, args);
   }
 
-  #configure(args: Fields): void {
-    const tools = own(args, "tools");
-    this.arrival.add({
-      type: "agent-configure",
-      agent: textIn(args, "agent_class") || "agent",
-      instructions: textIn(args, "content"),
-      ...(Array.isArray(tools) &&
-        tools.length > 0 && { tools: (tools as readonly Json[]).filter(isFields).map(toolOf) }),
-    });
-  }
-
   /** Actions with one answer of the model belong together: it is told with the first of them. */
   #reply(event: Fields, action: string, args: Fields): void {
-    const response = responseOf(event);
-    if (response.id === "" || !this.#answered.has(response.id)) {
-      const together = this.#together.get(response.id) ?? [event];
+    const { id, model, usage } = responseOf(event);
+    if (id === "" || !this.#answered.has(id)) {
+      const together = this.#together.get(id) ?? [event];
       const said = action === "message" ? textIn(args, "content") : textIn(args, "thought", "final_thought");
       const calls = together
         .filter((one) => one.action !== "message")
         .map((one): Part => ({ type: "tool-call", ...callOf(one) }));
-      const parts: readonly Part[] = [...partsIn(said), ...calls];
-      this.arrival.answer(response.model, {
-        content: contentOf(parts),
+      this.arrival.answer(model, {
+        content: contentOf([...partsIn(said ?? ""), ...calls]),
         finish: calls.length > 0 ? "tool-calls" : "stop",
-        ...this.#spent(event, response.usage),
-        ...(response.id !== "" && { response: response.id }),
+        ...this.#spent(event, usage),
+        response: id || undefined,
       });
-      this.#answered.add(response.id);
+      this.#answered.add(id);
     }
     if (action !== "message") this.#call(event, action, args);
   }
@@ -129,19 +130,19 @@ export class StoryOfV0 {
     const metrics = fieldsIn(event, "llm_metrics");
     const total = fieldsIn(metrics, "accumulated_token_usage");
     const now = {
-      input: amount(own(total, "prompt_tokens")) ?? this.#told.input,
-      output: amount(own(total, "completion_tokens")) ?? this.#told.output,
-      cost: amount(own(metrics, "accumulated_cost")) ?? this.#told.cost,
+      input: amountIn(total, "prompt_tokens") ?? this.#told.input,
+      output: amountIn(total, "completion_tokens") ?? this.#told.output,
+      cost: amountIn(metrics, "accumulated_cost") ?? this.#told.cost,
     };
     const before = this.#told;
     this.#told = now;
     const cost = Math.max(0, now.cost - before.cost);
-    const cached = amount(own(fieldsIn(usage, "prompt_tokens_details"), "cached_tokens"));
+    const cached = amountIn(fieldsIn(usage, "prompt_tokens_details"), "cached_tokens");
     return {
       usage: {
-        input: amount(own(usage, "prompt_tokens")) ?? Math.max(0, now.input - before.input),
-        output: amount(own(usage, "completion_tokens")) ?? Math.max(0, now.output - before.output),
-        ...(cached !== undefined && { cached }),
+        input: amountIn(usage, "prompt_tokens") ?? Math.max(0, now.input - before.input),
+        output: amountIn(usage, "completion_tokens") ?? Math.max(0, now.output - before.output),
+        ...defined({ cached }),
       },
       ...(cost > 0 && { cost }),
     };
@@ -150,7 +151,7 @@ export class StoryOfV0 {
   /** An observation may come without its action, when the file begins or was cut in between. */
   #observe(event: Fields, observation: string): void {
     const cause = own(event, "cause") ?? null;
-    const words = textIn(event, "content") || textIn(event, "message");
+    const words = textIn(event, "content") || (textIn(event, "message") ?? "");
     const known = this.#calls.get(cause);
     if (known === undefined && observation === "error") {
       this.arrival.say("user", words, "tool");
@@ -165,26 +166,18 @@ export class StoryOfV0 {
   }
 
   #condense(args: Fields): void {
-    const [first, last] = [own(args, "forgotten_events_start_id"), own(args, "forgotten_events_end_id")];
+    const { forgotten_events_start_id: first, forgotten_events_end_id: last } = args;
     const listed = own(args, "forgotten_event_ids");
+    const isBetween = (id: Json): boolean =>
+      typeof id === "number" &&
+      typeof first === "number" &&
+      typeof last === "number" &&
+      id >= first &&
+      id <= last;
     const isForgotten = (id: Json): boolean =>
-      Array.isArray(listed)
-        ? (listed as readonly Json[]).includes(id)
-        : typeof id === "number" &&
-          typeof first === "number" &&
-          typeof last === "number" &&
-          id >= first &&
-          id <= last;
+      Array.isArray(listed) ? listOf(listed).includes(id) : isBetween(id);
     const spans = [...this.#spans].flatMap(([id, span]) => (isForgotten(id) ? [span] : []));
-    const [from, to] = [spans[0]?.from, spans.at(-1)?.to];
-    if (from === undefined || to === undefined) return;
-    this.arrival.add({
-      type: "context-compress",
-      from,
-      to,
-      summary: textIn(args, "summary"),
-      policy: "condensation",
-    });
+    condense(this.arrival, spans, textIn(args, "summary") ?? "");
   }
 }
 
@@ -192,31 +185,22 @@ export class StoryOfV0 {
 function responseOf(event: Fields): { readonly id: string; readonly model: string; readonly usage: Fields } {
   const response = fieldsIn(fieldsIn(event, "tool_call_metadata"), "model_response");
   return {
-    id: textIn(response, "id"),
+    id: textIn(response, "id") ?? "",
     model: textIn(response, "model") || "unknown",
     usage: fieldsIn(response, "usage"),
   };
 }
 
 /** The call as the model made it, or as the action tells it. */
-function callOf(event: Fields): { readonly call: string; readonly name: string; readonly input: Json } {
+function callOf(event: Fields): Call {
   const metadata = fieldsIn(event, "tool_call_metadata");
   const call = textIn(metadata, "tool_call_id");
-  const choices = own(fieldsIn(metadata, "model_response"), "choices");
-  const asked = (Array.isArray(choices) ? (choices as readonly Json[]) : [])
-    .filter(isFields)
-    .flatMap((choice) => own(fieldsIn(choice, "message"), "tool_calls") ?? [])
-    .filter(isFields)
-    .find((one) => own(one, "id") === call);
-  const input = parsed(own(fieldsIn(asked ?? {}, "function"), "arguments"));
+  const asked = objectsIn(fieldsIn(metadata, "model_response"), "choices")
+    .flatMap((choice) => objectsIn(fieldsIn(choice, "message"), "tool_calls"))
+    .find((one) => call !== undefined && one.id === call);
   return {
     call: call || `event-${String(own(event, "id") ?? "")}`,
     name: textIn(metadata, "function_name") || String(event.action),
-    input: input ?? own(event, "args") ?? {},
+    input: parsedText(own(fieldsIn(asked ?? {}, "function"), "arguments")) ?? own(event, "args") ?? {},
   };
-}
-
-function fieldsIn(fields: Fields, key: string): Fields {
-  const value = own(fields, key);
-  return isFields(value) ? value : {};
 }

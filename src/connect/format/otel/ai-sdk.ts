@@ -1,5 +1,5 @@
 import type { Json } from "../../../session/index.js";
-import { argumentsOf, type Fields, isObject, type JsonObject, wordsFor } from "../fields.js";
+import { argumentsOf, type FieldReader, type Fields, isFields, wordsFor } from "../fields.js";
 import type { Role } from "./understand.js";
 
 /** The attributes of the AI SDK's own telemetry (versions 4 to 6) that say more than those of the conventions. */
@@ -24,7 +24,7 @@ export function aiSdkRole(operation: string): Role | undefined {
 }
 
 /** A message of the AI SDK's prompt in the shape of the conventions. */
-export function aiSdkMessage({ role = "user", content }: JsonObject): JsonObject {
+export function aiSdkMessage({ role = "user", content }: Fields): Fields {
   const parts =
     typeof content === "string"
       ? [{ type: "text", content }]
@@ -32,8 +32,8 @@ export function aiSdkMessage({ role = "user", content }: JsonObject): JsonObject
   return { role, parts };
 }
 
-function partOf(part: Json): JsonObject {
-  if (!isObject(part)) return { type: "other", value: part };
+function partOf(part: Json): Fields {
+  if (!isFields(part)) return { type: "other", value: part };
   switch (part.type) {
     case "text":
     case "reasoning":
@@ -42,7 +42,7 @@ function partOf(part: Json): JsonObject {
       return callOf(part);
     case "tool-result": {
       const output = part.output ?? part.result ?? null;
-      const response = isObject(output) && output.value !== undefined ? output.value : output;
+      const response = isFields(output) && output.value !== undefined ? output.value : output;
       return { type: "tool_call_response", id: wordsFor(part.toolCallId), response };
     }
     default:
@@ -50,7 +50,7 @@ function partOf(part: Json): JsonObject {
   }
 }
 
-function callOf({ toolCallId, toolName, input, args }: JsonObject): JsonObject {
+function callOf({ toolCallId, toolName, input, args }: Fields): Fields {
   const given = input ?? args ?? {};
   return {
     type: "tool_call",
@@ -61,12 +61,12 @@ function callOf({ toolCallId, toolName, input, args }: JsonObject): JsonObject {
 }
 
 /** What the model answered: thoughts, words or an object, and calls. */
-export function aiSdkOutput(left: Fields): readonly JsonObject[] {
+export function aiSdkOutput(left: FieldReader): readonly Fields[] {
   const reasoning = left.text("ai.response.reasoning");
   const words = left.text("ai.response.text") ?? left.text("ai.response.object");
   const calls = left.json("ai.response.toolCalls");
   const list = typeof calls === "string" ? argumentsOf(calls).input : calls;
-  const asked = Array.isArray(list) ? (list as readonly Json[]).filter(isObject).map(callOf) : [];
+  const asked = Array.isArray(list) ? (list as readonly Json[]).filter(isFields).map(callOf) : [];
   if (calls !== undefined && asked.length === 0) left.keep("ai.response.toolCalls", calls);
   const parts = [
     ...(reasoning === undefined ? [] : [{ type: "reasoning", content: reasoning }]),
@@ -77,11 +77,11 @@ export function aiSdkOutput(left: Fields): readonly JsonObject[] {
 }
 
 /** The tools that the model could call, each as JSON text. */
-export function aiSdkTools(left: Fields): readonly Json[] | undefined {
+export function aiSdkTools(left: FieldReader): readonly Json[] | undefined {
   const list = left.list(AI.tools);
   return list?.map((tool) => {
     const value = typeof tool === "string" ? argumentsOf(tool).input : tool;
-    if (!isObject(value)) return value;
+    if (!isFields(value)) return value;
     const { inputSchema, ...rest } = value;
     return inputSchema === undefined ? value : { ...rest, parameters: inputSchema };
   });

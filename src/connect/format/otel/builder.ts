@@ -1,5 +1,6 @@
 import { canonical, type FactId, type Json, type Session } from "../../../session/index.js";
-import { agentNamed, type Fields, isSame, type JsonObject, toolNamed } from "../fields.js";
+import { defined } from "../../../util/index.js";
+import { agentNamed, type FieldReader, type Fields, isSame, toolNamed } from "../fields.js";
 import { keepRest, UNKNOWN_TIME } from "../intake.js";
 import { AI } from "./ai-sdk.js";
 import { inputMessages } from "./content.js";
@@ -142,7 +143,7 @@ export class Builder {
     const config = this.#configure(
       {
         agent: agent ?? "",
-        ...(instructions !== undefined && { instructions }),
+        ...defined({ instructions }),
         ...(tools !== undefined && { tools: tools.map(toolIn) }),
         ...(json && { output: true }),
         ...(Object.keys(parameters).length > 0 && { parameters }),
@@ -151,7 +152,7 @@ export class Builder {
     );
     if (tools?.some((tool) => !isExact(tool))) left.keep(GEN_AI.toolDefinitions, JSON.stringify(tools));
     const by = agentNamed(agent);
-    const model = { model: chat.model, ...(agent !== undefined && { agent }), config };
+    const model = { model: chat.model, ...defined({ agent }), config };
     const call = this.#append({ type: "model-call", ...model, at, by });
     this.#branchOf.set(span.spanId, this.#branch);
     const error = failureIn(span, left);
@@ -168,10 +169,7 @@ export class Builder {
           finish: chat.finish ?? "unknown",
           usage: chat.usage ?? { input: 0, output: 0 },
           ...(chat.usage === undefined && { meta: NO_USAGE }),
-          ...(chat.cost !== undefined && { cost: chat.cost }),
-          ...(chat.responseModel !== undefined && { model: chat.responseModel }),
-          ...(chat.response !== undefined && { response: chat.response }),
-          ...(agent !== undefined && { agent }),
+          ...defined({ cost: chat.cost, model: chat.responseModel, response: chat.response, agent }),
           at: end,
         });
       close();
@@ -204,7 +202,7 @@ export class Builder {
       type: "tool-call",
       name,
       input: input ?? {},
-      ...(call !== undefined && { call }),
+      ...defined({ call }),
       at,
       by,
     });
@@ -225,7 +223,7 @@ export class Builder {
     const name = left.text(OURS.step) ?? span.name;
     const input = valueIn(left, OURS.input);
     const output = valueIn(left, OURS.value);
-    const step = this.#append({ type: "step-call", name, ...(input !== undefined && { input }), at });
+    const step = this.#append({ type: "step-call", name, ...defined({ input }), at });
     this.#branchOf.set(span.spanId, this.#branch);
     const error = failureIn(span, left);
     const pending = left.flag(OURS.pending) === true;
@@ -262,18 +260,18 @@ export class Builder {
     this.#branchOf.set(span.spanId, this.#branch);
   }
 
-  #fork(span: ReadSpan, name: string, left: Fields, at: string): void {
+  #fork(span: ReadSpan, name: string, left: FieldReader, at: string): void {
     const [link] = span.links;
     const from = link === undefined ? undefined : this.#branchOf.get(link.spanId);
     if (from !== undefined) this.#branch = from;
     const why = left.text(OURS.why);
-    const forked = this.#head.fork(name, { at, by: "runtime", ...(why !== undefined && { why }) });
+    const forked = this.#head.fork(name, { at, by: "runtime", ...defined({ why }) });
     this.#branch = name;
     this.#head = forked;
     this.#branchOf.set(span.spanId, name);
   }
 
-  #merge(span: ReadSpan, left: Fields, at: string): void {
+  #merge(span: ReadSpan, left: FieldReader, at: string): void {
     const branches = span.links.flatMap(({ spanId }) => this.#branchOf.get(spanId) ?? []);
     const sides = [...new Set(branches)].map((branch) => this.#heads.get(branch) as Session);
     const [ours, ...others] = sides;
@@ -291,13 +289,13 @@ export class Builder {
       adopt: side ?? "none",
       at,
       by: "runtime",
-      ...(why !== undefined && { why }),
+      ...defined({ why }),
     });
     // What was merged goes on in one place.
     for (const branch of new Set(branches)) this.#heads.set(branch, this.#head);
   }
 
-  #configure(config: JsonObject & { readonly agent: string }, at: string): FactId {
+  #configure(config: Fields & { readonly agent: string }, at: string): FactId {
     const key = canonical(config);
     const known = this.#configs.get(key);
     // A branch that does not have it yet says it again.
@@ -316,14 +314,13 @@ export class Builder {
       const rest = {
         traceId,
         spanId,
-        ...(parentId !== undefined && { parentSpanId: parentId }),
+        ...defined({ parentSpanId: parentId }),
         name,
         kind,
-        ...(left.rest !== undefined && { attributes: left.rest }),
+        ...defined({ attributes: left.rest }),
         ...(events.length > 0 && { events: events as unknown as Json }),
         ...(links.length > 0 && { links: links as unknown as Json }),
-        ...(span.message !== undefined && { message: span.message }),
-        ...(span.rest !== undefined && { more: span.rest }),
+        ...defined({ message: span.message, more: span.rest }),
       };
       if (left.rest !== undefined || events.length > 0) this.kept = true;
       this.#head = keepRest(this.#head, "span", plainJson(rest), at);
@@ -341,8 +338,7 @@ export class Builder {
       name: about,
       passed: said,
       ...(typeof score === "number" && { score }),
-      ...(detail !== undefined && { detail }),
-      ...(of !== undefined && { of }),
+      ...defined({ detail, of }),
       at: timeOf(time) ?? at,
       by: "runtime",
     });

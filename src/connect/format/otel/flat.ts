@@ -1,8 +1,8 @@
 import type { Json } from "../../../session/index.js";
-import { argumentsOf, type Fields, isObject, type JsonObject } from "../fields.js";
+import { argumentsOf, type FieldReader, type Fields, isFields } from "../fields.js";
 
 /** Messages that OpenInference spreads over attributes (`llm.input_messages.0.message.role`), in the shape of the conventions. */
-export function flatMessages(left: Fields, prefix: string): readonly JsonObject[] {
+export function flatMessages(left: FieldReader, prefix: string): readonly Fields[] {
   const pattern = new RegExp(`^${prefix.replaceAll(".", "\\.")}\\.(\\d{1,4})\\.message\\.(.+)$`);
   const found = new Map<number, Map<string, Json>>();
   for (const name of left.names) {
@@ -19,7 +19,7 @@ const CALL = /^tool_calls\.(\d{1,4})\.tool_call\.(id|function\.name|function\.ar
 const KNOWN =
   /^(role|content|name|tool_call_id)$|^contents\.\d{1,4}\.message_content\.[\w.]+$|^tool_calls\.\d{1,4}\.tool_call\.(id|function\.name|function\.arguments)$/;
 
-function messageOf(fields: ReadonlyMap<string, Json>): JsonObject {
+function messageOf(fields: ReadonlyMap<string, Json>): Fields {
   const role = text(fields.get("role")) ?? "user";
   const content = fields.get("content");
   const id = text(fields.get("tool_call_id"));
@@ -47,7 +47,7 @@ function messageOf(fields: ReadonlyMap<string, Json>): JsonObject {
 }
 
 /** Parts of a message: `contents.0.message_content.type`. What is not text is kept as it is. */
-function contentsOf(fields: ReadonlyMap<string, Json>): readonly JsonObject[] {
+function contentsOf(fields: ReadonlyMap<string, Json>): readonly Fields[] {
   const parts = new Map<number, { [field: string]: Json }>();
   for (const [name, value] of fields) {
     const [, index, field] = /^contents\.(\d+)\.message_content\.(.+)$/.exec(name) ?? [];
@@ -64,15 +64,15 @@ function contentsOf(fields: ReadonlyMap<string, Json>): readonly JsonObject[] {
 }
 
 /** The tools that OpenInference names: `llm.tools.0.tool.json_schema`. */
-export function flatTools(left: Fields): readonly Json[] | undefined {
+export function flatTools(left: FieldReader): readonly Json[] | undefined {
   const names = left.names.filter((name) => /^llm\.tools\.\d{1,4}\.tool\.json_schema$/.test(name));
   if (names.length === 0) return undefined;
   return names.map((name) => {
     const value = left.json(name) ?? null;
     const tool = typeof value === "string" ? argumentsOf(value).input : value;
-    if (!isObject(tool)) return tool;
+    if (!isFields(tool)) return tool;
     const { function: held, ...rest } = tool;
-    return isObject(held) ? { ...rest, ...held } : tool;
+    return isFields(held) ? { ...rest, ...held } : tool;
   });
 }
 

@@ -1,6 +1,7 @@
 import type { Json } from "../../../session/index.js";
-import type { Document } from "../document.js";
-import { Fields, isObject, type JsonObject, wordsFor } from "../fields.js";
+import { parseJson } from "../../../util/index.js";
+import { FieldReader, type Fields, isFields, listOf, objectsOf, wordsFor } from "../fields.js";
+import type { Foreign } from "../foreign.js";
 
 /** A span of a document, in plain JSON. `rest` is what else the document says of it. */
 export type ReadSpan = {
@@ -11,70 +12,50 @@ export type ReadSpan = {
   readonly kind: number;
   readonly start: Json | undefined;
   readonly end: Json | undefined;
-  readonly attributes: JsonObject;
+  readonly attributes: Fields;
   readonly events: readonly ReadEvent[];
   readonly links: readonly ReadLink[];
   readonly failed: boolean;
   readonly message: string | undefined;
-  readonly rest: JsonObject | undefined;
+  readonly rest: Fields | undefined;
   /** The resource and the scope that it came from. */
   readonly from: Json;
 };
 export type ReadEvent = {
   readonly name: string;
   readonly time: Json | undefined;
-  readonly attributes: JsonObject;
-  readonly rest?: JsonObject | undefined;
+  readonly attributes: Fields;
+  readonly rest?: Fields | undefined;
 };
 export type ReadLink = {
   readonly traceId: string;
   readonly spanId: string;
-  readonly attributes: JsonObject;
-  readonly rest?: JsonObject | undefined;
+  readonly attributes: Fields;
+  readonly rest?: Fields | undefined;
 };
 
 /** The spans of an OTLP/JSON document, or of several, one on each line. */
-export function spansIn(document: Document): readonly ReadSpan[] {
-  const text = document.text();
+export function spansIn(foreign: Foreign): readonly ReadSpan[] {
+  const text = foreign.text();
   const [first = ""] = text.trimStart().split("\n", 1);
   // One document may have many lines, and each of several documents has one.
-  const documents =
-    !isOne(text) && isOne(first)
-      ? document.lines().map(({ line, value }) => [value, `line ${line}: `] as const)
-      : [[document.json(), ""] as const];
-  const spans = documents.flatMap(([value, where]) => spansOfDocument(value, where, document));
-  if (spans.length === 0) throw document.refusal({ where: "", reason: "there is no span in it" });
-  return spans;
+  const isMany = parseJson(text) === undefined && parseJson(first) !== undefined;
+  const documents = isMany
+    ? foreign.jsonLines((value) => value).map(({ line, value }) => [value, `line ${line}: `] as const)
+    : [[foreign.json(text), ""] as const];
+  const spans = documents.flatMap(([value, where]) => spansOfDocument(value, where, foreign));
+  return spans.length > 0 ? spans : foreign.refuse("", "there is no span in it");
 }
 
-function isOne(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function spansOfDocument(value: Json, where: string, document: Document): readonly ReadSpan[] {
-  const list = (
-    holder: Json | undefined,
-    place: string,
-    ...keys: readonly string[]
-  ): readonly JsonObject[] => {
-    const found = isObject(holder)
-      ? keys.map((key) => holder[key]).find((one) => one !== undefined)
-      : undefined;
-    if (found === undefined && isObject(holder)) return [];
-    if (!Array.isArray(found) || !found.every(isObject))
-      throw document.refusal({
-        where: `${where}${place}`,
-        reason: `a list of objects should be here (${keys[0]})`,
-      });
-    return found as readonly JsonObject[];
+function spansOfDocument(value: Json, where: string, foreign: Foreign): readonly ReadSpan[] {
+  const list = (holder: Fields, place: string, ...keys: readonly string[]): readonly Fields[] => {
+    const found = keys.map((key) => holder[key]).find((one) => one !== undefined) ?? [];
+    return Array.isArray(found) && found.every(isFields)
+      ? found
+      : foreign.refuse(`${where}${place}`, `a list of objects should be here (${keys[0]})`);
   };
-  if (!isObject(value) || !(Array.isArray(value.resourceSpans) || Array.isArray(value.resource_spans)))
-    throw document.refusal({ where, reason: "an OTLP document has a list of resourceSpans" });
+  if (!isFields(value) || !(Array.isArray(value.resourceSpans) || Array.isArray(value.resource_spans)))
+    return foreign.refuse(where, "an OTLP document has a list of resourceSpans");
   return list(value, "resourceSpans", "resourceSpans", "resource_spans").flatMap((resource, first) => {
     const { scopeSpans: _, scope_spans: __, instrumentationLibrarySpans: ___, ...around } = resource;
     const place = `resourceSpans[${first}]`;
@@ -89,61 +70,67 @@ function spansOfDocument(value: Json, where: string, document: Document): readon
 }
 
 /** Attribute lists anywhere in what surrounds spans, as objects. */
-function plain(value: JsonObject): Json {
+function plain(value: Fields): Json {
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]): [string, Json] =>
-      key === "attributes" ? [key, attributesIn(inner)] : [key, isObject(inner) ? plain(inner) : inner],
+      key === "attributes" ? [key, attributesIn(inner)] : [key, isFields(inner) ? plain(inner) : inner],
     ),
   );
 }
 
 const KINDS = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"];
 
-function spanOf(span: JsonObject, from: Json): ReadSpan {
-  const fields = new Fields(span);
-  const either = (key: string, other: string) => fields.json(key) ?? fields.json(other);
+function spanOf(span: Fields, from: Json): ReadSpan {
+  const fields = new FieldReader(span);
   const kind = fields.json("kind");
-  const status = new Fields(fields.object("status") ?? {});
+  const status = fields.inside("status");
   const code = status.json("code");
   const message = status.text("message");
   fields.keep("status", status.rest);
-  const parent = either("parentSpanId", "parent_span_id");
+  const parent = either(fields, "parentSpanId", "parent_span_id") ?? "";
   for (const count of ["droppedAttributesCount", "droppedEventsCount", "droppedLinksCount"])
     fields.drop(count, 0);
-  const list = (key: string) => (fields.list(key) ?? []).filter(isObject);
+  const list = (key: string) => (fields.list(key) ?? []).filter(isFields).map((one) => new FieldReader(one));
   return {
-    traceId: idOf(either("traceId", "trace_id"), 16),
-    spanId: idOf(either("spanId", "span_id"), 8),
-    parentId: parent === undefined || parent === "" || parent === null ? undefined : idOf(parent, 8),
+    ...idsIn(fields),
+    parentId: parent === "" ? undefined : idOf(parent, 8),
     name: fields.text("name") ?? "",
     kind:
       typeof kind === "number" ? kind : Math.max(0, KINDS.indexOf(wordsFor(kind).replace("SPAN_KIND_", ""))),
-    start: either("startTimeUnixNano", "start_time_unix_nano"),
-    end: either("endTimeUnixNano", "end_time_unix_nano"),
+    start: either(fields, "startTimeUnixNano", "start_time_unix_nano"),
+    end: either(fields, "endTimeUnixNano", "end_time_unix_nano"),
     attributes: attributesIn(fields.json("attributes")),
-    events: list("events").map((event) => {
-      const inner = new Fields(event);
-      const [name, time] = [
-        inner.text("name") ?? "",
-        inner.json("timeUnixNano") ?? inner.json("time_unix_nano"),
-      ];
-      const attributes = attributesIn(inner.json("attributes"));
-      inner.drop("droppedAttributesCount", 0);
-      return { name, time, attributes, rest: inner.rest };
-    }),
-    links: list("links").map((link) => {
-      const inner = new Fields(link);
-      const traceId = idOf(inner.json("traceId") ?? inner.json("trace_id"), 16);
-      const spanId = idOf(inner.json("spanId") ?? inner.json("span_id"), 8);
-      const attributes = attributesIn(inner.json("attributes"));
-      inner.drop("droppedAttributesCount", 0);
-      return { traceId, spanId, attributes, rest: inner.rest };
-    }),
+    events: list("events").map((event) => ({
+      name: event.text("name") ?? "",
+      time: either(event, "timeUnixNano", "time_unix_nano"),
+      ...attributesAndRest(event),
+    })),
+    links: list("links").map((link) => ({ ...idsIn(link), ...attributesAndRest(link) })),
     failed: code === 2 || code === "STATUS_CODE_ERROR" || code === "2",
     message,
     rest: fields.rest,
     from,
   };
+}
+
+function either(fields: FieldReader, key: string, other: string): Json | undefined {
+  return fields.json(key) ?? fields.json(other);
+}
+
+function idsIn(fields: FieldReader): { readonly traceId: string; readonly spanId: string } {
+  return {
+    traceId: idOf(either(fields, "traceId", "trace_id"), 16),
+    spanId: idOf(either(fields, "spanId", "span_id"), 8),
+  };
+}
+
+function attributesAndRest(fields: FieldReader): {
+  readonly attributes: Fields;
+  readonly rest: Fields | undefined;
+} {
+  const attributes = attributesIn(fields.json("attributes"));
+  fields.drop("droppedAttributesCount", 0);
+  return { attributes, rest: fields.rest };
 }
 
 /** Ids are hex in OTLP; whoever writes the JSON of protocol buffers as it comes writes base64. */
@@ -154,12 +141,12 @@ function idOf(value: Json | undefined, bytes: number): string {
   return decoded?.length === bytes ? decoded.toString("hex") : text;
 }
 
-export function attributesIn(list: Json | undefined): JsonObject {
+export function attributesIn(list: Json | undefined): Fields {
   // Some write an object of plain values.
-  if (isObject(list)) return list;
+  if (isFields(list)) return list;
   const attributes = new Map<string, Json>();
-  for (const entry of Array.isArray(list) ? (list as readonly Json[]) : []) {
-    if (!isObject(entry) || typeof entry.key !== "string") {
+  for (const entry of listOf(list)) {
+    if (!isFields(entry) || typeof entry.key !== "string") {
       attributes.set(`#${attributes.size}`, entry);
       continue;
     }
@@ -172,32 +159,18 @@ export function attributesIn(list: Json | undefined): JsonObject {
 const DEEP = 100;
 
 function plainValue(value: Json | undefined, depth = 0): Json {
-  if (!isObject(value)) return value ?? null;
-  const of = (name: string, other: string) => value[name] ?? value[other];
-  const [text, flag, whole, part, bytes] = [
-    of("stringValue", "string_value"),
-    of("boolValue", "bool_value"),
-    of("intValue", "int_value"),
-    of("doubleValue", "double_value"),
-    of("bytesValue", "bytes_value"),
-  ];
-  if (text !== undefined) return text;
-  if (flag !== undefined) return flag;
-  if (whole !== undefined)
-    return typeof whole === "string" && Number.isSafeInteger(Number(whole)) ? Number(whole) : whole;
-  if (part !== undefined) return part;
-  if (bytes !== undefined) return bytes;
-  const list = of("arrayValue", "array_value");
-  if (depth < DEEP && isObject(list))
-    return (Array.isArray(list.values) ? (list.values as readonly Json[]) : []).map((one) =>
-      plainValue(one, depth + 1),
-    );
-  const pairs = of("kvlistValue", "kvlist_value");
-  if (depth < DEEP && isObject(pairs))
+  if (!isFields(value)) return value ?? null;
+  const of = (kind: string) => value[`${kind}Value`] ?? value[`${kind}_value`];
+  const whole = of("int");
+  const isNumber = typeof whole === "string" && Number.isSafeInteger(Number(whole));
+  const simple =
+    of("string") ?? of("bool") ?? (isNumber ? Number(whole) : whole) ?? of("double") ?? of("bytes");
+  if (simple !== undefined) return simple;
+  const [list, pairs] = [of("array"), of("kvlist")];
+  if (depth < DEEP && isFields(list)) return listOf(list.values).map((one) => plainValue(one, depth + 1));
+  if (depth < DEEP && isFields(pairs))
     return Object.fromEntries(
-      (Array.isArray(pairs.values) ? (pairs.values as readonly Json[]) : [])
-        .filter(isObject)
-        .map((pair) => [wordsFor(pair.key), plainValue(pair.value, depth + 1)]),
+      objectsOf(pairs.values).map((pair) => [wordsFor(pair.key), plainValue(pair.value, depth + 1)]),
     );
   return Object.keys(value).length === 0 ? null : value;
 }

@@ -1,7 +1,7 @@
 import type { Json } from "../../../session/index.js";
-import { beginsLike, type Document, readDocument } from "../document.js";
-import type { Imported, ImportFormat, Source } from "../exchange.js";
+import type { Imported, ImportFormat } from "../exchange.js";
 import { isSame } from "../fields.js";
+import { beginsLike, type Foreign, readForeign } from "../foreign.js";
 import { startImport } from "../intake.js";
 import { type Branch, Builder } from "./builder.js";
 import { type ReadSpan, spansIn } from "./parse.js";
@@ -15,13 +15,13 @@ export const otelImport: ImportFormat = {
   name: FORMAT,
   title: "OpenTelemetry traces (OTLP/JSON)",
   fits: (source) => beginsLike(source, /^\s*\{/, /"(resourceSpans|resource_spans)"\s*:/),
-  read: (source) => readDocument(FORMAT, source, (document) => read(source, document)),
+  read: (source) => readForeign(FORMAT, source, read, { quoteUnsafe: true }),
 };
 
 type Told = { readonly span: ReadSpan; readonly is: Understood };
 
-function read(source: Source, document: Document): readonly Imported[] {
-  const spans = spansIn(document).map((span) => ({ span, is: understood(span) }));
+function read(foreign: Foreign): readonly Imported[] {
+  const spans = spansIn(foreign).map((span) => ({ span, is: understood(span) }));
   const conversations = new Map<string, Told[]>();
   const named = new Map<string, string>();
   // A conversation that one span of a trace names is that of the trace.
@@ -33,18 +33,18 @@ function read(source: Source, document: Document): readonly Imported[] {
     if (list === undefined) conversations.set(key, [told]);
     else list.push(told);
   }
-  return [...conversations].map(([key, told]) => sessionOf(source, key, told, document));
+  return [...conversations].map(([key, told]) => sessionOf(key, told, foreign));
 }
 
-function sessionOf(source: Source, key: string, told: readonly Told[], document: Document): Imported {
+function sessionOf(key: string, told: readonly Told[], foreign: Foreign): Imported {
   const from: Json[] = [];
   for (const { span } of told) if (!from.some((one) => isSame(one, span.from))) from.push(span.from);
   const roots = treesOf(told);
-  const at = told.map(({ span }) => timeOf(span.start)).reduce(earlier, undefined);
+  const [at] = told.flatMap(({ span }) => timeOf(span.start) ?? []).sort();
   const name = key === "" ? "trace" : key.length > 60 ? key.slice(0, 12) : key;
-  const started = startImport(source, FORMAT, {
+  const started = startImport(foreign.source, FORMAT, {
     name: key,
-    ...(at !== undefined && { at }),
+    at,
     detail: { conversation: key, from },
   });
   const builder = new Builder(started);
@@ -52,7 +52,7 @@ function sessionOf(source: Source, key: string, told: readonly Told[], document:
   const notes = builder.kept
     ? ["What spans say beside the conventions is kept in notes, one for each span."]
     : [];
-  return { name, session: builder.finish(), notes: [...document.notes, ...notes] };
+  return foreign.imported(name, builder.finish(), notes);
 }
 
 /** Spans below the spans that they name, by the time they began. What leads nowhere, or round in a circle, is a root. */
@@ -60,7 +60,7 @@ function treesOf(told: readonly Told[]): readonly Branch[] {
   type Growing = { readonly span: ReadSpan; readonly is: Understood; readonly below: Growing[] };
   const all: readonly Growing[] = [...told]
     .map((one, index) => ({ one, index, start: startOf(one.span) }))
-    .sort((one, other) => compared(one.start, other.start) || one.index - other.index)
+    .sort((one, other) => Number(one.start - other.start) || one.index - other.index)
     .map(({ one }) => ({ ...one, below: [] }));
   const known = new Map<string, Growing>();
   for (const one of all) known.set(`${one.span.traceId}/${one.span.spanId}`, one);
@@ -90,13 +90,4 @@ function treesOf(told: readonly Told[]): readonly Branch[] {
 
 function startOf({ start }: ReadSpan): bigint {
   return timeOf(start) === undefined ? 0n : BigInt(start as string | number);
-}
-
-function compared(one: bigint, other: bigint): number {
-  return one < other ? -1 : one > other ? 1 : 0;
-}
-
-function earlier(one: string | undefined, other: string | undefined): string | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return one <= other ? one : other;
 }

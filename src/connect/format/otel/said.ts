@@ -1,11 +1,11 @@
 import type { Json, Message, Part, Session } from "../../../session/index.js";
 import { missingIn } from "../../ai-sdk/conversation.js";
-import { agentNamed, isObject, type JsonObject, toolNamed } from "../fields.js";
+import { agentNamed, type Fields, isFields, toolNamed } from "../fields.js";
 
 /** Appends what messages of the conventions say and the session does not, once. */
 export function heard(
   session: Session,
-  messages: readonly JsonObject[],
+  messages: readonly Fields[],
   agent: string | undefined,
   at: string,
 ): Session {
@@ -35,21 +35,21 @@ export function heard(
 }
 
 /** The parts of a reply. */
-export function replyParts(messages: readonly JsonObject[]): readonly Part[] {
+export function replyParts(messages: readonly Fields[]): readonly Part[] {
   return messages.flatMap((message) => partsIn(message).map(partOf));
 }
 
-function partsIn(message: JsonObject): readonly JsonObject[] {
+function partsIn(message: Fields): readonly Fields[] {
   const { parts, content } = message;
-  if (Array.isArray(parts)) return (parts as readonly Json[]).filter(isObject);
+  if (Array.isArray(parts)) return (parts as readonly Json[]).filter(isFields);
   return typeof content === "string" ? [{ type: "text", content }] : [];
 }
 
-function textsOf(message: JsonObject): readonly string[] {
+function textsOf(message: Fields): readonly string[] {
   return partsIn(message).flatMap(({ content }) => (typeof content === "string" ? [content] : []));
 }
 
-function partOf(part: JsonObject): Part {
+function partOf(part: Fields): Part {
   const [call, name] = [text(part.id) ?? "", text(part.name) ?? ""];
   switch (part.type) {
     case "text":
@@ -60,11 +60,11 @@ function partOf(part: JsonObject): Part {
     case "tool_call":
       return { type: "tool-call", call, name, input: part.arguments ?? {} };
     case "server_tool_call": {
-      const { arguments: input = {} } = isObject(part.server_tool_call) ? part.server_tool_call : {};
+      const { arguments: input = {} } = isFields(part.server_tool_call) ? part.server_tool_call : {};
       return { type: "tool-call", call, name, input, provider: true };
     }
     case "server_tool_call_response": {
-      const held = isObject(part.server_tool_call_response) ? part.server_tool_call_response : {};
+      const held = isFields(part.server_tool_call_response) ? part.server_tool_call_response : {};
       return { type: "tool-result", call, name: text(held.type) ?? "", output: held.output ?? null };
     }
     case "tool_call_response":
@@ -86,7 +86,7 @@ function partOf(part: JsonObject): Part {
 }
 
 /** The same messages as the AI SDK would send them, which is what conversations are compared by. */
-function promptOf(messages: readonly JsonObject[]): readonly JsonObject[] {
+function promptOf(messages: readonly Fields[]): readonly Fields[] {
   const names = new Map<string, string>();
   return messages.map((message) => {
     const parts = partsIn(message).map(partOf);

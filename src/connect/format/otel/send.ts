@@ -3,7 +3,7 @@ import type { Json } from "../../../session/index.js";
 import { showValue } from "../../../util/index.js";
 import { type Known, requireOptions } from "../../../workflow/index.js";
 import type { Subject } from "../exchange.js";
-import { isObject } from "../fields.js";
+import { isFields } from "../fields.js";
 import { shownOf } from "../trajectory/shown.js";
 import { type Endpoint, endpointOf } from "./endpoint.js";
 import { SpanOptionError, SpansError } from "./error.js";
@@ -199,7 +199,7 @@ function answerIn(text: string): Answer {
   } catch {
     return { rejected: 0, message: "" };
   }
-  const partial = isObject(value) && isObject(value.partialSuccess) ? value.partialSuccess : {};
+  const partial = isFields(value) && isFields(value.partialSuccess) ? value.partialSuccess : {};
   const rejected = Number(partial.rejectedSpans ?? 0);
   const { errorMessage } = partial;
   return {

@@ -1,4 +1,5 @@
 import { type Fact, type FactId, type FactOf, goesOnFrom, type Session } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 import type { Subject } from "../exchange.js";
 import { GEN_AI, OPERATION, OURS, SESSION } from "./conventions.js";
 import { callAttributes, type Detail, errorOf, memoryOf, outcomeAttributes } from "./describe.js";
@@ -318,9 +319,7 @@ function lineageOf(node: Session, { branch, sandbox }: Place): Attributes {
     [OURS.parents]: node.parentIds,
     [OURS.branch]: branch,
     [OURS.by]: by,
-    ...(run !== undefined && { [OURS.run]: run }),
-    ...(seq !== undefined && { [OURS.seq]: seq }),
-    ...(sandbox !== undefined && { [OURS.sandbox]: sandbox }),
+    ...defined({ [OURS.run]: run, [OURS.seq]: seq, [OURS.sandbox]: sandbox }),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Json } from "../../../session/index.js";
-import { argumentsOf, Fields, isObject, type JsonObject } from "../fields.js";
+import { argumentsOf, FieldReader, type Fields, isFields } from "../fields.js";
 import { AI, aiSdkMessage, aiSdkOutput, aiSdkRole, aiSdkTools } from "./ai-sdk.js";
 import { ERROR_TYPE, GEN_AI, INFERENCE, MEMORY, OPERATION, OURS, SESSION } from "./conventions.js";
 import { flatMessages, flatTools } from "./flat.js";
@@ -10,7 +10,7 @@ export type Role = "chat" | "tool" | "agent" | "workflow" | "session" | "memory"
 /** What a span is about, whoever's names it uses. What was understood is taken from `left`. */
 export type Understood = {
   readonly role: Role;
-  readonly left: Fields;
+  readonly left: FieldReader;
   /** The name of the operation, where it is one of the conventions. */
   readonly operation: string | undefined;
   /** The conversation that it belongs to. */
@@ -31,7 +31,7 @@ const LANGFUSE: { readonly [kind: string]: Role } = {
 };
 
 export function understood(span: ReadSpan): Understood {
-  const left = new Fields(span.attributes);
+  const left = new FieldReader(span.attributes);
   const operation = left.text(GEN_AI.operation);
   const ours = left.text(OURS.operation);
   const kind = left.text("openinference.span.kind");
@@ -68,7 +68,7 @@ function roleOf(
 }
 
 /** What a span is that does not name its operation: the AI SDK's own, and whatever says which model it asked for how much. */
-function roleByContent(left: Fields): Role | undefined {
+function roleByContent(left: FieldReader): Role | undefined {
   const operation = left.text(AI.operation);
   const role = operation === undefined ? undefined : aiSdkRole(operation);
   if (operation !== undefined) left.keep(AI.operation, operation);
@@ -94,7 +94,7 @@ export type ReadChat = {
   readonly model: string;
   readonly provider: string | undefined;
   readonly agent: string | undefined;
-  readonly parameters: JsonObject;
+  readonly parameters: Fields;
   readonly json: boolean;
   readonly finish: string | undefined;
   readonly usage:
@@ -110,8 +110,8 @@ export type ReadChat = {
   readonly responseModel: string | undefined;
   readonly instructions: string | undefined;
   readonly tools: readonly Json[] | undefined;
-  readonly input: readonly JsonObject[];
-  readonly output: readonly JsonObject[];
+  readonly input: readonly Fields[];
+  readonly output: readonly Fields[];
 };
 
 const PARAMETERS: readonly (readonly [string, string])[] = [
@@ -124,7 +124,7 @@ const PARAMETERS: readonly (readonly [string, string])[] = [
   [GEN_AI.frequencyPenalty, "frequencyPenalty"],
 ];
 
-export function chatIn(left: Fields): ReadChat {
+export function chatIn(left: FieldReader): ReadChat {
   const parameters: { [name: string]: Json } = {};
   for (const [from, to] of PARAMETERS) {
     const value = left.number(from);
@@ -170,7 +170,7 @@ type Names = {
   readonly flat: string;
   /** Words, or a list of messages with words, by Langfuse and OpenInference. */
   readonly plain: readonly string[];
-  readonly aiSdk: (left: Fields) => readonly JsonObject[];
+  readonly aiSdk: (left: FieldReader) => readonly Fields[];
 };
 
 const INPUT: Names = {
@@ -178,7 +178,7 @@ const INPUT: Names = {
   list: GEN_AI.inputMessages,
   flat: "llm.input_messages",
   plain: ["langfuse.observation.input", "input.value"],
-  aiSdk: (left) => (listIn(left, AI.prompt) ?? []).filter(isObject).map(aiSdkMessage),
+  aiSdk: (left) => (listIn(left, AI.prompt) ?? []).filter(isFields).map(aiSdkMessage),
 };
 const OUTPUT: Names = {
   role: "assistant",
@@ -188,7 +188,7 @@ const OUTPUT: Names = {
   aiSdk: aiSdkOutput,
 };
 
-function usageIn(left: Fields): ReadChat["usage"] {
+function usageIn(left: FieldReader): ReadChat["usage"] {
   const count = (...names: readonly string[]) => {
     for (const name of names) {
       const value = left.number(name, 0);
@@ -198,7 +198,7 @@ function usageIn(left: Fields): ReadChat["usage"] {
     return undefined;
   };
   const details = parsed(left, "langfuse.observation.usage_details");
-  const held = isObject(details) ? details : {};
+  const held = isFields(details) ? details : {};
   const number = (value: Json | undefined) =>
     typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
   const input =
@@ -236,23 +236,23 @@ function usageIn(left: Fields): ReadChat["usage"] {
 }
 
 /** Instructions are a list of text parts; anything else is left. */
-function instructionsIn(left: Fields): string | undefined {
+function instructionsIn(left: FieldReader): string | undefined {
   const parts = listIn(left, GEN_AI.instructions);
   if (parts === undefined) return undefined;
   const texts = parts.map((part) =>
-    isObject(part) && typeof part.content === "string" ? part.content : undefined,
+    isFields(part) && typeof part.content === "string" ? part.content : undefined,
   );
   const [only] = texts;
-  const exact = parts.length === 1 && isObject(parts[0]) && Object.keys(parts[0]).length === 2;
+  const exact = parts.length === 1 && isFields(parts[0]) && Object.keys(parts[0]).length === 2;
   if (!exact) left.keep(GEN_AI.instructions, JSON.stringify(parts));
   return texts.length === 1 ? only : texts.filter((text) => text !== undefined).join("\n\n");
 }
 
 /** Messages in the shape of the conventions, whichever names they have. */
-function messagesIn(left: Fields, { role, list: name, flat, plain, aiSdk }: Names): readonly JsonObject[] {
+function messagesIn(left: FieldReader, { role, list: name, flat, plain, aiSdk }: Names): readonly Fields[] {
   const list = listIn(left, name);
   if (list !== undefined) {
-    const messages = list.filter(isObject);
+    const messages = list.filter(isFields);
     if (messages.length !== list.length) left.keep(name, list);
     return messages;
   }
@@ -265,9 +265,9 @@ function messagesIn(left: Fields, { role, list: name, flat, plain, aiSdk }: Name
   if (key === undefined || value === undefined) return [];
   if (typeof value === "string") return [{ role, parts: [{ type: "text", content: value }] }];
   left.keep(key, JSON.stringify(value));
-  const held = isObject(value) && Array.isArray(value.messages) ? value.messages : value;
+  const held = isFields(value) && Array.isArray(value.messages) ? value.messages : value;
   const messages = Array.isArray(held) ? (held as readonly Json[]) : [held];
-  return messages.filter(isObject).flatMap((message) =>
+  return messages.filter(isFields).flatMap((message) =>
     typeof message.content === "string"
       ? [
           {
@@ -279,7 +279,7 @@ function messagesIn(left: Fields, { role, list: name, flat, plain, aiSdk }: Name
   );
 }
 
-function listIn(left: Fields, name: string): readonly Json[] | undefined {
+function listIn(left: FieldReader, name: string): readonly Json[] | undefined {
   const value = parsed(left, name);
   if (value === undefined || Array.isArray(value)) return value as readonly Json[] | undefined;
   left.keep(name, value);
@@ -287,7 +287,7 @@ function listIn(left: Fields, name: string): readonly Json[] | undefined {
 }
 
 /** A value that may come as JSON text. */
-export function parsed(left: Fields, name: string): Json | undefined {
+export function parsed(left: FieldReader, name: string): Json | undefined {
   const value = left.json(name);
   if (typeof value !== "string") return value;
   const { input } = argumentsOf(value);
@@ -298,7 +298,7 @@ export function parsed(left: Fields, name: string): Json | undefined {
 /** The error of a span that failed. */
 export function failureIn(
   span: ReadSpan,
-  left: Fields,
+  left: FieldReader,
 ): { readonly name: string; readonly message: string } | undefined {
   const type = left.text(ERROR_TYPE);
   if (type === undefined && !span.failed) return undefined;

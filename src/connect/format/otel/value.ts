@@ -1,5 +1,5 @@
 import type { Json } from "../../../session/index.js";
-import { type Fields, isObject } from "../fields.js";
+import { type FieldReader, isFields } from "../fields.js";
 import type { replyParts } from "./said.js";
 
 export function detailOf(text: string): Json {
@@ -11,7 +11,7 @@ export function detailOf(text: string): Json {
   }
 }
 
-export function valueIn(left: Fields, name: string): Json | undefined {
+export function valueIn(left: FieldReader, name: string): Json | undefined {
   const held = left.json(name);
   if (typeof held !== "string") return held;
   try {
@@ -22,19 +22,19 @@ export function valueIn(left: Fields, name: string): Json | undefined {
 }
 
 export function toolIn(tool: Json): Json {
-  if (!isObject(tool)) return { name: "", input: tool };
+  if (!isFields(tool)) return { name: "", input: tool };
   const { name, description, parameters } = tool;
   return {
     name: typeof name === "string" ? name : "",
     ...(typeof description === "string" && { description }),
-    ...(isObject(parameters) && { input: parameters }),
+    ...(isFields(parameters) && { input: parameters }),
   };
 }
 
 /** Whether a definition of a tool says nothing that the record of it does not. */
 export function isExact(tool: Json): boolean {
   return (
-    isObject(tool) &&
+    isFields(tool) &&
     tool.type === "function" &&
     Object.keys(tool).every((key) => ["type", "name", "description", "parameters"].includes(key))
   );

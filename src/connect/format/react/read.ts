@@ -1,7 +1,8 @@
-import type { Json, Session } from "../../../session/index.js";
-import { beginsLike, type Document, readDocument } from "../document.js";
-import type { Imported, ImportFormat, Source } from "../exchange.js";
-import { keepRest, startImport } from "../intake.js";
+import type { Json, Part } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
+import type { Imported, ImportFormat } from "../exchange.js";
+import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { Arrival } from "../trajectory/arrival.js";
 import { literalOf } from "./literal.js";
 
 const FORMAT = "react";
@@ -12,7 +13,7 @@ export const react: ImportFormat = {
   name: FORMAT,
   title: "ReAct episodes (text of thoughts, actions and observations)",
   fits: (source) => beginsLike(source, EPISODE, /^Thought 1:/m),
-  read: (source) => readDocument(FORMAT, source, (document) => read(source, document)),
+  read: (source) => readForeign(FORMAT, source, read),
 };
 
 const EPISODE = /^(\d+) ((?:Claim|Question): .*)$/m;
@@ -20,85 +21,60 @@ const EPISODE = /^(\d+) ((?:Claim|Question): .*)$/m;
 const MARK =
   /^(Thought|Action|Observation) (\d+):|^(?=\{'.*\}\s*$)|^(?=\d+ \d+ [\d.e-]+ [\d.e-]+\s*$)|^(?=-----------\s*$)|^(?=ohh\.\.\.)/gm;
 
-function read(source: Source, document: Document): readonly Imported[] {
-  const text = document.text().replaceAll("\r\n", "\n");
+function read(foreign: Foreign): readonly Imported[] {
+  const text = foreign.text().replaceAll("\r\n", "\n");
   const starts = [...text.matchAll(new RegExp(EPISODE, "gm"))];
-  const [first] = starts;
-  if (first === undefined)
-    throw document.refusal({
-      where: "",
-      reason: 'no episode begins in it ("7 Claim: …" or "7 Question: …")',
-    });
-  const before = text.slice(0, first.index).trim();
+  if (starts.length === 0) foreign.refuse("", 'no episode begins in it ("7 Claim: …" or "7 Question: …")');
+  const before = text.slice(0, starts[0]?.index).trim();
   const names = new Map<string, number>();
   return starts.map((start, index) => {
-    const [line, id, asked] = start as unknown as [string, string, string];
+    const [line, id = "", asked = ""] = start;
     const body = text.slice(start.index + line.length, starts[index + 1]?.index);
     const known = names.get(id) ?? 0;
     names.set(id, known + 1);
     const name = known === 0 ? `episode-${id}` : `episode-${id}-${known + 1}`;
-    let session = startImport(source, FORMAT, { name, text: asked, detail: { episode: Number(id) } });
-    if (index === 0 && before !== "") session = keepRest(session, "text before the first episode", before);
-    const { session: whole, rest } = episode(session, body);
-    const notes = rest ? ["The running score of the notebook is kept in a note."] : [];
-    return { name, session: whole, notes: [...document.notes, ...notes] };
+    const arrival = Arrival.start(foreign, { name, text: asked, detail: { episode: Number(id) } });
+    if (index === 0 && before !== "") arrival.rest("text before the first episode", before);
+    const isRest = tellEpisode(arrival, body);
+    return arrival.imported(name, isRest ? ["The running score of the notebook is kept in a note."] : []);
   });
 }
 
 type Piece = { readonly kind: string; readonly number: string; readonly text: string };
 
-function episode(started: Session, body: string): { readonly session: Session; readonly rest: boolean } {
-  const at = started.fact.at;
-  let session = started;
+/** Tells an episode; whether the notebook printed something else as well. */
+function tellEpisode(arrival: Arrival, body: string): boolean {
   let thought: Piece | undefined;
   const rest: string[] = [];
   const calls = new Map<string, string>();
   const say = (action?: Piece) => {
-    const words = thought === undefined ? [] : [{ type: "reasoning" as const, text: thought.text.trim() }];
-    const call = action === undefined ? undefined : `action-${action.number}`;
+    const parts: Part[] = thought === undefined ? [] : [{ type: "reasoning", text: thought.text.trim() }];
+    const call = `action-${action?.number}`;
     const asked = action === undefined ? undefined : askedIn(action.text);
-    const parts =
-      asked === undefined || call === undefined
-        ? words
-        : [...words, { type: "tool-call" as const, call, ...asked }];
-    if (parts.length > 0) session = session.say(parts, { role: "assistant", at, by: AGENT });
+    if (asked !== undefined) parts.push({ type: "tool-call", call, ...asked });
+    if (parts.length > 0) arrival.say("assistant", parts, AGENT);
     thought = undefined;
-    if (asked === undefined || call === undefined) return;
-    session = session.append({ type: "tool-call", ...asked, call, at, by: AGENT });
-    calls.set(call, session.id);
+    if (asked !== undefined) calls.set(call, arrival.call(asked.name, asked.input, call, "react"));
   };
   for (const piece of piecesOf(body)) {
     const { kind, number, text } = piece;
-    if (kind === "Thought") {
-      if (thought !== undefined) say();
-      thought = piece;
-    } else if (kind === "Action") say(piece);
+    if (kind !== "Action" && thought !== undefined) say();
+    if (kind === "Thought") thought = piece;
+    else if (kind === "Action") say(piece);
     else if (kind === "Observation") {
-      if (thought !== undefined) say();
       const of = calls.get(`action-${number}`);
-      if (of === undefined)
-        session = keepRest(session, `observation ${number} without an action`, text.trim());
-      else
-        session = session.append({
-          type: "tool-result",
-          of,
-          output: text.trim(),
-          at,
-          by: "tool:environment",
-        });
+      if (of === undefined) arrival.rest(`observation ${number} without an action`, text.trim());
+      else arrival.add({ type: "tool-result", of, output: text.trim(), by: "tool:environment" });
     } else {
-      if (thought !== undefined) say();
       const verdict = text.startsWith("{") ? literalOf(text.trim()) : undefined;
       if (verdict === undefined) rest.push(text.trim());
-      else session = judged(session, verdict, text.trim());
+      else judge(arrival, verdict, text.trim());
     }
   }
   if (thought !== undefined) say();
   const kept = rest.filter((text) => text !== "" && text !== "-----------");
-  return {
-    session: kept.length === 0 ? session : keepRest(session, "what else the notebook printed", kept),
-    rest: kept.length > 0,
-  };
+  if (kept.length > 0) arrival.rest("what else the notebook printed", kept);
+  return kept.length > 0;
 }
 
 function* piecesOf(body: string): Generator<Piece> {
@@ -117,16 +93,14 @@ function askedIn(text: string): { readonly name: string; readonly input: Json } 
   return name === undefined ? { name: "invalid", input: text } : { name, input: input as string };
 }
 
-function judged(session: Session, verdict: { readonly [key: string]: Json }, text: string): Session {
-  const { em, reward } = verdict;
-  const score = typeof reward === "number" ? reward : typeof em === "number" ? em : undefined;
-  return session.append({
+function judge(arrival: Arrival, verdict: { readonly [key: string]: Json }, text: string): void {
+  const score = [verdict.reward, verdict.em].find((one) => typeof one === "number");
+  arrival.add({
     type: "validation-report",
     name: "environment",
     passed: score === 1,
-    ...(score !== undefined && { score }),
+    ...defined({ score }),
     detail: { ...verdict, text },
-    at: session.fact.at,
     by: "runtime",
   });
 }

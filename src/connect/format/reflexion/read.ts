@@ -1,8 +1,9 @@
-import type { Json, Session } from "../../../session/index.js";
-import { beginsLike, type Document, readDocument } from "../document.js";
-import type { Imported, ImportFormat, Source } from "../exchange.js";
-import { Fields, isObject } from "../fields.js";
-import { keepRest, startImport } from "../intake.js";
+import type { Json } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
+import type { Imported, ImportFormat } from "../exchange.js";
+import { FieldReader } from "../fields.js";
+import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { Arrival } from "../trajectory/arrival.js";
 
 const FORMAT = "reflexion";
 const AGENT = "agent:reflexion";
@@ -15,87 +16,65 @@ export const reflexion: ImportFormat = {
     beginsLike(source, /"is_success"\s*:/, /"memory"\s*:/) ||
     beginsLike(source, /"is_solved"\s*:/, /"reflections"\s*:/),
   read: (source) =>
-    readDocument(FORMAT, source, (document) =>
-      /^\s*\[/.test(document.text()) ? [trial(source, document)] : tasks(source, document),
+    readForeign(
+      FORMAT,
+      source,
+      (foreign) => (/^\s*\[/.test(foreign.text()) ? [trial(foreign)] : tasks(foreign)),
+      { quoteUnsafe: true },
     ),
 };
 
-function trial(source: Source, document: Document): Imported {
-  const results = document.json();
-  if (!Array.isArray(results) || results.length === 0)
-    throw document.refusal({ where: "", reason: "it is not a list of results" });
-  const name = source.name.replace(/\.[^.]*$/, "") || "trial";
-  let session = startImport(source, FORMAT, { name });
-  for (const [index, result] of (results as readonly Json[]).entries()) {
+function trial(foreign: Foreign): Imported {
+  const results = foreign.list(foreign.json(), "", "it is not a list of results");
+  if (results.length === 0) foreign.refuse("", "the list of results is empty");
+  const name = foreign.source.name.replace(/\.[^.]*$/, "") || "trial";
+  const arrival = Arrival.start(foreign, { name });
+  for (const [index, result] of results.entries()) {
     const where = `[${index}]`;
-    if (!isObject(result)) throw document.refusal({ where, reason: "a result is an object" });
-    const fields = new Fields(result);
-    const passed = fields.flag("is_success");
-    if (passed === undefined)
-      throw document.refusal({
-        where: `${where}.is_success`,
-        reason: "a result says whether it was a success",
-      });
-    const environment = fields.text("name") ?? where;
-    const { rest } = fields;
-    session = session.append({
-      type: "validation-report",
-      name: environment,
-      passed,
-      score: passed ? 1 : 0,
-      ...(rest !== undefined && { detail: rest }),
-      at: session.fact.at,
-      by: "runtime",
-    });
+    const fields = new FieldReader(foreign.object(result, where, "a result is an object"));
+    const passed =
+      fields.flag("is_success") ??
+      foreign.refuse(`${where}.is_success`, "a result says whether it was a success");
+    judge(arrival, fields.text("name") ?? where, passed, fields.rest);
   }
-  return { name, session, notes: [...document.notes] };
+  return arrival.imported(name);
 }
 
-function tasks(source: Source, document: Document): readonly Imported[] {
-  const lines = document.lines();
-  if (lines.length === 0) throw document.refusal({ where: "", reason: "there is no line in it" });
+function tasks(foreign: Foreign): readonly Imported[] {
+  const lines = foreign.jsonLines((value) => value);
+  if (lines.length === 0) foreign.refuse("", "the file is empty");
   const names = new Set<string>();
   return lines.map(({ line, value }) => {
     const where = `line ${line}`;
-    if (!isObject(value)) throw document.refusal({ where, reason: "a task is an object" });
-    const fields = new Fields(value);
-    const passed = fields.flag("is_solved");
-    if (passed === undefined)
-      throw document.refusal({ where, reason: "a task says whether it was solved (is_solved)" });
+    const fields = new FieldReader(foreign.object(value, where, "a task is an object"));
+    const passed =
+      fields.flag("is_solved") ?? foreign.refuse(where, "a task says whether it was solved (is_solved)");
     let name = fields.text("name") || where.replace(" ", "-");
     if (names.has(name)) name = `${name}-${line}`;
     names.add(name);
-    const prompt = fields.text("prompt");
-    let session = startImport(source, FORMAT, {
-      name,
-      ...(prompt !== undefined && { text: prompt }),
-      detail: { line, name },
-    });
-    for (const reflection of fields.list("reflections") ?? []) session = reflected(session, reflection);
+    const text = fields.text("prompt");
+    const arrival = Arrival.start(foreign, { name, text, detail: { line, name } });
+    // Thoughts about the attempts before, which the log does not have.
+    for (const one of fields.list("reflections") ?? [])
+      arrival.say(
+        "assistant",
+        [typeof one === "string" ? { type: "reasoning", text: one } : { type: "other", value: one }],
+        AGENT,
+      );
     const solution = fields.text("solution");
-    if (solution !== undefined)
-      session = session.say(solution, { role: "assistant", at: session.fact.at, by: AGENT });
+    if (solution !== undefined) arrival.say("assistant", solution, AGENT);
     const test = fields.json("test");
     const { rest } = fields;
-    if (rest !== undefined) session = keepRest(session, "task", rest);
-    session = session.append({
-      type: "validation-report",
-      name: "test",
-      passed,
-      score: passed ? 1 : 0,
-      ...(test !== undefined && { detail: { test } }),
-      at: session.fact.at,
-      by: "runtime",
-    });
-    const notes = rest === undefined ? [] : ["What else is said about the task is kept in a note."];
-    return { name, session, notes: [...document.notes, ...notes] };
+    arrival.rest("task", rest);
+    judge(arrival, "test", passed, test === undefined ? undefined : { test });
+    return arrival.imported(
+      name,
+      rest === undefined ? [] : ["What else is said about the task is kept in a note."],
+    );
   });
 }
 
-/** A thought about the attempt before, which the log does not have. */
-function reflected(session: Session, reflection: Json): Session {
-  const at = session.fact.at;
-  return typeof reflection === "string"
-    ? session.say([{ type: "reasoning", text: reflection }], { role: "assistant", at, by: AGENT })
-    : session.say([{ type: "other", value: reflection }], { role: "assistant", at, by: AGENT });
+function judge(arrival: Arrival, name: string, passed: boolean, detail: Json | undefined): void {
+  const score = passed ? 1 : 0;
+  arrival.add({ type: "validation-report", name, passed, score, ...defined({ detail }), by: "runtime" });
 }

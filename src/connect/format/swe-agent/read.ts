@@ -1,7 +1,8 @@
 import type { Content, FactId, Json, Part } from "../../../session/index.js";
 import type { Imported, ImportFormat, Source } from "../exchange.js";
+import { amountIn, type Fields, fieldsIn, fieldsOf, own, parsed, textIn, without } from "../fields.js";
+import { beginning, type Foreign, readForeign } from "../foreign.js";
 import { Arrival, contentOf } from "../trajectory/arrival.js";
-import { amount, beginning, type Fields, Foreign, isFields, own, without } from "../trajectory/foreign.js";
 import { nameOf } from "../trajectory/name.js";
 
 /** What the notes of an imported run keep. */
@@ -17,23 +18,20 @@ export const sweAgent: ImportFormat = {
       /^\s*\{\s*"environment"[\s\S]*"trajectory"/.test(text)
     );
   },
-  async read(source: Source): Promise<readonly Imported[]> {
-    const foreign = new Foreign("swe-agent", source);
-    return foreign.reading(() => {
-      const run = foreign.object(foreign.json(), "");
-      const history =
-        foreign.optional(own(run, "history"), (value) => foreign.objects(value, "history")) ?? [];
-      const steps =
-        foreign.optional(own(run, "trajectory"), (value) => foreign.objects(value, "trajectory")) ?? [];
-      if (history.length === 0 && steps.length === 0)
-        foreign.refuse("", "it has neither a history nor a trajectory");
-      const story = new Story(foreign, run, steps);
-      for (const [index, entry] of history.entries()) story.take(entry, index, history[index + 1]);
-      story.end();
-      return [story.arrival.imported(nameOf(source.name))];
-    });
-  },
+  read: (source) => readForeign("swe-agent", source, (foreign) => [read(foreign)]),
 };
+
+function read(foreign: Foreign): Imported {
+  const run = foreign.object(foreign.json(), "");
+  const history = foreign.objects(own(run, "history") ?? [], "history");
+  const steps = foreign.objects(own(run, "trajectory") ?? [], "trajectory");
+  if (history.length === 0 && steps.length === 0)
+    foreign.refuse("", "it has neither a history nor a trajectory");
+  const story = new Story(foreign, run, steps);
+  for (const [index, entry] of history.entries()) story.take(entry, index, history[index + 1]);
+  story.end();
+  return story.arrival.imported(nameOf(foreign.source.name));
+}
 
 type Waiting = { readonly of: FactId; readonly call: string };
 
@@ -65,8 +63,7 @@ class Story {
     const where = `history[${index}]`;
     const role = this.#foreign.string(own(entry, "role"), `${where}.role`);
     const content = this.#contentOf(own(entry, "content") ?? "", `${where}.content`);
-    const agent = own(entry, "agent");
-    const author = typeof agent === "string" && agent !== "" ? agent : undefined;
+    const author = textIn(entry, "agent") || undefined;
     if (role === "system") this.#system(content, author);
     else if (role === "assistant") this.#assistant(entry, content, author, next, where);
     else if (role === "tool" || role === "user") this.#heard(entry, role, content);
@@ -82,8 +79,8 @@ class Story {
       const step = this.#steps[this.#done] as Fields;
       this.#open = this.#done;
       this.#done += 1;
-      const said = textIn(own(step, "response") ?? own(step, "thought"));
-      this.#answered(said, [this.#command(textIn(own(step, "action")))], undefined, true);
+      const said = textIn(step, "response", "thought") ?? "";
+      this.#answered(said, [this.#command(textIn(step, "action") ?? "")], undefined, true);
       this.#closeStep();
     }
   }
@@ -111,10 +108,8 @@ class Story {
       this.#open = this.#done;
       this.#done += 1;
     }
-    const calls = this.#foreign.optional(own(entry, "tool_calls"), (value) =>
-      this.#foreign.objects(value, `${where}.tool_calls`),
-    );
-    const wanted = (calls ?? []).map((call, place) => this.#callOf(call, `${where}.tool_calls[${place}]`));
+    const calls = this.#foreign.objects(own(entry, "tool_calls") ?? [], `${where}.tool_calls`);
+    const wanted = calls.map((call, place) => this.#callOf(call, `${where}.tool_calls[${place}]`));
     const text =
       wanted.length === 0 && typeof action === "string" && action.trim() !== ""
         ? [this.#command(action)]
@@ -158,7 +153,7 @@ class Story {
     }
     this.#waiting = this.#waiting.filter((one) => !named.includes(one));
     const seconds =
-      this.#open === undefined ? undefined : amount(own(this.#steps[this.#open] as Fields, "execution_time"));
+      this.#open === undefined ? undefined : amountIn(this.#steps[this.#open] as Fields, "execution_time");
     for (const { of } of named)
       this.arrival.outcome(
         of,
@@ -182,8 +177,7 @@ class Story {
 
   #observation(): string | undefined {
     const step = this.#open === undefined ? undefined : this.#steps[this.#open];
-    const observation = step && own(step, "observation");
-    return typeof observation === "string" ? observation : undefined;
+    return step && textIn(step, "observation");
   }
 
   /** A command in words is a call too. */
@@ -193,12 +187,11 @@ class Story {
 
   #callOf(call: Fields, where: string): Part & { type: "tool-call" } {
     const fields = this.#foreign.object(own(call, "function"), `${where}.function`);
-    const given = own(fields, "arguments") ?? "";
     return {
       type: "tool-call",
       call: this.#foreign.string(own(call, "id"), `${where}.id`),
       name: this.#foreign.string(own(fields, "name"), `${where}.function.name`),
-      input: parsed(given),
+      input: parsed(own(fields, "arguments") ?? ""),
     };
   }
 
@@ -214,25 +207,8 @@ class Story {
   }
 }
 
-function textIn(value: Json | undefined): string {
-  return typeof value === "string" ? value : "";
-}
-
-function parsed(given: Json): Json {
-  if (typeof given !== "string") return given;
-  try {
-    return JSON.parse(given) as Json;
-  } catch {
-    return given;
-  }
-}
-
 /** The model's name stands in the configuration that a run can be repeated with. */
 function modelIn(run: Fields): string {
-  const given = own(run, "replay_config") ?? null;
-  const config = parsed(given);
-  const agent = isFields(config) ? own(config, "agent") : undefined;
-  const model = isFields(agent) ? own(agent, "model") : undefined;
-  const name = isFields(model) ? (own(model, "name") ?? own(model, "model_name")) : undefined;
-  return typeof name === "string" ? name : "unknown";
+  const config = fieldsOf(parsed(own(run, "replay_config") ?? null));
+  return textIn(fieldsIn(fieldsIn(config, "agent"), "model"), "name", "model_name") ?? "unknown";
 }

@@ -1,12 +1,14 @@
-import type { FactOf, Json } from "../../../session/index.js";
+import type { Json } from "../../../session/index.js";
 import { ExportError } from "../error.js";
 import type { ExportFormat, Subject } from "../exchange.js";
-import { type Fields, isFields } from "../trajectory/foreign.js";
+import { type Fields, isFields, listOf } from "../fields.js";
 import { restored } from "../trajectory/kept.js";
 import { Lines, type Told } from "../trajectory/line.js";
 import { acceptedIn } from "../trajectory/patch.js";
 import {
   type Action,
+  errorText,
+  instructionsOf,
   outcomeOf,
   plain,
   type Turn,
@@ -30,15 +32,12 @@ export const sweAgentExport: ExportFormat = {
       const more = told.length === 0 ? found.run : continued(found.run, told);
       return `${JSON.stringify(more, null, 2)}\n`;
     }
-    const configured = lines.main.find(({ fact }) => fact.type === "agent-configure")?.fact as
-      | FactOf<"agent-configure">
-      | undefined;
-    const instructions =
-      configured?.instructions === undefined ? [] : [systemEntry(textOf(configured.instructions))];
+    const instructions = instructionsOf(lines.main);
+    const system = instructions === undefined ? [] : [systemEntry(instructions)];
     const run = {
       environment: lines.head.placement?.sandbox ?? "openrath",
       trajectory: told.flatMap(({ steps }) => steps),
-      history: [...instructions, ...told.flatMap(({ history }) => history)],
+      history: [...system, ...told.flatMap(({ history }) => history)],
       info: await infoOf(subject, lines),
     };
     return `${JSON.stringify(run, null, 2)}\n`;
@@ -86,10 +85,7 @@ function entriesOf(turn: Turn): readonly Entries[] {
     message_type: "observation",
     tool_call_ids: [call],
   }));
-  const failed =
-    turn.failure === undefined
-      ? []
-      : [textOf((turn.failure.error as { message?: string }).message ?? turn.failure.error)];
+  const failed = turn.failure === undefined ? [] : [errorText(turn.failure.error)];
   const step = {
     action,
     observation: [...outcomes, ...failed].join("\n"),
@@ -163,11 +159,9 @@ function runIn(line: readonly Told[]): { readonly run: Fields; readonly rest: re
 }
 
 function continued(run: Fields, told: readonly Entries[]): Fields {
-  const list = (value: Json | undefined): readonly Json[] =>
-    Array.isArray(value) ? (value as readonly Json[]) : [];
   return {
     ...run,
-    trajectory: [...list(run.trajectory), ...told.flatMap(({ steps }) => steps)],
-    history: [...list(run.history), ...told.flatMap(({ history }) => history)],
+    trajectory: [...listOf(run.trajectory), ...told.flatMap(({ steps }) => steps)],
+    history: [...listOf(run.history), ...told.flatMap(({ history }) => history)],
   };
 }

@@ -1,11 +1,11 @@
 import type { Content, FactId, FactOf, Json, Part, Session } from "../../../session/index.js";
-import { beginsLike, type Document, readDocument } from "../document.js";
-import type { Imported, ImportFormat, Source } from "../exchange.js";
-import { argumentsOf, Fields, isObject, isSame, type JsonObject, toolNamed } from "../fields.js";
-import { keepRest, startImport } from "../intake.js";
+import type { Imported, ImportFormat } from "../exchange.js";
+import { FieldReader, type Fields, isFields, isSame, toolNamed } from "../fields.js";
+import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { Arrival } from "../trajectory/arrival.js";
 
 const FORMAT = "tau-bench";
-const AGENT = "agent:tau-bench";
+const AGENT = "tau-bench";
 /** A reward is a product of ones and zeros; what is written as 1.0 may come as 0.999999. */
 const FULL = 1 - 1e-6;
 const GATHERED = "the trials are gathered so that one session has them all";
@@ -15,7 +15,7 @@ export const tauBench: ImportFormat = {
   name: FORMAT,
   title: "tau-bench results (a JSON list of runs)",
   fits: (source) => beginsLike(source, /^\s*\[\s*\{/, /"traj"\s*:/, /"task_id"\s*:/),
-  read: (source) => readDocument(FORMAT, source, (document) => read(source, document)),
+  read: (source) => readForeign(FORMAT, source, read, { quoteUnsafe: true }),
 };
 
 type Run = {
@@ -24,70 +24,63 @@ type Run = {
   readonly reward: number;
   readonly task: Json | undefined;
   readonly report: Json | undefined;
-  readonly messages: readonly JsonObject[];
+  readonly messages: readonly Fields[];
   readonly rest: Json | undefined;
 };
 
-function read(source: Source, document: Document): readonly Imported[] {
-  const runs = document.json();
-  if (!Array.isArray(runs) || runs.length === 0)
-    throw document.refusal({ where: "", reason: "it is not a list of runs" });
+function read(foreign: Foreign): readonly Imported[] {
+  const runs = foreign.list(foreign.json(), "", "it is not a list of runs");
+  if (runs.length === 0) foreign.refuse("", "the list of runs is empty");
   const tasks = new Map<Json, Run[]>();
-  for (const [index, run] of (runs as readonly Json[]).entries()) {
-    const [task, read] = runOf(run, `[${index}]`, document);
+  for (const [index, value] of runs.entries()) {
+    const [task, run] = runOf(value, `[${index}]`, foreign);
     const trials = tasks.get(task);
-    if (trials === undefined) tasks.set(task, [read]);
-    else trials.push(read);
+    if (trials === undefined) tasks.set(task, [run]);
+    else trials.push(run);
   }
-  return [...tasks].map(([task, trials]) => sessionOf(source, task, trials, document));
+  return [...tasks].map(([task, trials]) => sessionOf(task, trials, foreign));
 }
 
-function runOf(value: Json, where: string, document: Document): readonly [task: number | string, run: Run] {
-  const refuse = (place: string, reason: string) => document.refusal({ where: where + place, reason });
-  if (!isObject(value)) throw refuse("", "a run is an object");
-  const fields = new Fields(value);
+function runOf(value: Json, where: string, foreign: Foreign): readonly [task: number | string, run: Run] {
+  const fields = new FieldReader(foreign.object(value, where, "a run is an object"));
   const id = fields.json("task_id");
   if (typeof id !== "number" && typeof id !== "string")
-    throw refuse(".task_id", "a run says which task it is of");
+    return foreign.refuse(`${where}.task_id`, "a run says which task it is of");
   const trial = fields.number("trial") ?? 0;
   fields.keep("trial", trial);
-  const reward = fields.number("reward");
-  if (reward === undefined) throw refuse(".reward", "a run has a reward, a number");
+  const reward = fields.number("reward") ?? foreign.refuse(`${where}.reward`, "a run has a reward, a number");
   const messages = fields.list("traj");
-  if (messages === undefined || !messages.every(isObject))
-    throw refuse(".traj", "a run has its messages in a list");
-  const info = new Fields(fields.object("info") ?? {});
+  if (messages === undefined || !messages.every(isFields))
+    return foreign.refuse(`${where}.traj`, "a run has its messages in a list");
+  const info = fields.inside("info");
   const [task, report] = [info.json("task"), info.json("reward_info")];
   fields.keep("info", info.rest);
-  return [
-    id,
-    { where, trial, reward, task, report, messages: messages as readonly JsonObject[], rest: fields.rest },
-  ];
+  return [id, { where, trial, reward, task, report, messages, rest: fields.rest }];
 }
 
-function sessionOf(source: Source, task: Json, runs: readonly Run[], document: Document): Imported {
+function sessionOf(task: Json, runs: readonly Run[], foreign: Foreign): Imported {
   const trials = [...runs].sort((one, other) => one.trial - other.trial);
   const [first] = trials as [Run, ...Run[]];
   const shared = trials.every((run) => isSame(run.task, first.task)) ? first.task : undefined;
   const name = `task-${task}`;
-  let trunk = startImport(source, FORMAT, { name, detail: { task } });
-  if (shared !== undefined)
-    trunk = trunk.append({ type: "note", kind: "task", task: shared, at: trunk.fact.at });
+  const trunk = Arrival.start(foreign, { name, detail: { task } });
+  if (shared !== undefined) trunk.add({ type: "note", kind: "task", task: shared });
   // The policy is the same in all trials: it belongs to the task.
   const [policy] = first.messages;
   const together = policy?.role === "system" && trials.every((run) => isSame(run.messages[0], policy));
-  if (together) trunk = said(trunk, policy as JsonObject, first.where, document);
+  if (together) tell(trunk, policy, first.where, foreign);
   const times = new Map<number, number>();
   const branches = trials.map((run) => {
     const before = times.get(run.trial) ?? 0;
     times.set(run.trial, before + 1);
     const again = before === 0 ? "" : before === 1 ? "-again" : `-again-${before}`;
-    let session = trunk.fork(`trial-${run.trial}${again}`, { at: trunk.fact.at, by: "runtime" });
+    const branch = trunk.fork(trunk.session, `trial-${run.trial}${again}`);
     if (shared === undefined && run.task !== undefined)
-      session = session.append({ type: "note", kind: "task", task: run.task, at: trunk.fact.at });
+      branch.add({ type: "note", kind: "task", task: run.task });
     for (const [index, message] of run.messages.entries())
-      if (index > 0 || !together) session = said(session, message, `${run.where}.traj[${index}]`, document);
-    return judged(session, run);
+      if (index > 0 || !together) tell(branch, message, `${run.where}.traj[${index}]`, foreign);
+    judge(branch, run);
+    return branch.session;
   });
   const notes = trials.some((run) => run.report === undefined)
     ? ["A run without reward_info did not come to its end: its reward counts all the same."]
@@ -95,87 +88,67 @@ function sessionOf(source: Source, task: Json, runs: readonly Run[], document: D
   if (trials.some((run) => run.rest !== undefined))
     notes.push("What a run says beside its messages and its reward is kept in notes.");
   const [ours, ...others] = branches as [Session, ...Session[]];
-  const at = trunk.fact.at;
-  return {
-    name,
-    session:
-      others.length === 0 ? ours : ours.merge(others, { adopt: "none", why: GATHERED, by: "runtime", at }),
-    notes: [...document.notes, ...notes],
-  };
+  const { at } = trunk.session.fact;
+  const session =
+    others.length === 0 ? ours : ours.merge(others, { adopt: "none", why: GATHERED, by: "runtime", at });
+  return foreign.imported(name, session, notes);
 }
 
-function judged(session: Session, { reward, report, rest }: Run): Session {
-  const at = session.fact.at;
-  const next = rest === undefined ? session : keepRest(session, "what else the run says", rest);
-  return next.append({
+function judge(arrival: Arrival, { reward, report, rest }: Run): void {
+  arrival.rest("what else the run says", rest);
+  arrival.add({
     type: "validation-report",
     name: "reward",
     passed: reward >= FULL,
     score: reward,
     detail: report ?? { ended: false },
-    at,
     by: "runtime",
   });
 }
 
-/** A message of the chat format of OpenAI, as facts. */
-function said(session: Session, message: JsonObject, where: string, document: Document): Session {
-  const at = session.fact.at;
-  const fields = new Fields(message);
+/** Tells a message of the chat format of OpenAI. */
+function tell(arrival: Arrival, message: Fields, where: string, foreign: Foreign): void {
+  const fields = new FieldReader(message);
   const role = fields.text("role");
   if (role === "tool") {
     const [call, name] = [fields.text("tool_call_id") ?? "", fields.text("name") ?? ""];
-    const output = fields.json("content") ?? null;
-    return rested(answered(session, call, name, output), fields.rest);
+    answer(arrival, call, name, fields.json("content") ?? null);
+    arrival.rest("what else the message says", fields.rest);
+    return;
   }
-  if (role !== "system" && role !== "user" && role !== "assistant")
-    throw document.refusal({ where: `${where}.role`, reason: "nobody speaks in a message of this role" });
+  const speaker = role === "system" || role === "user" || role === "assistant" ? role : undefined;
+  if (speaker === undefined) foreign.refuse(`${where}.role`, "nobody speaks in a message of this role");
   const words = fields.json("content");
-  const calls = (fields.list("tool_calls") ?? []).map((call, index) => {
-    if (isObject(call)) return callOf(call);
-    throw document.refusal({ where: `${where}.tool_calls[${index}]`, reason: "a call is an object" });
-  });
-  const texts: readonly Part[] = wordsOf(words);
-  const content = calls.length === 0 && typeof words === "string" ? words : [...texts, ...calls];
-  let next =
-    role === "assistant" ? replied(session, content, calls.length > 0) : session.say(content, { role, at });
-  for (const { call, name, input } of calls)
-    next = next.append({ type: "tool-call", name, input, call, at, by: AGENT });
-  return rested(next, fields.rest);
+  const calls = (fields.list("tool_calls") ?? []).map((call, index) =>
+    callOf(foreign.object(call, `${where}.tool_calls[${index}]`, "a call is an object")),
+  );
+  const content = calls.length === 0 && typeof words === "string" ? words : [...wordsOf(words), ...calls];
+  if (speaker === "assistant") reply(arrival, content, calls.length > 0);
+  else arrival.say(speaker, content);
+  for (const { call, name, input } of calls) arrival.call(name, input, call, AGENT);
+  arrival.rest("what else the message says", fields.rest);
 }
 
 /** The agents of tau-bench say only what a model gave them: which model that was, and for how much, the file does not say. */
-function replied(session: Session, content: Content, asks: boolean): Session {
-  const at = session.fact.at;
-  const asked = session.append({ type: "model-call", model: "unknown", agent: "tau-bench", at, by: AGENT });
-  return asked.append({
-    type: "model-reply",
-    of: asked.id,
+function reply(arrival: Arrival, content: Content, asks: boolean): void {
+  arrival.answer("unknown", {
     content,
     finish: asks ? "tool-calls" : "stop",
-    usage: { input: 0, output: 0 },
-    agent: "tau-bench",
+    agent: AGENT,
     meta: { [FORMAT]: { usage: "not told" } },
-    at,
   });
 }
 
 function wordsOf(words: Json | undefined): readonly Part[] {
-  if (words === undefined || words === null) return [];
-  return typeof words === "string"
-    ? words === ""
-      ? []
-      : [{ type: "text", text: words }]
-    : [{ type: "other", value: words }];
+  if (words === undefined || words === null || words === "") return [];
+  return typeof words === "string" ? [{ type: "text", text: words }] : [{ type: "other", value: words }];
 }
 
-function callOf(call: JsonObject): Extract<Part, { type: "tool-call" }> {
-  const fields = new Fields(call);
-  const asked = new Fields(fields.object("function") ?? {});
+function callOf(call: Fields): Extract<Part, { type: "tool-call" }> {
+  const fields = new FieldReader(call);
+  const asked = fields.inside("function");
   const name = asked.text("name") ?? "";
-  const text = asked.text("arguments");
-  const { input, raw } = text === undefined ? { input: {} } : argumentsOf(text);
-  asked.keep("arguments", raw);
+  const input = asked.arguments();
   fields.keep("function", asked.rest);
   fields.drop("type", "function");
   const id = fields.text("id") ?? "";
@@ -184,14 +157,15 @@ function callOf(call: JsonObject): Extract<Part, { type: "tool-call" }> {
 }
 
 /** The outcome of the call that it belongs to, or of one of its own where nobody asked. */
-function answered(session: Session, call: string, name: string, output: Json): Session {
-  const at = session.fact.at;
+function answer(arrival: Arrival, call: string, name: string, output: Json): void {
   const ofId = (asked: Asked) => asked.call === call;
   const ofName = (asked: Asked) => (call === "" || asked.call === "") && (name === "" || asked.name === name);
-  const of = (call === "" ? undefined : openCall(session, ofId)) ?? openCall(session, ofName);
-  if (of !== undefined) return session.append({ type: "tool-result", of, output, at, by: toolNamed(name) });
-  const asked = session.append({ type: "tool-call", name, input: {}, call, at, by: AGENT });
-  return asked.append({ type: "tool-result", of: asked.id, output, at, by: toolNamed(name) });
+  const { session } = arrival;
+  const of =
+    (call === "" ? undefined : openCall(session, ofId)) ??
+    openCall(session, ofName) ??
+    arrival.call(name, {}, call, AGENT);
+  arrival.add({ type: "tool-result", of, output, by: toolNamed(name) });
 }
 
 type Asked = FactOf<"tool-call">;
@@ -208,8 +182,4 @@ function openCall(session: Session, fits: (asked: Asked) => boolean): FactId | u
     else if (fact.type === "message-say" && (found !== undefined || fact.role === "user")) break;
   }
   return found;
-}
-
-function rested(session: Session, rest: Json | undefined): Session {
-  return rest === undefined ? session : keepRest(session, "what else the message says", rest);
 }

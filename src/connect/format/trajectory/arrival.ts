@@ -14,10 +14,11 @@ import {
   transcriptView,
   type Usage,
 } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 import type { Imported } from "../exchange.js";
+import { isTime } from "../fields.js";
+import type { Foreign } from "../foreign.js";
 import { keepRest, type StartedImport, startImport } from "../intake.js";
-import { keepLines } from "../lines.js";
-import type { Foreign } from "./foreign.js";
 import { kept, untold } from "./kept.js";
 
 /** How a model answered, as far as a file says so. */
@@ -69,7 +70,7 @@ export class Arrival {
   /** Another line of the same file that leaves this one at a session of it. */
   fork(from: Session, name: string, why?: string): Arrival {
     const by = "runtime";
-    const session = from.fork(name, { at: this.#at, by, ...(why !== undefined && { why }) });
+    const session = from.fork(name, { at: this.#at, by, ...defined({ why }) });
     return new Arrival(this.#foreign, session, from, this.#at);
   }
 
@@ -93,12 +94,12 @@ export class Arrival {
   }
 
   say(role: Role, content: Content, by?: Principal): FactId {
-    return this.add({ type: "message-say", role, content, ...(by !== undefined && { by }) });
+    return this.add({ type: "message-say", role, content, ...defined({ by }) });
   }
 
   /** A model was asked and answered. */
   answer(model: string, answer: Answer, parameters?: Json, config?: FactId): FactId {
-    const { usage, agent } = answer;
+    const { usage, agent, cost, response, meta, milliseconds } = answer;
     const of = this.ask(model, agent, parameters, config);
     return this.add({
       type: "model-reply",
@@ -108,17 +109,9 @@ export class Arrival {
       usage: {
         input: usage?.input ?? 0,
         output: usage?.output ?? 0,
-        ...(usage?.cached !== undefined && { cached: usage.cached }),
-        ...(usage?.reasoning !== undefined && { reasoning: usage.reasoning }),
+        ...defined({ cached: usage?.cached, reasoning: usage?.reasoning }),
       },
-      ...given({
-        cost: answer.cost,
-        model: answer.model,
-        response: answer.response,
-        agent,
-        meta: answer.meta,
-        milliseconds: answer.milliseconds,
-      }),
+      ...defined({ cost, model: answer.model, response, agent, meta, milliseconds }),
     });
   }
 
@@ -126,19 +119,12 @@ export class Arrival {
     return this.add({
       type: "model-call",
       model,
-      ...given({ agent, config, parameters }),
-      ...(agent !== undefined && { by: `agent:${agent}` }),
+      ...defined({ agent, config, parameters, by: principalOf(agent) }),
     });
   }
 
   call(name: string, input: Json, call?: string, agent?: string): FactId {
-    return this.add({
-      type: "tool-call",
-      name,
-      input,
-      ...given({ call }),
-      ...(agent !== undefined && { by: `agent:${agent}` }),
-    });
+    return this.add({ type: "tool-call", name, input, ...defined({ call, by: principalOf(agent) }) });
   }
 
   /** What became of a call. */
@@ -147,7 +133,7 @@ export class Arrival {
     outcome: { readonly output: Json } | { readonly error: Failure },
     milliseconds?: number,
   ): void {
-    const time = given({ milliseconds });
+    const time = defined({ milliseconds });
     if ("error" in outcome) this.add({ type: "tool-failure", of, error: outcome.error, ...time });
     else this.add({ type: "tool-result", of, output: outcome.output, ...time });
   }
@@ -169,7 +155,7 @@ export class Arrival {
   decide(what: Json, decision: "approve" | "reject", by: Principal, why?: string, edit?: Json): void {
     const digest = digestOf(canonical(what));
     const of = this.add({ type: "approval-ask", what, digest });
-    this.add({ type: "approval-give", of, decision, digest, by, ...given({ why, edit }) });
+    this.add({ type: "approval-give", of, decision, digest, by, ...defined({ why, edit }) });
   }
 
   /** Keeps a piece of the file. What the facts since the last piece do not say of it is told to whoever imports. */
@@ -191,43 +177,34 @@ export class Arrival {
     this.#span = undefined;
   }
 
+  /** Keeps what facts have no words for, apart from the pieces of the file. */
+  rest(what: string, value: Json | undefined): void {
+    if (value !== undefined) this.session = keepRest(this.session, what, value, this.#at);
+  }
+
   /** Keeps the lines of the file that could not be read, in one session of it. */
   keepBroken(): void {
-    this.session = keepLines(this.session, this.#foreign.broken);
+    this.session = this.#foreign.keepBroken(this.session);
     this.#since = this.session;
-    this.#foreign.broken = [];
   }
 
-  imported(name: string): Imported {
-    this.keepBroken();
-    const notes = [...this.#untold].map(([path, count]) => (count === 1 ? path : `${path} (${count} times)`));
-    const { warnings } = this.#foreign;
-    return {
-      name,
-      session: this.session,
-      notes: [...this.#foreign.notes, ...notes],
-      ...(warnings.size > 0 && { warnings: [...warnings] }),
-    };
+  imported(name: string, notes: readonly string[] = []): Imported {
+    const left = [...this.#untold].map(([path, count]) => (count === 1 ? path : `${path} (${count} times)`));
+    return this.#foreign.imported(name, this.session, [...notes, ...left]);
   }
-}
-
-/** Whether a fact can have happened then. */
-export function isTime(value: unknown): value is string {
-  return typeof value === "string" && /^\d{4}-\d\d-\d\d(T|$)/.test(value) && !Number.isNaN(Date.parse(value));
 }
 
 /** Words alone are text; with thoughts or calls they are parts. */
 export function contentOf(parts: readonly Part[]): Content {
+  return parts.length === 0 ? "" : plainContent(parts);
+}
+
+/** The same where no parts at all are an empty list. */
+export function plainContent(parts: readonly Part[]): Content {
   const [only] = parts;
-  if (parts.length === 0) return "";
   return parts.length === 1 && only?.type === "text" && only.meta === undefined ? only.text : parts;
 }
 
-/** The fields that are there. */
-export function given<Value extends object>(
-  fields: Value,
-): { [Key in keyof Value]?: Exclude<Value[Key], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [Key in keyof Value]?: Exclude<Value[Key], undefined>;
-  };
+function principalOf(agent: string | undefined): Principal | undefined {
+  return agent === undefined ? undefined : `agent:${agent}`;
 }

@@ -1,5 +1,5 @@
 import { type Fact, type Json, type Session, Withheld } from "../../../session/index.js";
-import { type Fields, isFields, own } from "./foreign.js";
+import { type Fields, isFields, own } from "../fields.js";
 
 /**
  * A piece of a file as a note keeps it: word for word, but long texts that facts before the note hold already are named

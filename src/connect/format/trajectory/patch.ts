@@ -2,7 +2,7 @@ import { filesAt, patchOf, Trees } from "../../../sandbox/index.js";
 import { type Digest, EMPTY_TREE, RathError, type Session } from "../../../session/index.js";
 import type { Store } from "../../../store/index.js";
 import { ExportError } from "../error.js";
-import type { Told } from "./line.js";
+import type { Lines, Told } from "./line.js";
 
 /** What a session made of the files that it began with. */
 export type Accepted = {
@@ -34,6 +34,23 @@ export async function acceptedIn(
     const [reason = ""] = error.message.split("\n");
     throw new ExportError(format, head.id, `its files cannot be told (${reason})`, error.hint, error);
   }
+}
+
+/** The same for formats that are about the patch; `least` is how many characters it must have. */
+export async function requireAccepted(
+  format: string,
+  { head, main }: Lines,
+  store: Store,
+  least = 0,
+): Promise<Accepted> {
+  const accepted = await acceptedIn(format, head, main, store);
+  if (accepted !== undefined && accepted.patch.length >= least) return accepted;
+  throw new ExportError(
+    format,
+    head.id,
+    "it has no accepted patch: it never had files, or they are as they were",
+    'give the session files before it works on them: session.to("local", { workspace: "./repo" })',
+  );
 }
 
 function firstTree(main: readonly Told[]): Digest | undefined {

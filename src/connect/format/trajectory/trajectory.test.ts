@@ -7,14 +7,13 @@ import { sampleFacts } from "../../../session/testing/facts.js";
 import { programs, run } from "../../../session/testing/program.js";
 import { openStore, type Store } from "../../../store/index.js";
 import { atif, atifExport, atof } from "../atif/index.js";
-import { Document } from "../document.js";
 import type { Imported } from "../exchange.js";
+import { Foreign } from "../foreign.js";
 import { hfTraceExport } from "../hf-trace/index.js";
 import { inspect, inspectEvalExport, inspectExport } from "../inspect/index.js";
 import { openHands } from "../openhands/index.js";
 import { sweAgent, sweAgentExport } from "../swe-agent/index.js";
 import { Arrival } from "./arrival.js";
-import { Foreign } from "./foreign.js";
 import { kept, restored, untold } from "./kept.js";
 import { Lines, type Told } from "./line.js";
 import { nameOf } from "./name.js";
@@ -360,7 +359,10 @@ describe("files of others", () => {
       "line 4 is unreadable: it is not JSON.",
       "line 6 is unreadable: the file ends in the middle of it.",
     ]);
-    expect(file.broken.map(({ value }) => value)).toEqual(["[2]", '{"b":', '{"d']);
+    expect(file.gaps).toEqual([3, 4, 6]);
+    const kept = [...file.keepBroken(Session.start("x")).history()].slice(1).map(({ fact }) => fact);
+    expect(kept.map((fact) => fact.type === "note" && fact.value)).toEqual(["[2]", '{"b":', '{"d']);
+    expect(file.gaps).toEqual([]);
     const many = new Foreign("lines", sourceOf("x", `{}\n${"{\n".repeat(100)}`));
     many.lines();
     expect(many.warnings.size).toBe(21);
@@ -380,14 +382,11 @@ describe("files of others", () => {
     expect(where(() => foreign("{\n\n[").lines())).toBe("line 1");
     expect(where(() => foreign("[1]").lines())).toBe("line 1");
     expect(where(() => foreign(`${"[ ".repeat(450)}${"]".repeat(450)}`).json())).toBe("");
-    // The other reader of files has the same limits.
     const deep = `${"[ ".repeat(450)}${"]".repeat(450)}`;
-    for (const Reader of [Foreign, Document]) {
-      expect(() => new Reader("f", sourceOf("a", deep)).json()).toThrow(/deeper than 400 levels/);
-      expect(() => new Reader("f", sourceOf("a", "[".repeat(100_000))).json()).toThrow(/deeper than 400/);
-      const long = { ...sourceOf("a", ""), bytes: { length: 400 * 1024 ** 2 + 1 } as Uint8Array };
-      expect(() => new Reader("f", long).text()).toThrow(/longer than 419430400 bytes/);
-    }
+    expect(() => foreign(deep).json()).toThrow(/deeper than 400 levels/);
+    expect(() => foreign("[".repeat(100_000)).json()).toThrow(/deeper than 400/);
+    const long = { ...sourceOf("a", ""), bytes: { length: 400 * 1024 ** 2 + 1 } as Uint8Array };
+    expect(() => new Foreign("f", long).text()).toThrow(/longer than 419430400 bytes/);
     const odd = foreign('{"__proto__":{"polluted":1}}').json();
     expect(Object.keys(odd as object)).toEqual(["__proto__"]);
     expect(({} as { polluted?: unknown }).polluted).toBe(undefined);

@@ -213,6 +213,19 @@ export function outcomeOf({
   };
 }
 
+/** What an error says; all of it where it has no message. */
+export function errorText(error: unknown): string {
+  return textOf((error as { readonly message?: unknown }).message ?? error);
+}
+
+/** The instructions that a line was first configured with. */
+export function instructionsOf(main: readonly Told[]): string | undefined {
+  const fact = main.find((told) => told.fact.type === "agent-configure")?.fact;
+  return fact?.type === "agent-configure" && fact.instructions !== undefined
+    ? textOf(fact.instructions)
+    : undefined;
+}
+
 export function textOf(value: unknown): string {
   if (value instanceof Withheld) return withheldText(value);
   return typeof value === "string" ? value : JSON.stringify(value ?? null);
