@@ -227,8 +227,8 @@ function refused(call: CallRequest, agent: string, error: Failure): Request {
 function requested(
   call: CallRequest,
   agent: string,
-  more: Pick<FactInput & { type: "tool-call" }, "effect" | "key" | "source">,
-): FactInput {
+  more: Pick<Request<"tool-call">["fact"], "effect" | "key" | "source">,
+): Request<"tool-call">["fact"] {
   return {
     type: "tool-call",
     name: call.name,
