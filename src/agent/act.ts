@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   type Attempt,
   BudgetError,
@@ -122,6 +123,7 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
   const key = textOrNone(tool.key?.(input), "key", where);
   const conflicts = texts(tool.conflicts(input), "conflicts", where);
   const terms = termsOrNone(tool.approval(input), "approval", where);
+  const shown = shownOf(tool.name, call.input, input);
   return {
     fact: requested(call, agent, {
       effect,
@@ -143,8 +145,8 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
     ...(tool.reversible !== undefined && {
       reversible: yesOrNo(tool.reversible(input), "reversible", where),
     }),
-    shown: shownOf(tool.name, call.input, input),
-    ...(terms !== undefined && { approval: { what: shownOf(tool.name, call.input, input), terms } }),
+    shown,
+    ...(terms !== undefined && { approval: { what: shown, terms } }),
     edit: (changed) => edited({ ...call, input: changed }, agent, tool),
     ...(timeout !== undefined && { timeout }),
     ...(retry !== undefined && { retry }),
@@ -165,6 +167,7 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
  */
 function shownOf(tool: string, asked: Json, input: unknown): Json {
   const shown = { tool, input: asked };
+  if (isDeepStrictEqual(input, asked)) return shown;
   try {
     const used = JSON.parse(JSON.stringify(input ?? null)) as Json;
     return canonical(used) === canonical(asked) ? shown : { ...shown, used };
@@ -175,7 +178,8 @@ function shownOf(tool: string, asked: Json, input: unknown): Json {
 }
 
 /** A check that never ends must not keep a run from going on. */
-async function inTime(tool: Tool, check: Promise<Checked>): Promise<Checked> {
+async function inTime(tool: Tool, check: Checked | Promise<Checked>): Promise<Checked> {
+  if (!isPromise(check)) return check;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<Checked>((resolve) => {
     const failure = {
@@ -227,8 +231,8 @@ function refused(call: CallRequest, agent: string, error: Failure): Request {
 function requested(
   call: CallRequest,
   agent: string,
-  more: Pick<FactInput & { type: "tool-call" }, "effect" | "key" | "source">,
-): FactInput {
+  more: Pick<Request<"tool-call">["fact"], "effect" | "key" | "source">,
+): Request<"tool-call">["fact"] {
   return {
     type: "tool-call",
     name: call.name,

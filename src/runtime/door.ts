@@ -3,7 +3,7 @@ import { OutsideRunError } from "./error.js";
 import type { Module } from "./module.js";
 import type { Prices } from "./price.js";
 import { inMemoryRath, Rath } from "./rath.js";
-import type { Request } from "./request/request.js";
+import type { Performed, Request, RequestType } from "./request/request.js";
 import { laneOf } from "./run/modules.js";
 import type { Lane, Limits } from "./run/options.js";
 import { Scope } from "./run/scope.js";
@@ -28,8 +28,11 @@ export async function forward(
 }
 
 /** Does one thing in the world: request, effect, outcome. Resolves with the session that ends in the outcome. */
-export async function perform(session: Session, request: Request): Promise<Session> {
-  return performAll(session, [request]);
+export async function perform<Type extends RequestType>(
+  session: Session,
+  request: Request<Type>,
+): Promise<Performed<Type>> {
+  return (await performAll(session, [request])) as Performed<Type>;
 }
 
 /**

@@ -33,13 +33,20 @@ export { type Awaited, detailsOf } from "./people/awaited.js";
 export { competence, type Sender } from "./people/competence.js";
 export { openRath, type Rath } from "./rath.js";
 export type { RathOptions } from "./rath-options.js";
-export type { Attempt, Budget, Outcome, Request, Retry, Spend } from "./request/request.js";
+export type { Attempt, Budget, Outcome, Performed, Request, Retry, Spend } from "./request/request.js";
 export { isRetryable } from "./request/retry.js";
 export { LONGEST_TIMER } from "./request/timeout.js";
 export { failedAt } from "./run/failed.js";
 export { answerName } from "./run/keeper.js";
-export type { Observation } from "./run/options.js";
-export { FilesError, type MergedSide, mergeNext, resolvedBy, resolveMerge } from "./sandboxes/merging.js";
+export type { Limits, Observation } from "./run/options.js";
+export {
+  FilesError,
+  filesStep,
+  type MergedSide,
+  mergeNext,
+  resolvedBy,
+  resolveMerge,
+} from "./sandboxes/merging.js";
 export { Secrets } from "./secrets.js";
 export type { Services } from "./services.js";
 export { isAboutTheRecord, type Status, statusIn, statusOf } from "./status.js";

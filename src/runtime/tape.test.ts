@@ -359,7 +359,7 @@ describe("a replay", () => {
     const module = moduleOf(
       "outer",
       async (session) => {
-        let next = await perform(session, world.step("draw", { give: () => ++number }));
+        let next: Session = await perform(session, world.step("draw", { give: () => ++number }));
         next = await perform(
           next,
           world.step("flaky", {

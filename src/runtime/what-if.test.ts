@@ -148,7 +148,7 @@ describe("a what-if", () => {
       const module = moduleOf("m", async (session) => {
         const ends = await Promise.all(
           ["a", "b", "c"].map(async (name) => {
-            let next = await perform(
+            let next: Session = await perform(
               session.fork(name),
               world.step(`${name}1`, { takes: name === "b" ? 3 : 1 }),
             );

@@ -3,3 +3,4 @@ export { nearestOf } from "./nearest.js";
 export { defined, isObject, isPromise } from "./object.js";
 export { optionHint, optionNames, unknownOption } from "./options.js";
 export { amount, clip, compareText, firstLine, quoteShell, showValue } from "./text.js";
+export { fitsWildcards } from "./wildcard.js";

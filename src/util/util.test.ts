@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { clip, defined, optionNames, unknownOption } from "./index.js";
+import { clip, defined, fitsWildcards, optionNames, unknownOption } from "./index.js";
 
 describe("helpers", () => {
   it("[U1] defined keeps the fields that are not undefined, in the same order", () => {
@@ -37,5 +37,19 @@ describe("helpers", () => {
     expect(clip("longer text", 5)).toBe("long…");
     expect(clip("abc😀def", 5).isWellFormed()).toBe(true);
     expect(clip("abc😀def", 5).length).toBeLessThanOrEqual(5);
+  });
+
+  it("[U5] fitsWildcards takes no longer than the product of both lengths", () => {
+    const fits = (pattern: string, text: string) =>
+      fitsWildcards(
+        [...pattern],
+        [...text],
+        (part) => part === "*",
+        (part, character) => part === character,
+      );
+    expect(fits("a*c", "abbc")).toBe(true);
+    expect(fits("a*c", "abb")).toBe(false);
+    expect(fits("**", "")).toBe(true);
+    expect(fits(`${"*a".repeat(500)}*b`, "a".repeat(5_000))).toBe(false);
   });
 });

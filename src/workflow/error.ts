@@ -8,7 +8,7 @@ export class ModuleError extends RathError {
   }
 }
 
-const MODULE =
+export const MODULE =
   "a module is an object with a name and forward(session), such as agent(…), workflow(…) or step(…)";
 
 /** A function that decides something in a module (`until`, `choose`, `when`) gave what is no decision. */

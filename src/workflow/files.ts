@@ -1,17 +1,18 @@
 import {
   FilesError,
-  forward,
+  filesStep,
   type MergedSide,
   type Module,
   mergeNext,
-  perform,
   resolvedBy,
   resolveMerge,
   waitFor,
 } from "../runtime/index.js";
+import type { Sandbox } from "../sandbox/index.js";
 import type { FactOf, Failure, Json, Session } from "../session/index.js";
 import { sandboxView } from "../session/index.js";
 import { showValue } from "../util/index.js";
+import { createModule } from "./define.js";
 import { FilesConflictError } from "./error.js";
 import { refusing, requireOptions } from "./options.js";
 
@@ -39,25 +40,20 @@ export function mergeFiles(options: MergeFilesOptions = {}): Module {
   const modular = typeof resolve === "object" && resolve !== null;
   if (modular ? typeof resolve.forward !== "function" : resolve !== undefined && !WORDS.has(resolve))
     throw refuse(`${showValue(resolve)} decides nothing`, 'resolve: "ours", "theirs", "ask", or a module');
-  const module: Module = {
-    name: "merge-files",
-    kind: "merge-files",
-    state: Object.freeze({ resolve: modular ? resolve.name : (resolve ?? null) }),
-    ...(modular && { parts: Object.freeze({ resolve }) }),
-    forward: (session) =>
-      forward(module, session, async (entered) => {
-        let now = entered;
-        for (let side = await mergeNext(now); side !== undefined; side = await mergeNext(now))
-          now = side.conflicts.length === 0 ? side.session : await decided(side, resolve);
-        return now;
-      }),
-  };
-  return Object.freeze(module);
+  const name = "merge-files";
+  const state = Object.freeze({ resolve: modular ? resolve.name : (resolve ?? null) });
+  const parts = modular ? { parts: Object.freeze({ resolve }) } : {};
+  return createModule({ name, kind: name, state, ...parts }, async (session) => {
+    let now = session;
+    for (let side = await mergeNext(now); side !== undefined; side = await mergeNext(now))
+      now = side.conflicts.length === 0 ? side.session : await decide(side, resolve);
+    return now;
+  });
 }
 
 const WORDS: ReadonlySet<string> = new Set(["ours", "theirs", "ask"]);
 
-async function decided(side: MergedSide, resolve: MergeFilesOptions["resolve"]): Promise<Session> {
+async function decide(side: MergedSide, resolve: MergeFilesOptions["resolve"]): Promise<Session> {
   const { session, conflicts } = side;
   if (resolve === undefined)
     throw new FilesConflictError(
@@ -66,7 +62,7 @@ async function decided(side: MergedSide, resolve: MergeFilesOptions["resolve"]):
     );
   if (resolve === "ours" || resolve === "theirs")
     return resolveMerge(session, side, { choices: resolve, by: "runtime" });
-  if (resolve === "ask") return asked(side, session);
+  if (resolve === "ask") return askPerson(side, session);
   return resolvedBy(await resolve.forward(session), side, resolve.name);
 }
 
@@ -78,7 +74,7 @@ const OF_THE_ANSWER: ReadonlySet<string> = new Set([
 ]);
 
 /** Asks a person, and asks again with the reason when the answer does not decide it. */
-async function asked(side: MergedSide, session: Session): Promise<Session> {
+async function askPerson(side: MergedSide, session: Session): Promise<Session> {
   let now = session;
   let problem: string | undefined;
   for (;;) {
@@ -116,27 +112,12 @@ export function resumeSandbox(): Module {
   return sandboxStep("resume-sandbox", async () => {});
 }
 
-type SandboxOf = Awaited<ReturnType<Parameters<Parameters<typeof perform>[1]["act"]>[0]["sandbox"]>>;
-
-function sandboxStep(name: string, act: (sandbox: SandboxOf) => Promise<void>): Module {
-  const module: Module = {
-    name,
-    kind: name,
-    forward: (session) =>
-      forward(module, session, async (entered) => {
-        if (entered.view(sandboxView).open === null) return entered;
-        const done = await perform(entered, {
-          fact: { type: "step-call", name, effect: "idempotent", by: "runtime" },
-          effect: "idempotent",
-          act: async (attempt) => {
-            await act(await attempt.sandbox());
-            return { type: "step-result", value: null, origin: "input", by: "runtime" };
-          },
-          failed: (error) => ({ type: "step-failure", error, by: "runtime" }),
-        });
-        if (done.fact.type === "step-failure") throw new FilesError(name, done, done.fact.error);
-        return done;
-      }),
-  };
-  return Object.freeze(module);
+function sandboxStep(name: string, act: (sandbox: Sandbox) => Promise<void>): Module {
+  return createModule({ name, kind: name }, async (session) => {
+    if (session.view(sandboxView).open === null) return session;
+    return filesStep(session, name, undefined, async (attempt) => {
+      await act(await attempt.sandbox());
+      return null;
+    });
+  });
 }

@@ -1,5 +1,5 @@
 import { hostServices, perform } from "../runtime/index.js";
-import type { Failure, Json, Session } from "../session/index.js";
+import type { Json, Session } from "../session/index.js";
 import { StepError } from "./error.js";
 
 /** A session, and what it was told. */
@@ -40,6 +40,6 @@ async function ask<Value extends Json>(
     failed: (error) => ({ type: "step-failure", error, by: "runtime" }),
   });
   const { fact } = ended;
-  if (fact.type === "step-result") return { session: ended, value: fact.value as Value };
-  throw new StepError(name, ended, (fact as { error?: object }).error as Failure);
+  if (fact.type === "step-failure") throw new StepError(name, ended, fact.error);
+  return { session: ended, value: fact.value as Value };
 }

@@ -5,6 +5,17 @@ export {
 } from "../runtime/index.js";
 export { branch } from "./branch.js";
 export {
+  anything,
+  type Check,
+  type Checks,
+  checkOptions,
+  createModule,
+  defineModule,
+  functionLike,
+  type Given,
+  optional,
+} from "./define.js";
+export {
   LoopError,
   ModuleError,
   RaceError,

@@ -34,7 +34,7 @@ export function requireOptions<Options extends object>(
   options: Options,
   refuse: Refuse,
   example: string,
-  known: Known<Options>,
+  known: { readonly [option in keyof Options]-?: unknown },
 ): void {
   if (typeof options !== "object" || options === null || Array.isArray(options))
     throw refuse(`its options are ${showValue(options)}, not an object`, example);

@@ -1,16 +1,16 @@
-import { forward, type Module } from "../runtime/index.js";
+import type { Module } from "../runtime/index.js";
 import type { Adopt, Session } from "../session/index.js";
 import { showValue } from "../util/index.js";
-import { ModuleError } from "./error.js";
-import { called, refusing, requireCount, requireName, requireOptions } from "./options.js";
-import { enter, orderOf, type Parts, partsOf } from "./part.js";
-import { endsIn, joined, restTogether, type Side, sideBySide } from "./side.js";
-import { type Rebuilds, rebuild } from "./state.js";
+import { anything, defineModule, type Given, optional } from "./define.js";
+import { requireCount } from "./options.js";
+import type { Parts } from "./part.js";
+import { endsIn, joined, requireSides, restTogether, type Side, sideBySide, sidesOf } from "./side.js";
+import type { Rebuilds } from "./state.js";
 
 export type ParallelOptions = {
   /** The part whose conversation and placement go on, by name; or as in `merge`: "none" gathers the parts without preferring one. Default "both": all of them. */
   readonly adopt?: Adopt | (string & {});
-  /** So many parts at a time. Default: all. */
+  /** Maximum number of parts that run at the same time. Default: all. */
   readonly concurrency?: number;
 };
 
@@ -37,54 +37,32 @@ export function parallel(
   modules: readonly Module[] | Parts,
   options: ParallelOptions = {},
 ): Parallel {
-  requireName(name, "parallel", 'parallel("review", { style, bugs })');
-  const where = called("parallel", name);
-  requireOptions(
-    options,
-    refusing(where),
-    'leave the options out, or pass { adopt: "both", concurrency: 2 }',
-    { adopt: true, concurrency: true },
-  );
-  const parts = partsOf(modules, where);
-  const order = orderOf(modules);
-  if (order.length === 0) throw new ModuleError(where, "it has no parts");
-  return made(name, parts, order, options);
-}
-
-function made(name: string, parts: Parts, order: readonly string[], options: ParallelOptions): Parallel {
-  const adopt = adoptOf(name, options.adopt, order);
-  if (options.concurrency !== undefined)
-    requireCount(options.concurrency, "concurrency", refusing(called("parallel", name)));
-  const run = async (entered: Session): Promise<Session> => {
-    const ends = await allOf(
-      entered,
-      order.map((part) => ({
-        branch: part,
-        why: `${name}: ${part}`,
-        run: (session) => enter(parts[part] as Module, session),
-      })),
-      options.concurrency,
-    );
-    return joined(ends, { adopt, why: `${name}: all parts` });
-  };
-  const module: Parallel = {
-    name,
-    kind: "parallel",
-    parts,
-    ...(options.adopt !== undefined && { state: Object.freeze({ adopt: options.adopt }) }),
-    forward: (session) => forward(module, session, run),
-    async call(given) {
-      const session = await module.forward(given);
-      const ends = endsIn(session);
-      return { session, results: Object.fromEntries(order.flatMap((part, at) => named(part, ends[at]))) };
-    },
-    [rebuild]: ({ adopt: other }, newParts) =>
-      made(name, partsOf(newParts, called("parallel", name)), order, {
-        ...options,
-        ...(other !== undefined && { adopt: other as Adopt }),
+  return defineModule(
+    {
+      kind: "parallel",
+      name,
+      example: 'parallel("review", { style, bugs }, { adopt: "both", concurrency: 2 })',
+      parts: modules,
+      options,
+      checks: { adopt: anything, concurrency: optional(requireCount) },
+      learnable: ["adopt"],
+      check(given) {
+        requireSides(given);
+        adoptOf(given);
+      },
+      more: ({ order }, forward) => ({
+        async call(given: Session) {
+          const session = await forward(given);
+          const ends = endsIn(session);
+          return { session, results: Object.fromEntries(order.flatMap((part, at) => named(part, ends[at]))) };
+        },
       }),
-  };
-  return Object.freeze(module);
+    },
+    async (entered, given) => {
+      const ends = await allOf(entered, sidesOf(given), given.options.concurrency);
+      return joined(ends, { adopt: adoptOf(given), why: `${name}: all parts` });
+    },
+  );
 }
 
 /** Where all sides ended, in order; or the first failure, once the others rest and their evidence is joined. */
@@ -108,8 +86,8 @@ function named(part: string, end: Session | undefined): [string, Session][] {
   return end === undefined ? [] : [[part, end]];
 }
 
-/** Whose side goes on, as a merge wants it said. */
-function adoptOf(name: string, adopt: ParallelOptions["adopt"], order: readonly string[]): Adopt {
+/** The side that goes on, as `merge` takes it. */
+function adoptOf({ options: { adopt }, order, refuse }: Given<ParallelOptions>): Adopt {
   if (adopt === undefined) return "both";
   const place = order.indexOf(adopt as string);
   if (place !== -1) return place;
@@ -117,7 +95,7 @@ function adoptOf(name: string, adopt: ParallelOptions["adopt"], order: readonly 
     return adopt as Adopt;
   if (typeof adopt === "number" && Number.isSafeInteger(adopt) && adopt >= 0 && adopt < order.length)
     return adopt;
-  throw refusing(called("parallel", name))(
+  throw refuse(
     `none of its parts answers to adopt: ${showValue(adopt)}`,
     `adopt ${order.map((part) => JSON.stringify(part)).join(", ")}, "both" or "none"`,
   );

@@ -1,17 +1,10 @@
-import { BudgetError, CancelledError, forward, type Module } from "../runtime/index.js";
+import { BudgetError, CancelledError, type Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
-import {
-  called,
-  refusing,
-  requireCount,
-  requireFunction,
-  requireName,
-  requireOptions,
-  yesOrNo,
-} from "./options.js";
-import { enter, requireModule } from "./part.js";
+import { defineModule, functionLike, optional } from "./define.js";
+import { requireCount, yesOrNo } from "./options.js";
+import { enter } from "./part.js";
 import { joined, restAt } from "./side.js";
-import { type Rebuilds, rebuild } from "./state.js";
+import type { Rebuilds } from "./state.js";
 
 export type RetryOptions = {
   /** Attempts in all, the first included. */
@@ -29,49 +22,37 @@ export type RetryOptions = {
  * ```
  */
 export function retry(name: string, module: Module, options: RetryOptions): Module & Rebuilds {
-  requireName(name, "retry", 'retry("stubborn", fix, { attempts: 3 })');
-  const where = called("retry", name);
-  const refuse = refusing(where);
-  const body = requireModule(module, where);
-  requireOptions(options, refuse, "say how often at most: { attempts: 3 }", { attempts: true, when: true });
-  const { attempts, when = mayPass } = options;
-  requireCount(attempts, "attempts", refuse);
-  requireFunction(when, "when", refuse, "when: (error) => true or false");
-  const made: Module & Rebuilds = {
-    name,
-    kind: "retry",
-    parts: Object.freeze({ [body.name]: body }),
-    state: Object.freeze({ attempts }),
-    forward: (given) =>
-      forward(made, given, async (entered) => {
-        const failed: Session[] = [];
-        for (let attempt = 1; ; attempt++) {
-          const fork = entered.fork(`attempt ${attempt}`, {
-            why: `${name}: attempt ${attempt} of ${attempts}`,
-            by: "runtime",
-          });
-          try {
-            const good = await enter(body, fork);
-            return joined([good, ...failed], {
-              adopt: "ours",
-              why: `${name}: attempt ${attempt} succeeded`,
-            });
-          } catch (error) {
-            const rest = restAt(error, fork);
-            if (attempt < attempts && yesOrNo(when(error), "when", where)) {
-              failed.push(rest);
-              continue;
-            }
-            // The newest session in here is where this module has come to: it has the evidence of all attempts.
-            joined([rest, ...failed], { adopt: "ours", why: `${name}: no attempt is left` });
-            throw error;
+  return defineModule(
+    {
+      kind: "retry",
+      name,
+      example: 'retry("stubborn", fix, { attempts: 3 })',
+      parts: [module],
+      options,
+      checks: { attempts: requireCount, when: optional(functionLike("when: (error) => true or false")) },
+      learnable: ["attempts"],
+    },
+    async (entered, { part, where, options: { attempts, when = mayPass } }) => {
+      const failed: Session[] = [];
+      for (let attempt = 1; ; attempt++) {
+        const why = `${name}: attempt ${attempt}`;
+        const fork = entered.fork(`attempt ${attempt}`, { why: `${why} of ${attempts}`, by: "runtime" });
+        try {
+          const good = await enter(part, fork);
+          return joined([good, ...failed], { adopt: "ours", why: `${why} succeeded` });
+        } catch (error) {
+          const rest = restAt(error, fork);
+          if (attempt < attempts && yesOrNo(when(error), "when", where)) {
+            failed.push(rest);
+            continue;
           }
+          // The newest session in here is where this module has come to: it has the evidence of all attempts.
+          joined([rest, ...failed], { adopt: "ours", why: `${name}: no attempt is left` });
+          throw error;
         }
-      }),
-    [rebuild]: (state, parts) =>
-      retry(name, parts[body.name] as Module, { ...options, attempts: state.attempts as number }),
-  };
-  return Object.freeze(made);
+      }
+    },
+  );
 }
 
 function mayPass(error: unknown): boolean {

@@ -1,5 +1,8 @@
-import { failedAt, isOfVersion01, lane } from "../runtime/index.js";
+import { failedAt, isOfVersion01, lane, type Module } from "../runtime/index.js";
 import type { Adopt, Session } from "../session/index.js";
+import type { Given } from "./define.js";
+import { MODULE } from "./error.js";
+import { enter } from "./part.js";
 
 /** Work for one of several branches that run side by side. */
 export type Side = {
@@ -7,6 +10,19 @@ export type Side = {
   readonly why: string;
   readonly run: (session: Session) => Promise<Session>;
 };
+
+/** Each part of a module on a branch that is named like it. */
+export function sidesOf({ name, parts, order }: Given<object>): readonly Side[] {
+  return order.map((part) => ({
+    branch: part,
+    why: `${name}: ${part}`,
+    run: (session) => enter(parts[part] as Module, session),
+  }));
+}
+
+export function requireSides({ order, refuse }: Given<object>): void {
+  if (order.length === 0) throw refuse("it has no parts", MODULE);
+}
 
 /** How a side came to rest, and where. */
 export type Rest = { readonly session: Session; readonly error?: unknown; readonly failed: boolean };

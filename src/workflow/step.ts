@@ -9,18 +9,18 @@ import {
   type Session,
   type Terms,
 } from "../session/index.js";
+import { defined } from "../util/index.js";
 import { adviceFor } from "./advice.js";
+import { type Checks, checkOptions, functionLike, optional } from "./define.js";
 import { StepError } from "./error.js";
 import type { Told } from "./host.js";
 import {
   called,
-  type Known,
   refusing,
   requireEffect,
   requireFunction,
   requireMilliseconds,
   requireName,
-  requireOptions,
   requireRetry,
   requireTerms,
   termsOrNone,
@@ -105,7 +105,10 @@ export function step<Input, Value>(
   options: StepOptions<Input>,
 ): Step<Input, Recorded<Value>> {
   const where = called("step", name);
-  checkStep(name, act, options);
+  // A step without its effect, or with half a limit, is dangerous later.
+  requireName(name, "step", EXAMPLE);
+  requireFunction(act, "act", refusing(where), EXAMPLE);
+  checkOptions(options, CHECKS, refusing(where), 'say what it does to the world: { effect: "read" }');
   const { effect, key, retry, timeout, approval = false, reconcile } = options;
   const { origin = effect === "pure" ? "input" : "tool" } = options;
 
@@ -116,19 +119,12 @@ export function step<Input, Value>(
     const from = textOrNone(typeof key === "function" ? key(input) : key, "key", where);
     const terms = termsOrNone(typeof approval === "function" ? approval(input) : approval, "approval", where);
     const ended = await perform(session, {
-      fact: {
-        type: "step-call",
-        name,
-        ...(input !== null && { input }),
-        effect,
-        ...(from !== undefined && { key: from }),
-      },
+      fact: { type: "step-call", name, ...(input !== null && { input }), effect, ...defined({ key: from }) },
       effect,
       act: async (attempt) => outcome(name, origin, await act(toAct, attempt)),
       failed: (error, thrown) => failing(name, lossOf(thrown) ?? error),
       ...(terms !== undefined && { approval: { what: { step: name, input }, terms } }),
-      ...(retry !== undefined && { retry }),
-      ...(timeout !== undefined && { timeout }),
+      ...defined({ retry, timeout }),
       ...(reconcile !== undefined && {
         reconcile: async (attempt: Attempt) => {
           const found = findingOf(await reconcile(input, attempt), where);
@@ -138,7 +134,7 @@ export function step<Input, Value>(
     });
     const { fact } = ended;
     if (fact.type === "step-result") return { session: ended, value: fact.value as Recorded<Value> };
-    const failure = failureIn(fact);
+    const failure = fact.error;
     const unfed = given === undefined && act.length > 0;
     throw new StepError(name, ended, failure, adviceFor({ name, effect, retry, unfed, failure, ended }));
   }
@@ -158,44 +154,35 @@ export function step<Input, Value>(
   return Object.freeze(module);
 }
 
-const OPTIONS: Known<StepOptions<unknown>> = {
-  effect: true,
-  origin: true,
-  key: true,
-  retry: true,
-  timeout: true,
-  approval: true,
-  reconcile: true,
-};
+const EXAMPLE = 'step("charge", (order) => …, { effect: "write" })';
 
 const ORIGINS: readonly StepOrigin[] = ["input", "trusted", "tool", "web", "file", "memory", "agent"];
 
-/** For callers the compiler did not check: a step without its effect, or with half a limit, is dangerous later. */
-function checkStep<Input>(name: string, act: unknown, options: StepOptions<Input>): void {
-  requireName(name, "step", 'step("charge", (order) => …, { effect: "write" })');
-  const refuse = refusing(called("step", name));
-  requireFunction(act, "act", refuse, 'step("charge", (order) => …, { effect: "write" })');
-  requireOptions(options, refuse, 'say what it does to the world: { effect: "read" }', OPTIONS);
-  const { effect, origin, key, retry, timeout, approval, reconcile } = options;
-  requireEffect(effect, refuse);
-  if (origin !== undefined && !ORIGINS.includes(origin))
-    throw refuse(
-      `its origin ${JSON.stringify(origin)} is unknown`,
-      `say where its value comes from: ${ORIGINS.map((one) => `origin: "${one}"`).join(", ")}`,
-    );
-  if (key !== undefined && typeof key !== "string")
-    requireFunction(key, "key", refuse, 'key: "order 7", or key: (input) => a text');
-  requireRetry(retry, refuse);
-  if (timeout !== undefined) requireMilliseconds(timeout, "timeout", refuse);
-  if (typeof approval === "object" && approval !== null) requireTerms(approval, refuse);
-  else if (approval !== undefined && typeof approval !== "boolean")
-    requireFunction(approval, "approval", refuse, "approval: true, or approval: (input) => true or false");
-  if (reconcile !== undefined)
-    requireFunction(reconcile, "reconcile", refuse, 'reconcile: async (input) => ({ value }), or "again"');
-}
+const CHECKS: Checks<StepOptions<never>> = {
+  effect: (effect, _, refuse) => requireEffect(effect, refuse),
+  origin: optional((origin, _, refuse) => {
+    if (!ORIGINS.includes(origin as StepOrigin))
+      throw refuse(
+        `its origin ${JSON.stringify(origin)} is unknown`,
+        `say where its value comes from: ${ORIGINS.map((one) => `origin: "${one}"`).join(", ")}`,
+      );
+  }),
+  key: optional((key, option, refuse) => {
+    if (typeof key !== "string")
+      requireFunction(key, option, refuse, 'key: "order 7", or key: (input) => a text');
+  }),
+  retry: (retry, _, refuse) => requireRetry(retry, refuse),
+  timeout: optional(requireMilliseconds),
+  approval: optional((approval, option, refuse) => {
+    if (typeof approval === "object" && approval !== null) requireTerms(approval, refuse);
+    else if (typeof approval !== "boolean")
+      requireFunction(approval, option, refuse, "approval: true, or approval: (input) => true or false");
+  }),
+  reconcile: optional(functionLike('reconcile: async (input) => ({ value }), or "again"')),
+};
 
 /** What became of it, once it is done: a value that cannot be recorded is no reason to do it again. */
-function outcome(name: string, origin: StepOrigin, value: unknown): Outcome {
+function outcome(name: string, origin: StepOrigin, value: unknown): Outcome<"step-call"> {
   try {
     return {
       type: "step-result",
@@ -211,7 +198,7 @@ function outcome(name: string, origin: StepOrigin, value: unknown): Outcome {
   }
 }
 
-function failing(name: string, error: Failure): Outcome {
+function failing(name: string, error: Failure): Outcome<"step-call"> {
   return { type: "step-failure", error, by: `tool:${name}` };
 }
 
@@ -227,8 +214,4 @@ function lossOf(error: unknown): Failure | undefined {
     message: `it happened, and only its value is lost, which cannot be recorded: ${path}: ${data.reason}`,
     data: { path, reason: data.reason ?? null, hint, done: true },
   };
-}
-
-function failureIn(fact: { readonly type: string; readonly error?: unknown }): Failure {
-  return (fact.error ?? { name: "Failed", message: `it ended in ${fact.type}` }) as Failure;
 }

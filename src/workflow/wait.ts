@@ -1,6 +1,7 @@
-import { canonical, forward, type Module, perform, type Request, waitFor } from "../runtime/index.js";
+import { canonical, type Module, type Performed, perform, type Request, waitFor } from "../runtime/index.js";
 import { digestOf, type FactOf, type Json, type Session, type Terms } from "../session/index.js";
-import { showValue } from "../util/index.js";
+import { defined, showValue } from "../util/index.js";
+import { createModule } from "./define.js";
 import { RejectedError } from "./error.js";
 import type { Told } from "./host.js";
 import { called, recordable, refusing, requireJson, requireName, requireTerms } from "./options.js";
@@ -16,15 +17,10 @@ export type Wake = number | { readonly until: string | Date };
  * ```
  */
 export function sleep(wake: Wake): Module {
-  const timer = timerOf(wake);
-  const module: Module = {
-    name: "sleep",
-    kind: "sleep",
-    state: Object.freeze({ ...timer }),
-    forward: (session) =>
-      forward(module, session, (entered) => waitFor(entered, { type: "timer-set", ...timer })),
-  };
-  return Object.freeze(module);
+  const timer = Object.freeze(timerOf(wake));
+  return createModule({ name: "sleep", kind: "sleep", state: timer }, (session) =>
+    waitFor(session, { type: "timer-set", ...timer }),
+  );
 }
 
 /** A module that waits for the outside to say something. */
@@ -46,22 +42,14 @@ export function signal(name: string, what?: Json): Signal {
   const asked =
     what === undefined ? {} : { what: requireJson(what, "`what`", refusing(called("signal", name))) };
   const call = async (session: Session): Promise<Told<Json>> => {
-    const taken = await waitFor(session, {
-      type: "signal-await",
-      name,
-      ...asked,
-    });
-    const given = answerIn<"signal-give">(taken);
-    return { session: taken, value: given.value };
+    const taken = await waitFor(session, { type: "signal-await", name, ...asked });
+    return { session: taken, value: answerIn<"signal-give">(taken).value };
   };
-  const module: Signal = {
-    name,
-    kind: "signal",
-    ...(what !== undefined && { state: Object.freeze(asked) }),
-    forward: (session) => forward(module, session, async (entered) => (await call(entered)).session),
-    call,
-  };
-  return Object.freeze(module);
+  const state = what === undefined ? {} : { state: Object.freeze(asked) };
+  return createModule(
+    { name, kind: "signal", ...state, call },
+    async (session) => (await call(session)).session,
+  );
 }
 
 /** What was answered to a question. */
@@ -100,27 +88,15 @@ export function approve(name: string, what: Json | ((session: Session) => Json),
     if (terms === undefined) return asked(session, name, question);
     return verdictOf(await perform(session, consentTo(name, question, terms)));
   };
-  const module: Approve = {
-    name,
-    kind: "approve",
-    ...((fixed !== undefined || terms !== undefined) && {
-      state: Object.freeze({
-        ...(fixed !== undefined && { what: fixed }),
-        ...(terms !== undefined && { terms: terms as Json }),
-      }),
-    }),
-    forward: (session) =>
-      forward(module, session, async (entered) => {
-        const verdict = await call(entered);
-        const { approved, session: told, edit, why } = verdict;
-        if (edit !== undefined)
-          throw new RejectedError(name, told, `somebody agreed to ${JSON.stringify(edit)} in its place`);
-        if (!approved) throw new RejectedError(name, told, why);
-        return verdict.session;
-      }),
-    call,
-  };
-  return Object.freeze(module);
+  const state = defined({ what: fixed, terms: terms as Json | undefined });
+  const known = Object.keys(state).length > 0 ? { state: Object.freeze(state) } : {};
+  return createModule({ name, kind: "approve", ...known, call }, async (session) => {
+    const { approved, session: told, edit, why } = await call(session);
+    if (edit !== undefined)
+      throw new RejectedError(name, told, `somebody agreed to ${JSON.stringify(edit)} in its place`);
+    if (!approved) throw new RejectedError(name, told, why);
+    return told;
+  });
 }
 
 /** One question, that anybody may answer. */
@@ -132,13 +108,12 @@ async function asked(session: Session, name: string, question: Json): Promise<Ve
   return {
     session: taken,
     approved: agreed && edit === undefined,
-    ...(why !== undefined && { why }),
-    ...(agreed && edit !== undefined && { edit }),
+    ...defined({ why, edit: agreed ? edit : undefined }),
   };
 }
 
 /** A step that does nothing but need the agreement. */
-function consentTo(name: string, question: Json, terms: Terms, edit?: Json): Request {
+function consentTo(name: string, question: Json, terms: Terms, edit?: Json): Request<"step-call"> {
   return {
     fact: { type: "step-call", name, input: question, effect: "pure" },
     effect: "pure",
@@ -157,14 +132,11 @@ function consentTo(name: string, question: Json, terms: Terms, edit?: Json): Req
   };
 }
 
-function verdictOf(session: Session): Verdict {
+function verdictOf(session: Performed<"step-call">): Verdict {
   const { fact } = session;
-  if (fact.type === "step-result") {
-    const { edit } = fact.value as { readonly edit?: Json };
-    return { session, approved: edit === undefined, ...(edit !== undefined && { edit }) };
-  }
-  const { error } = fact as FactOf<"step-failure">;
-  return { session, approved: false, why: error.message };
+  if (fact.type === "step-failure") return { session, approved: false, why: fact.error.message };
+  const { edit } = fact.value as { readonly edit?: Json };
+  return { session, approved: edit === undefined, ...defined({ edit }) };
 }
 
 function timerOf(wake: Wake): { readonly milliseconds: number } | { readonly until: string } {

@@ -1,8 +1,9 @@
 import { type Budget, forward, type Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
-import { called, refusing, requireBudget, requireFunction, requireName, requireOptions } from "./options.js";
+import { type Checks, checkOptions, defineModule } from "./define.js";
+import { called, refusing, requireBudget, requireFunction, requireName } from "./options.js";
 import { type Parts, partsOf, type Usable } from "./part.js";
-import { type Rebuilds, rebuild } from "./state.js";
+import type { Rebuilds } from "./state.js";
 
 export type WorkflowOptions = {
   /** What all of it may spend. */
@@ -38,44 +39,31 @@ export function workflow(
   second?: WorkflowOptions | ((session: Session, parts: never) => Promise<Session>),
   third?: WorkflowOptions,
 ): Module & Rebuilds {
-  if (typeof first === "function") return made(name, {}, first, second as WorkflowOptions | undefined);
-  requireFunction(second, "body", refusing(called("workflow", name)), BODY);
-  return made(name, first as Parts, second as (session: Session, parts: Parts) => Promise<Session>, third);
+  const [parts, body, options = {}] =
+    typeof first === "function"
+      ? [{}, first, second as WorkflowOptions | undefined]
+      : [first as Parts, second as (session: Session, parts: Parts) => Promise<Session>, third];
+  return defineModule(
+    {
+      kind: "workflow",
+      name,
+      example: EXAMPLE,
+      parts,
+      options,
+      checks: CHECKS,
+      learnable: ["budget"],
+      limits: (limits) => limits,
+      check: ({ refuse }) => requireFunction(body, "body", refuse, EXAMPLE),
+    },
+    (session, given) => body(session, given.parts),
+  );
 }
 
 /** The parts of a body. It calls them itself, so steps may be among them that cannot do without an input. */
 type OwnParts = { readonly [name: string]: Usable };
 
-const BODY = "workflow(name, parts, async (session, parts) => …), or without parts";
-
-function made(
-  name: string,
-  given: Parts,
-  body: (session: Session, parts: Parts) => Promise<Session>,
-  options: WorkflowOptions = {},
-): Module & Rebuilds {
-  const parts = checkedParts(name, given, options);
-  const module: Module & Rebuilds = {
-    name,
-    kind: "workflow",
-    parts,
-    ...(options.budget !== undefined && { state: { budget: options.budget } }),
-    forward: (session) => forward(module, session, (entered) => body(entered, parts), options),
-    [rebuild]: ({ budget }, newParts) =>
-      made(name, newParts, body, budget === undefined ? options : { ...options, budget: budget as Budget }),
-  };
-  return Object.freeze(module);
-}
-
-function checkedParts(name: string, given: Parts, options: WorkflowOptions): Parts {
-  requireName(name, "workflow", 'workflow("review", parts, async (session, parts) => …)');
-  const where = called("workflow", name);
-  requireOptions(options, refusing(where), "leave the options out, or pass { budget: { steps: 20 } }", {
-    budget: true,
-  });
-  requireBudget(options.budget, refusing(where));
-  return partsOf(given, where);
-}
+const EXAMPLE = 'workflow("review", parts, async (session, parts) => …, { budget: { steps: 20 } })';
+const CHECKS: Checks<WorkflowOptions> = { budget: (budget, _, refuse) => requireBudget(budget, refuse) };
 
 /**
  * A workflow as a class, for people who prefer one.
@@ -99,7 +87,10 @@ export abstract class Workflow<Own extends OwnParts = Parts> implements Module {
 
   constructor(name: string, parts: Own = {} as Own, options: WorkflowOptions = {}) {
     this.name = name;
-    this.parts = checkedParts(name, parts as OwnParts as Parts, options) as Own & Parts;
+    requireName(name, "workflow", EXAMPLE);
+    const where = called("workflow", name);
+    checkOptions(options, CHECKS, refusing(where), EXAMPLE);
+    this.parts = partsOf(parts as OwnParts as Parts, where) as Own & Parts;
     this.#options = options;
   }
 

@@ -1,5 +1,5 @@
-import { MissingPackageError } from "./error.js";
 import type { LanguageModel } from "./model.js";
+import { optionalPackage } from "./optional-package.js";
 
 export type CompatibleOptions = {
   /** Where the API is, up to and with its version: `http://localhost:11434/v1`. */
@@ -12,7 +12,7 @@ export type CompatibleOptions = {
 
 /**
  * A model behind an endpoint that speaks OpenAI's chat API: Ollama, vLLM, llama.cpp and others. It is the AI SDK's own
- * client, from a package that is installed only by who needs it.
+ * client, from a package that you install yourself.
  */
 export async function compatible({
   url,
@@ -20,7 +20,11 @@ export async function compatible({
   key,
   name = "compatible",
 }: CompatibleOptions): Promise<LanguageModel> {
-  const { createOpenAICompatible } = await load();
+  const { createOpenAICompatible } = await optionalPackage(
+    "@ai-sdk/openai-compatible",
+    "an OpenAI-compatible endpoint",
+    () => import("@ai-sdk/openai-compatible"),
+  );
   const provider = createOpenAICompatible({
     baseURL: url,
     name,
@@ -29,17 +33,4 @@ export async function compatible({
     ...(key !== undefined && { apiKey: key }),
   });
   return provider.chatModel(model);
-}
-
-async function load() {
-  try {
-    return await import("@ai-sdk/openai-compatible");
-  } catch (error) {
-    if (!isMissing(error) && !isMissing((error as { cause?: unknown } | null)?.cause)) throw error;
-    throw new MissingPackageError("@ai-sdk/openai-compatible", "an OpenAI-compatible endpoint", error);
-  }
-}
-
-function isMissing(error: unknown): boolean {
-  return /MODULE_NOT_FOUND$/.test(String((error as { code?: unknown } | undefined)?.code));
 }

@@ -13,6 +13,7 @@ export {
 export { estimateTokens } from "./estimate.js";
 export { failureOf, isRetryable, ModelError, retryAfterOf } from "./failure.js";
 export type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js";
+export { optionalPackage } from "./optional-package.js";
 export { plainJson } from "./plain.js";
 export { costOf, defaultPrices, priceOf } from "./prices.js";
 export type { Prompt, PromptMessage } from "./prompt.js";

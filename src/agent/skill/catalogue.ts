@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { type FileEntry, Folder } from "../../sandbox/index.js";
 import { digestOf, RathError, thrownMessage } from "../../session/index.js";
+import { MissingPackageError } from "../model/index.js";
 import { SkillChangedError, SkillFileError } from "./error.js";
 import { MAX_SKILL_BYTES, type ReadSkill, type Skill, type SkillProblem, skillOf, textOf } from "./skill.js";
 
@@ -85,8 +86,9 @@ async function skillIn(
     if (there.kind !== "file") return no("link", `its ${SKILL_FILE} is a ${there.kind}, not a file`);
     if (there.size > MAX_SKILL_BYTES)
       return no("too-large", `its ${SKILL_FILE} has ${there.size} bytes, more than ${MAX_SKILL_BYTES}`);
-    return skillOf(folder, name, await files.read(path));
+    return await skillOf(folder, name, await files.read(path));
   } catch (error) {
+    if (error instanceof MissingPackageError) throw error;
     return no("skill-file-missing", reasonOf(error));
   }
 }

@@ -1,13 +1,13 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { campaign } from "../../session/testing/campaign.js";
-import { partedOf } from "./frontmatter.js";
+import { readFrontmatter } from "./frontmatter.js";
 
 const file = (frontmatter: string): string => `---\n${frontmatter}\n---\nbody`;
 
 describe("frontmatter", () => {
-  it("[F1] reads texts, blocks and maps as YAML does", () => {
+  it("[F1] reads texts, blocks and maps as YAML does", async () => {
     const text = [
       "# a comment",
       "name: pdf-forms   # another",
@@ -26,8 +26,8 @@ describe("frontmatter", () => {
       "  Bash(git:*)",
       "empty:",
     ].join("\n");
-    const parted = partedOf(file(text));
-    expect(parted).toEqual({
+    const read = await readFrontmatter(file(text));
+    expect(read).toEqual({
       ok: true,
       body: "body",
       fields: {
@@ -40,8 +40,8 @@ describe("frontmatter", () => {
         empty: "",
       },
     });
-    expect(parsed(text)).toEqual(parted.ok && parted.fields);
-    expect(partedOf(`\uFEFF---\r\nname: a\r\n---\r\nline one\r\nline two`)).toEqual({
+    expect(parsed(text)).toEqual(read.ok && read.fields);
+    expect(await readFrontmatter(`\uFEFF---\r\nname: a\r\n---\r\nline one\r\nline two`)).toEqual({
       ok: true,
       fields: { name: "a" },
       body: "line one\nline two",
@@ -61,22 +61,21 @@ describe("frontmatter", () => {
     ["just words", 2],
     ["- a\n- b", 2],
     ["a:\n  b:\n    c: d", 3],
-    ["a: |\n", 2],
-    ["a: |2\n  b", 2],
-    ["a: >\n  b\n    c", 2],
-    ["  a: b", 2],
+    ["a: !b\n  c: d", 3],
+    ["", 2],
+    ["# nothing", 2],
     ["a: b\u2028c", 2],
-  ])("[F1] refuses %j with its line", (text, line) => {
-    expect(partedOf(file(text))).toMatchObject({ ok: false, line });
+  ])("[F1] refuses %j with its line", async (text, line) => {
+    expect(await readFrontmatter(file(text))).toMatchObject({ ok: false, line });
   });
 
-  it("[F1] refuses a file without frontmatter", () => {
-    expect(partedOf("# Title")).toMatchObject({ ok: false, line: 1 });
-    expect(partedOf("---\nname: a\n")).toMatchObject({ ok: false, line: 1 });
-    expect(partedOf("")).toMatchObject({ ok: false, line: 1 });
+  it("[F1] refuses a file without frontmatter", async () => {
+    expect(await readFrontmatter("# Title")).toMatchObject({ ok: false, line: 1 });
+    expect(await readFrontmatter("---\nname: a\n")).toMatchObject({ ok: false, line: 1 });
+    expect(await readFrontmatter("")).toMatchObject({ ok: false, line: 1 });
   });
 
-  it("[F1] accepts nothing that YAML reads otherwise", () => {
+  it("[F1] accepts nothing that YAML reads otherwise", async () => {
     const piece = fc.constantFrom(
       ..."a,b1,name,:,: ,#, #,-,- ,|,>,|-,>+,',\",\\,\\n,[,],{,},&,*,!,%,@,?,...,---,~,null,true,1.0,0x1f,é,😀, ,  ,\t".split(
         ",",
@@ -90,29 +89,40 @@ describe("frontmatter", () => {
       "<<: ",
     );
     let accepted = 0;
-    fc.assert(
-      fc.property(
+    await fc.assert(
+      fc.asyncProperty(
         fc.array(piece, { maxLength: 14 }),
         fc.constantFrom("k: ", "k: |\n  ", "k: >-\n  ", "k:\n  s: ", ""),
-        (pieces, head) => {
+        async (pieces, head) => {
           const text = head + pieces.join("");
           if (/^---\s*$/m.test(text)) return;
-          const parted = partedOf(file(text));
-          if (!parted.ok) return;
+          const read = await readFrontmatter(file(text));
+          if (!read.ok) return;
           accepted += 1;
-          expect(parsed(text), JSON.stringify(text)).toEqual(parted.fields);
+          expect(parsed(text), JSON.stringify(text)).toEqual(read.fields);
         },
       ),
-      { numRuns: campaign(20_000) },
+      { numRuns: campaign(2_000) },
     );
-    expect(accepted).toBeGreaterThan(500);
+    expect(accepted).toBeGreaterThan(200);
   });
 
-  it("[F4] never throws", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary", maxLength: 60 }), (text) => {
-        partedOf(text);
-        partedOf(file(text));
+  it("[F5] says what to install when the package yaml is missing", async () => {
+    vi.resetModules();
+    vi.doMock("yaml", () => {
+      throw Object.assign(new Error("Cannot find package"), { code: "ERR_MODULE_NOT_FOUND" });
+    });
+    const fresh = await import("./frontmatter.js");
+    const thrown = await fresh.readFrontmatter(file("name: a")).catch((error: unknown) => error);
+    vi.doUnmock("yaml");
+    expect(thrown).toMatchObject({ code: "package-missing", hint: "npm install yaml" });
+  });
+
+  it("[F4] never throws", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: "binary", maxLength: 60 }), async (text) => {
+        await readFrontmatter(text);
+        await readFrontmatter(file(text));
       }),
       { numRuns: campaign(2_000) },
     );

@@ -1,6 +1,6 @@
 import { type Digest, digestOf } from "../../session/index.js";
-import { nearestOf } from "../../util/index.js";
-import { type Frontmatter, partedOf } from "./frontmatter.js";
+import { defined, nearestOf } from "../../util/index.js";
+import { type Frontmatter, readFrontmatter } from "./frontmatter.js";
 
 /** What is known of a skill before it is activated: what a model chooses by, and where the rest is. */
 export type Skill = {
@@ -48,7 +48,7 @@ export type ReadSkill =
   | { readonly problem: SkillProblem };
 
 /** A SKILL.md as a skill, whole, or why it is none. */
-export function skillOf(folder: string, directory: string, bytes: Uint8Array): ReadSkill {
+export async function skillOf(folder: string, directory: string, bytes: Uint8Array): Promise<ReadSkill> {
   const no = (code: SkillProblem["code"], message: string): ReadSkill => ({
     problem: { folder, name: directory, code, message },
   });
@@ -56,31 +56,29 @@ export function skillOf(folder: string, directory: string, bytes: Uint8Array): R
     return no("too-large", `its SKILL.md has ${bytes.length} bytes, more than ${MAX_SKILL_BYTES}`);
   const text = textOf(bytes);
   if (text === undefined) return no("not-text", "its SKILL.md is not UTF-8");
-  const parted = partedOf(text);
-  if (!parted.ok) return no("frontmatter", `line ${parted.line}: ${parted.reason}`);
-  const flaw = flawOf(parted.fields, directory);
+  const read = await readFrontmatter(text);
+  if (!read.ok) return no("frontmatter", `line ${read.line}: ${read.reason}`);
+  const flaw = flawOf(read.fields, directory);
   if (flaw !== undefined) return no("field", flaw);
-  if (parted.body === "") return no("field", "it says nothing below its frontmatter");
-  const { name, description, license, compatibility, metadata } = parted.fields as {
+  if (read.body === "") return no("field", "it says nothing below its frontmatter");
+  const { name, description, license, compatibility, metadata } = read.fields as {
     readonly name: string;
     readonly description: string;
     readonly license?: string;
     readonly compatibility?: string;
     readonly metadata?: { readonly [key: string]: string };
   };
-  const allowed = parted.fields["allowed-tools"] as string | undefined;
+  const allowed = read.fields["allowed-tools"] as string | undefined;
   return {
     skill: {
       name,
       description,
-      ...(license !== undefined && { license }),
-      ...(compatibility !== undefined && { compatibility }),
-      ...(metadata !== undefined && { metadata }),
+      ...defined({ license, compatibility, metadata }),
       ...(allowed !== undefined && { allowedTools: listed(allowed) }),
       folder,
       digest: digestOf(bytes),
     },
-    instructions: parted.body,
+    instructions: read.body,
   };
 }
 

@@ -23,8 +23,8 @@ export interface Skills {
 }
 
 /**
- * Loads the skills of a folder (`.agents/skills/<name>/SKILL.md`), or of several. A skill is loaded whole or not at all:
- * then `problems` says why.
+ * Loads the skills of one or more folders (`.agents/skills/<name>/SKILL.md`). It needs the package `yaml`. A skill that
+ * cannot be read is not loaded, and `problems` says why.
  *
  * ```ts
  * const skills = await loadSkills(".agents/skills");

@@ -1,4 +1,5 @@
 import type { Terms } from "../../session/index.js";
+import { optionNames } from "../../util/index.js";
 import { ToolDefinitionError } from "./error.js";
 import { inputChecker, type JsonSchema } from "./schema.js";
 import { build, checkOptions, type Tool } from "./tool.js";
@@ -57,10 +58,4 @@ const INPUT: JsonSchema = {
 const DESCRIPTION =
   "Asks a person, and waits for the answer. For what only they can know or decide; not for what you can find out.";
 
-const OPTIONS: { readonly [option in keyof AskPersonOptions]-?: true } = {
-  name: true,
-  description: true,
-  from: true,
-  within: true,
-  otherwise: true,
-};
+const OPTIONS = optionNames<AskPersonOptions>()("name description from within otherwise");

@@ -7,10 +7,11 @@ import {
   readableError,
   thrownMessage,
 } from "../../session/index.js";
-import { nearestOf } from "../../util/index.js";
+import { isPromise, nearestOf } from "../../util/index.js";
 import { bounded } from "./bound.js";
 import { failureOf, ToolInputError, ToolOutputError, ToolSchemaError, UnknownToolError } from "./error.js";
 import { jsonOf, jsonOfOutput, NotJson, pathOf } from "./json.js";
+import type { CheckResult } from "./schema.js";
 import type { Tool, ToolContext } from "./tool.js";
 
 /**
@@ -24,15 +25,22 @@ export type Checked =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly failure: Failure };
 
-/** Whether the tool can be called with this input, and what its schema makes of it. Never throws. */
-export async function checkInput(tool: Tool, input: unknown): Promise<Checked> {
+/**
+ * Whether the tool can be called with this input, and what its schema makes of it. It answers at once where the schema
+ * does, and never throws.
+ */
+export function checkInput(tool: Tool, input: unknown): Checked | Promise<Checked> {
+  const checked = (result: CheckResult): Checked =>
+    result.ok ? result : { ok: false, failure: failureOf(new ToolInputError(tool.name, result.issues)) };
+  const failed = (error: unknown): Checked => ({
+    ok: false,
+    failure: failureOf(unchecked(tool, readableError(error))),
+  });
   try {
-    const result = await tool.input.check(jsonOf(input, DEEPEST));
-    return result.ok
-      ? result
-      : { ok: false, failure: failureOf(new ToolInputError(tool.name, result.issues)) };
+    const result = tool.input.check(jsonOf(input, DEEPEST));
+    return isPromise(result) ? result.then(checked, failed) : checked(result);
   } catch (error) {
-    return { ok: false, failure: failureOf(unchecked(tool, readableError(error))) };
+    return failed(error);
   }
 }
 

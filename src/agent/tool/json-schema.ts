@@ -3,16 +3,23 @@ import type { Json } from "../../session/index.js";
 import type { Issue } from "./error.js";
 import { pathOf } from "./json.js";
 import { DATA, isList, MAPS } from "./keyword.js";
-import type { Checker, JsonObject } from "./schema.js";
+import type { Checker, CheckResult, JsonObject } from "./schema.js";
 
 /** Checks values with a JSON Schema. The validator is loaded with the first value: most programs never need it. */
 export function jsonSchemaCheck(json: JsonObject): Checker["check"] {
   let validator: Validator | undefined;
-  return async (value) => {
-    validator ??= await validatorOf(json);
-    const { valid, errors } = validator.validate(value);
-    return valid ? { ok: true, value } : { ok: false, issues: issuesOf(errors) };
+  return (value) => {
+    if (validator !== undefined) return resultOf(validator, value);
+    return validatorOf(json).then((loaded) => {
+      validator = loaded;
+      return resultOf(loaded, value);
+    });
   };
+}
+
+function resultOf(validator: Validator, value: unknown): CheckResult {
+  const { valid, errors } = validator.validate(value);
+  return valid ? { ok: true, value } : { ok: false, issues: issuesOf(errors) };
 }
 
 async function validatorOf(json: JsonObject): Promise<Validator> {

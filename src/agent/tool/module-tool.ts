@@ -1,4 +1,5 @@
 import type { Json, Session, Terms } from "../../session/index.js";
+import { defined, optionNames } from "../../util/index.js";
 import { ToolDefinitionError } from "./error.js";
 import { type InputOf, type InputSchema, inputChecker, type JsonSchema } from "./schema.js";
 import { build, checkName, checkOptions, type Tool } from "./tool.js";
@@ -39,8 +40,7 @@ export function moduleTool<In extends InputSchema = JsonSchema>(
       name,
       description,
       effect: "pure",
-      ...(approval !== undefined && { approval }),
-      ...(conflicts !== undefined && { conflicts }),
+      ...defined({ approval, conflicts }),
       run() {
         throw new ToolDefinitionError(name, "it is a module and has no run", "let an agent call it");
       },
@@ -50,15 +50,9 @@ export function moduleTool<In extends InputSchema = JsonSchema>(
   );
 }
 
-const OPTIONS: { readonly [option in keyof ModuleToolOptions<InputSchema>]-?: true } = {
-  name: true,
-  description: true,
-  input: true,
-  say: true,
-  answer: true,
-  approval: true,
-  conflicts: true,
-};
+const OPTIONS = optionNames<ModuleToolOptions<InputSchema>>()(
+  "name description input say answer approval conflicts",
+);
 
 const TASK: JsonSchema = {
   type: "object",

@@ -52,9 +52,9 @@ export type OutputOf<Schema> = Schema extends StandardSchema
     : Json;
 type TypesOf<Schema extends StandardSchema> = NonNullable<Schema["~standard"]["types"]>;
 
-/** A schema made ready: says whether a value fits and what becomes of it. */
+/** A schema made ready: says whether a value fits and what becomes of it. A check that waits for nothing answers at once. */
 export interface Checker {
-  check(value: unknown): Promise<CheckResult>;
+  check(value: unknown): CheckResult | Promise<CheckResult>;
 }
 export type CheckResult =
   | { readonly ok: true; readonly value: unknown }

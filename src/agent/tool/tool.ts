@@ -9,7 +9,7 @@ import {
   termsFault,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { nearestOf } from "../../util/index.js";
+import { defined, optionNames, unknownOption } from "../../util/index.js";
 import { MIN_OUTPUT } from "./bound.js";
 import { ToolDefinitionError } from "./error.js";
 import type { ToolModule } from "./module-tool.js";
@@ -182,41 +182,23 @@ export function tool<In extends InputSchema, Out extends OutputSchema = JsonSche
   });
 }
 
-const OPTIONS: { readonly [option in keyof ToolDefinition<InputSchema, OutputSchema>]-?: true } = {
-  name: true,
-  description: true,
-  input: true,
-  output: true,
-  effect: true,
-  presumed: true,
-  key: true,
-  conflicts: true,
-  approval: true,
-  timeout: true,
-  maxOutput: true,
-  retry: true,
-  source: true,
-  origin: true,
-  touches: true,
-  reversible: true,
-  reconcile: true,
-  run: true,
-};
+const OPTIONS = optionNames<ToolDefinition<InputSchema, OutputSchema>>()(
+  "name description input output effect presumed key conflicts approval timeout maxOutput retry",
+  "source origin touches reversible reconcile run",
+);
 
-/** Refuses what is no option: a limit that is misspelt would be no limit. */
-export function checkOptions(options: unknown, known: object, example: string): void {
+/** Refuses an unknown option: a limit that is misspelt would not limit anything. */
+export function checkOptions(options: unknown, known: readonly string[], example: string): void {
   if (typeof options !== "object" || options === null)
     throw new ToolDefinitionError(String(options), "its definition is not an object", example);
   const { name } = options as { readonly name?: unknown };
-  const names = Object.keys(known);
-  const unknown = Object.keys(options).find((option) => !names.includes(option));
-  if (unknown === undefined) return;
-  const meant = nearestOf(unknown, names);
-  throw new ToolDefinitionError(
-    String(name),
-    `it has no option ${JSON.stringify(unknown)}`,
-    meant === undefined ? `the options are ${names.join(", ")}` : `did you mean ${JSON.stringify(meant)}?`,
-  );
+  const unknown = unknownOption(options, known);
+  if (unknown !== undefined)
+    throw new ToolDefinitionError(
+      String(name),
+      `it has no option ${JSON.stringify(unknown.name)}`,
+      unknown.hint,
+    );
 }
 
 /** A tool whose schemas were made ready already. */
@@ -299,21 +281,14 @@ export function build<Input, Output>(
     description,
     ...schemas,
     effect,
-    ...(presumed !== undefined && { presumed }),
     maxOutput,
-    ...(timeout !== undefined && { timeout }),
-    ...(retry !== undefined && { retry }),
-    ...(key !== undefined && { key }),
-    ...(source !== undefined && { source }),
-    ...(origin !== undefined && { origin }),
-    ...(touches !== undefined && { touches }),
+    ...defined({ presumed, timeout, retry, key, source, origin, touches, reconcile }),
     ...(reversible !== undefined && {
       reversible: typeof reversible === "function" ? reversible : () => reversible,
     }),
     conflicts: typeof conflicts === "function" ? conflicts : () => conflicts,
     approval: typeof approval === "function" ? approval : () => approval,
     run,
-    ...(reconcile !== undefined && { reconcile }),
     ...more,
   });
 }

@@ -1,26 +1,23 @@
 import { agent } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
-import { forward, type Module } from "../../runtime/index.js";
+import type { Module } from "../../runtime/index.js";
 import type { FactOf, Json, Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { defined, showValue } from "../../util/index.js";
 import {
   allOf,
+  anything,
   called,
+  defineModule,
   enter,
   gathered,
   isModule,
-  type Known,
   orderOf,
   type Parts,
   partsOf,
   type Rebuilds,
-  rebuild,
-  refusing,
   requireCount,
-  requireModule,
-  requireName,
-  requireOptions,
 } from "../../workflow/index.js";
+import { withDefaults } from "../options.js";
 import { AnswerFormError } from "./error.js";
 import { answerOf, inWords, stopOf } from "./found.js";
 
@@ -42,7 +39,6 @@ export interface Debate extends Module, Rebuilds {
   verdict(session: Session): DebateVerdict | undefined;
 }
 
-const ROUNDS = 2;
 const NONE = "none";
 
 /**
@@ -55,50 +51,44 @@ const NONE = "none";
  * ```
  */
 export function debate(options: DebateOptions): Debate {
-  const { name, sides, rounds = ROUNDS, judge } = options ?? {};
-  requireName(name, "debate", EXAMPLE);
-  const where = called("debate", name);
-  const refuse = refusing(where);
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
-  const parts = partsOf(sides, where);
+  const { name, sides, judge } = options ?? {};
+  const own = partsOf(sides, called("debate", name));
   const order = orderOf(sides);
-  if (order.length < 2)
-    throw refuse(`it has ${order.length} sides`, "at least two argue: sides: { for, against }");
-  for (const taken of [NONE, "judge"])
-    if (Object.hasOwn(parts, taken)) throw refuse(`a side is called "${taken}"`, "call it something else");
-  requireCount(rounds, "rounds", refuse);
-  const decider = isModule(judge) ? requireModule(judge, where, "judge") : judgeOf(name, order, judge);
-  return made({ name, order, rounds }, parts, decider);
-}
-
-const EXAMPLE = 'debate({ name: "trial", sides: { for: advocate, against: sceptic }, judge: model })';
-const OPTIONS: Known<DebateOptions> = { name: true, sides: true, rounds: true, judge: true };
-
-type Given = { readonly name: string; readonly order: readonly string[]; readonly rounds: number };
-
-function made(given: Given, sides: Parts, judge: Module): Debate {
-  const { name, order, rounds } = given;
-  const module: Debate = {
-    name,
-    kind: "debate",
-    parts: Object.freeze({ ...sides, judge }),
-    state: Object.freeze({ rounds }),
-    forward: (session) => forward(module, session, (entered) => run(entered, given, sides, judge)),
-    verdict: (session) => verdictIn(session, name),
-    [rebuild]: (state, { judge: other, ...others }) => {
-      requireCount(state.rounds, "rounds", refusing(called("debate", name)));
-      const own = Object.fromEntries(order.map((side) => [side, others[side] as Module]));
-      return made({ ...given, rounds: state.rounds as number }, own, other as Module);
+  return defineModule(
+    {
+      kind: "debate",
+      name,
+      example: 'debate({ name: "trial", sides: { for: advocate, against: sceptic }, judge: model })',
+      parts: { ...own, judge: isModule(judge) ? judge : judgeOf(name, order, judge) },
+      options: withDefaults(options, { rounds: 2 }),
+      checks: { name: anything, sides: anything, rounds: requireCount, judge: anything },
+      learnable: ["rounds"],
+      check({ refuse }) {
+        if (order.length < 2)
+          throw refuse(`it has ${order.length} sides`, "at least two argue: sides: { for, against }");
+        for (const taken of [NONE, "judge"])
+          if (Object.hasOwn(own, taken))
+            throw refuse(`a side is called "${taken}"`, "call it something else");
+      },
+      more: () => ({ verdict: (session: Session) => verdictIn(session, name) }),
     },
-  };
-  return Object.freeze(module);
+    (entered, { parts, options: { rounds } }) => run(entered, { name, order, rounds, parts }),
+  );
 }
 
 async function run(
   entered: Session,
-  { name, order, rounds }: Given,
-  sides: Parts,
-  judge: Module,
+  {
+    name,
+    order,
+    rounds,
+    parts,
+  }: {
+    readonly name: string;
+    readonly order: readonly string[];
+    readonly rounds: number;
+    readonly parts: Parts;
+  },
 ): Promise<Session> {
   let session = entered;
   for (let round = 1; round <= rounds; round++) {
@@ -110,14 +100,14 @@ async function run(
         branch: `${side}, round ${round}`,
         why: `${name}: ${side} speaks`,
         run: (fork) =>
-          enter(sides[side] as Module, fork.say(`${turn} You speak for: ${side}.`, { by: "runtime" })),
+          enter(parts[side] as Module, fork.say(`${turn} You speak for: ${side}.`, { by: "runtime" })),
       })),
       undefined,
     );
     session = gathered(before, ends, `${name}: round ${round} is over`);
     // Told on behalf of who said it: the words of an agent are nobody's instructions.
     for (const [place, side] of order.entries()) {
-      const module = sides[side] as Module;
+      const module = parts[side] as Module;
       const words = inWords(answerOf(module, ends[place] as Session, before));
       session = session.say(`${side}, round ${round}: ${words}`, { by: `agent:${module.name}` });
     }
@@ -127,6 +117,7 @@ async function run(
     .say(`The debate is over. Decide who made the better case: ${order.join(", ")}, or ${NONE}.`, {
       by: "runtime",
     });
+  const judge = parts.judge as Module;
   const judged = await enter(judge, asked);
   // A judge that ended at a limit has decided nothing, and the record says so.
   if (stopOf(judged) !== undefined) return judged;
@@ -136,7 +127,7 @@ async function run(
     selector: name,
     candidates: order.map((side) => ({ name: side })),
     chosen: winner,
-    ...(why !== undefined && { why }),
+    ...defined({ why }),
     chooser: judge.name,
     by: `agent:${judge.name}`,
   });
@@ -170,7 +161,7 @@ function verdictIn(session: Session, name: string): DebateVerdict | undefined {
     ({ fact }) => fact.type === "route-choose" && fact.selector === name,
   )?.fact as FactOf<"route-choose"> | undefined;
   if (found === undefined) return undefined;
-  return { winner: found.chosen, ...(found.why !== undefined && { why: found.why }) };
+  return { winner: found.chosen, ...defined({ why: found.why }) };
 }
 
 function judgeOf(name: string, order: readonly string[], model: LanguageModel): Module {

@@ -9,11 +9,8 @@ import { measure } from "./inline-score.js";
 
 /** What decides about calls, checked and whole. */
 export type Given = Required<
-  Pick<InlineToolsOptions, "name" | "tools" | "score" | "threshold" | "maxCalls" | "splice">
-> & {
-  readonly box: ReturnType<typeof toolboxOf>;
-  readonly limits: Pick<InlineToolsOptions, "budget" | "policy">;
-};
+  Pick<InlineToolsOptions, "name" | "score" | "threshold" | "maxCalls" | "splice">
+> & { readonly box: ReturnType<typeof toolboxOf> };
 
 export type Decided = { readonly session: Session; readonly result: string | undefined };
 

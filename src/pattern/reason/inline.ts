@@ -1,24 +1,22 @@
 import { type AgentOptions, agent, type Callable, replaced, toolboxOf } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
-import { type Budget, forward, type Module } from "../../runtime/index.js";
+import type { Budget, Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { defined, showValue } from "../../util/index.js";
 import {
+  anything,
   called,
+  defineModule,
   enter,
+  functionLike,
   isModule,
-  type Known,
-  type Parts,
   type Rebuilds,
   type Refuse,
-  rebuild,
   refusing,
   requireBudget,
   requireCount,
-  requireFunction,
-  requireName,
-  requireOptions,
 } from "../../workflow/index.js";
+import { moduleOr, withDefaults } from "../options.js";
 import { signatureOf, type Written } from "./argument.js";
 import { answerOf, inWords } from "./found.js";
 import { type InlineCall, rendered, textIn } from "./inline-call.js";
@@ -50,69 +48,48 @@ export type InlineToolsOptions = Pick<AgentOptions, "name" | "instructions" | "p
  * ```
  */
 export function inlineTools(options: InlineToolsOptions): Module & Rebuilds {
-  const { name, tools, score, threshold = 0, maxCalls = 20, splice = spliced, budget } = options ?? {};
-  requireName(name, "inlineTools", EXAMPLE);
-  const refuse = refusing(called("inlineTools", name));
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
-  if (!isModule(score)) requireFunction(score, "score", refuse, "score: (text) => a number, or a module");
-  requireThreshold(threshold, refuse);
-  requireCount(maxCalls, "maxCalls", refuse);
-  requireFunction(splice, "splice", refuse, "splice: (call, result) => a text");
-  requireBudget(budget, refuse);
-  const box = toolsOf(name, tools, refuse);
-  const { model, instructions, parameters, policy } = options;
+  const { name, tools, score, model, instructions, parameters } = options ?? {};
+  const box = toolsOf(name, tools);
   const writer = agent({
     name,
     model,
     instructions: [...(instructions === undefined ? [] : [instructions]), rulesFor(box.specs)].join("\n\n"),
-    ...(parameters !== undefined && { parameters }),
+    ...defined({ parameters }),
   });
-  const limits = { ...(budget !== undefined && { budget }), ...(policy !== undefined && { policy }) };
-  return made({ name, tools, box, score, threshold, maxCalls, splice, limits }, writer);
-}
-
-const EXAMPLE = 'inlineTools({ name: "writer", model, tools: [calculator], score: (text) => a number })';
-const OPTIONS: Known<InlineToolsOptions> = {
-  name: true,
-  instructions: true,
-  parameters: true,
-  policy: true,
-  model: true,
-  tools: true,
-  score: true,
-  threshold: true,
-  maxCalls: true,
-  splice: true,
-  budget: true,
-};
-
-function made(given: Given, writer: Module): Module & Rebuilds {
-  const { name, tools, score, threshold, maxCalls, limits, box } = given;
-  const scorer = isModule(score) ? score : undefined;
-  const parts: Parts = Object.freeze({ ...box.parts, writer, ...(scorer !== undefined && { scorer }) });
-  const module: Module & Rebuilds = {
-    name,
-    kind: "inlineTools",
-    parts,
-    state: Object.freeze({ threshold, maxCalls }),
-    forward: (session) => forward(module, session, (entered) => run(entered, given, writer), limits),
-    [rebuild]: (state, others) => {
-      const refuse = refusing(called("inlineTools", name));
-      requireCount(state.maxCalls, "maxCalls", refuse);
-      requireThreshold(state.threshold, refuse);
-      return made(
-        {
-          ...given,
-          threshold: state.threshold as number,
-          maxCalls: state.maxCalls as number,
-          box: toolboxOf(name, replaced(tools, others), []),
-          ...(scorer !== undefined && { score: others.scorer as Module }),
-        },
-        others.writer as Module,
-      );
+  return defineModule(
+    {
+      kind: "inlineTools",
+      name,
+      example: 'inlineTools({ name: "writer", model, tools: [calculator], score: (text) => a number })',
+      parts: { ...box.parts, writer, ...(isModule(score) && { scorer: score }) },
+      options: withDefaults(options, { threshold: 0, maxCalls: 20, splice: spliced }),
+      checks: {
+        name: anything,
+        instructions: anything,
+        parameters: anything,
+        policy: anything,
+        model: anything,
+        tools: anything,
+        score: moduleOr(functionLike("score: (text) => a number, or a module")),
+        threshold: requireThreshold,
+        maxCalls: requireCount,
+        splice: functionLike("splice: (call, result) => a text"),
+        budget: (budget, _, refuse) => requireBudget(budget, refuse),
+      },
+      learnable: ["threshold", "maxCalls"],
+      limits: ({ budget, policy }) => defined({ budget, policy }),
     },
-  };
-  return Object.freeze(module);
+    (entered, { options: checked, parts }) =>
+      run(
+        entered,
+        {
+          ...checked,
+          box: toolboxOf(name, replaced(tools, parts), []),
+          score: parts.scorer ?? score,
+        },
+        parts.writer as Module,
+      ),
+  );
 }
 
 async function run(entered: Session, given: Given, writer: Module): Promise<Session> {
@@ -140,7 +117,8 @@ async function run(entered: Session, given: Given, writer: Module): Promise<Sess
   return session.say(said, { role: "assistant", by: `agent:${name}` });
 }
 
-function toolsOf(name: string, tools: unknown, refuse: Refuse): ReturnType<typeof toolboxOf> {
+function toolsOf(name: string, tools: unknown): ReturnType<typeof toolboxOf> {
+  const refuse = refusing(called("inlineTools", name));
   if (!Array.isArray(tools) || tools.length === 0)
     throw refuse("it has no tools", "say what may be called in the text: tools: [calculator]");
   const box = toolboxOf(name, tools as readonly Callable[], []);
@@ -153,7 +131,7 @@ function toolsOf(name: string, tools: unknown, refuse: Refuse): ReturnType<typeo
   return box;
 }
 
-function requireThreshold(threshold: unknown, refuse: Refuse): void {
+function requireThreshold(threshold: unknown, _: string, refuse: Refuse): void {
   if (!Number.isFinite(threshold) || (threshold as number) < 0)
     throw refuse(`its \`threshold\` is ${showValue(threshold)}, not a number from 0 on`, "threshold: 0.1");
 }

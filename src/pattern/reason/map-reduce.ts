@@ -1,25 +1,24 @@
-import { BudgetError, CancelledError, failureOf, forward, type Module } from "../../runtime/index.js";
+import { BudgetError, CancelledError, failureOf, type Module } from "../../runtime/index.js";
 import type { Content, Failure, Json, Session } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import {
+  anything,
   called,
+  defineModule,
   enter,
+  functionLike,
   gathered,
   isModule,
-  type Known,
   map,
+  optional,
   type Rebuilds,
-  rebuild,
   recordable,
-  refusing,
   requireCount,
-  requireFunction,
-  requireModule,
-  requireName,
-  requireOptions,
   restAt,
   workflow,
   wrong,
 } from "../../workflow/index.js";
+import { moduleOr, withDefaults } from "../options.js";
 import { AnswerFormError, PartsFailedError } from "./error.js";
 import { answerOf, inWords, stopOf } from "./found.js";
 
@@ -49,8 +48,6 @@ export type MapReduceOptions = {
   readonly say?: (part: Json, place: number) => Content;
 };
 
-const CONCURRENCY = 8;
-
 /**
  * Map and reduce over forks: the work is divided at run time, each part is done on a branch of its own, and one answer
  * is made of all. A part that fails, or ends at its limit, is a result like others. What the parts said and the files
@@ -61,54 +58,33 @@ const CONCURRENCY = 8;
  * ```
  */
 export function mapReduce(options: MapReduceOptions): Module & Rebuilds {
-  const { name, split, map: mapper, reduce, concurrency = CONCURRENCY, need = 1, say } = options ?? {};
-  requireName(name, "mapReduce", EXAMPLE);
-  const where = called("mapReduce", name);
-  const refuse = refusing(where);
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
-  if (!isModule(split)) requireFunction(split, "split", refuse, "split: (session) => […], or a module");
-  if (!isModule(reduce))
-    requireFunction(reduce, "reduce", refuse, "reduce: a module, or (parts) => an answer");
-  requireModule(mapper, where, "map");
-  requireCount(concurrency, "concurrency", refuse);
-  requireCount(need, "need", refuse, 0);
-  if (say !== undefined) requireFunction(say, "say", refuse, "say: (part, place) => a text");
-  const splitter = isModule(split) ? split : undefined;
-  const reducer = isModule(reduce) ? reduce : undefined;
-  const module: Module & Rebuilds = {
-    name,
-    kind: "mapReduce",
-    parts: Object.freeze({
-      ...(splitter !== undefined && { split: splitter }),
-      map: mapper,
-      ...(reducer !== undefined && { reduce: reducer }),
-    }),
-    state: Object.freeze({ concurrency, need }),
-    forward: (session) =>
-      forward(module, session, (entered) => run(entered, { ...options, concurrency, need })),
-    [rebuild]: (state, parts) =>
-      mapReduce({
-        ...options,
-        ...(splitter !== undefined && { split: parts.split as Module }),
-        map: parts.map as Module,
-        ...(reducer !== undefined && { reduce: parts.reduce as Module }),
-        concurrency: state.concurrency as number,
-        need: state.need as number,
-      }),
-  };
-  return Object.freeze(module);
+  const { name, split, map: mapper, reduce } = options ?? {};
+  return defineModule(
+    {
+      kind: "mapReduce",
+      name,
+      example: 'mapReduce({ name: "report", split: (session) => […], map: reader, reduce: editor })',
+      parts: {
+        ...(isModule(split) && { split }),
+        map: mapper,
+        ...(isModule(reduce) && { reduce }),
+      },
+      options: withDefaults(options, { concurrency: 8, need: 1 }),
+      checks: {
+        name: anything,
+        split: moduleOr(functionLike("split: (session) => […], or a module")),
+        map: anything,
+        reduce: moduleOr(functionLike("reduce: a module, or (parts) => an answer")),
+        concurrency: requireCount,
+        need: (need, option, refuse) => requireCount(need, option, refuse, 0),
+        say: optional(functionLike("say: (part, place) => a text")),
+      },
+      learnable: ["concurrency", "need"],
+    },
+    (entered, { options: checked, parts }) =>
+      run(entered, { ...checked, ...(parts as Pick<Given, "split" | "map" | "reduce">) }),
+  );
 }
-
-const EXAMPLE = 'mapReduce({ name: "report", split: (session) => […], map: reader, reduce: editor })';
-const OPTIONS: Known<MapReduceOptions> = {
-  name: true,
-  split: true,
-  map: true,
-  reduce: true,
-  concurrency: true,
-  need: true,
-  say: true,
-};
 
 type Given = MapReduceOptions & { readonly concurrency: number; readonly need: number };
 
@@ -118,7 +94,7 @@ async function run(entered: Session, given: Given): Promise<Session> {
   const mapped = await map(name, settled(mapper), {
     inputs: () => inputs,
     concurrency,
-    ...(say !== undefined && { say }),
+    ...defined({ say }),
   }).call(session);
   const parts = mapped.results.map((end, place) =>
     resultOf(mapper, end, inputs[place] as Json, place, session),

@@ -1,20 +1,17 @@
-import { BudgetError, CancelledError, failureOf, forward, type Module } from "../../runtime/index.js";
+import { BudgetError, CancelledError, failureOf, type Module } from "../../runtime/index.js";
 import type { Json, Session, View } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { defined, showValue } from "../../util/index.js";
 import {
+  anything,
   called,
+  defineModule,
   enter,
   joined,
-  type Known,
   type Rebuilds,
-  rebuild,
-  refusing,
   requireCount,
-  requireModule,
-  requireName,
-  requireOptions,
   restAt,
 } from "../../workflow/index.js";
+import { withDefaults } from "../options.js";
 import { AnswerFormError, PlanFailedError } from "./error.js";
 import { answerOf, inWords, shortfall, stopOf } from "./found.js";
 
@@ -58,9 +55,6 @@ export const PLAN = Object.freeze({
   additionalProperties: false,
 } as const);
 
-const REPLANS = 2;
-const MAX_STEPS = 20;
-
 /**
  * A plan, then its steps one by one, each on a branch of its own. After a step that failed, the planner is told, and
  * plans what is left anew. The plan is on the record each time it changes, and `planOf` reads it.
@@ -71,42 +65,27 @@ const MAX_STEPS = 20;
  * ```
  */
 export function planExecute(options: PlanExecuteOptions): Module & Rebuilds {
-  const { name, planner, executor, replans = REPLANS, maxSteps = MAX_STEPS } = options ?? {};
-  requireName(name, "planExecute", EXAMPLE);
-  const where = called("planExecute", name);
-  const refuse = refusing(where);
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
-  requireModule(planner, where, "planner");
-  requireModule(executor, where, "executor");
-  requireCount(replans, "replans", refuse, 0);
-  requireCount(maxSteps, "maxSteps", refuse);
-  const module: Module & Rebuilds = {
-    name,
-    kind: "planExecute",
-    parts: Object.freeze({ planner, executor }),
-    state: Object.freeze({ replans, maxSteps }),
-    forward: (session) =>
-      forward(module, session, (entered) => run(entered, { name, planner, executor, replans, maxSteps })),
-    [rebuild]: (state, parts) =>
-      planExecute({
-        name,
-        planner: parts.planner as Module,
-        executor: parts.executor as Module,
-        replans: state.replans as number,
-        maxSteps: state.maxSteps as number,
-      }),
-  };
-  return Object.freeze(module);
+  const { name, planner, executor } = options ?? {};
+  return defineModule(
+    {
+      kind: "planExecute",
+      name,
+      example: 'planExecute({ name: "build", planner: agent({ …, output: PLAN }), executor })',
+      parts: { planner, executor },
+      options: withDefaults(options, { replans: 2, maxSteps: 20 }),
+      checks: {
+        name: anything,
+        planner: anything,
+        executor: anything,
+        replans: (replans, option, refuse) => requireCount(replans, option, refuse, 0),
+        maxSteps: requireCount,
+      },
+      learnable: ["replans", "maxSteps"],
+    },
+    (entered, { options: checked, parts }) =>
+      run(entered, { ...checked, ...(parts as Pick<PlanExecuteOptions, "planner" | "executor">) }),
+  );
 }
-
-const EXAMPLE = 'planExecute({ name: "build", planner: agent({ …, output: PLAN }), executor })';
-const OPTIONS: Known<PlanExecuteOptions> = {
-  name: true,
-  planner: true,
-  executor: true,
-  replans: true,
-  maxSteps: true,
-};
 
 /** The plan of a session as it stands: of this name, else the newest. */
 export function planOf(session: Session, name?: string): Plan | undefined {
@@ -140,12 +119,7 @@ async function run(entered: Session, given: Required<PlanExecuteOptions>): Promi
       .say(`Now do step ${place + 1} of the plan, and nothing else: ${open.task}`, { by: "runtime" });
     const { session: done, why } = await attempted(executor, fork);
     const state = why === undefined ? "done" : "failed";
-    const steps = plan.steps.with(place, {
-      task: open.task,
-      state,
-      branch,
-      ...(why !== undefined && { why }),
-    });
+    const steps = plan.steps.with(place, { task: open.task, state, branch, ...defined({ why }) });
     if (why === undefined) {
       session = noted(done, name, { ...plan, steps });
       continue;
@@ -213,7 +187,7 @@ async function attempted(
   try {
     const session = await enter(executor, fork);
     const why = shortfall(session, fork);
-    return { session, ...(why !== undefined && { why }) };
+    return { session, ...defined({ why }) };
   } catch (error) {
     if (error instanceof CancelledError || error instanceof BudgetError) throw error;
     return { session: restAt(error, fork), why: inWords(failureOf(error).message) };

@@ -1,22 +1,20 @@
-import { BudgetError, CancelledError, failureOf, forward, type Module } from "../../runtime/index.js";
+import { BudgetError, CancelledError, failureOf, type Module } from "../../runtime/index.js";
 import type { FactId, Json, Session } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import {
+  anything,
   called,
+  defineModule,
   enter,
+  functionLike,
   isModule,
   joined,
-  type Known,
   type Rebuilds,
-  rebuild,
-  refusing,
   requireCount,
-  requireFunction,
-  requireModule,
-  requireName,
-  requireOptions,
   restAt,
   wrong,
 } from "../../workflow/index.js";
+import { moduleOr, withDefaults } from "../options.js";
 import { AnswerFormError } from "./error.js";
 import { answerOf, inWords, type Report, reasonOf, reportsSince, stopOf } from "./found.js";
 
@@ -46,9 +44,6 @@ export type ReflexionOptions = {
   readonly shown?: number;
 };
 
-const TRIALS = 3;
-const SHOWN = 3;
-
 /**
  * Reflexion: a trial, a check, and only after one that failed a reflection that names the failed check and is offered to
  * the next trial, on a fresh fork from the start. It ends at the first trial that passes; when all failed, the last
@@ -60,46 +55,28 @@ const SHOWN = 3;
  * ```
  */
 export function reflexion(options: ReflexionOptions): Module & Rebuilds {
-  const { name, attempt, check, reflect, trials = TRIALS, shown = SHOWN } = options ?? {};
-  requireName(name, "reflexion", EXAMPLE);
-  const where = called("reflexion", name);
-  const refuse = refusing(where);
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
-  requireModule(attempt, where, "attempt");
-  requireModule(reflect, where, "reflect");
-  if (!isModule(check))
-    requireFunction(check, "check", refuse, "check: a module, or (session) => true or false");
-  requireCount(trials, "trials", refuse);
-  requireCount(shown, "shown", refuse);
-  const given = { name, attempt, check, reflect, trials, shown };
-  const module: Module & Rebuilds = {
-    name,
-    kind: "reflexion",
-    parts: Object.freeze({ attempt, reflect, ...(isModule(check) && { check }) }),
-    state: Object.freeze({ trials, shown }),
-    forward: (session) => forward(module, session, (entered) => run(entered, given)),
-    [rebuild]: (state, parts) =>
-      reflexion({
-        name,
-        attempt: parts.attempt as Module,
-        reflect: parts.reflect as Module,
-        check: parts.check ?? check,
-        trials: state.trials as number,
-        shown: state.shown as number,
-      }),
-  };
-  return Object.freeze(module);
+  const { name, attempt, check, reflect } = options ?? {};
+  return defineModule(
+    {
+      kind: "reflexion",
+      name,
+      example: 'reflexion({ name: "learner", attempt: coder, check: tests, reflect: critic })',
+      parts: { attempt, reflect, ...(isModule(check) && { check }) },
+      options: withDefaults(options, { trials: 3, shown: 3 }),
+      checks: {
+        name: anything,
+        attempt: anything,
+        check: moduleOr(functionLike("check: a module, or (session) => true or false")),
+        reflect: anything,
+        trials: requireCount,
+        shown: requireCount,
+      },
+      learnable: ["trials", "shown"],
+    },
+    (entered, { options: checked, parts }) =>
+      run(entered, { ...checked, ...(parts as Pick<ReflexionOptions, "attempt" | "reflect">) }),
+  );
 }
-
-const EXAMPLE = 'reflexion({ name: "learner", attempt: coder, check: tests, reflect: critic })';
-const OPTIONS: Known<ReflexionOptions> = {
-  name: true,
-  attempt: true,
-  check: true,
-  reflect: true,
-  trials: true,
-  shown: true,
-};
 
 /** What was learned from failed trials, oldest first, on all branches. */
 export function reflectionsOf(session: Session, name?: string): readonly Reflection[] {
@@ -226,7 +203,7 @@ async function checkedBy(check: Module, done: Session, name: string): Promise<Tr
       'leave what was found on the record: append({ type: "validation-report", name, passed }), or answer { passed, detail }',
     );
   const problem = reports.find(({ fact }) => !fact.passed);
-  return { session, ...(problem !== undefined && { problem }) };
+  return { session, ...defined({ problem }) };
 }
 
 type Verdict = { readonly passed: boolean; readonly detail?: Json };
@@ -240,7 +217,7 @@ function concluded(before: Session, name: string, { passed, detail }: Verdict): 
     type: "validation-report",
     name: `check of ${name}`,
     passed,
-    ...(detail !== undefined && { detail }),
+    ...defined({ detail }),
     of: before.id,
     by: "runtime",
   });

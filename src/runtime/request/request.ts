@@ -1,17 +1,24 @@
 import type { Sandbox, Trees } from "../../sandbox/index.js";
-import type { Effect, FactInput, Failure, Json, Session, Terms } from "../../session/index.js";
+import type { Effect, FactInput, FactOf, Failure, Json, Session, Terms } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import type { Touches } from "../policy/index.js";
 
-/** A fact without its request: the door says which one it answers. */
-export type Outcome = { readonly type: OutcomeType; readonly [field: string]: unknown };
-export type OutcomeType =
-  | "model-reply"
-  | "model-failure"
-  | "tool-result"
-  | "tool-failure"
-  | "step-result"
-  | "step-failure";
+/** How each kind of request can come out. */
+type Outcomes = {
+  "model-call": "model-reply" | "model-failure";
+  "tool-call": "tool-result" | "tool-failure";
+  "step-call": "step-result" | "step-failure";
+};
+export type RequestType = keyof Outcomes;
+
+/** The fact of an outcome, without the request that it answers. */
+export type Outcome<Type extends RequestType = RequestType> = {
+  readonly type: Outcomes[Type];
+  readonly [field: string]: unknown;
+};
+
+/** A session that ends in the outcome of a request. */
+export type Performed<Type extends RequestType> = Session & { readonly fact: FactOf<Outcomes[Type]> };
 
 /** One try at an effect. */
 export interface Attempt {
@@ -45,18 +52,18 @@ export interface Attempt {
 }
 
 /** Something to be done that is not a pure function of the session. */
-export type Request = {
-  /** What is asked for: a `model-call`, a `tool-call`, a `step-call`. */
-  readonly fact: FactInput;
+export type Request<Type extends RequestType = RequestType> = {
+  /** The request as it is recorded. */
+  readonly fact: FactInput & { readonly type: Type };
   readonly effect: Effect;
   /** Does it, and says how it came out. What it throws is recorded as `failed` says. */
-  readonly act: (attempt: Attempt) => Promise<Outcome>;
-  readonly failed: (error: Failure, thrown: unknown) => Outcome;
+  readonly act: (attempt: Attempt) => Promise<Outcome<Type>>;
+  readonly failed: (error: Failure, thrown: unknown) => Outcome<Type>;
   /** A module instead of an effect: it runs on a fork of the request and is entered again after a crash. */
   readonly inside?: {
     readonly branch: string;
     readonly body: (session: Session) => Promise<Session>;
-    readonly outcome: (session: Session) => Outcome;
+    readonly outcome: (session: Session) => Outcome<Type>;
   };
   /** Of two requests with a key in common, the later one starts when the earlier one is done. */
   readonly conflicts?: readonly string[];
@@ -77,7 +84,7 @@ export type Request = {
   /** It does nothing but ask a person: no policy decides about that. */
   readonly asks?: true;
   /** The request with other arguments, as a person would have them; or why they will not do. */
-  readonly edit?: (input: Json) => Promise<Request | Failure>;
+  readonly edit?: (input: Json) => Promise<Request<Type> | Failure>;
   readonly retry?: Retry;
   /** Milliseconds that one attempt may take. */
   readonly timeout?: number;
@@ -87,7 +94,7 @@ export type Request = {
    * Finds out what became of a `write` that was started and has no outcome: the outcome, "again" when it certainly
    * did not happen, or "unknown", which leaves it to a person.
    */
-  readonly reconcile?: (attempt: Attempt) => Promise<Outcome | "again" | "unknown">;
+  readonly reconcile?: (attempt: Attempt) => Promise<Outcome<Type> | "again" | "unknown">;
 };
 
 /** How often and how patiently an effect is tried again. */

@@ -10,7 +10,7 @@ import {
 } from "../../session/index.js";
 import { perform } from "../door.js";
 import { toldIn } from "../error.js";
-import type { Attempt, Outcome } from "../request/request.js";
+import type { Attempt } from "../request/request.js";
 import { mergeFact } from "./pool.js";
 
 /** What became of bringing two sides together. */
@@ -29,17 +29,13 @@ export async function mergeNext(session: Session): Promise<MergedSide | undefine
   const { tree, unmerged: [next] = [] } = session.files;
   if (next === undefined) return undefined;
   const { base, theirs } = next;
-  const done = await filesStep(
-    session,
-    "merge-files",
-    { base, ours: tree, theirs },
-    async (attempt, trees) => {
-      const { mergeTrees } = await import("../../sandbox/index.js");
-      const merged = await mergeTrees(trees, { base, ours: tree, theirs });
-      attempt.record(mergeFact(base, tree, theirs, merged));
-      return { conflicts: merged.conflicts.map(({ path }) => path) };
-    },
-  );
+  const input = { base, ours: tree, theirs };
+  const done = await filesStep(session, "merge-files", input, async (attempt) => {
+    const { mergeTrees } = await import("../../sandbox/index.js");
+    const merged = await mergeTrees(await attempt.trees(), input);
+    attempt.record(mergeFact(base, tree, theirs, merged));
+    return { conflicts: merged.conflicts.map(({ path }) => path) };
+  });
   const merge = mergeIn(done);
   return { session: done, merge: merge.id, conflicts: merge.fact.conflicts as unknown as Conflict[] };
 }
@@ -52,7 +48,7 @@ export async function resolveMerge(
 ): Promise<Session> {
   const { base, ours, theirs } = mergeIn(side.session).fact;
   const { choices, by, why } = decision;
-  return filesStep(session, "resolve-files", { merge: side.merge, choices }, async (attempt, trees) => {
+  return filesStep(session, "resolve-files", { merge: side.merge, choices }, async (attempt) => {
     const { ConflictChoiceError, mergeTrees, resolveTree } = await import("../../sandbox/index.js");
     const odd = oddIn(choices);
     if (odd.length > 0)
@@ -61,6 +57,7 @@ export async function resolveMerge(
         "nobody knows this choice",
         'choose "ours", "theirs", "base", "delete" or { "text": "…" }',
       );
+    const trees = await attempt.trees();
     const merged = await mergeTrees(trees, { base, ours, theirs });
     const { tree: after, paths, choices: resolved } = await resolveTree(trees, merged, choices as Choices);
     attempt.record({
@@ -96,7 +93,8 @@ function oddIn(choices: Json): readonly string[] {
 export async function resolvedBy(session: Session, side: MergedSide, module: string): Promise<Session> {
   const after = session.files.tree;
   const before = mergeIn(side.session).fact.after;
-  return filesStep(session, "resolve-files", { merge: side.merge, by: module }, async (attempt, trees) => {
+  return filesStep(session, "resolve-files", { merge: side.merge, by: module }, async (attempt) => {
+    const trees = await attempt.trees();
     const { diffTrees, markedPaths } = await import("../../sandbox/index.js");
     const marked = after === null ? [] : await markedPaths(trees, after, side.conflicts);
     if (marked.length > 0) throw new StillMarkedError(module, marked);
@@ -138,25 +136,31 @@ export class FilesError extends RathError {
   }
 }
 
-async function filesStep(
+/** A step of the runtime that works on the files of a session. Throws a `FilesError` when it fails. */
+export async function filesStep(
   session: Session,
   name: string,
-  input: Json,
-  act: (attempt: Attempt, trees: Awaited<ReturnType<Attempt["trees"]>>) => Promise<Json>,
+  input: Json | undefined,
+  act: (attempt: Attempt) => Promise<Json>,
 ): Promise<Session> {
   const done = await perform(session, {
-    fact: { type: "step-call", name, input, effect: "idempotent", by: "runtime" },
+    fact: {
+      type: "step-call",
+      name,
+      ...(input !== undefined && { input }),
+      effect: "idempotent",
+      by: "runtime",
+    },
     effect: "idempotent",
-    act: async (attempt): Promise<Outcome> => ({
+    act: async (attempt) => ({
       type: "step-result",
-      value: await act(attempt, await attempt.trees()),
+      value: await act(attempt),
       origin: "input",
       by: "runtime",
     }),
-    failed: (error): Outcome => ({ type: "step-failure", error, by: "runtime" }),
+    failed: (error) => ({ type: "step-failure", error, by: "runtime" }),
   });
-  const { fact } = done;
-  if (fact.type === "step-failure") throw new FilesError(name, done, fact.error);
+  if (done.fact.type === "step-failure") throw new FilesError(name, done, done.fact.error);
   return done;
 }
 

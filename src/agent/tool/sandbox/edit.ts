@@ -1,9 +1,9 @@
 import { FileError } from "../../../sandbox/index.js";
-import { type Tool, tool } from "../tool.js";
+import type { Tool } from "../tool.js";
 import { notesOf, syntaxRefusal, unmatched, windows } from "./edit-answer.js";
 import { EditRefusedError } from "./error.js";
 import { endingOf, lineChanges, lineCounter, replaced, stretchesOf } from "./match.js";
-import { fileFinding, ONE_FILE, type SandboxToolOptions, settingsOf } from "./options.js";
+import { fileFinding, ONE_FILE, type SandboxToolOptions, sandboxTool } from "./options.js";
 import { placeOf } from "./place.js";
 import { checkChange, type LineChange } from "./syntax.js";
 import { bufferOf, linesOf, plural, textOf } from "./text.js";
@@ -22,36 +22,29 @@ type EditInput = {
  * checked: one that breaks the file is refused with what is wrong.
  */
 export function editTool(options: SandboxToolOptions = {}): Tool {
-  const { maxOutput } = settingsOf("edit", options);
-  return tool({
+  return sandboxTool<EditInput>(options, {
     name: "edit",
     description:
       "Changes a file of the workspace: replaces `old`, which must stand in it exactly once, with `new`; or inserts `new` behind the line `line`. White space counts. A change that brings a syntax error is not made, and you are told why.",
-    input: {
-      type: "object",
-      properties: {
-        path: { type: "string", minLength: 1, description: "Relative to the workspace." },
-        old: {
-          type: "string",
-          description: "The text to replace, without line numbers. Include enough lines to make it unique.",
-        },
-        new: { type: "string", description: "What shall stand there instead." },
-        all: { type: "boolean", description: "Replace every place where `old` stands." },
-        line: {
-          type: "integer",
-          minimum: 0,
-          description: "Instead of `old`: insert `new` behind this line; 0 is the beginning.",
-        },
+    properties: {
+      path: { type: "string", minLength: 1, description: "Relative to the workspace." },
+      old: {
+        type: "string",
+        description: "The text to replace, without line numbers. Include enough lines to make it unique.",
       },
-      required: ["path", "new"],
-      additionalProperties: false,
+      new: { type: "string", description: "What shall stand there instead." },
+      all: { type: "boolean", description: "Replace every place where `old` stands." },
+      line: {
+        type: "integer",
+        minimum: 0,
+        description: "Instead of `old`: insert `new` behind this line; 0 is the beginning.",
+      },
     },
+    required: ["path", "new"],
     effect: "write",
     ...ONE_FILE,
-    maxOutput,
     reconcile: fileFinding,
-    run: async (input, context) => {
-      const given = input as unknown as EditInput;
+    run: async (given, context) => {
       const place = placeOf(given.path);
       const sandbox = await context.sandbox();
       const { entry, bytes } = await opened(sandbox, place);

@@ -1,7 +1,7 @@
-import { type Tool, tool } from "../tool.js";
+import type { Tool } from "../tool.js";
 import { globOf, isGlob } from "./glob.js";
 import { fitted } from "./list.js";
-import { type SandboxToolOptions, SHARED, settingsOf } from "./options.js";
+import { type SandboxToolOptions, SHARED, sandboxTool } from "./options.js";
 import { placeOf, shownPlace } from "./place.js";
 import { plural, printable } from "./text.js";
 import { walk } from "./walk.js";
@@ -10,25 +10,18 @@ type FindInput = { readonly name: string; readonly path?: string };
 
 /** A tool that finds files and directories by name. */
 export function findTool(options: SandboxToolOptions = {}): Tool {
-  const { maxOutput, skip } = settingsOf("find", options);
-  return tool({
+  return sandboxTool<FindInput>(options, {
     name: "find",
     description:
       'Finds files and directories of the workspace by a part of their name ("config"), or by a glob: "*.ts" for names, "src/**/*.ts" for paths.',
-    input: {
-      type: "object",
-      properties: {
-        name: { type: "string", minLength: 1, description: "A part of a name, or a glob." },
-        path: { type: "string", description: "The directory to look in; default the workspace." },
-      },
-      required: ["name"],
-      additionalProperties: false,
+    properties: {
+      name: { type: "string", minLength: 1, description: "A part of a name, or a glob." },
+      path: { type: "string", description: "The directory to look in; default the workspace." },
     },
+    required: ["name"],
     effect: "read",
     ...SHARED,
-    maxOutput,
-    run: async (input, context) => {
-      const { name, path = "" } = input as unknown as FindInput;
+    run: async ({ name, path = "" }, context, { maxOutput, skip }) => {
       const { files } = await context.sandbox();
       const root = placeOf(path);
       const { entries, cut } = await walk(files, root, { skip, signal: context.signal });

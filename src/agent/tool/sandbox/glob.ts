@@ -1,3 +1,5 @@
+import { fitsWildcards } from "../../../util/index.js";
+
 /** Alternatives of braces that are tried; a pattern with more is taken literally there. */
 const ALTERNATIVES = 100;
 
@@ -13,7 +15,7 @@ export function globOf(pattern: string): (path: string) => boolean {
   return (path) => {
     const names = path.split("/");
     return alternatives.some(({ anywhere, names: wanted }) =>
-      wild(wanted, anywhere ? names.slice(-1) : names, (one) => one === "**", matchesName),
+      fitsWildcards(wanted, anywhere ? names.slice(-1) : names, (one) => one === "**", matchesName),
     );
   };
 }
@@ -21,32 +23,6 @@ export function globOf(pattern: string): (path: string) => boolean {
 /** Whether a text means more than itself as a glob. */
 export function isGlob(text: string): boolean {
   return /[*?[{]/.test(text);
-}
-
-/** Whether a pattern with wildcards for any number of items fits: where it does not, only the last wildcard takes more. */
-function wild<Pattern, Item>(
-  pattern: readonly Pattern[],
-  items: readonly Item[],
-  isWild: (one: Pattern) => boolean,
-  fits: (one: Pattern, item: Item) => boolean,
-): boolean {
-  let [at, item, star, taken] = [0, 0, -1, 0];
-  while (item < items.length) {
-    const one = pattern[at];
-    if (one !== undefined && isWild(one)) {
-      star = at;
-      taken = item;
-      at += 1;
-    } else if (one !== undefined && fits(one, items[item] as Item)) {
-      at += 1;
-      item += 1;
-    } else if (star >= 0) {
-      at = star + 1;
-      taken += 1;
-      item = taken;
-    } else return false;
-  }
-  return pattern.slice(at).every(isWild);
 }
 
 type Piece =
@@ -62,7 +38,7 @@ function matchesName(pattern: string, name: string): boolean {
     if (pieces.size > 1000) pieces.clear();
     pieces.set(pattern, parts);
   }
-  return wild(
+  return fitsWildcards(
     parts,
     [...name],
     (part) => part.type === "any",

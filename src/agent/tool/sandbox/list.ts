@@ -1,6 +1,6 @@
 import type { FileEntry, Sandbox } from "../../../sandbox/index.js";
-import { type Tool, tool } from "../tool.js";
-import { type SandboxToolOptions, SHARED, settingsOf } from "./options.js";
+import type { Tool } from "../tool.js";
+import { type SandboxToolOptions, SHARED, sandboxTool } from "./options.js";
 import { placeOf, shownPlace } from "./place.js";
 import { plural, printable, sizeOf } from "./text.js";
 import { type Walked, walk } from "./walk.js";
@@ -11,31 +11,24 @@ type ListInput = { readonly path?: string; readonly depth?: number };
 
 /** A tool that lists directories. */
 export function listTool(options: SandboxToolOptions = {}): Tool {
-  const { maxOutput, skip } = settingsOf("list", options);
-  return tool({
+  return sandboxTool<ListInput>(options, {
     name: "list",
     description: "Lists what is in a directory of the workspace, with sizes; directories end with a slash.",
-    input: {
-      type: "object",
-      properties: {
-        path: {
-          type: "string",
-          description: "The directory, relative to the workspace; default the workspace.",
-        },
-        depth: {
-          type: "integer",
-          minimum: 1,
-          maximum: DEEPEST,
-          description: "How many levels of directories to look into; default 1.",
-        },
+    properties: {
+      path: {
+        type: "string",
+        description: "The directory, relative to the workspace; default the workspace.",
       },
-      additionalProperties: false,
+      depth: {
+        type: "integer",
+        minimum: 1,
+        maximum: DEEPEST,
+        description: "How many levels of directories to look into; default 1.",
+      },
     },
     effect: "read",
     ...SHARED,
-    maxOutput,
-    run: async (input, context) => {
-      const { path = "", depth = 1 } = input as ListInput;
+    run: async ({ path = "", depth = 1 }, context, { maxOutput, skip }) => {
       const sandbox = await context.sandbox();
       return listed(sandbox, placeOf(path), { skip, depth, maxOutput, signal: context.signal });
     },

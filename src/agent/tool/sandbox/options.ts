@@ -1,8 +1,9 @@
 import { type Capabilities, DEFAULT_LIMITS, type Sandbox, type SandboxRef } from "../../../sandbox/index.js";
-import { nearestOf } from "../../../util/index.js";
+import { defined, unknownOption } from "../../../util/index.js";
 import { MIN_OUTPUT } from "../bound.js";
 import { ToolDefinitionError } from "../error.js";
-import { MAX_OUTPUT, type ToolContext } from "../tool.js";
+import type { JsonSchema } from "../schema.js";
+import { MAX_OUTPUT, type Tool, type ToolContext, type ToolDefinition, tool } from "../tool.js";
 import { placeOf } from "./place.js";
 
 /** What the tools for a sandbox can be told. */
@@ -21,16 +22,9 @@ const SETTINGS: Settings = { maxOutput: 16_000, skip: [".git", "node_modules"], 
 
 /** The options with their defaults, or a `ToolDefinitionError`. */
 export function settingsOf(name: string, options: SandboxToolOptions): Settings {
-  const known = Object.keys(SETTINGS);
-  const unknown = Object.keys(options).find((option) => !known.includes(option));
-  if (unknown !== undefined) {
-    const meant = nearestOf(unknown, known);
-    throw new ToolDefinitionError(
-      name,
-      `it has no option ${JSON.stringify(unknown)}`,
-      meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${JSON.stringify(meant)}?`,
-    );
-  }
+  const unknown = unknownOption(options, Object.keys(SETTINGS));
+  if (unknown !== undefined)
+    throw new ToolDefinitionError(name, `it has no option ${JSON.stringify(unknown.name)}`, unknown.hint);
   const settings = { ...SETTINGS, ...options };
   const { maxOutput, skip } = settings;
   if (!Number.isInteger(maxOutput) || maxOutput < LEAST || maxOutput > MAX_OUTPUT)
@@ -42,6 +36,30 @@ export function settingsOf(name: string, options: SandboxToolOptions): Settings 
   if (!Array.isArray(skip) || !skip.every((one) => typeof one === "string"))
     throw new ToolDefinitionError(name, "its `skip` is no list of names", 'skip: [".git", "dist"]');
   return settings;
+}
+
+type Definition<Input> = Omit<
+  ToolDefinition<JsonSchema, JsonSchema>,
+  "input" | "output" | "maxOutput" | "run"
+> & {
+  /** The fields of its input, as JSON Schemas. */
+  readonly properties: { readonly [field: string]: JsonSchema };
+  readonly required?: readonly (keyof Input & string)[];
+  run(input: Input, context: ToolContext, settings: Settings): Promise<unknown>;
+};
+
+/** A tool that works in the sandbox of the session. Its schema has checked that the input is an `Input`. */
+export function sandboxTool<Input>(
+  options: SandboxToolOptions,
+  { properties, required, run, ...definition }: Definition<Input>,
+): Tool {
+  const settings = settingsOf(definition.name, options);
+  return tool({
+    ...definition,
+    input: { type: "object", properties, ...defined({ required }), additionalProperties: false },
+    maxOutput: settings.maxOutput,
+    run: (input, context) => run(input as Input, context, settings),
+  });
 }
 
 /** With less room a window would hold no line, and a report no failure. */

@@ -1,10 +1,10 @@
 import { FileError, type PatchFiles, type Sandbox } from "../../../sandbox/index.js";
-import { type Tool, tool } from "../tool.js";
+import type { Tool } from "../tool.js";
 import { appliedSections, movesIn } from "./begin-apply.js";
 import { isBeginPatch, readBeginPatch } from "./begin-patch.js";
 import { PatchRefusedError } from "./error.js";
 import { fitted } from "./list.js";
-import { fileFinding, type SandboxToolOptions, SHARED, settingsOf } from "./options.js";
+import { fileFinding, type SandboxToolOptions, SHARED, sandboxTool } from "./options.js";
 import { placeOf } from "./place.js";
 import { bufferOf, plural } from "./text.js";
 
@@ -12,24 +12,17 @@ type PatchInput = { readonly patch: string };
 
 /** A tool that applies a patch to several files at once, all of it or nothing. */
 export function patchTool(options: SandboxToolOptions = {}): Tool {
-  const { maxOutput } = settingsOf("patch", options);
-  return tool({
+  return sandboxTool<PatchInput>(options, {
     name: "patch",
     description:
       'Applies a patch to the files of the workspace, all of it or nothing: a unified diff as git writes it, or the form "*** Begin Patch" … "*** Update File: path" … "*** End Patch".',
-    input: {
-      type: "object",
-      properties: { patch: { type: "string", minLength: 1, description: "The patch." } },
-      required: ["patch"],
-      additionalProperties: false,
-    },
+    properties: { patch: { type: "string", minLength: 1, description: "The patch." } },
+    required: ["patch"],
     effect: "write",
     ...SHARED,
     reversible: true,
-    maxOutput,
     reconcile: fileFinding,
-    run: async (input, context) => {
-      const { patch } = input as unknown as PatchInput;
+    run: async ({ patch }, context, { maxOutput }) => {
       const sandbox = await context.sandbox();
       const sections = isBeginPatch(patch) ? readBeginPatch(patch) : undefined;
       const files = patchFiles(sandbox, patch, sections === undefined ? movesOf(patch) : movesIn(sections));

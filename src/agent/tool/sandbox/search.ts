@@ -1,10 +1,10 @@
 import type { Sandbox } from "../../../sandbox/index.js";
-import { type Tool, tool } from "../tool.js";
+import type { Tool } from "../tool.js";
 import { SearchRefusedError } from "./error.js";
 import { globOf } from "./glob.js";
 import { type Match, matchesIn } from "./grep.js";
 import { fitted } from "./list.js";
-import { type SandboxToolOptions, SHARED, settingsOf } from "./options.js";
+import { type SandboxToolOptions, SHARED, sandboxTool } from "./options.js";
 import { placeOf, shownPlace } from "./place.js";
 import { plural, printable, shortened, textOf } from "./text.js";
 import { walk } from "./walk.js";
@@ -23,45 +23,33 @@ type SearchInput = {
 
 /** A tool that searches the contents of files. The pattern is run inside the sandbox, where it can hold up nobody. */
 export function searchTool(options: SandboxToolOptions = {}): Tool {
-  const { maxOutput, skip } = settingsOf("search", options);
-  return tool({
+  return sandboxTool<SearchInput>(options, {
     name: "search",
     description:
       "Searches the files of the workspace for a regular expression, or for plain text, and gives the matching lines with path and line number.",
-    input: {
-      type: "object",
-      properties: {
-        pattern: {
-          type: "string",
-          minLength: 1,
-          maxLength: 4000,
-          description: "What to look for, within a line.",
-        },
-        plain: {
-          type: "boolean",
-          description: "Take the pattern as plain text instead of a regular expression.",
-        },
-        ignoreCase: { type: "boolean", description: "Take capital and small letters for the same." },
-        path: { type: "string", description: "A directory or a file to search; default the workspace." },
-        glob: {
-          type: "string",
-          description: 'Search only files whose path fits, such as "*.ts" or "src/**/*.py".',
-        },
-        context: {
-          type: "integer",
-          minimum: 0,
-          maximum: 20,
-          description: "Lines to show around each match.",
-        },
+    properties: {
+      pattern: {
+        type: "string",
+        minLength: 1,
+        maxLength: 4000,
+        description: "What to look for, within a line.",
       },
-      required: ["pattern"],
-      additionalProperties: false,
+      plain: {
+        type: "boolean",
+        description: "Take the pattern as plain text instead of a regular expression.",
+      },
+      ignoreCase: { type: "boolean", description: "Take capital and small letters for the same." },
+      path: { type: "string", description: "A directory or a file to search; default the workspace." },
+      glob: {
+        type: "string",
+        description: 'Search only files whose path fits, such as "*.ts" or "src/**/*.py".',
+      },
+      context: { type: "integer", minimum: 0, maximum: 20, description: "Lines to show around each match." },
     },
+    required: ["pattern"],
     effect: "read",
     ...SHARED,
-    maxOutput,
-    run: async (input, context) => {
-      const given = input as unknown as SearchInput;
+    run: async (given, context, { maxOutput, skip }) => {
       if (/[\n\0]/.test(given.pattern))
         throw new SearchRefusedError(
           given.pattern,

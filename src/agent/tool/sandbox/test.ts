@@ -2,9 +2,9 @@ import type { ExecResult, Sandbox } from "../../../sandbox/index.js";
 import type { Json } from "../../../session/index.js";
 import { cutText, MIN_OUTPUT } from "../bound.js";
 import { ToolInputError } from "../error.js";
-import { type Tool, tool } from "../tool.js";
+import type { Tool } from "../tool.js";
 import { notesOf, printedOf, runCommand, shownResult } from "./command.js";
-import { COMMAND, commandFinding, type SandboxToolOptions, settingsOf, wallOf } from "./options.js";
+import { COMMAND, commandFinding, type SandboxToolOptions, sandboxTool, wallOf } from "./options.js";
 import { placeOf } from "./place.js";
 import { parseTests, TEST_KINDS, type TestKind, type TestReport } from "./report.js";
 import { bufferOf, printable } from "./text.js";
@@ -26,36 +26,29 @@ const MESSAGE = 4000;
  * `validation-report`.
  */
 export function testTool(options: SandboxToolOptions = {}): Tool {
-  const { maxOutput, approval } = settingsOf("test", options);
-  return tool({
+  return sandboxTool<TestInput>(options, {
     name: "test",
     description:
       "Runs the tests of the project and tells which failed and why. Without a command, the project's own is found out (package.json, Cargo.toml, pytest).",
-    input: {
-      type: "object",
-      properties: {
-        command: { type: "string", minLength: 1, description: "The command that runs the tests." },
-        kind: {
-          type: "string",
-          enum: [...TEST_KINDS],
-          description: "What the results are printed as; found out if left out.",
-        },
-        directory: { type: "string", description: "Where to run it, relative to the workspace." },
-        report: {
-          type: "string",
-          description: "A file that the command writes its results to, such as JUnit XML.",
-        },
-        timeout: { type: "number", exclusiveMinimum: 0, description: "Seconds after which it is ended." },
+    properties: {
+      command: { type: "string", minLength: 1, description: "The command that runs the tests." },
+      kind: {
+        type: "string",
+        enum: [...TEST_KINDS],
+        description: "What the results are printed as; found out if left out.",
       },
-      additionalProperties: false,
+      directory: { type: "string", description: "Where to run it, relative to the workspace." },
+      report: {
+        type: "string",
+        description: "A file that the command writes its results to, such as JUnit XML.",
+      },
+      timeout: { type: "number", exclusiveMinimum: 0, description: "Seconds after which it is ended." },
     },
     effect: "write",
     ...COMMAND,
-    approval,
-    maxOutput,
+    approval: options.approval ?? false,
     reconcile: commandFinding,
-    run: async (input, context) => {
-      const given = input as TestInput;
+    run: async (given, context, { maxOutput }) => {
       const sandbox = await context.sandbox();
       const directory = placeOf(given.directory ?? "");
       const command = given.command ?? (await commandIn(sandbox, directory));

@@ -1,8 +1,8 @@
 import { FileError, type Sandbox } from "../../../sandbox/index.js";
 import { content } from "../content.js";
-import { type Tool, tool } from "../tool.js";
+import type { Tool } from "../tool.js";
 import { listed } from "./list.js";
-import { ONE_FILE, type SandboxToolOptions, settingsOf } from "./options.js";
+import { ONE_FILE, type SandboxToolOptions, sandboxTool } from "./options.js";
 import { placeOf, shownPlace } from "./place.js";
 import { bufferOf, sizeOf, textOf, windowOf } from "./text.js";
 
@@ -16,25 +16,18 @@ type ViewInput = { readonly path: string; readonly start?: number; readonly line
 
 /** A tool that shows a window of a file with line numbers, a directory, or a picture. */
 export function viewTool(options: SandboxToolOptions = {}): Tool {
-  const { maxOutput, skip } = settingsOf("view", options);
-  return tool({
+  return sandboxTool<ViewInput>(options, {
     name: "view",
     description: `Shows a file of the workspace: ${WINDOW} lines with their numbers ("12:text"), from the line you name. Of a directory it shows what is in it, of a picture the picture.`,
-    input: {
-      type: "object",
-      properties: {
-        path: { type: "string", description: "Relative to the workspace." },
-        start: { type: "integer", minimum: 1, description: "The first line to show; default 1." },
-        lines: { type: "integer", minimum: 1, description: `How many lines; default ${WINDOW}.` },
-      },
-      required: ["path"],
-      additionalProperties: false,
+    properties: {
+      path: { type: "string", description: "Relative to the workspace." },
+      start: { type: "integer", minimum: 1, description: "The first line to show; default 1." },
+      lines: { type: "integer", minimum: 1, description: `How many lines; default ${WINDOW}.` },
     },
+    required: ["path"],
     effect: "read",
     ...ONE_FILE,
-    maxOutput,
-    run: async (input, context) => {
-      const { path, start = 1, lines = WINDOW } = input as unknown as ViewInput;
+    run: async ({ path, start = 1, lines = WINDOW }, context, { maxOutput, skip }) => {
       const sandbox = await context.sandbox();
       const place = placeOf(path);
       const { bytes, entry } = await opened(sandbox, place);

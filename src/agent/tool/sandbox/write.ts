@@ -1,5 +1,5 @@
-import { type Tool, tool } from "../tool.js";
-import { fileFinding, ONE_FILE, type SandboxToolOptions, settingsOf } from "./options.js";
+import type { Tool } from "../tool.js";
+import { fileFinding, ONE_FILE, type SandboxToolOptions, sandboxTool } from "./options.js";
 import { placeOf } from "./place.js";
 import { linesOf, plural, textOf } from "./text.js";
 import { opened } from "./view.js";
@@ -8,26 +8,19 @@ type WriteInput = { readonly path: string; readonly text: string };
 
 /** A tool that writes a whole file. */
 export function writeTool(options: SandboxToolOptions = {}): Tool {
-  const { maxOutput } = settingsOf("write", options);
-  return tool({
+  return sandboxTool<WriteInput>(options, {
     name: "write",
     description:
       "Writes a whole file of the workspace, with the directories on the way; what was in it is replaced. To change a part of a file use edit.",
-    input: {
-      type: "object",
-      properties: {
-        path: { type: "string", minLength: 1, description: "Relative to the workspace." },
-        text: { type: "string", description: "All that shall be in the file." },
-      },
-      required: ["path", "text"],
-      additionalProperties: false,
+    properties: {
+      path: { type: "string", minLength: 1, description: "Relative to the workspace." },
+      text: { type: "string", description: "All that shall be in the file." },
     },
+    required: ["path", "text"],
     effect: "write",
     ...ONE_FILE,
-    maxOutput,
     reconcile: fileFinding,
-    run: async (input, context) => {
-      const { path, text } = input as unknown as WriteInput;
+    run: async ({ path, text }, context) => {
       const sandbox = await context.sandbox();
       const place = placeOf(path);
       const there = await sandbox.files.stat(place);

@@ -1,0 +1,132 @@
+import { forward, type Limits, type Module } from "../runtime/index.js";
+import type { Json, Session } from "../session/index.js";
+import { called, type Refuse, refusing, requireFunction, requireName, requireOptions } from "./options.js";
+import { orderOf, type Parts, partsOf } from "./part.js";
+import { type Rebuilds, rebuild, type State } from "./state.js";
+
+/** Checks the value of one option, and throws the refusal of a bad one: `requireCount`, `requireMilliseconds`. */
+export type Check = (value: unknown, option: string, refuse: Refuse) => void;
+
+/** A check for every option. Its names are all the options that there are. */
+export type Checks<Options> = { readonly [Option in keyof Options]-?: Check };
+
+/** The option may be left out. */
+export function optional(check: Check): Check {
+  return (value, option, refuse) => {
+    if (value !== undefined) check(value, option, refuse);
+  };
+}
+
+/** The option must be a function; `example` shows one. */
+export function functionLike(example: string): Check {
+  return (value, option, refuse) => requireFunction(value, option, refuse, example);
+}
+
+/** The option is checked elsewhere. */
+export const anything: Check = () => {};
+
+/** Checks all options. One that is misspelt would otherwise be ignored in silence. */
+export function checkOptions<Options extends object>(
+  options: Options,
+  checks: Checks<Options>,
+  refuse: Refuse,
+  example: string,
+): void {
+  requireOptions(options, refuse, example, checks);
+  for (const option of Object.keys(checks) as (keyof Options & string)[])
+    checks[option](options[option], option, refuse);
+}
+
+/** What the body of a module gets: its name, parts and options, all checked. */
+export type Given<Options> = {
+  readonly name: string;
+  /** How the module is called in errors: `loop "polish"`. */
+  readonly where: string;
+  readonly refuse: Refuse;
+  readonly parts: Parts;
+  /** The first part, of modules that have one. */
+  readonly part: Module;
+  /** The names of the parts in the order in which they were given. */
+  readonly order: readonly string[];
+  readonly options: Options;
+};
+
+/** What a module is made of. */
+export type Definition<Options extends object, More extends object> = {
+  readonly kind: string;
+  readonly name: string;
+  /** A call that makes such a module, for the hints of refusals. */
+  readonly example: string;
+  readonly parts: readonly Module[] | Parts;
+  readonly options: Options;
+  readonly checks: Checks<Options>;
+  /** The options that are the module's state, so that `withState` can change them. */
+  readonly learnable?: readonly (keyof Options & string)[];
+  readonly limits?: (options: Options) => Limits;
+  /** Checks options and parts against each other. */
+  readonly check?: (given: Given<Options>) => void;
+  /** What the module has beside the members of every module. */
+  readonly more?: (given: Given<Options>, forward: Module["forward"]) => More;
+};
+
+/**
+ * A module of its own kind: checks what it is given, runs the body between `module-enter` and `module-exit`, and lets
+ * `withState` change its parts and its learnable options.
+ *
+ * ```ts
+ * const twice = (name: string, part: Module) =>
+ *   defineModule({ kind: "twice", name, example: 'twice("again", part)', parts: { part }, options: {}, checks: {} },
+ *     async (session, { parts: { part } }) => enter(part, await enter(part, session)));
+ * ```
+ */
+export function defineModule<Options extends object, More extends object = object>(
+  definition: Definition<Options, More>,
+  body: (session: Session, given: Given<Options>) => Promise<Session>,
+): Module & Rebuilds & More {
+  const { kind, name, example, checks, learnable = [] } = definition;
+  requireName(name, kind, example);
+  const where = called(kind, name);
+  const refuse = refusing(where);
+  checkOptions(definition.options, checks, refuse, example);
+  const checked = partsOf(definition.parts, where);
+  const order = orderOf(definition.parts);
+  return make(checked, definition.options);
+
+  function make(parts: Parts, options: Options): Module & Rebuilds & More {
+    const given = { name, where, refuse, parts, part: parts[order[0] ?? ""] as Module, order, options };
+    definition.check?.(given);
+    const state: { [name: string]: Json } = {};
+    for (const option of learnable)
+      if (options[option] !== undefined) state[option] = options[option] as Json;
+    const module: Module & Rebuilds & More = createModule<Omit<Module, "forward"> & Rebuilds & More>(
+      {
+        name,
+        kind,
+        parts,
+        ...(Object.keys(state).length > 0 && { state: Object.freeze(state) }),
+        [rebuild]: (changed: State, newParts: Parts) => {
+          const others = { ...options, ...changed };
+          checkOptions(others, checks, refuse, example);
+          return make(partsOf(newParts, where), others);
+        },
+        ...(definition.more?.(given, (session) => module.forward(session)) as More),
+      },
+      (session) => body(session, given),
+      definition.limits?.(options),
+    );
+    return module;
+  }
+}
+
+/** A frozen module that runs the body between `module-enter` and `module-exit`. */
+export function createModule<Fields extends Omit<Module, "forward">>(
+  fields: Fields,
+  body: (session: Session) => Promise<Session>,
+  limits?: Limits,
+): Fields & Pick<Module, "forward"> {
+  const module: Fields & Pick<Module, "forward"> = {
+    ...fields,
+    forward: (session) => forward(module, session, body, limits),
+  };
+  return Object.freeze(module);
+}
