@@ -12,6 +12,8 @@ describe("reconcilers", () => {
     for (const kind of ["step", "tool"] as const)
       for (const [found, told] of [
         [{ value: "receipt 7" }, "receipt 7"],
+        [{ value: null }, null],
+        [{ value: undefined }, undefined], // a lookup that found nothing
         [{ receipt: 7 }, undefined],
         [undefined, undefined],
         [null, undefined],

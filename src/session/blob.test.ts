@@ -107,6 +107,12 @@ describe("blobs", () => {
         edited: { by: "user", input: word },
       } as never),
       session.detach({ why: word }),
+      session.append({ type: "tool-failure", error: { name: "Rejected", message: word }, of: id } as never),
+      session.append({
+        type: "step-failure",
+        error: { name: "StepError", message: word, data: { failure: { name: "Rejected", message: word } } },
+        of: id,
+      } as never),
     ])
       expect(line).not.toContain(word);
     expect(answers(rebuilt(session))).toEqual(answers(session));

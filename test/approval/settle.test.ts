@@ -7,7 +7,7 @@ import { policy } from "../../src/runtime/policy/index.js";
 import { answerName } from "../../src/runtime/run/keeper.js";
 import { blind, rathOf, storeOf } from "../../src/runtime/testing/rath.js";
 import type { FactOf, Json, Session, Terms } from "../../src/session/index.js";
-import { approve } from "../../src/workflow/index.js";
+import { approve, step } from "../../src/workflow/index.js";
 
 /** A clerk whose first payment ends nobody knows how. */
 function clerkOf(approval: boolean | Terms, input: Json = { to: "eve" }): { module: Module; paid: Json[] } {
@@ -245,5 +245,34 @@ describe("an approval that is revoked", () => {
   it("[A18] cannot be taken back once it is used", async () => {
     const { rath } = await doubtful(true, ["user:ada"]);
     await expect(rath.revoke("r", { by: "user:ada" })).rejects.toMatchObject({ code: "answer-refused" });
+  });
+});
+
+describe("the reason of a person", () => {
+  it("[A19] is in no line, where the run repeats a rejection or a settlement", async () => {
+    const word = "Jane Roe";
+    const pay = step("pay", () => "paid", { effect: "write", approval: true });
+    const rejected = rathOf();
+    await rejected.run(pay, rejected.start("go"), { name: "r" });
+    await rejected.reject("r", { by: "user:ada", why: word });
+    await rejected.resume("r", pay).catch(() => {});
+    const sessions = [await rejected.load("r")];
+    for (const decision of ["done", "failed"] as const) {
+      const { rath, module } = await doubtful(true, ["user:ada"]);
+      const said = decision === "done" ? { value: word } : { why: word };
+      await rath.settle("r", { by: "user:ada", decision, ...said });
+      sessions.push(await rath.resume("r", module));
+    }
+    for (const session of sessions)
+      expect([...session.history()].map(({ line }) => line).join()).not.toContain(word);
+    const outcomes = sessions.map(
+      (session) =>
+        [...session.history()].find(({ fact }) => /^(tool|step)-(result|failure)$/.test(fact.type))?.fact,
+    );
+    expect(outcomes).toMatchObject([
+      { type: "step-failure", error: { message: word } },
+      { type: "tool-result", output: word, by: "user:ada" },
+      { type: "tool-failure", error: { message: word }, by: "user:ada" },
+    ]);
   });
 });

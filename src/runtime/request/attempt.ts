@@ -288,14 +288,18 @@ export class Attempts {
   /** A person said what became of a write that nobody knew the outcome of. */
   settledBy(item: PendingRequest, request: Request, fact: FactOf<"effect-settle">): void {
     const { chain } = this.#work;
+    const { by } = fact;
     if (fact.decision === "again") this.#givenUp(item, request);
     else if (fact.decision === "failed") {
       const error = fact.error ?? { name: "EffectFailed", message: fact.why ?? "it did not happen" };
-      chain.end(item, request.failed(error, undefined));
+      chain.end(item, { ...request.failed(error, undefined), by });
     } else {
       const value = fact.value ?? null;
-      const field = request.fact.type === "tool-call" ? "tool-result" : "step-result";
-      chain.end(item, field === "tool-result" ? { type: field, output: value } : { type: field, value });
+      const ofTool = request.fact.type === "tool-call";
+      chain.end(
+        item,
+        ofTool ? { type: "tool-result", output: value, by } : { type: "step-result", value, by },
+      );
     }
   }
 

@@ -4,7 +4,7 @@ import { isPerson, isPrincipal, PRINCIPAL_KINDS } from "../principal.js";
 import type { Author } from "./family.js";
 import { type Field, id } from "./field.js";
 import { entries } from "./table.js";
-import type { Principal, PrincipalKind } from "./value.js";
+import type { Failure, Principal, PrincipalKind } from "./value.js";
 
 const roles: { readonly [role: string]: PrincipalKind } = {
   user: "user",
@@ -155,11 +155,11 @@ export function mayBePersonal(fact: Fields): boolean {
 }
 
 /**
- * Facts by people, messages in the role of a user by anybody, questions with arguments that a person changed, what goes into
- * or out of a memory, and what an import kept without knowing what it is.
+ * Facts by people, messages in the role of a user by anybody, questions with arguments that a person changed, failures in the
+ * words of a person, what goes into or out of a memory, and what an import kept without knowing what it is.
  */
-function isOfPerson({ type, by, role, kind, edited, name }: Fields): boolean {
-  if (isPerson(by as string)) return true;
+function isOfPerson({ type, by, role, kind, edited, name, error }: Fields): boolean {
+  if (isPerson(by as string) || isSaidByPerson(error)) return true;
   switch (type) {
     case "message-say":
       return role === "user";
@@ -172,6 +172,14 @@ function isOfPerson({ type, by, role, kind, edited, name }: Fields): boolean {
     default:
       return false;
   }
+}
+
+/** Whether a failure has the reason of a person who rejected or settled, itself or in the failure that it was caused by. */
+function isSaidByPerson(error: unknown): boolean {
+  if (typeof error !== "object" || error === null) return false;
+  const { name, data } = error as Partial<Failure>;
+  if (name === "Rejected" || name === "EffectFailed") return true;
+  return isSaidByPerson((data as { readonly failure?: unknown } | null | undefined)?.failure);
 }
 
 /** How src/memory calls its steps: the record says no more about what a step is for. */
