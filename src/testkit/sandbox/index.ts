@@ -12,7 +12,7 @@ import { restoreCases } from "./restore.js";
 import { streamCases } from "./stream.js";
 import { treeCases } from "./tree.js";
 
-export type { SandboxCase } from "./case.js";
+export type { SandboxCase, SandboxPlace } from "./case.js";
 
 /**
  * What every kind of sandbox promises, each promise as a program that throws when it is broken. Needs no test runner:
