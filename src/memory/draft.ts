@@ -1,6 +1,6 @@
 import { type Because, type FactId, isPrincipal, type Json, type Principal } from "../session/index.js";
-import { showValue } from "../util/index.js";
-import { type Known, requireOptions } from "../workflow/index.js";
+import { optionNames, showValue } from "../util/index.js";
+import { requireOptions } from "../workflow/index.js";
 import { MemoryRefusedError } from "./error.js";
 import { type Scope, type ScopeGiven, scopeOf } from "./scope.js";
 import { SOURCES, type Source } from "./source.js";
@@ -28,18 +28,7 @@ export type Draft = {
   readonly meta?: Json;
 };
 
-const KNOWN: Known<Draft> = {
-  text: true,
-  because: true,
-  source: true,
-  by: true,
-  scope: true,
-  subject: true,
-  importance: true,
-  expires: true,
-  merges: true,
-  meta: true,
-};
+const KNOWN = optionNames<Draft>()("text because source by scope subject importance expires merges meta");
 
 const EXAMPLE =
   '{ text: "…", because: groundsOf(session), source: "tool-result", by: "agent:coder", scope: "project:rath" }';

@@ -1,10 +1,9 @@
 import { hostServices } from "../runtime/index.js";
 import { type FactId, isPerson, type Json, type Session, type Terms } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { showValue } from "../util/index.js";
+import { defined, optionNames, showValue } from "../util/index.js";
 import {
   approve,
-  type Known,
   refusing,
   requireName,
   requireOptions,
@@ -73,14 +72,7 @@ export interface MemorySpace {
   open(store: Store): Space;
 }
 
-const KNOWN: Known<MemoryOptions> = {
-  name: true,
-  scope: true,
-  admit: true,
-  embedding: true,
-  contradicts: true,
-  backend: true,
-};
+const KNOWN = optionNames<MemoryOptions>()("name scope admit embedding contradicts backend");
 const EXAMPLE = 'memory({ name: "notes", scope: "project:rath" })';
 /** Times that a review asks, when it is answered by those who may not. */
 const ASKED = 10;
@@ -111,7 +103,7 @@ export function memory(options: MemoryOptions): MemorySpace {
     scope: scopeOf(options.scope, use),
     rules: rulesOf(options.admit, use),
     embedder: embedderOf(options.embedding),
-    ...(contradicts !== undefined && { contradicts }),
+    ...defined({ contradicts }),
   };
   const space = (store: Store): Space => new Space(store, settings);
 
@@ -214,7 +206,7 @@ export function memory(options: MemoryOptions): MemorySpace {
   const made: MemorySpace = {
     name,
     scope: settings.scope,
-    ...(backend !== undefined && { backend }),
+    ...defined({ backend }),
     recall: (session, query, given) => recall(session, query, given),
     write,
     revise: (session, of, revision) => revise(session, { memory: of, revision }),

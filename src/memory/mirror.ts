@@ -1,4 +1,5 @@
 import { digestOf, type FactId } from "../session/index.js";
+import { defined } from "../util/index.js";
 import type { Backend, BackendContext, Found as Elsewhere } from "./backend.js";
 import { BackendError } from "./backend-error.js";
 import { isKind, timesOf } from "./search/filter.js";
@@ -72,7 +73,7 @@ export async function foundIn(
     head,
     found: best,
     backend: backend.name,
-    ...(without !== undefined && { without }),
+    ...defined({ without }),
   };
 }
 

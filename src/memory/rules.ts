@@ -1,7 +1,7 @@
 import { canonical, digestOf, type Fact, type FactId, isPerson, type Json } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { showValue } from "../util/index.js";
-import { type Known, requireOptions } from "../workflow/index.js";
+import { optionNames, showValue } from "../util/index.js";
+import { requireOptions } from "../workflow/index.js";
 import { refusing } from "./draft.js";
 import { MemoryRefusedError } from "./error.js";
 import type { Scope } from "./scope.js";
@@ -31,7 +31,7 @@ export type Admitting = {
 /** The rules of a space. They stand in its record, for everybody who writes to it. */
 export type Rules = { readonly admit?: readonly Admission[] };
 
-const KNOWN: Known<Admission> = { needs: true, trust: true, sources: true };
+const KNOWN = optionNames<Admission>()("needs trust sources");
 const EXAMPLE = 'admit: { needs: "approval", trust: "untrusted" }';
 
 export function rulesOf(admit: Admission | readonly Admission[] | undefined, use: string): Rules {

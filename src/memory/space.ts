@@ -11,7 +11,8 @@ import {
   Session,
 } from "../session/index.js";
 import { ConflictError, type Store } from "../store/index.js";
-import { type Known, requireOptions } from "../workflow/index.js";
+import { defined, optionNames } from "../util/index.js";
+import { requireOptions } from "../workflow/index.js";
 import { type Contradicts, contradictedBy, differInOneThing } from "./contradiction.js";
 import { derivedOf } from "./derived.js";
 import {
@@ -127,21 +128,11 @@ const CONTRADICTED = 16;
 /** Memories that another branch brings are held against ours as far as this. */
 const COMPARED = 1_000;
 
-const REVISION: Known<Revision> = {
-  text: true,
-  because: true,
-  by: true,
-  source: true,
-  importance: true,
-  expires: true,
-  meta: true,
-  why: true,
-  was: true,
-};
-const ENDING: Known<Ending> = { why: true, by: true, because: true, version: true };
-const PROMOTION: Known<Promotion> = { because: true, by: true, version: true, to: true, why: true };
-const LINKING: Known<Linking> = { to: true, relation: true, by: true, why: true };
-const ROLLBACK: Known<RollbackTo> = { to: true, why: true, by: true };
+const REVISION = optionNames<Revision>()("text because by source importance expires meta why was");
+const ENDING = optionNames<Ending>()("why by because version");
+const PROMOTION = optionNames<Promotion>()("because by version to why");
+const LINKING = optionNames<Linking>()("to relation by why");
+const ROLLBACK = optionNames<RollbackTo>()("to why by");
 
 const UNDOABLE: ReadonlySet<string> = new Set([
   "memory-write",
@@ -228,7 +219,7 @@ export class Space extends SpaceView {
         origins: [...origins].sort(),
         by,
         ...more,
-        ...(needs !== undefined && { needs }),
+        ...defined({ needs }),
         ...(contradicts.length > 0 && { contradicts: contradicts.map(({ id }) => id) }),
         ...(merges !== undefined && merges.length > 0 && { merges }),
       };
@@ -294,10 +285,7 @@ export class Space extends SpaceView {
         origins: [...origins].sort(),
         by,
         source: learnt,
-        ...(importance !== undefined && { importance }),
-        ...(expires !== undefined && { expires }),
-        ...(needs !== undefined && { needs }),
-        ...(revision.meta !== undefined && { meta: revision.meta }),
+        ...defined({ importance, expires, needs, meta: revision.meta }),
         ...(revision.why !== undefined && { why: whyOf(revision.why, use) }),
       };
     });
@@ -452,7 +440,7 @@ export class Space extends SpaceView {
         undoes: facts,
         why,
         by,
-        ...(deed.at !== undefined && { at: deed.at }),
+        ...defined({ at: deed.at }),
       });
     });
     const { fact, id } = session;
@@ -472,7 +460,7 @@ export class Space extends SpaceView {
     const by = principalOf(options.by, use);
     requireSpaceName(name, refusing(use));
     const end = await this.#tip(by);
-    const forked = end.fork(name, { by, ...(options.why !== undefined && { why: options.why }) });
+    const forked = end.fork(name, { by, ...defined({ why: options.why }) });
     await this.store.save(forked, { name: storeNameOf(name), expect: null });
     return new Space(this.store, { ...this.#settings, name });
   }
@@ -488,7 +476,7 @@ export class Space extends SpaceView {
     const head = await this.#save(use, by, {}, async (_, end) => {
       const ours = await this.store.load(end.id);
       sides.splice(0, 2, await this.#since(other.id, ours.id), await this.#since(ours.id, other.id));
-      return ours.merge(other, { by, ...(options.why !== undefined && { why: options.why }) });
+      return ours.merge(other, { by, ...defined({ why: options.why }) });
     });
     const [theirs, mine] = sides as [Since, Since];
     await this.#linkContradictions(theirs.written.slice(0, COMPARED), by);
@@ -646,7 +634,7 @@ export class Space extends SpaceView {
       use,
       `it is for ${wide}, and this scope may only write for ${narrow}`,
       `write a memory for ${narrow} instead, or change it with a memory made for ${wide}: memory({ name: ${JSON.stringify(this.name)}, scope: ${JSON.stringify(scope)} })`,
-      { scope: wide, own: narrow, ...(memory !== undefined && { memory }) },
+      { scope: wide, own: narrow, ...defined({ memory }) },
     );
   }
 
@@ -719,7 +707,7 @@ export class Space extends SpaceView {
       const fact = await make(index, end);
       const writer = fact.type === "memory-write" ? "of" : "from";
       return end.append({
-        ...(deed.at !== undefined && { at: deed.at }),
+        ...defined({ at: deed.at }),
         ...fact,
         ...(deed.from !== undefined && { [writer]: deed.from.id }),
       } as FactInput);
@@ -770,7 +758,7 @@ export class Space extends SpaceView {
           const { id, replayed } = await this.store.save(next, {
             name,
             expect: end.id,
-            ...(key !== undefined && { key }),
+            ...defined({ key }),
           });
           if (replayed) return this.#again(await this.store.load(id, { horizon: 1 }));
           this.#remember(name, next);

@@ -1,7 +1,7 @@
 import type { FactId } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { showValue } from "../util/index.js";
-import { type Known, requireCount, requireOptions } from "../workflow/index.js";
+import { defined, optionNames, showValue } from "../util/index.js";
+import { requireCount, requireOptions } from "../workflow/index.js";
 import { derivedOf, type Progress } from "./derived.js";
 import { refusing, timeOf } from "./draft.js";
 import type { Embedder } from "./embedding/embedder.js";
@@ -127,7 +127,7 @@ export class SpaceView {
           threshold,
           found: await index.find(query, {
             ...asked,
-            ...(mode !== undefined && { mode }),
+            ...defined({ mode }),
             limit,
             threshold,
             now,
@@ -172,28 +172,10 @@ function asOfNow(memory: Memory, now: string): Memory {
     : memory;
 }
 
-const LISTING: Known<ListOptions> = {
-  statuses: true,
-  now: true,
-  scope: true,
-  within: true,
-  sources: true,
-  trust: true,
-  since: true,
-  until: true,
-  by: true,
-  subject: true,
-  under: true,
-};
-const { statuses: _, ...FILTER } = LISTING;
-const FINDING: Known<FindOptions> = {
-  ...FILTER,
-  limit: true,
-  threshold: true,
-  mode: true,
-  signal: true,
-  progress: true,
-};
+const OPTIONS = optionNames<ListOptions & FindOptions>()(
+  "scope within sources trust since until by subject under",
+  "statuses now limit threshold mode signal progress",
+);
 
 /** For callers the compiler did not check: a filter that is misspelt would be none. */
 export function checkedFilter<Options extends ListOptions & FindOptions>(
@@ -202,8 +184,7 @@ export function checkedFilter<Options extends ListOptions & FindOptions>(
 ): Options {
   const use = `search "${name}"`;
   const refuse = refusing(use);
-  const known = { ...FINDING, statuses: true } as Known<ListOptions & FindOptions>;
-  requireOptions<ListOptions & FindOptions>(options, refuse, '{ scope: ["project:rath"], limit: 5 }', known);
+  requireOptions(options, refuse, '{ scope: ["project:rath"], limit: 5 }', OPTIONS);
   const { scope, statuses, sources, mode, limit, threshold, trust } = options;
   if (statuses !== undefined && !(Array.isArray(statuses) && statuses.every((one) => STATUSES.includes(one))))
     throw refuse(`its \`statuses\` are ${showValue(statuses)}`, `a list of ${STATUSES.join(", ")}`);

@@ -25,7 +25,7 @@ export type TableOptions = Fields<Row> & {
 export function tableOf(rows: Rows | (() => Rows | Promise<Rows>), options: TableOptions): ExistingSource {
   const use = "link the rows of a table";
   const refuse = (reason: string, hint: string): Error => new ExistingError("option", use, reason, hint);
-  requireFields<Row, TableOptions>(options, use, { ...FIELDS, source: true });
+  requireFields(options, use, [...FIELDS, "source"]);
   requireSource(options.source, use);
   if (typeof rows !== "object" || rows === null)
     requireFunction(

@@ -1,3 +1,4 @@
+import { optionNames } from "../../util/index.js";
 import { requireFunction } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { type Field, type Fields, requireFields } from "./fields.js";
@@ -24,6 +25,8 @@ export type VectorOptions = {
   readonly role?: Field<{ readonly [field: string]: unknown }>;
 };
 
+const OPTIONS = optionNames<VectorOptions>()("source session at role");
+
 /**
  * The points of a vector database, found again by their ids.
  *
@@ -33,12 +36,7 @@ export type VectorOptions = {
  */
 export function vectorsOf(store: VectorStore, options: VectorOptions): ExistingSource {
   const use = "link the points of a vector database";
-  requireFields<{ readonly [field: string]: unknown }, VectorOptions>(options, use, {
-    source: true,
-    session: true,
-    at: true,
-    role: true,
-  });
+  requireFields(options, use, OPTIONS);
   requireSource(options.source, use);
   requireFunction(
     store?.list,

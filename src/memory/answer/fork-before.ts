@@ -1,7 +1,7 @@
 import { type FactId, isPrincipal, type Principal } from "../../session/index.js";
 import { ConflictError, type Store } from "../../store/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { requireOptions } from "../../workflow/index.js";
 import type { Influence } from "./influence.js";
 import { optionRefusal } from "./memory-id.js";
 
@@ -24,7 +24,7 @@ export type ForkedBefore = {
   readonly skipped: readonly { readonly session: string; readonly why: string }[];
 };
 
-const KNOWN: Known<ForkBeforeOptions> = { by: true, why: true, names: true };
+const KNOWN = optionNames<ForkBeforeOptions>()("by why names");
 const EXAMPLE = 'forkBefore(store, influence, { by: "user:ada", why: "it was wrong" })';
 /** As many forks of one session before one memory are told apart by a number. */
 const TRIES = 1_000;

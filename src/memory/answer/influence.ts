@@ -1,6 +1,7 @@
 import { type FactId, type Principal, readFact } from "../../session/index.js";
 import type { Name, Store } from "../../store/index.js";
-import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
+import { defined, optionNames } from "../../util/index.js";
+import { requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
 import { MemoryRefusedError } from "../error.js";
 import { storeNameOf } from "../view.js";
 import { brief, factOf } from "./fact-line.js";
@@ -92,7 +93,7 @@ export type LaterMemory = {
   readonly read?: FactId;
 };
 
-const KNOWN: Known<InfluenceOptions> = { most: true, progress: true };
+const KNOWN = optionNames<InfluenceOptions>()("most progress");
 const MOST = 1_000;
 
 /**
@@ -142,7 +143,7 @@ export async function influence(
     const line = await store.line(one.id);
     const fact = line === undefined ? undefined : readFact(line, undefined);
     const module = fact?.type === "memory-read" ? fact.module : undefined;
-    reads.push({ ...one, ...(module !== undefined && { module }) });
+    reads.push({ ...one, ...defined({ module }) });
   }
   const decisions: Decision[] = [];
   for (const one of rows) {
@@ -278,8 +279,7 @@ function sessionsIn({ file, names }: Lineage, reach: Reach): readonly ReachedSes
         name,
         id,
         first: first.id,
-        ...(branch !== undefined && { branch }),
-        ...(before !== undefined && { before }),
+        ...defined({ branch, before }),
         ...(KEPT.test(name) && { kept: true as const }),
       },
     ];

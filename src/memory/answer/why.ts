@@ -1,6 +1,7 @@
 import { type Fact, type FactId, type Principal, parentsOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
+import { defined, optionNames } from "../../util/index.js";
+import { requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
 import { MemoryRefusedError } from "../error.js";
 import { type Scope, scopeIn } from "../scope.js";
 import { behind, groundOf, type Relation } from "./behind.js";
@@ -60,7 +61,7 @@ export type WhyNode = {
 /** That one fact rests on another, and how. */
 export type WhyEdge = { readonly from: FactId; readonly to: FactId; readonly relation: Relation };
 
-const KNOWN: Known<WhyOptions> = { most: true, progress: true };
+const KNOWN = optionNames<WhyOptions>()("most progress");
 const MOST = 1_000;
 
 /**
@@ -165,8 +166,7 @@ class Walk {
         text: saidBy(fact),
         by,
         at,
-        ...(run !== undefined && { run }),
-        ...(ground !== undefined && { ground }),
+        ...defined({ run, ground }),
       });
     }
   }
@@ -192,7 +192,7 @@ function versionOf({ id, fact }: { readonly id: FactId; readonly fact: Fact }): 
     by: fact.by,
     at: fact.at,
     text: saidBy(fact),
-    ...(source !== undefined && { source }),
+    ...defined({ source }),
     ...(holds !== undefined && { scope: scopeIn(holds) }),
     because: Array.isArray(because) ? because : [],
   };

@@ -1,3 +1,4 @@
+import { defined } from "../../util/index.js";
 import { MemoryFileError } from "./error.js";
 import type { File, Folder } from "./folder.js";
 import { foldersOf, isUnder, pathInside, pathOf } from "./path.js";
@@ -176,7 +177,7 @@ async function rename({ old_path: old, new_path: fresh }: Of<"rename">, folder: 
         key: `to ${memory.id}`,
         because: memory.version,
         from: memory.id,
-        ...(memory.importance !== undefined && { importance: memory.importance }),
+        ...defined({ importance: memory.importance }),
       }));
     // Until somebody agrees to the new one, the old one is all there is.
     if (held) waits = true;

@@ -1,5 +1,6 @@
 import type { ToolContext } from "../../agent/tool/index.js";
 import type { Because, FactId } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { derivedOf } from "../derived.js";
 import { agentOf, groundsOf } from "../grounds.js";
 import { type Scope, scopeText } from "../scope.js";
@@ -85,13 +86,13 @@ export class Folder {
       {
         ...holding(this.#fits(path, text), {
           file: path,
-          ...(more.from !== undefined && { from: more.from }),
+          ...defined({ from: more.from }),
         }),
         because: this.#because(more.because),
         source: "reflection",
         by: agentOf(this.#context.session),
         subject: path,
-        ...(importance !== undefined && { importance }),
+        ...defined({ importance }),
       },
       this.#deed(more.key),
     );
@@ -144,7 +145,7 @@ export class Folder {
     this.#context.record({
       type: "memory-read",
       space: this.#space.name,
-      ...(head !== undefined && { head }),
+      ...defined({ head }),
       query,
       hits: files.slice(0, RECORDED).map(({ path, text, memory }) => ({
         memory: memory.id,

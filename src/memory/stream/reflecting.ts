@@ -1,4 +1,5 @@
 import type { Because, FactId, Json, Session, View } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { type StepContext, step, type Told } from "../../workflow/index.js";
 import type { MemorySpace } from "../memory.js";
 import type { Recollection } from "../recall.js";
@@ -60,7 +61,7 @@ export async function reflectOn(
   const since = lastThought(session, memory.name);
   const looked = await gatheredIn(memory).call(session, {
     scope: asking.scope as unknown as Json,
-    ...(since !== undefined && { since }),
+    ...defined({ since }),
   });
   const { sum, newest } = looked.value as { readonly sum: number; readonly newest: FactId | null };
   const due = newest !== null && (force || sum >= threshold);
@@ -132,7 +133,7 @@ async function answered(
       because: cited.map(({ version }) => version) as unknown as Because,
       source: "reflection",
       by: askedOf(thinker),
-      ...(importance !== undefined && { importance }),
+      ...defined({ importance }),
       meta: withStreamMeta(undefined, { kind: "reflection", depth, question, until }),
     });
     current = wrote.session;

@@ -1,5 +1,6 @@
 import type { ToolContext } from "../../agent/tool/index.js";
 import type { Because, FactId, Session } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { derivedOf } from "../derived.js";
 import { agentOf, groundsOf } from "../grounds.js";
 import { scopeText } from "../scope.js";
@@ -38,7 +39,7 @@ export async function readCore(space: Space, blocks: readonly Block[], scope: st
         return {
           block,
           value: memory === undefined ? block.value : heldIn(memory),
-          ...(memory !== undefined && { memory }),
+          ...defined({ memory }),
         };
       }),
     }),
@@ -212,7 +213,7 @@ async function versionOf(space: Space, version: FactId): Promise<Pick<Memory, "t
   const { fact } = await space.store.load(version, { horizon: 1 });
   if (fact.type !== "memory-write" && fact.type !== "memory-revise") return { text: "" };
   const text = typeof fact.text === "string" ? fact.text : "";
-  return { text, ...(fact.meta !== undefined && { meta: fact.meta }) };
+  return { text, ...defined({ meta: fact.meta }) };
 }
 
 async function outcome(space: Space, block: Block, value: string, written: Written): Promise<Edited> {

@@ -3,8 +3,8 @@ import type { Tool } from "../../agent/tool/index.js";
 import { hostServices } from "../../runtime/index.js";
 import type { FactOf, Json, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, refusing, requireOptions, type StepContext, step } from "../../workflow/index.js";
+import { defined, optionNames, showValue } from "../../util/index.js";
+import { refusing, requireOptions, type StepContext, step } from "../../workflow/index.js";
 import type { MemorySpace } from "../memory.js";
 import { scopeText } from "../scope.js";
 import { archiveTools } from "./archive.js";
@@ -36,7 +36,7 @@ export interface Tiers {
   read(store: Store): Promise<CoreState>;
 }
 
-const KNOWN: Known<TierOptions> = { memory: true, blocks: true, conversations: true, threshold: true };
+const KNOWN = optionNames<TierOptions>()("memory blocks conversations threshold");
 const EXAMPLE = 'tieredMemory({ memory: notes, blocks: [{ label: "human" }, { label: "persona" }] })';
 
 /**
@@ -69,12 +69,12 @@ export function tieredMemory(options: TierOptions): Tiers {
       context.record({
         type: "memory-read",
         space: memory.name,
-        ...(core.head !== undefined && { head: core.head }),
+        ...defined({ head: core.head }),
         query: { core: blocks.map(({ label }) => label) },
         hits: core.held.flatMap(hitOf),
         settings: { part: "core", now: hostServices(request).time(), scope: memory.scope as unknown as Json },
         shown: coreText(memory.name, core),
-        ...(before !== undefined && { before }),
+        ...defined({ before }),
       });
       return core.held.length;
     },
