@@ -3,7 +3,7 @@ import type { Store } from "../store/index.js";
 import { beforeClosing } from "../store/index.js";
 import { defined } from "../util/index.js";
 import type { Embedder } from "./embedding/embedder.js";
-import { derivedFolderOf } from "./place.js";
+import { derivedFolderOf } from "./name.js";
 import { SpaceIndex } from "./search/space-index.js";
 
 /** What a process holds of the spaces of one store: indexes that are open, each used by one at a time. */

@@ -18,21 +18,21 @@ import { type Embedding, embedderOf } from "./embedding/embedder.js";
 import { MemoryRefusedError } from "./error.js";
 import { mirrored } from "./mirror.js";
 import { requireSpaceName } from "./name.js";
+import type {
+  Ending,
+  Linking,
+  Promotion,
+  Revision,
+  RollbackTo,
+  SpaceSettings,
+  Undone,
+  WriteOptions,
+  Written,
+} from "./operation.js";
 import { type RecallOptions, type Recollection, recallFrom } from "./recall.js";
 import { type Admission, rulesOf } from "./rules.js";
 import { type Scope, type ScopeGiven, scopeOf } from "./scope.js";
-import {
-  type Deed,
-  type Ending,
-  type Linking,
-  type Promotion,
-  type Revision,
-  type RollbackTo,
-  Space,
-  type SpaceSettings,
-  type Undone,
-  type Written,
-} from "./space.js";
+import { Space } from "./space.js";
 
 export type MemoryOptions = {
   /** What the space is called. It is kept in the store under `memory/<name>`. */
@@ -141,7 +141,7 @@ export function memory(options: MemoryOptions): MemorySpace {
       return { session: next, value: told.value };
     };
   }
-  const from = ({ request, key }: StepContext): Required<Deed> => ({
+  const from = ({ request, key }: StepContext): Required<WriteOptions> => ({
     from: request,
     key,
     at: hostServices(request).time(),

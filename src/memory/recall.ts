@@ -14,11 +14,12 @@ import {
 import type { Backend } from "./backend.js";
 import { MemoryRefusedError } from "./error.js";
 import { foundIn } from "./mirror.js";
+import type { SpaceSettings } from "./operation.js";
 import type { Scope, ScopeGiven } from "./scope.js";
 import type { Filter, Found } from "./search/space-index.js";
 import { shownOf } from "./shown.js";
 import type { Source } from "./source.js";
-import type { Space, SpaceSettings } from "./space.js";
+import type { Space } from "./space.js";
 import { checkedFilter, type FindOptions, type FoundIn, LIMIT, THRESHOLD } from "./view.js";
 
 export type RecallOptions = {

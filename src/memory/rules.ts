@@ -2,13 +2,16 @@ import { canonical, digestOf, type Fact, type FactId, isPerson, type Json } from
 import type { Store } from "../store/index.js";
 import { optionNames, showValue } from "../util/index.js";
 import { requireOptions } from "../workflow/index.js";
-import { refusing } from "./draft.js";
-import { MemoryRefusedError } from "./error.js";
+import { MemoryRefusedError, refusing } from "./error.js";
 import type { Scope } from "./scope.js";
 import { SOURCES, type Source } from "./source.js";
 
 /** What must happen before anybody is told a memory. */
 export type Needs = "validation" | "approval";
+
+export function isNeeds(value: unknown): value is Needs {
+  return value === "validation" || value === "approval";
+}
 
 /** Which memories are held back, and until what. */
 export type Admission = {
@@ -40,7 +43,7 @@ export function rulesOf(admit: Admission | readonly Admission[] | undefined, use
   const refuse = refusing(use);
   for (const one of all) {
     requireOptions(one, refuse, EXAMPLE, KNOWN);
-    if (one.needs !== "validation" && one.needs !== "approval")
+    if (!isNeeds(one.needs))
       throw refuse(`what it needs is ${showValue(one.needs)}`, '"validation" or "approval"');
     if (one.trust !== undefined && one.trust !== "untrusted")
       throw refuse(`its trust is ${showValue(one.trust)}`, EXAMPLE);

@@ -3,14 +3,14 @@ import { hostServices } from "../runtime/index.js";
 import type { FactId, Json } from "../session/index.js";
 import { defined, optionNames, showValue } from "../util/index.js";
 import { refusing, requireCount, requireOptions } from "../workflow/index.js";
-import { isKeptElsewhere } from "./care/structure.js";
+import { isKeptElsewhere } from "./care/group.js";
 import { MemoryRefusedError, UnknownMemoryError } from "./error.js";
 import { agentOf, groundsOf } from "./grounds.js";
 import type { MemorySpace } from "./memory.js";
 import { mirrored } from "./mirror.js";
+import type { WriteOptions } from "./operation.js";
 import { hitOf, QUESTION } from "./recall.js";
 import { holdsIn } from "./scope.js";
-import type { Deed } from "./space.js";
 import { LIMIT, THRESHOLD } from "./view.js";
 
 export type MemoryToolsOptions = {
@@ -167,7 +167,7 @@ async function mirrorOf(space: MemorySpace, memory: FactId, context: ToolContext
     await mirrored(space.open(await context.store()), space.backend, [memory], context);
 }
 
-function deedOf({ session, key }: ToolContext): Required<Deed> {
+function deedOf({ session, key }: ToolContext): Required<WriteOptions> {
   return { from: session, key, at: hostServices(session).time() };
 }
 

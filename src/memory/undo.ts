@@ -4,8 +4,9 @@ import { requireOptions } from "../workflow/index.js";
 import { type ForkedBefore, forkBefore } from "./answer/fork-before.js";
 import { type Influence, influence } from "./answer/influence.js";
 import type { Progress } from "./derived.js";
-import { refusing } from "./draft.js";
-import type { Space, Undone, Written } from "./space.js";
+import { refusing } from "./error.js";
+import type { Undone, Written } from "./operation.js";
+import type { Space } from "./space.js";
 
 export type UndoOptions = {
   readonly why: string;

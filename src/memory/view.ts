@@ -3,19 +3,15 @@ import type { Store } from "../store/index.js";
 import { defined, optionNames, showValue } from "../util/index.js";
 import { requireCount, requireOptions } from "../workflow/index.js";
 import { derivedOf, type Progress } from "./derived.js";
-import { refusing, timeOf } from "./draft.js";
+import { timeOf } from "./draft.js";
 import type { Embedder } from "./embedding/embedder.js";
 import { EmbeddingError } from "./embedding/error.js";
-import { MemoryRefusedError } from "./error.js";
+import { MemoryRefusedError, refusing } from "./error.js";
+import { storeNameOf } from "./name.js";
 import { scopeOf } from "./scope.js";
 import type { Filter, Found, SpaceIndex } from "./search/space-index.js";
 import { SOURCES } from "./source.js";
 import type { Memory, Status } from "./state.js";
-
-/** The name that a space has in its store. */
-export function storeNameOf(space: string): string {
-  return `memory/${space}`;
-}
 
 export type ListOptions = Filter & {
   readonly statuses?: readonly Status[];
@@ -155,7 +151,7 @@ export class SpaceView {
     return this.store.resolve(id).catch(() => undefined);
   }
 
-  protected async use<Value>(
+  protected use<Value>(
     act: (index: SpaceIndex) => Promise<Value>,
     options: { readonly progress?: Progress | undefined; readonly signal?: AbortSignal | undefined } = {},
   ): Promise<Value> {
@@ -164,7 +160,15 @@ export class SpaceView {
   }
 }
 
-/** A memory that has come to its end by itself is as one that was expired. */
+/** Uses the index of a space as it is now. Nobody else uses it meanwhile. */
+export function useIndex<Value>(
+  space: SpaceView,
+  act: (index: SpaceIndex) => Promise<Value>,
+): Promise<Value> {
+  return derivedOf(space.store).use({ space: storeNameOf(space.name), embedder: space.embedder }, act);
+}
+
+/** A memory whose time has passed is as one that was expired. */
 function asOfNow(memory: Memory, now: string): Memory {
   const { status, expires } = memory;
   return status === "live" && expires !== undefined && expires <= now

@@ -4,8 +4,7 @@ import { optionNames, showValue } from "../../util/index.js";
 import { requireFunction, requireOptions } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { NAMED, requireSourceGiven, STRIDE } from "./index-existing.js";
-import { knownOf } from "./known.js";
-import { storeNameOf } from "./link.js";
+import { knownOf, storeNameOf } from "./link.js";
 import { type ExistingSource, entriesUntil, type Skipped } from "./source.js";
 
 export type CheckOptions = {

@@ -10,8 +10,7 @@ import type { Store } from "../../store/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { requireFunction, requireOptions } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
-import { knownOf } from "./known.js";
-import { type LinkRow, linking, type Origin, storeNameOf } from "./link.js";
+import { knownOf, type LinkRow, linking, type Origin, storeNameOf } from "./link.js";
 import { type ExistingRecord, type ExistingSource, entriesUntil, type Skipped } from "./source.js";
 
 export type IndexOptions = {

@@ -2,8 +2,8 @@ import { type FactId, isPrincipal, type Principal } from "../../session/index.js
 import { ConflictError, type Store } from "../../store/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { requireOptions } from "../../workflow/index.js";
+import { refusing } from "../error.js";
 import type { Influence } from "./influence.js";
-import { optionRefusal } from "./memory-id.js";
 
 export type ForkBeforeOptions = {
   readonly by: Principal;
@@ -39,7 +39,7 @@ export async function forkBefore(
   influence: Influence,
   options: ForkBeforeOptions,
 ): Promise<ForkedBefore> {
-  const refuse = optionRefusal("fork what a memory reached");
+  const refuse = refusing("fork what a memory reached");
   requireOptions(options, refuse, EXAMPLE, KNOWN);
   const { by, why, names } = options;
   if (!isPrincipal(by)) throw refuse(`its \`by\` is ${showValue(by)}, not a principal`, EXAMPLE);

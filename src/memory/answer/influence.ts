@@ -2,15 +2,13 @@ import { type FactId, type Principal, readFact } from "../../session/index.js";
 import type { Name, Store } from "../../store/index.js";
 import { defined, optionNames } from "../../util/index.js";
 import { requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
-import { MemoryRefusedError } from "../error.js";
-import { storeNameOf } from "../view.js";
-import { brief, factOf } from "./fact-line.js";
+import { MemoryRefusedError, refusing } from "../error.js";
+import { storeNameOf } from "../name.js";
+import { brief, factOf, HINT, knownMemory, saidBy } from "./fact-line.js";
 import { type Lineage, withLineage } from "./lineage.js";
 import { DECISIONS, IN_TURN } from "./lineage-growth.js";
 import { isSpace, type Progress } from "./lineage-sync.js";
-import { HINT, knownMemory, optionRefusal } from "./memory-id.js";
 import { type Reach, reachOf } from "./reach.js";
-import { saidBy } from "./said.js";
 
 export type InfluenceOptions = {
   /** How many readings, decisions and memories are listed, each; default 1,000. The totals are exact whatever it is. */
@@ -110,7 +108,7 @@ export async function influence(
   memory: FactId,
   options: InfluenceOptions = {},
 ): Promise<Influence> {
-  const refuse = optionRefusal("ask what a memory reached");
+  const refuse = refusing("ask what a memory reached");
   requireOptions(options, refuse, "influence(store, memory, { most: 100 })", KNOWN);
   const { most = MOST, progress } = options;
   requireCount(most, "most", refuse);

@@ -2,13 +2,13 @@ import type { FactId, Principal } from "../../session/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
 import type { Progress } from "../derived.js";
-import { principalOf, refusing, timeOf } from "../draft.js";
+import { principalOf, timeOf } from "../draft.js";
+import { refusing } from "../error.js";
 import { type ScopeGiven, scopeOf, scopeText } from "../scope.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
-import { breath } from "./group.js";
+import { breath, isKeptElsewhere } from "./group.js";
 import { type Read, readsOf } from "./reads.js";
-import { isKeptElsewhere } from "./structure.js";
 
 /** What is forgotten. Of the first three, a memory must fulfil all that are given. */
 export type ForgettingOptions = {

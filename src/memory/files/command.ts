@@ -1,7 +1,6 @@
 import { defined } from "../../util/index.js";
-import { MemoryFileError } from "./error.js";
 import type { File, Folder } from "./folder.js";
-import { foldersOf, isUnder, pathInside, pathOf } from "./path.js";
+import { foldersOf, isUnder, MemoryFileError, pathInside, pathOf } from "./path.js";
 import { linesOf, listingOf, snippetOf, viewOf } from "./shown.js";
 
 /** What a model asks for, as it is documented for this tool. */

@@ -2,8 +2,8 @@ import { digestOf, type FactId, type Json, Session, secretFrom } from "../../ses
 import { defined, optionNames, showValue } from "../../util/index.js";
 import { refusing, requireName, requireOptions } from "../../workflow/index.js";
 import type { Space } from "../space.js";
-import { PassedTrialError } from "./error.js";
 import { keyOf } from "./lesson.js";
+import { PassedTrialError } from "./trial.js";
 
 /** A trial that somebody else has recorded. */
 export type RecordedTrial = {

@@ -9,7 +9,7 @@ import { hitOf, type Recollection, recollectionsIn } from "../recall.js";
 import type { Found } from "../search/space-index.js";
 import { shownOf } from "../shown.js";
 import type { Source } from "../source.js";
-import { PassedTrialError } from "./error.js";
+import { PassedTrialError } from "./trial.js";
 
 /** What reflections of trials are known by in a space. */
 export const LESSONS: readonly Source[] = ["failed-attempt", "reflection"];

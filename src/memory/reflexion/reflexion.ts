@@ -14,7 +14,7 @@ import {
   requireOptions,
   type Told,
 } from "../../workflow/index.js";
-import type { Written } from "../space.js";
+import type { Written } from "../operation.js";
 import { Learner, type Lesson, type ReflexionOptions } from "./learner.js";
 import { LESSONS, taskIn } from "./lesson.js";
 

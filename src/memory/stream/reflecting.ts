@@ -2,8 +2,8 @@ import type { Because, FactId, Json, Session, View } from "../../session/index.j
 import { defined } from "../../util/index.js";
 import { type StepContext, step, type Told } from "../../workflow/index.js";
 import type { MemorySpace } from "../memory.js";
+import type { Written } from "../operation.js";
 import type { Recollection } from "../recall.js";
-import type { Written } from "../space.js";
 import type { Memory } from "../state.js";
 import { ask, askedOf, type Somebody } from "./asking.js";
 import { insightsIn, questionsIn } from "./insight.js";
