@@ -8,7 +8,7 @@ export {
   whyText,
 } from "../memory/answer/index.js";
 export type { Backend, BackendContext, Found as BackendFound } from "../memory/backend.js";
-export { BackendError } from "../memory/backend-error.js";
+export { BackendError } from "../memory/backend.js";
 export { closeIndexes } from "../memory/derived.js";
 export { type Embedder, localEmbedding, staticEmbedding } from "../memory/embedding/index.js";
 export { MemoryRefusedError } from "../memory/error.js";

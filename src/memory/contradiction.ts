@@ -1,16 +1,24 @@
+import type { FactId } from "../session/index.js";
+import { compareText } from "../util/index.js";
+import { holdsIn, type Scope } from "./scope.js";
+import type { SpaceIndex } from "./search/space-index.js";
 import { wordsOf } from "./search/tokens.js";
 import type { Source } from "./source.js";
 import type { Memory } from "./state.js";
 
-/** Whether two texts cannot both be so, as far as can be told from their words. */
+/** Says whether two texts contradict each other. */
 export type Contradicts = (one: string, other: string) => boolean | Promise<boolean>;
 
-/** How many of the words of both must be shared for them to be about the same thing. */
+/** The share of their words that two statements about the same thing have in common. */
 const ALIKE = 0.5;
-/** Characters of what can be one statement. A longer text says many things, of which some are always otherwise. */
+/** The maximum length of one statement. A longer text says many things, and some of them always differ. */
 const STATEMENT = 1_000;
-/** Words that may have been put in place of others; with more, it is another statement. */
+/** The maximum number of replaced words. With more, it is another statement. */
 const SWAPPED = 2;
+/** How many similar memories a new one is compared with. */
+const NEAR = 8;
+/** The maximum number of contradictions that are recorded for one memory. */
+const CONTRADICTED = 16;
 
 const NEGATIONS: ReadonlySet<string> = new Set(
   "no not never none nothing cannot can't isn't aren't doesn't don't won't without nicht kein keine nie niemals ohne ne pas jamais sans nunca sin 不 没 沒 无 無 未 別 ない ません ไม่ มิ".split(
@@ -19,13 +27,12 @@ const NEGATIONS: ReadonlySet<string> = new Set(
 );
 
 /**
- * Says that two statements are in each other's way when they share most of their words and differ in a number, in a no, or
- * in a word that was put in another's place: "the port is 8080" and "the port is 9090". What begins otherwise is about
- * something else. It cannot know what words mean; both are kept in any case, and each says that the other one is there.
+ * Two statements contradict each other when they share most of their words and differ in a number, a negation, or one
+ * replaced word: "the port is 8080" and "the port is 9090". Statements that begin differently are about different things.
+ * The meaning of the words is not known, so both memories are kept, and each names the other.
  */
 export function differInOneThing(one: string, other: string): boolean {
   if (one.length > STATEMENT || other.length > STATEMENT) return false;
-  // Of something else, anything may be so.
   if (aboutOf(one) !== aboutOf(other)) return false;
   const [first, second] = [new Set(wordsOf(one)), new Set(wordsOf(other))];
   const shared = [...first].filter((word) => second.has(word)).length;
@@ -34,11 +41,11 @@ export function differInOneThing(one: string, other: string): boolean {
   if (isNegated(one) !== isNegated(other)) return true;
   const gone = [...first].filter((word) => !second.has(word));
   const come = [...second].filter((word) => !first.has(word));
-  // What only says more does not say otherwise.
+  // A statement that only adds words contradicts nothing.
   return gone.length > 0 && come.length > 0 && gone.length <= SWAPPED && come.length <= SWAPPED;
 }
 
-/** What a statement begins with, and so, mostly, what it is about: its first word that is no article, or two characters. */
+/** What a statement is probably about: its first word after an article, or its first two characters. */
 function aboutOf(text: string): string {
   const [word = ""] =
     text
@@ -58,29 +65,53 @@ function isNegated(text: string): boolean {
   const lower = text.toLowerCase();
   const words = lower.split(/[^\p{L}\p{N}'’]+/u).map((word) => word.replace("’", "'"));
   if (words.some((word) => NEGATIONS.has(word))) return true;
-  // Where words are not parted, a character tells.
+  // In languages without spaces between words, a character shows it.
   return /[不没沒无無未]|ない|ません|ไม่/u.test(lower);
 }
 
+/** What is compared when two memories may contradict each other. */
+type Statement = {
+  readonly text: string;
+  readonly subject?: string;
+  readonly scope: Scope;
+  readonly source: Source;
+  readonly merges?: readonly FactId[];
+};
+
+/** The live memories that a new one may contradict: about the same subject, or in similar words. */
+export function comparable(index: SpaceIndex, { text, subject, scope }: Statement): readonly Memory[] {
+  const found = new Map<FactId, Memory>();
+  for (const one of subject === undefined ? [] : index.bySubject(subject)) found.set(one.id, one);
+  for (const one of index.near(text, NEAR)) found.set(one.id, one);
+  return [...found.values()].filter(
+    (one) => one.status === "live" && (holdsIn(one.scope, scope) || holdsIn(scope, one.scope)),
+  );
+}
+
 /**
- * Those among some memories that a new text is in the way of. About one subject, any other text is; but what was learnt from
- * one failure is not in the way of what was learnt from another.
+ * The memories that a new one contradicts. Any other text about the same subject does, but lessons from different
+ * failures do not contradict each other, and no memory contradicts those that it replaces.
  */
 export async function contradictedBy(
-  draft: { readonly text: string; readonly subject?: string | undefined; readonly source: Source },
+  draft: Statement,
   others: readonly Memory[],
-  contradicts: Contradicts,
+  contradicts: Contradicts = differInOneThing,
 ): Promise<readonly Memory[]> {
   const found: Memory[] = [];
   for (const other of others) {
-    if (plain(other.text) === plain(draft.text)) continue;
+    if (plainText(other.text) === plainText(draft.text)) continue;
     const lessons = draft.source === "failed-attempt" && other.source === "failed-attempt";
     const sameSubject = !lessons && draft.subject !== undefined && draft.subject === other.subject;
-    if (sameSubject || (await contradicts(other.text, draft.text))) found.push(other);
+    if (!sameSubject && !(await contradicts(other.text, draft.text))) continue;
+    if (!draft.merges?.includes(other.id)) found.push(other);
   }
-  return found;
+  // Of thousands that all differ, a few are enough: those with the fewest contradictions so far.
+  return found
+    .sort((one, other) => one.contradicts.length - other.contradicts.length || compareText(one.id, other.id))
+    .slice(0, CONTRADICTED);
 }
 
-function plain(text: string): string {
+/** A text without differences in case, width and spaces. */
+export function plainText(text: string): string {
   return text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim();
 }

@@ -1,8 +1,9 @@
 import type { FactId } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { beforeClosing } from "../store/index.js";
+import { defined } from "../util/index.js";
 import type { Embedder } from "./embedding/embedder.js";
-import { derivedFolderOf } from "./place.js";
+import { derivedFolderOf } from "./name.js";
 import { SpaceIndex } from "./search/space-index.js";
 
 /** What a process holds of the spaces of one store: indexes that are open, each used by one at a time. */
@@ -34,8 +35,7 @@ class Derived {
         if (head !== undefined)
           await index.sync(this.#store, head, {
             meaning: false,
-            ...(progress !== undefined && { progress }),
-            ...(signal !== undefined && { signal }),
+            ...defined({ progress, signal }),
           });
         return await act(index);
       } finally {

@@ -1,6 +1,6 @@
 import { type FactId, type Json, RathError } from "../session/index.js";
 
-/** What stands in the way of remembering or recalling something. */
+/** Why an operation on a memory was refused. */
 export type MemoryFault =
   | "evidence"
   | "source"
@@ -13,7 +13,7 @@ export type MemoryFault =
   | "busy"
   | "option";
 
-/** A deed in a memory space that cannot be done as it was asked for. Nothing was written. */
+/** An operation on a memory space was refused. Nothing was written. */
 export class MemoryRefusedError extends RathError {
   constructor(
     fault: MemoryFault,
@@ -26,7 +26,18 @@ export class MemoryRefusedError extends RathError {
   }
 }
 
-/** A memory that is not in a space, or not any more. */
+export type RefuseMemory = (
+  reason: string,
+  hint: string,
+  data?: { readonly [key: string]: Json },
+) => MemoryRefusedError;
+
+/** Makes the errors of one operation: `throw refuse("its text is empty", 'text: "…"')`. */
+export function refusing(use: string, fault: MemoryFault = "option"): RefuseMemory {
+  return (reason, hint, data) => new MemoryRefusedError(fault, use, reason, hint, data);
+}
+
+/** The memory is not in the space, or was removed from it. */
 export class UnknownMemoryError extends MemoryRefusedError {
   constructor(use: string, space: string, memory: FactId, hint: string) {
     super("unknown", use, `the memory ${memory.slice(0, 12)} is not in the space "${space}"`, hint, {

@@ -1,5 +1,6 @@
 import { labelsView, originsOf } from "../runtime/policy/index.js";
 import {
+  type Because,
   type Fact,
   type FactId,
   isPerson,
@@ -9,49 +10,34 @@ import {
   type Session,
 } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { MemoryRefusedError } from "./error.js";
+import { showValue } from "../util/index.js";
+import { refusing } from "./error.js";
 import { GROUNDS, isGround, type Source } from "./source.js";
 
-/** More evidence than anybody reads is no evidence. */
+/** The maximum number of facts that one memory names. Nobody reads more. */
 const MOST = 1_000;
-/** Facts around a piece of evidence that are looked at for where it comes from. */
+/** Facts around a piece of evidence that are searched for its origins. */
 const AROUND = 2_000;
+const HINT = "because: groundsOf(session), or a list of the ids of the facts that show it";
 
-/** What a memory is to rest on, as it stands in the store. */
+/** The evidence of a memory: facts of the store, by id. */
 export type Evidence = ReadonlyMap<FactId, Fact>;
 
-/**
- * The facts that a memory is written because of, each of them in the store. Evidence that is not there could never be
- * looked at, so that a memory which names it is refused.
- */
+/** The facts that a memory names as its evidence. A fact that is not in the store is refused: nobody could look at it. */
 export async function evidenceIn(store: Store, because: unknown, use: string): Promise<Evidence> {
-  const hint = "because: groundsOf(session), or a list of the ids of the facts that show it";
-  if (because !== undefined && !Array.isArray(because))
-    throw new MemoryRefusedError("evidence", use, "its `because` is no list of ids", hint);
-  if (because === undefined || because.length === 0)
-    throw new MemoryRefusedError("evidence", use, "it does not say what shows it", hint);
+  const refuse = refusing(use, "evidence");
+  if (!Array.isArray(because) || because.length === 0)
+    throw refuse(`\`because\` must be a list of fact ids; got ${showValue(because)}`, HINT);
   if (because.length > MOST)
-    throw new MemoryRefusedError(
-      "evidence",
-      use,
-      `it names more than ${MOST} facts`,
-      "name those that matter",
-    );
+    throw refuse(`it names more than ${MOST} facts`, "name only the facts that matter");
   const facts = new Map<FactId, Fact>();
   for (const id of because) {
     if (typeof id !== "string" || !/^[0-9a-f]{64}$/.test(id))
-      throw new MemoryRefusedError(
-        "evidence",
-        use,
-        `${JSON.stringify(id)?.slice(0, 80)} is not the id of a fact`,
-        hint,
-      );
+      throw refuse(`${showValue(id)} is not the id of a fact`, HINT);
     if (facts.has(id)) continue;
     const line = await store.line(id);
     if (line === undefined)
-      throw new MemoryRefusedError(
-        "evidence",
-        use,
+      throw refuse(
         `the fact ${id.slice(0, 12)} is not in the store`,
         "save the session that has it first: await store.save(session)",
         { fact: id },
@@ -61,22 +47,26 @@ export async function evidenceIn(store: Store, because: unknown, use: string): P
   return facts;
 }
 
-/** Throws unless something among the evidence can be what a memory of this source was learnt from. */
+export function becauseOf(evidence: Evidence): Because {
+  const [first, ...others] = evidence.keys();
+  if (first === undefined) throw new RangeError("a memory without evidence");
+  return [first, ...others];
+}
+
+/** Throws unless the evidence has a fact that a memory of this source can be learnt from. */
 export function requireGround(source: Source, evidence: Evidence, use: string): void {
   if ([...evidence.values()].some((fact) => isGround(source, fact))) return;
   const types = [...new Set([...evidence.values()].map(({ type }) => type))].join(", ");
-  throw new MemoryRefusedError(
-    "source",
-    use,
-    `its source is "${source}", and what it names is ${types}`,
+  throw refusing(use, "source")(
+    `its source is "${source}", and its evidence is ${types}`,
     `name ${GROUNDS[source]} in \`because\`, or another \`source\``,
     { source },
   );
 }
 
 /**
- * Where evidence comes from: what is said by itself says who said it; what somebody concluded comes from everything that
- * they had heard by then. Trust is that of the least trusted of them.
+ * The origins of evidence. A statement has its author as origin; a conclusion has everything that its author had read by
+ * then. A memory is trusted as far as its least trusted origin.
  */
 export async function originsIn(store: Store, evidence: Evidence): Promise<ReadonlySet<string>> {
   const origins = new Set<string>();
@@ -90,24 +80,23 @@ async function originsBehind(store: Store, id: FactId, fact: Fact): Promise<read
   if (memory !== undefined) {
     const line = await store.line(memory);
     const written = line === undefined ? undefined : readFact(line, undefined);
-    const told =
-      written?.type === "memory-write" || written?.type === "memory-revise" ? written.origins : undefined;
-    return told ?? ["memory"];
+    const isText = written?.type === "memory-write" || written?.type === "memory-revise";
+    return (isText ? written.origins : undefined) ?? ["memory"];
   }
   const own = ownOrigins(fact);
   if (own !== undefined) return own;
-  // What a tool leaves stands before its result: that it said something is not yet in what was heard.
+  // The evidence of a tool is recorded before its result, so the session does not yet count the tool as an origin.
   const said = /^(tool|service)(:|$)/.test(fact.by) ? ["tool"] : [];
   try {
     return [...said, ...heardBy(await store.load(id, { horizon: AROUND }))];
   } catch (error) {
     if (!(error instanceof RathError)) throw error;
-    // Where that cannot be told any more, it is nothing to be trusted.
+    // The session is no longer in the store, so its origins are unknown and not trusted.
     return [...said, "agent"];
   }
 }
 
-/** The memory that a fact is about, in the version that it speaks of. */
+/** The version of a memory that a fact is about. */
 function memoryIn(id: FactId, fact: Fact): FactId | undefined {
   switch (fact.type) {
     case "memory-write":
@@ -124,7 +113,7 @@ function memoryIn(id: FactId, fact: Fact): FactId | undefined {
   }
 }
 
-/** The origins of all that a session has heard. */
+/** The origins of everything that a session has read. */
 export function heardBy(session: Session): readonly string[] {
   return Object.keys(session.view(labelsView));
 }
@@ -136,10 +125,10 @@ const DECIDED: ReadonlySet<string> = new Set([
   "workspace-resolve",
 ] satisfies Fact["type"][]);
 
-/** Undefined for what was concluded from other things. */
+/** Undefined for a fact that was concluded from others. */
 function ownOrigins(fact: Fact): readonly string[] | undefined {
   if (DECIDED.has(fact.type)) return [isPerson(fact.by) ? "user" : "agent"];
-  // What a body says may repeat all that it has heard, as what a model says may.
+  // A message of a workflow may repeat everything that it has read, as a message of a model may.
   if (fact.type === "message-say" && (fact.role === "assistant" || isWorkflow(fact.by))) return undefined;
   const own = originsOf(fact);
   return own.length > 0 ? own : undefined;

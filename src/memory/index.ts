@@ -5,7 +5,7 @@ export {
   whyText,
 } from "./answer/index.js";
 export type { Backend, BackendContext, Found as BackendFound, Kept } from "./backend.js";
-export { BackendError, type BackendFault } from "./backend-error.js";
+export { BackendError, type BackendFault } from "./backend.js";
 
 export { closeIndexes } from "./derived.js";
 export type { Draft } from "./draft.js";
@@ -14,17 +14,13 @@ export { LONGEST } from "./draft.js";
 export { MemoryRefusedError } from "./error.js";
 export { groundsOf } from "./grounds.js";
 export { type MemoryOptions, type MemorySpace, memory } from "./memory.js";
-export { derivedFolderOf } from "./place.js";
+export { derivedFolderOf } from "./name.js";
+export type { Written } from "./operation.js";
 export { type RecallOptions, recall, recallAgain } from "./recall.js";
 export { remembering } from "./remembering.js";
-
 export type { ScopeGiven } from "./scope.js";
 export { scopeOf } from "./scope.js";
-
-export {
-  Space,
-  type Written,
-} from "./space.js";
+export { Space } from "./space.js";
 export type { Memory } from "./state.js";
 export { memoryTools } from "./tools.js";
 export { revoke, rollback } from "./undo.js";

@@ -1,10 +1,9 @@
 import { hostServices } from "../runtime/index.js";
 import { type FactId, isPerson, type Json, type Session, type Terms } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { showValue } from "../util/index.js";
+import { defined, optionNames, showValue } from "../util/index.js";
 import {
   approve,
-  type Known,
   refusing,
   requireName,
   requireOptions,
@@ -19,21 +18,21 @@ import { type Embedding, embedderOf } from "./embedding/embedder.js";
 import { MemoryRefusedError } from "./error.js";
 import { mirrored } from "./mirror.js";
 import { requireSpaceName } from "./name.js";
+import type {
+  Ending,
+  Linking,
+  Promotion,
+  Revision,
+  RollbackTo,
+  SpaceSettings,
+  Undone,
+  WriteOptions,
+  Written,
+} from "./operation.js";
 import { type RecallOptions, type Recollection, recallFrom } from "./recall.js";
 import { type Admission, rulesOf } from "./rules.js";
 import { type Scope, type ScopeGiven, scopeOf } from "./scope.js";
-import {
-  type Deed,
-  type Ending,
-  type Linking,
-  type Promotion,
-  type Revision,
-  type RollbackTo,
-  Space,
-  type SpaceSettings,
-  type Undone,
-  type Written,
-} from "./space.js";
+import { Space } from "./space.js";
 
 export type MemoryOptions = {
   /** What the space is called. It is kept in the store under `memory/<name>`. */
@@ -73,14 +72,7 @@ export interface MemorySpace {
   open(store: Store): Space;
 }
 
-const KNOWN: Known<MemoryOptions> = {
-  name: true,
-  scope: true,
-  admit: true,
-  embedding: true,
-  contradicts: true,
-  backend: true,
-};
+const KNOWN = optionNames<MemoryOptions>()("name scope admit embedding contradicts backend");
 const EXAMPLE = 'memory({ name: "notes", scope: "project:rath" })';
 /** Times that a review asks, when it is answered by those who may not. */
 const ASKED = 10;
@@ -111,7 +103,7 @@ export function memory(options: MemoryOptions): MemorySpace {
     scope: scopeOf(options.scope, use),
     rules: rulesOf(options.admit, use),
     embedder: embedderOf(options.embedding),
-    ...(contradicts !== undefined && { contradicts }),
+    ...defined({ contradicts }),
   };
   const space = (store: Store): Space => new Space(store, settings);
 
@@ -149,7 +141,7 @@ export function memory(options: MemoryOptions): MemorySpace {
       return { session: next, value: told.value };
     };
   }
-  const from = ({ request, key }: StepContext): Required<Deed> => ({
+  const from = ({ request, key }: StepContext): Required<WriteOptions> => ({
     from: request,
     key,
     at: hostServices(request).time(),
@@ -214,7 +206,7 @@ export function memory(options: MemoryOptions): MemorySpace {
   const made: MemorySpace = {
     name,
     scope: settings.scope,
-    ...(backend !== undefined && { backend }),
+    ...defined({ backend }),
     recall: (session, query, given) => recall(session, query, given),
     write,
     revise: (session, of, revision) => revise(session, { memory: of, revision }),

@@ -1,7 +1,8 @@
 import { digestOf, type FactId } from "../session/index.js";
+import { defined } from "../util/index.js";
 import type { Backend, BackendContext, Found as Elsewhere } from "./backend.js";
-import { BackendError } from "./backend-error.js";
-import { isKind, timesOf } from "./search/filter.js";
+import { BackendError } from "./backend.js";
+import { isKind, timesOf } from "./search/live.js";
 import type { Found } from "./search/space-index.js";
 import type { Space } from "./space.js";
 import type { Memory } from "./state.js";
@@ -72,7 +73,7 @@ export async function foundIn(
     head,
     found: best,
     backend: backend.name,
-    ...(without !== undefined && { without }),
+    ...defined({ without }),
   };
 }
 

@@ -7,7 +7,7 @@ import type { FactId } from "../session/index.js";
 import { campaign } from "../session/testing/campaign.js";
 import type { Store } from "../store/index.js";
 import { closeIndexes, memory, type Space, type SpaceView, type Written } from "./index.js";
-import { derivedFolderOf } from "./place.js";
+import { derivedFolderOf } from "./name.js";
 import { hashingEmbedder } from "./search/testing/embedder.js";
 import { Model } from "./testing/model.js";
 import { world } from "./testing/world.js";

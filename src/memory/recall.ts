@@ -2,9 +2,8 @@ import { askedLast } from "../agent/model/index.js";
 import { hostServices } from "../runtime/index.js";
 import type { FactId, FactOf, Json, Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { showValue } from "../util/index.js";
+import { defined, optionNames, showValue } from "../util/index.js";
 import {
-  type Known,
   refusing,
   requireCount,
   requireOptions,
@@ -15,11 +14,12 @@ import {
 import type { Backend } from "./backend.js";
 import { MemoryRefusedError } from "./error.js";
 import { foundIn } from "./mirror.js";
+import type { SpaceSettings } from "./operation.js";
 import type { Scope, ScopeGiven } from "./scope.js";
 import type { Filter, Found } from "./search/space-index.js";
 import { shownOf } from "./shown.js";
 import type { Source } from "./source.js";
-import type { Space, SpaceSettings } from "./space.js";
+import type { Space } from "./space.js";
 import { checkedFilter, type FindOptions, type FoundIn, LIMIT, THRESHOLD } from "./view.js";
 
 export type RecallOptions = {
@@ -62,22 +62,10 @@ export type Recollection = {
   };
 };
 
-export const RECALL_OPTIONS: Known<RecallOptions> = {
-  limit: true,
-  threshold: true,
-  show: true,
-  characters: true,
-  asOf: true,
-  scope: true,
-  within: true,
-  sources: true,
-  trust: true,
-  since: true,
-  until: true,
-  by: true,
-  subject: true,
-  mode: true,
-};
+export const RECALL_OPTIONS = optionNames<RecallOptions>()(
+  "limit threshold show characters asOf scope within sources trust since until by subject",
+  "mode",
+);
 const CHARACTERS = 4_000;
 const MOST = 100;
 /** More of a question than this finds nothing more. */
@@ -116,16 +104,14 @@ export function recallFrom(
         ? { ...(await view.find(query, finding)), backend: undefined }
         : await foundIn(space, backend, query, finding, context, context.redact);
       const weakened = {
-        ...(mode !== undefined && { mode }),
-        ...(without !== undefined && { without }),
-        ...(asker !== undefined && { backend: asker }),
+        ...defined({ mode, without, backend: asker }),
       };
       const told = show ? shownOf(name, found, characters) : undefined;
       const before = askedLast(request);
       context.record({
         type: "memory-read",
         space: name,
-        ...(head !== undefined && { head }),
+        ...defined({ head }),
         query,
         hits: found.map((one) => hitOf(one, told?.memories ?? [])),
         settings: { ...options, ...weakened, show, now, embedder: embedder.name } as unknown as Json,
@@ -267,7 +253,7 @@ function checked(query: unknown, options: RecallOptions, home: Scope, name: stri
     characters,
     scope,
     ...filter,
-    ...(asOf !== undefined && { asOf }),
+    ...defined({ asOf }),
   } as Asked;
 }
 

@@ -4,7 +4,6 @@ import type { Json, Session } from "../session/index.js";
 import {
   called,
   enter,
-  type Known,
   type Rebuilds,
   rebuild,
   refusing,
@@ -22,7 +21,7 @@ export type RememberingOptions = RecallOptions & {
   readonly query?: (session: Session) => string;
 };
 
-const KNOWN: Known<RememberingOptions> = { ...RECALL_OPTIONS, from: true, query: true };
+const KNOWN = [...RECALL_OPTIONS, "from", "query"];
 
 /**
  * A module before which a memory is asked about what was said last: an agent inside it reads what was found as notes.

@@ -1,14 +1,17 @@
 import { canonical, digestOf, type Fact, type FactId, isPerson, type Json } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { showValue } from "../util/index.js";
-import { type Known, requireOptions } from "../workflow/index.js";
-import { refusing } from "./draft.js";
-import { MemoryRefusedError } from "./error.js";
+import { optionNames, showValue } from "../util/index.js";
+import { requireOptions } from "../workflow/index.js";
+import { MemoryRefusedError, refusing } from "./error.js";
 import type { Scope } from "./scope.js";
 import { SOURCES, type Source } from "./source.js";
 
 /** What must happen before anybody is told a memory. */
 export type Needs = "validation" | "approval";
+
+export function isNeeds(value: unknown): value is Needs {
+  return value === "validation" || value === "approval";
+}
 
 /** Which memories are held back, and until what. */
 export type Admission = {
@@ -31,7 +34,7 @@ export type Admitting = {
 /** The rules of a space. They stand in its record, for everybody who writes to it. */
 export type Rules = { readonly admit?: readonly Admission[] };
 
-const KNOWN: Known<Admission> = { needs: true, trust: true, sources: true };
+const KNOWN = optionNames<Admission>()("needs trust sources");
 const EXAMPLE = 'admit: { needs: "approval", trust: "untrusted" }';
 
 export function rulesOf(admit: Admission | readonly Admission[] | undefined, use: string): Rules {
@@ -40,7 +43,7 @@ export function rulesOf(admit: Admission | readonly Admission[] | undefined, use
   const refuse = refusing(use);
   for (const one of all) {
     requireOptions(one, refuse, EXAMPLE, KNOWN);
-    if (one.needs !== "validation" && one.needs !== "approval")
+    if (!isNeeds(one.needs))
       throw refuse(`what it needs is ${showValue(one.needs)}`, '"validation" or "approval"');
     if (one.trust !== undefined && one.trust !== "untrusted")
       throw refuse(`its trust is ${showValue(one.trust)}`, EXAMPLE);

@@ -1,16 +1,16 @@
 import { type Tool, type ToolContext, tool } from "../agent/tool/index.js";
 import { hostServices } from "../runtime/index.js";
 import type { FactId, Json } from "../session/index.js";
-import { showValue } from "../util/index.js";
-import { type Known, refusing, requireCount, requireOptions } from "../workflow/index.js";
-import { isKeptElsewhere } from "./care/structure.js";
+import { defined, optionNames, showValue } from "../util/index.js";
+import { refusing, requireCount, requireOptions } from "../workflow/index.js";
+import { isKeptElsewhere } from "./care/group.js";
 import { MemoryRefusedError, UnknownMemoryError } from "./error.js";
 import { agentOf, groundsOf } from "./grounds.js";
 import type { MemorySpace } from "./memory.js";
 import { mirrored } from "./mirror.js";
+import type { WriteOptions } from "./operation.js";
 import { hitOf, QUESTION } from "./recall.js";
 import { holdsIn } from "./scope.js";
-import type { Deed } from "./space.js";
 import { LIMIT, THRESHOLD } from "./view.js";
 
 export type MemoryToolsOptions = {
@@ -22,7 +22,7 @@ export type MemoryToolsOptions = {
   readonly threshold?: number;
 };
 
-const KNOWN: Known<MemoryToolsOptions> = { prefix: true, readOnly: true, limit: true, threshold: true };
+const KNOWN = optionNames<MemoryToolsOptions>()("prefix readOnly limit threshold");
 
 /**
  * Tools by which a model asks a memory and writes to it. What it writes rests on its turn: the evidence is what it was
@@ -64,7 +64,7 @@ export function memoryTools(space: MemorySpace, options: MemoryToolsOptions = {}
       context.record({
         type: "memory-read",
         space: space.name,
-        ...(found.head !== undefined && { head: found.head }),
+        ...defined({ head: found.head }),
         query,
         hits: found.found.map((one) =>
           hitOf(
@@ -167,7 +167,7 @@ async function mirrorOf(space: MemorySpace, memory: FactId, context: ToolContext
     await mirrored(space.open(await context.store()), space.backend, [memory], context);
 }
 
-function deedOf({ session, key }: ToolContext): Required<Deed> {
+function deedOf({ session, key }: ToolContext): Required<WriteOptions> {
   return { from: session, key, at: hostServices(session).time() };
 }
 

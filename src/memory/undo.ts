@@ -1,10 +1,12 @@
 import type { FactId, Principal } from "../session/index.js";
-import { type Known, requireOptions } from "../workflow/index.js";
+import { optionNames } from "../util/index.js";
+import { requireOptions } from "../workflow/index.js";
 import { type ForkedBefore, forkBefore } from "./answer/fork-before.js";
 import { type Influence, influence } from "./answer/influence.js";
 import type { Progress } from "./derived.js";
-import { refusing } from "./draft.js";
-import type { Space, Undone, Written } from "./space.js";
+import { refusing } from "./error.js";
+import type { Undone, Written } from "./operation.js";
+import type { Space } from "./space.js";
 
 export type UndoOptions = {
   readonly why: string;
@@ -17,7 +19,7 @@ export type UndoOptions = {
 /** What an undone memory had reached by then, and the forks from before that. */
 export type Reached = { readonly influence: Influence; readonly forks?: ForkedBefore };
 
-const KNOWN: Known<UndoOptions> = { why: true, by: true, fork: true, progress: true };
+const KNOWN = optionNames<UndoOptions>()("why by fork progress");
 /** Memories whose reach is looked up when very many are undone at once; that of the others can be asked for. */
 const MOST = 200;
 

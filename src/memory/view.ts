@@ -1,21 +1,17 @@
 import type { FactId } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { showValue } from "../util/index.js";
-import { type Known, requireCount, requireOptions } from "../workflow/index.js";
+import { defined, optionNames, showValue } from "../util/index.js";
+import { requireCount, requireOptions } from "../workflow/index.js";
 import { derivedOf, type Progress } from "./derived.js";
-import { refusing, timeOf } from "./draft.js";
+import { timeOf } from "./draft.js";
 import type { Embedder } from "./embedding/embedder.js";
 import { EmbeddingError } from "./embedding/error.js";
-import { MemoryRefusedError } from "./error.js";
+import { MemoryRefusedError, refusing } from "./error.js";
+import { storeNameOf } from "./name.js";
 import { scopeOf } from "./scope.js";
 import type { Filter, Found, SpaceIndex } from "./search/space-index.js";
 import { SOURCES } from "./source.js";
 import type { Memory, Status } from "./state.js";
-
-/** The name that a space has in its store. */
-export function storeNameOf(space: string): string {
-  return `memory/${space}`;
-}
 
 export type ListOptions = Filter & {
   readonly statuses?: readonly Status[];
@@ -127,7 +123,7 @@ export class SpaceView {
           threshold,
           found: await index.find(query, {
             ...asked,
-            ...(mode !== undefined && { mode }),
+            ...defined({ mode }),
             limit,
             threshold,
             now,
@@ -155,7 +151,7 @@ export class SpaceView {
     return this.store.resolve(id).catch(() => undefined);
   }
 
-  protected async use<Value>(
+  protected use<Value>(
     act: (index: SpaceIndex) => Promise<Value>,
     options: { readonly progress?: Progress | undefined; readonly signal?: AbortSignal | undefined } = {},
   ): Promise<Value> {
@@ -164,7 +160,15 @@ export class SpaceView {
   }
 }
 
-/** A memory that has come to its end by itself is as one that was expired. */
+/** Uses the index of a space as it is now. Nobody else uses it meanwhile. */
+export function useIndex<Value>(
+  space: SpaceView,
+  act: (index: SpaceIndex) => Promise<Value>,
+): Promise<Value> {
+  return derivedOf(space.store).use({ space: storeNameOf(space.name), embedder: space.embedder }, act);
+}
+
+/** A memory whose time has passed is as one that was expired. */
 function asOfNow(memory: Memory, now: string): Memory {
   const { status, expires } = memory;
   return status === "live" && expires !== undefined && expires <= now
@@ -172,28 +176,10 @@ function asOfNow(memory: Memory, now: string): Memory {
     : memory;
 }
 
-const LISTING: Known<ListOptions> = {
-  statuses: true,
-  now: true,
-  scope: true,
-  within: true,
-  sources: true,
-  trust: true,
-  since: true,
-  until: true,
-  by: true,
-  subject: true,
-  under: true,
-};
-const { statuses: _, ...FILTER } = LISTING;
-const FINDING: Known<FindOptions> = {
-  ...FILTER,
-  limit: true,
-  threshold: true,
-  mode: true,
-  signal: true,
-  progress: true,
-};
+const OPTIONS = optionNames<ListOptions & FindOptions>()(
+  "scope within sources trust since until by subject under",
+  "statuses now limit threshold mode signal progress",
+);
 
 /** For callers the compiler did not check: a filter that is misspelt would be none. */
 export function checkedFilter<Options extends ListOptions & FindOptions>(
@@ -202,8 +188,7 @@ export function checkedFilter<Options extends ListOptions & FindOptions>(
 ): Options {
   const use = `search "${name}"`;
   const refuse = refusing(use);
-  const known = { ...FINDING, statuses: true } as Known<ListOptions & FindOptions>;
-  requireOptions<ListOptions & FindOptions>(options, refuse, '{ scope: ["project:rath"], limit: 5 }', known);
+  requireOptions(options, refuse, '{ scope: ["project:rath"], limit: 5 }', OPTIONS);
   const { scope, statuses, sources, mode, limit, threshold, trust } = options;
   if (statuses !== undefined && !(Array.isArray(statuses) && statuses.every((one) => STATUSES.includes(one))))
     throw refuse(`its \`statuses\` are ${showValue(statuses)}`, `a list of ${STATUSES.join(", ")}`);

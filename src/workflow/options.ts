@@ -34,11 +34,12 @@ export function requireOptions<Options extends object>(
   options: Options,
   refuse: Refuse,
   example: string,
-  known: { readonly [option in keyof Options]-?: unknown },
+  known: { readonly [option in keyof Options]-?: unknown } | readonly string[],
 ): void {
   if (typeof options !== "object" || options === null || Array.isArray(options))
     throw refuse(`its options are ${showValue(options)}, not an object`, example);
-  requireKnown(options, "it has no option", refuse, Object.keys(known));
+  const names: readonly string[] = Array.isArray(known) ? known : Object.keys(known);
+  requireKnown(options, "it has no option", refuse, names);
 }
 
 function requireKnown(options: object, reason: string, refuse: Refuse, known: readonly string[]): void {

@@ -1,11 +1,10 @@
 import type { Digest } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, requireFunction, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { requireFunction, requireOptions } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { NAMED, requireSourceGiven, STRIDE } from "./index-existing.js";
-import { knownOf } from "./known.js";
-import { storeNameOf } from "./link.js";
+import { knownOf, storeNameOf } from "./link.js";
 import { type ExistingSource, entriesUntil, type Skipped } from "./source.js";
 
 export type CheckOptions = {
@@ -29,7 +28,7 @@ export type ExistingCheck = {
   readonly skips: readonly Skipped[];
 };
 
-const OPTIONS: Known<CheckOptions> = { name: true, from: true, progress: true, signal: true };
+const OPTIONS = optionNames<CheckOptions>()("name from progress signal");
 const EXAMPLE = 'checkExisting(store, { name: "chat", from: jsonlLogs("chat.jsonl", { session: "id" }) })';
 
 /** Reads a source again and says which of its linked records are others now, or gone. Nothing is written. */

@@ -1,4 +1,5 @@
 import { type Json, RathError, thrownMessage } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 
 /**
  * What is wrong with a store that exists elsewhere: it is not there, nothing in it can be read, it has no such columns, it
@@ -21,7 +22,7 @@ export class ExistingError extends RathError {
     super("memory-existing", `Cannot ${use}: ${said}.`, {
       hint,
       data: { fault, reason: said, ...more.data },
-      ...(more.cause !== undefined && { cause: more.cause }),
+      ...defined({ cause: more.cause }),
     });
     this.fault = fault;
   }

@@ -1,5 +1,6 @@
 import type { Digest } from "../../session/index.js";
-import { type Known, requireFunction, requireOptions } from "../../workflow/index.js";
+import { defined } from "../../util/index.js";
+import { requireFunction, requireOptions } from "../../workflow/index.js";
 import { ExistingError, reasonOf } from "./error.js";
 import type { ExistingRecord } from "./source.js";
 
@@ -17,19 +18,19 @@ export type Fields<Row> = {
   readonly text?: Field<Row>;
 };
 
-export const FIELDS: Known<Fields<unknown>> = { session: true, key: true, at: true, role: true, text: true };
+export const FIELDS = ["session", "key", "at", "role", "text"] as const satisfies (keyof Fields<unknown>)[];
 const LONGEST = 500;
 
-export function requireFields<Row, Given extends Fields<Row>>(
-  fields: Given,
+export function requireFields<Row>(
+  fields: Fields<Row>,
   use: string,
-  known: Known<Given>,
+  known: readonly string[] = FIELDS,
 ): void {
   const refuse = (reason: string, hint: string): Error => new ExistingError("option", use, reason, hint);
   requireOptions(fields, refuse, '{ session: "session_id" }', known);
   if (fields.session === undefined)
     throw refuse("it does not say what its sessions are called by", 'session: "session_id"');
-  for (const name of Object.keys(FIELDS) as (keyof Fields<Row>)[]) {
+  for (const name of FIELDS) {
     const field = fields[name];
     if (field === undefined || (typeof field === "string" && field !== "")) continue;
     requireFunction(field, name, refuse, `${name}: "${name}", or ${name}: (record) => record.${name}`);
@@ -55,9 +56,7 @@ export function recordOf<Row>(
       key,
       digest,
       session,
-      ...(at !== undefined && { at }),
-      ...(role !== undefined && { role }),
-      ...(text !== undefined && { text }),
+      ...defined({ at, role, text }),
     };
   } catch (error) {
     return `its fields cannot be read: ${reasonOf(error)}`;

@@ -7,11 +7,10 @@ import {
   Session,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known as KnownOptions, requireFunction, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { requireFunction, requireOptions } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
-import { knownOf } from "./known.js";
-import { type LinkRow, linking, type Origin, storeNameOf } from "./link.js";
+import { knownOf, type LinkRow, linking, type Origin, storeNameOf } from "./link.js";
 import { type ExistingRecord, type ExistingSource, entriesUntil, type Skipped } from "./source.js";
 
 export type IndexOptions = {
@@ -41,14 +40,7 @@ export type Indexed = {
   readonly skips: readonly Skipped[];
 };
 
-const OPTIONS: KnownOptions<IndexOptions> = {
-  name: true,
-  from: true,
-  by: true,
-  copy: true,
-  progress: true,
-  signal: true,
-};
+const OPTIONS = optionNames<IndexOptions>()("name from by copy progress signal");
 const EXAMPLE =
   'indexExisting(store, { name: "chat", from: jsonlLogs("chat.jsonl", { session: "id" }), by: "user:ada" })';
 /** Links in one fact. */

@@ -6,5 +6,4 @@ export { linksOf } from "./links.js";
 export { moveOver } from "./move-over.js";
 
 export { sqliteTable } from "./sqlite.js";
-export { tableOf } from "./table.js";
-export { vectorsOf } from "./vectors.js";
+export { tableOf, vectorsOf } from "./table.js";

@@ -23,7 +23,7 @@ export type JsonlOptions = Fields<JsonLine> & {
  */
 export function jsonlLogs(path: string, options: JsonlOptions): ExistingSource {
   const use = `link the lines of ${JSON.stringify(String(path).slice(0, 200))}`;
-  requireFields<JsonLine, JsonlOptions>(options, use, { ...FIELDS, longest: true });
+  requireFields(options, use, [...FIELDS, "longest"]);
   const { longest = 4_000_000 } = options;
   requireCount(longest, "longest", (reason, hint) => new ExistingError("option", use, reason, hint));
   if (typeof path !== "string" || path === "")

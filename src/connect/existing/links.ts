@@ -1,7 +1,7 @@
 import { type FactId, RathError } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { requireOptions } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { isSame, type LinkRow, linkedNames, linkFacts, type Origin, storeNameOf } from "./link.js";
 
@@ -25,7 +25,7 @@ export type LinkQuestion = {
   readonly source?: string;
 };
 
-const QUESTION: Known<LinkQuestion> = { session: true, record: true, name: true, source: true };
+const QUESTION = optionNames<LinkQuestion>()("session record name source");
 const EXAMPLE = 'linksOf(store, { session: "chat-42" }), or linksOf(store, { record: "line 17" })';
 const ID = /^[0-9a-f]{64}$/;
 

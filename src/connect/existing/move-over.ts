@@ -1,8 +1,8 @@
 import { type Draft, LONGEST, type ScopeGiven, scopeOf } from "../../memory/index.js";
 import { isPrincipal, type Principal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, requireOptions } from "../../workflow/index.js";
+import { defined, optionNames, showValue } from "../../util/index.js";
+import { requireOptions } from "../../workflow/index.js";
 import { ExistingError } from "./error.js";
 import { requireSourceGiven } from "./index-existing.js";
 import type { Link } from "./links.js";
@@ -22,7 +22,7 @@ export type Moved =
   | { readonly link: Link; readonly draft: Draft }
   | { readonly link: Link; readonly refused: string };
 
-const OPTIONS: Known<MoveOptions> = { scope: true, by: true, from: true, subject: true };
+const OPTIONS = optionNames<MoveOptions>()("scope by from subject");
 const EXAMPLE = 'moveOver(store, links, { from: jsonlLogs(…), scope: "user:ada", by: "user:ada" })';
 
 /**
@@ -79,7 +79,7 @@ function moved(link: Link, text: string | undefined, { scope, by, subject }: Mov
       source: "import",
       because: [imported as string, fact],
       by,
-      ...(about !== undefined && { subject: about }),
+      ...defined({ subject: about }),
       meta: { existing },
     },
   };

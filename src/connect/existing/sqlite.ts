@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { openDatabase, type SqliteDatabase } from "../../store/index.js";
 import { nearestOf, showValue } from "../../util/index.js";
 import { ExistingError, reasonOf } from "./error.js";
-import { FIELDS, type Fields, requireFields } from "./fields.js";
+import { type Fields, requireFields } from "./fields.js";
 import type { ExistingSource } from "./source.js";
 import { entriesOf, type Row, rowText } from "./table.js";
 
@@ -18,7 +18,7 @@ const PLACE = "openrath rowid";
  */
 export function sqliteTable(path: string, table: string, columns: Fields<Row>): ExistingSource {
   const use = `link the table ${showValue(table)} of ${showValue(path)}`;
-  requireFields<Row, Fields<Row>>(columns, use, FIELDS);
+  requireFields(columns, use);
   for (const [name, value] of Object.entries({ path, table }))
     if (typeof value !== "string" || value === "" || value.includes("\0"))
       throw new ExistingError(

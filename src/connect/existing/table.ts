@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { digestOf } from "../../session/index.js";
+import { optionNames } from "../../util/index.js";
 import { requireFunction } from "../../workflow/index.js";
 import { ExistingError, reasonOf } from "./error.js";
-import { FIELDS, type Fields, recordOf, requireFields } from "./fields.js";
+import { FIELDS, type Field, type Fields, recordOf, requireFields } from "./fields.js";
 import type { ExistingEntry, ExistingSource } from "./source.js";
 
 /** A row of a table, whoever has read it. */
@@ -25,7 +26,7 @@ export type TableOptions = Fields<Row> & {
 export function tableOf(rows: Rows | (() => Rows | Promise<Rows>), options: TableOptions): ExistingSource {
   const use = "link the rows of a table";
   const refuse = (reason: string, hint: string): Error => new ExistingError("option", use, reason, hint);
-  requireFields<Row, TableOptions>(options, use, { ...FIELDS, source: true });
+  requireFields(options, use, [...FIELDS, "source"]);
   requireSource(options.source, use);
   if (typeof rows !== "object" || rows === null)
     requireFunction(
@@ -104,4 +105,62 @@ export function rowText(row: object): string {
 export function requireSource(source: unknown, use: string): void {
   if (typeof source === "string" && source !== "" && source.length <= 500 && source.isWellFormed()) return;
   throw new ExistingError("option", use, "it does not say where it is", 'source: "chat.messages"');
+}
+
+/** What any vector database can list: its points without their vectors. */
+export type Point = {
+  readonly id: string | number;
+  readonly text?: string;
+  readonly metadata?: { readonly [field: string]: unknown };
+};
+
+export interface VectorStore {
+  list(): AsyncIterable<Point> | Iterable<Point>;
+}
+
+export type VectorOptions = {
+  /** Where it is, in words that will mean the same later. Never a secret. */
+  readonly source: string;
+  /** In the metadata of a point. */
+  readonly session: Field<{ readonly [field: string]: unknown }>;
+  readonly at?: Field<{ readonly [field: string]: unknown }>;
+  readonly role?: Field<{ readonly [field: string]: unknown }>;
+};
+
+const OPTIONS = optionNames<VectorOptions>()("source session at role");
+
+/**
+ * The points of a vector database, found again by their ids.
+ *
+ * ```ts
+ * vectorsOf({ list: () => pages(collection) }, { source: "qdrant notes", session: "thread" });
+ * ```
+ */
+export function vectorsOf(store: VectorStore, options: VectorOptions): ExistingSource {
+  const use = "link the points of a vector database";
+  requireFields(options, use, OPTIONS);
+  requireSource(options.source, use);
+  requireFunction(
+    store?.list,
+    "list",
+    (reason, hint) => new ExistingError("option", use, reason, hint),
+    "{ list: async function* () { yield { id, text, metadata }; } }",
+  );
+  const { session, at, role } = options;
+  const fields: Fields<Point> = {
+    key: "id",
+    text: "text",
+    session: inMetadata(session),
+    ...(at !== undefined && { at: inMetadata(at) }),
+    ...(role !== undefined && { role: inMetadata(role) }),
+  };
+  return Object.freeze<ExistingSource>({
+    format: "vectors",
+    source: options.source,
+    entries: () => entriesOf(async () => store.list(), fields, use),
+  });
+}
+
+function inMetadata(field: Field<{ readonly [field: string]: unknown }>): Field<Point> {
+  return typeof field === "string" ? `metadata.${field}` : ({ metadata }) => field(metadata ?? {});
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Backend, BackendContext } from "../../memory/backend.js";
-import { BackendError } from "../../memory/backend-error.js";
+import { BackendError } from "../../memory/backend.js";
 import type { Memory } from "../../memory/state.js";
 import { type McpOptions, type McpServer, mcp } from "../mcp/index.js";
 import { mcpMemory } from "./index.js";

@@ -1,7 +1,8 @@
 import type { Backend, BackendContext, BackendFound, Kept, Memory } from "../../memory/index.js";
 import { MemoryRefusedError } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
-import { type Known, requireMilliseconds, requireOptions } from "../../workflow/index.js";
+import { defined, optionNames } from "../../util/index.js";
+import { requireMilliseconds, requireOptions } from "../../workflow/index.js";
 import type { McpServer } from "../mcp/index.js";
 import { type Entity, entitiesIn, entityOf, memoryOf, nameOf, oursIn, saidIn } from "./entity.js";
 import { GraphTools } from "./tools.js";
@@ -14,7 +15,7 @@ export type McpMemoryOptions = {
   readonly timeout?: number;
 };
 
-const OPTIONS: Known<McpMemoryOptions> = { server: true, timeout: true };
+const OPTIONS = optionNames<McpMemoryOptions>()("server timeout");
 const EXAMPLE =
   'mcpMemory({ server: mcp({ name: "memory", command: "npx", args: ["@modelcontextprotocol/server-memory"] }) })';
 /** Each is a request of its own. */
@@ -104,8 +105,8 @@ async function find(
         address: entity.name,
         text: text.toWellFormed(),
         score: scores[place] ?? 0,
-        ...(memory !== undefined && { memory }),
-        parts: { words: words.length, ...(version !== undefined && { version }) },
+        ...defined({ memory }),
+        parts: { words: words.length, ...defined({ version }) },
       }),
     )
     .filter(({ score }) => score > 0)

@@ -2,10 +2,16 @@ import type { BackendContext } from "../../memory/index.js";
 import { BackendError, type BackendFault } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
 import { vikingAddress } from "./address.js";
-import { entriesIn, entryIn, type VikingEntry } from "./entry.js";
+import {
+  entriesIn,
+  entryIn,
+  foundIn,
+  type VikingEntry,
+  type VikingFindOptions,
+  type VikingMatch,
+} from "./entry.js";
 import { type Asking, ask } from "./http.js";
 import { levelsOf, type VikingLevel, type VikingLevelsOptions } from "./levels.js";
-import { foundIn, type VikingFindOptions, type VikingMatch } from "./match.js";
 import type { VikingSettings } from "./options.js";
 import { VikingSessions } from "./sessions.js";
 import { VikingSnapshots } from "./snapshots.js";

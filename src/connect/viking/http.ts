@@ -1,6 +1,7 @@
 import type { BackendContext } from "../../memory/index.js";
 import { BackendError, type BackendFault } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { VikingSettings } from "./options.js";
 
 /** One request: what it is for in words, and what is sent. */
@@ -40,7 +41,7 @@ export async function ask(settings: VikingSettings, context: BackendContext, ask
       headers: {
         accept: "application/json",
         ...settings.headers,
-        ...(secret !== undefined && { "X-API-Key": secret }),
+        ...defined({ "X-API-Key": secret }),
         ...(asking.body !== undefined && { "content-type": "application/json" }),
       },
       ...(asking.body !== undefined && { body: JSON.stringify(asking.body) }),

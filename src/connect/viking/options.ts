@@ -1,6 +1,6 @@
 import { MemoryRefusedError } from "../../memory/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, requireMilliseconds, requireOptions } from "../../workflow/index.js";
+import { defined, optionNames, showValue } from "../../util/index.js";
+import { requireMilliseconds, requireOptions } from "../../workflow/index.js";
 import { type VikingAddress, vikingAddress } from "./address.js";
 
 export type VikingOptions = {
@@ -32,16 +32,7 @@ export type VikingSettings = {
   readonly among: readonly VikingAddress[];
 };
 
-const OPTIONS: Known<VikingOptions> = {
-  url: true,
-  key: true,
-  account: true,
-  user: true,
-  timeout: true,
-  maxAnswer: true,
-  root: true,
-  among: true,
-};
+const OPTIONS = optionNames<VikingOptions>()("url key account user timeout maxAnswer root among");
 
 const EXAMPLE = 'viking({ url: "http://127.0.0.1:1933", key: "OPENVIKING_KEY" })';
 /** Names of accounts and users: what is one step of an address, and no more. */
@@ -81,8 +72,7 @@ export function settingsOf(options: VikingOptions): VikingSettings {
     url,
     key,
     headers: {
-      ...(account !== undefined && { "X-OpenViking-Account": account }),
-      ...(user !== undefined && { "X-OpenViking-User": user }),
+      ...defined({ "X-OpenViking-Account": account, "X-OpenViking-User": user }),
     },
     timeout,
     maxAnswer,

@@ -2,8 +2,8 @@ import type { Backend, BackendContext, BackendFound, Kept, Memory } from "../../
 import { BackendError, MemoryRefusedError } from "../../memory/index.js";
 import { addressIn } from "./address.js";
 import { VikingClient } from "./client.js";
+import type { VikingMatch } from "./entry.js";
 import { addressOf, fileOf, keptIn, memoryAt } from "./file.js";
-import type { VikingMatch } from "./match.js";
 import { settingsOf, type VikingOptions } from "./options.js";
 
 /** OpenViking as a backend, and as itself. */

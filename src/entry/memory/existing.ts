@@ -6,4 +6,4 @@ export { moveOver } from "../../connect/existing/move-over.js";
 export type { ExistingSource } from "../../connect/existing/source.js";
 export { sqliteTable } from "../../connect/existing/sqlite.js";
 export { tableOf } from "../../connect/existing/table.js";
-export { vectorsOf } from "../../connect/existing/vectors.js";
+export { vectorsOf } from "../../connect/existing/table.js";

@@ -8,4 +8,4 @@ export { reflexion as reflexionMemory } from "../../memory/reflexion/reflexion.j
 export type { StreamRecallOptions } from "../../memory/stream/options.js";
 export { type MemoryStream, memoryStream } from "../../memory/stream/stream.js";
 export { type TierOptions, type Tiers, tieredMemory } from "../../memory/tier/tiers.js";
-export { withTiers } from "../../memory/tier/with-tiers.js";
+export { withTiers } from "../../memory/tier/tiers.js";

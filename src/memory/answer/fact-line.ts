@@ -1,5 +1,6 @@
 import {
   type Digest,
+  describeFact,
   type Fact,
   type FactId,
   lineOf,
@@ -8,6 +9,8 @@ import {
   textOf,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { showValue } from "../../util/index.js";
+import { refusing } from "../error.js";
 
 /** The fact of a line with the content of its blobs, or of these fields alone; what is not there is `Withheld`. */
 export async function factOf(store: Store, line: string, fields?: readonly string[]): Promise<Fact> {
@@ -38,4 +41,59 @@ export function writerOf(fact: Fact): FactId | undefined {
 /** Some words of something, on one line, with an escape for each character that a reader would not see. */
 export function brief(value: unknown, most = 120): string {
   return lineOf(textOf(value), most);
+}
+
+/** What a fact says, in a few words: its own words where it has some, else what happened. */
+export function saidBy(fact: Fact, most = 120): string {
+  const words = wordsOf(fact);
+  return words === undefined ? describeFact(fact, { most }) : lineOf(textOf(words), most);
+}
+
+/** Words that stand for the fact: what was said, returned or remembered, and why a memory was changed. */
+function wordsOf(fact: Fact): unknown {
+  switch (fact.type) {
+    case "session-start":
+    case "memory-write":
+    case "memory-revise":
+      return fact.text;
+    case "message-say":
+    case "model-reply":
+      return fact.content;
+    case "tool-result":
+      return fact.output;
+    case "step-result":
+      return fact.value;
+    case "memory-revoke":
+    case "memory-promote":
+    case "memory-expire":
+      return fact.why;
+    default:
+      return undefined;
+  }
+}
+
+export const HINT = "give the id of a memory: what a write or a recall answers with as `memory`";
+
+/** The memory that is meant by an id, the beginning of one, or the id of something that was said about it later. */
+export async function knownMemory(store: Store, given: unknown): Promise<FactId> {
+  const refuse = refusing("ask about a memory", "unknown");
+  if (typeof given !== "string" || !/^[0-9a-f]{6,64}$/.test(given))
+    throw refuse(`${showValue(given)} is not the id of a memory`, HINT);
+  const id = isId(given) ? given : await store.resolve(given);
+  const line = await store.line(id);
+  // One that was collected may have been read by sessions that are still here.
+  if (line === undefined) return id;
+  const fact = readFact(line, undefined);
+  switch (fact.type) {
+    case "memory-write":
+      return id;
+    case "memory-revise":
+    case "memory-revoke":
+    case "memory-promote":
+    case "memory-expire":
+    case "memory-link":
+      return fact.of;
+    default:
+      throw refuse(`${id.slice(0, 12)} is a ${fact.type}`, HINT, { fact: id });
+  }
 }

@@ -1,9 +1,9 @@
 import { type FactId, isPrincipal, type Principal } from "../../session/index.js";
 import { ConflictError, type Store } from "../../store/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { requireOptions } from "../../workflow/index.js";
+import { refusing } from "../error.js";
 import type { Influence } from "./influence.js";
-import { optionRefusal } from "./memory-id.js";
 
 export type ForkBeforeOptions = {
   readonly by: Principal;
@@ -24,7 +24,7 @@ export type ForkedBefore = {
   readonly skipped: readonly { readonly session: string; readonly why: string }[];
 };
 
-const KNOWN: Known<ForkBeforeOptions> = { by: true, why: true, names: true };
+const KNOWN = optionNames<ForkBeforeOptions>()("by why names");
 const EXAMPLE = 'forkBefore(store, influence, { by: "user:ada", why: "it was wrong" })';
 /** As many forks of one session before one memory are told apart by a number. */
 const TRIES = 1_000;
@@ -39,7 +39,7 @@ export async function forkBefore(
   influence: Influence,
   options: ForkBeforeOptions,
 ): Promise<ForkedBefore> {
-  const refuse = optionRefusal("fork what a memory reached");
+  const refuse = refusing("fork what a memory reached");
   requireOptions(options, refuse, EXAMPLE, KNOWN);
   const { by, why, names } = options;
   if (!isPrincipal(by)) throw refuse(`its \`by\` is ${showValue(by)}, not a principal`, EXAMPLE);

@@ -290,7 +290,7 @@ describe("refusals", () => {
       expect.stringContaining("give the id of a memory"),
     ]);
     expect((await refused(influence(store, "f".repeat(64))))[1]).toContain("is not in the store");
-    expect((await refused(influence(store, "notes")))[1]).toContain('"notes" is not the id of one');
+    expect((await refused(influence(store, "notes")))[1]).toContain('"notes" is not the id of a memory');
     expect(await refused(influence(store, memory, { mots: 3 } as never))).toEqual([
       "memory-option",
       'Cannot ask what a memory reached: it has no option "mots".',

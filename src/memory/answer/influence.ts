@@ -1,15 +1,14 @@
 import { type FactId, type Principal, readFact } from "../../session/index.js";
 import type { Name, Store } from "../../store/index.js";
-import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
-import { MemoryRefusedError } from "../error.js";
-import { storeNameOf } from "../view.js";
-import { brief, factOf } from "./fact-line.js";
+import { defined, optionNames } from "../../util/index.js";
+import { requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
+import { MemoryRefusedError, refusing } from "../error.js";
+import { storeNameOf } from "../name.js";
+import { brief, factOf, HINT, knownMemory, saidBy } from "./fact-line.js";
 import { type Lineage, withLineage } from "./lineage.js";
 import { DECISIONS, IN_TURN } from "./lineage-growth.js";
 import { isSpace, type Progress } from "./lineage-sync.js";
-import { HINT, knownMemory, optionRefusal } from "./memory-id.js";
 import { type Reach, reachOf } from "./reach.js";
-import { saidBy } from "./said.js";
 
 export type InfluenceOptions = {
   /** How many readings, decisions and memories are listed, each; default 1,000. The totals are exact whatever it is. */
@@ -92,7 +91,7 @@ export type LaterMemory = {
   readonly read?: FactId;
 };
 
-const KNOWN: Known<InfluenceOptions> = { most: true, progress: true };
+const KNOWN = optionNames<InfluenceOptions>()("most progress");
 const MOST = 1_000;
 
 /**
@@ -109,7 +108,7 @@ export async function influence(
   memory: FactId,
   options: InfluenceOptions = {},
 ): Promise<Influence> {
-  const refuse = optionRefusal("ask what a memory reached");
+  const refuse = refusing("ask what a memory reached");
   requireOptions(options, refuse, "influence(store, memory, { most: 100 })", KNOWN);
   const { most = MOST, progress } = options;
   requireCount(most, "most", refuse);
@@ -142,7 +141,7 @@ export async function influence(
     const line = await store.line(one.id);
     const fact = line === undefined ? undefined : readFact(line, undefined);
     const module = fact?.type === "memory-read" ? fact.module : undefined;
-    reads.push({ ...one, ...(module !== undefined && { module }) });
+    reads.push({ ...one, ...defined({ module }) });
   }
   const decisions: Decision[] = [];
   for (const one of rows) {
@@ -278,8 +277,7 @@ function sessionsIn({ file, names }: Lineage, reach: Reach): readonly ReachedSes
         name,
         id,
         first: first.id,
-        ...(branch !== undefined && { branch }),
-        ...(before !== undefined && { before }),
+        ...defined({ branch, before }),
         ...(KEPT.test(name) && { kept: true as const }),
       },
     ];

@@ -1,6 +1,6 @@
 import { type FactId, parentsOf } from "../../session/index.js";
 import type { Name, Store } from "../../store/index.js";
-import { storeNameOf } from "../view.js";
+import { storeNameOf } from "../name.js";
 import type { LineageFile } from "./lineage-file.js";
 import { LineageGrowth, rootOf } from "./lineage-growth.js";
 

@@ -8,7 +8,7 @@ import { campaign } from "../../session/testing/campaign.js";
 import { openStore, type Store } from "../../store/index.js";
 import { openDatabase } from "../../store/sqlite/driver.js";
 import { folder } from "../../store/testing/folder.js";
-import { derivedFolderOf } from "../place.js";
+import { derivedFolderOf } from "../name.js";
 import { influence, why } from "./index.js";
 import { naive, plain } from "./testing/naive.js";
 import { HandRecord } from "./testing/record.js";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { RathError } from "../../session/index.js";
 import { BUSY, type Name, NotFoundError, type Store, sqliteCode } from "../../store/index.js";
-import { derivedFolderOf } from "../place.js";
+import { derivedFolderOf } from "../name.js";
 import { LineageFile } from "./lineage-file.js";
 import { catchUp, type Progress } from "./lineage-sync.js";
 

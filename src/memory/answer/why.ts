@@ -1,14 +1,13 @@
 import { type Fact, type FactId, type Principal, parentsOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
-import { MemoryRefusedError } from "../error.js";
+import { defined, optionNames } from "../../util/index.js";
+import { requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
+import { MemoryRefusedError, refusing } from "../error.js";
 import { type Scope, scopeIn } from "../scope.js";
 import { behind, groundOf, type Relation } from "./behind.js";
-import { factOf } from "./fact-line.js";
+import { factOf, HINT, knownMemory, saidBy } from "./fact-line.js";
 import { withLineage } from "./lineage.js";
 import type { Progress } from "./lineage-sync.js";
-import { HINT, knownMemory, optionRefusal } from "./memory-id.js";
-import { saidBy } from "./said.js";
 
 export type WhyOptions = {
   /** How many facts are followed; default 1,000. Those nearest to the memory come first. */
@@ -60,7 +59,7 @@ export type WhyNode = {
 /** That one fact rests on another, and how. */
 export type WhyEdge = { readonly from: FactId; readonly to: FactId; readonly relation: Relation };
 
-const KNOWN: Known<WhyOptions> = { most: true, progress: true };
+const KNOWN = optionNames<WhyOptions>()("most progress");
 const MOST = 1_000;
 
 /**
@@ -72,7 +71,7 @@ const MOST = 1_000;
  * ```
  */
 export async function why(store: Store, memory: FactId, options: WhyOptions = {}): Promise<Why> {
-  const refuse = optionRefusal("ask why a memory is there");
+  const refuse = refusing("ask why a memory is there");
   requireOptions(options, refuse, "why(store, memory, { most: 100 })", KNOWN);
   const { most = MOST, progress } = options;
   requireCount(most, "most", refuse);
@@ -165,8 +164,7 @@ class Walk {
         text: saidBy(fact),
         by,
         at,
-        ...(run !== undefined && { run }),
-        ...(ground !== undefined && { ground }),
+        ...defined({ run, ground }),
       });
     }
   }
@@ -192,7 +190,7 @@ function versionOf({ id, fact }: { readonly id: FactId; readonly fact: Fact }): 
     by: fact.by,
     at: fact.at,
     text: saidBy(fact),
-    ...(source !== undefined && { source }),
+    ...defined({ source }),
     ...(holds !== undefined && { scope: scopeIn(holds) }),
     because: Array.isArray(because) ? because : [],
   };

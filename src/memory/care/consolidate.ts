@@ -1,9 +1,10 @@
 import type { FactId, Principal } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
 import { type Contradicts, differInOneThing } from "../contradiction.js";
 import type { Progress } from "../derived.js";
-import { principalOf, refusing } from "../draft.js";
+import { principalOf } from "../draft.js";
+import { refusing } from "../error.js";
 import { isWider, type Scope, type ScopeGiven, scopeOf, scopeText } from "../scope.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
@@ -57,22 +58,10 @@ export type Consolidated = {
   readonly more: boolean;
 };
 
-const GROUPING: Known<GroupingOptions> = {
-  alike: true,
-  acrossTrust: true,
-  scope: true,
-  contradicts: true,
-  most: true,
-  limit: true,
-};
-const KNOWN: Known<ConsolidateOptions> = {
-  ...GROUPING,
-  by: true,
-  write: true,
-  dry: true,
-  progress: true,
-  signal: true,
-};
+const KNOWN = optionNames<ConsolidateOptions>()(
+  "alike acrossTrust scope contradicts most limit",
+  "by write dry progress signal",
+);
 const ALIKE = 0.85;
 const MOST = 100_000;
 const LIMIT = 1_000;

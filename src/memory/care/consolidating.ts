@@ -1,12 +1,12 @@
 import { textOf, transcriptFor } from "../../agent/model/index.js";
 import { forward, type Module } from "../../runtime/index.js";
 import type { FactId, Json, Session } from "../../session/index.js";
+import { defined, optionNames } from "../../util/index.js";
 import {
   called,
   enter,
   gathered,
   isModule,
-  type Known,
   type Rebuilds,
   rebuild,
   refusing,
@@ -36,16 +36,9 @@ export type ConsolidatingOptions = GroupingOptions & {
   readonly write?: WriteMerged | Module;
 };
 
-const KNOWN: Known<ConsolidatingOptions> = {
-  memory: true,
-  write: true,
-  alike: true,
-  acrossTrust: true,
-  scope: true,
-  contradicts: true,
-  most: true,
-  limit: true,
-};
+const KNOWN = optionNames<ConsolidatingOptions>()(
+  "memory write alike acrossTrust scope contradicts most limit",
+);
 const LIMIT = 100;
 /** Merges of one step: what is done is on the record as it goes. */
 const AT_ONCE = 20;
@@ -88,7 +81,7 @@ export function consolidating(name: string, options: ConsolidatingOptions): Modu
       const space = memory.open(await context.store());
       const { signal, emit } = context;
       const progress = (count: number, total: number | undefined): void =>
-        emit({ done: count, ...(total !== undefined && { total }) });
+        emit({ done: count, ...defined({ total }) });
       const { groups, looked } = await lookedAt(space, grouping, { signal, progress, own: memory.scope });
       const taken = groups.slice(0, grouping.limit);
       if (writer !== undefined) await recorded(space, taken, context);
@@ -178,7 +171,7 @@ async function recorded(space: Space, groups: readonly Group[], context: StepCon
   context.record({
     type: "memory-read",
     space: space.name,
-    ...(head !== undefined && { head }),
+    ...defined({ head }),
     query: "what says the same",
     hits: groups.flatMap((group) =>
       group.slice(0, NOTES).map(({ id, version, text, trust }) => ({

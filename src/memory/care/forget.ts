@@ -1,14 +1,14 @@
 import type { FactId, Principal } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
 import type { Progress } from "../derived.js";
-import { principalOf, refusing, timeOf } from "../draft.js";
+import { principalOf, timeOf } from "../draft.js";
+import { refusing } from "../error.js";
 import { type ScopeGiven, scopeOf, scopeText } from "../scope.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
-import { breath } from "./group.js";
+import { breath, isKeptElsewhere } from "./group.js";
 import { type Read, readsOf } from "./reads.js";
-import { isKeptElsewhere } from "./structure.js";
 
 /** What is forgotten. Of the first three, a memory must fulfil all that are given. */
 export type ForgettingOptions = {
@@ -50,24 +50,10 @@ export type Forgetting = {
   readonly more: boolean;
 };
 
-const FORGETTING: Known<ForgettingOptions> = {
-  olderThan: true,
-  importanceBelow: true,
-  unreadFor: true,
-  keep: true,
-  most: true,
-  halfLife: true,
-  scope: true,
-  limit: true,
-};
-const KNOWN: Known<ForgetOptions> = {
-  ...FORGETTING,
-  by: true,
-  dry: true,
-  now: true,
-  progress: true,
-  signal: true,
-};
+const KNOWN = optionNames<ForgetOptions>()(
+  "olderThan importanceBelow unreadFor keep most halfLife scope limit",
+  "by dry now progress signal",
+);
 const USE = "forget what is in a memory";
 const DAY = 24 * 3_600_000;
 const HALF_LIFE = 30 * DAY;

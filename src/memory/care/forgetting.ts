@@ -1,8 +1,8 @@
 import { forward, hostServices, type Module } from "../../runtime/index.js";
 import type { Json } from "../../session/index.js";
+import { defined, optionNames } from "../../util/index.js";
 import {
   called,
-  type Known,
   type Rebuilds,
   rebuild,
   refusing,
@@ -18,17 +18,9 @@ import { expire, type ForgettingOptions, type Forgotten, forgettable, ruleOf } f
 
 export type ForgettingModuleOptions = ForgettingOptions & { readonly memory: MemorySpace };
 
-const KNOWN: Known<ForgettingModuleOptions> = {
-  memory: true,
-  olderThan: true,
-  importanceBelow: true,
-  unreadFor: true,
-  keep: true,
-  most: true,
-  halfLife: true,
-  scope: true,
-  limit: true,
-};
+const KNOWN = optionNames<ForgettingModuleOptions>()(
+  "memory olderThan importanceBelow unreadFor keep most halfLife scope limit",
+);
 /** Memories of one step: what is done is on the record as it goes. */
 const AT_ONCE = 100;
 
@@ -54,7 +46,7 @@ export function forgetting(name: string, options: ForgettingModuleOptions): Modu
     async (_settings: Json, context: StepContext) => {
       const { request, signal, emit } = context;
       const progress = (count: number, total: number | undefined): void =>
-        emit({ done: count, ...(total !== undefined && { total }) });
+        emit({ done: count, ...defined({ total }) });
       const now = hostServices(request).time();
       const space = memory.open(await context.store());
       // What is kept for more than where this runs is not its to forget.

@@ -1,11 +1,12 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Contradicts } from "../contradiction.js";
 import type { Progress } from "../derived.js";
+import { ROOT } from "../files/path.js";
 import { scopeText } from "../scope.js";
-import { likeness, sketchOf } from "../search/sketch.js";
+import { likeness, sketchOf } from "../search/similar.js";
 import { wordsOf } from "../search/tokens.js";
 import type { Memory } from "../state.js";
-import { isKeptElsewhere } from "./structure.js";
+import { CORE } from "../tier/block.js";
 
 /** Memories that say the same. The first is the one whose words are kept. */
 export type Group = readonly [Memory, Memory, ...Memory[]];
@@ -196,4 +197,9 @@ export async function breath(
 
 function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/** Whether a memory is a block of core memory or a file: what is in them is for those who keep them to say. */
+export function isKeptElsewhere({ subject }: Pick<Memory, "subject">): boolean {
+  return subject !== undefined && (subject.startsWith(CORE) || subject.startsWith(`${ROOT}/`));
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Because, FactId, Json, Principal, Session } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { MemoryRefusedError } from "../error.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
@@ -45,12 +46,12 @@ export async function merge(
     by,
     scope: kept.scope,
     merges: group.map(({ id }) => id),
-    ...(kept.subject !== undefined && { subject: kept.subject }),
+    ...defined({ subject: kept.subject }),
     ...(importances.length > 0 && { importance: Math.max(...importances) }),
-    ...(end !== undefined && { expires: end }),
+    ...defined({ expires: end }),
     ...(of !== undefined && { meta: { of } as Json }),
   };
-  const deed = { key: keyOf(space.name, group), ...(from !== undefined && { from }) };
+  const deed = { key: keyOf(space.name, group), ...defined({ from }) };
   const shared = group.every(({ source }) => source === kept.source) ? kept.source : "reflection";
   const written = await space.write({ ...draft, source: shared }, deed).catch((error: unknown) => {
     // What the words were learnt from is further back than what can be named here.

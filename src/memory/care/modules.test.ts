@@ -134,7 +134,7 @@ describe("care as modules", () => {
     expect(() => forgetting("f", { memory: notes })).toThrow("does not say what to forget");
     expect(() => forgetting("f", { memory: notes, olderThan: -1 })).toThrow("olderThan");
     expect(() => forgetting("f", { memory: notes, most: 1.5 })).toThrow("most");
-    await expect(consolidate(space, {} as never)).rejects.toThrow("who says it");
+    await expect(consolidate(space, {} as never)).rejects.toThrow("`by` must be a principal");
     await expect(forget(space, { by: "user:ada" })).rejects.toThrow("does not say what to forget");
     await expect(forget(space, { by: "user:ada", older: DAY } as never)).rejects.toThrow("no option");
     const [one, other] = [0.8, 0.9].map((alike) => consolidating("c", { memory: notes, alike }));

@@ -1,4 +1,4 @@
-import type { Script } from "./normal.js";
+import type { Script } from "./piece.js";
 
 /** How long the runs of characters are that are hashed, and what each counts. */
 const LENGTHS: { readonly [script in Script]: readonly (readonly [length: number, weight: number])[] } = {

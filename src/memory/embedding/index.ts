@@ -1,3 +1,4 @@
+export type { EmbeddingModel } from "./embedder.js";
 export {
   type Embedder,
   type Embedding,
@@ -7,6 +8,5 @@ export {
 } from "./embedder.js";
 export { EmbeddingError } from "./error.js";
 export { localEmbedding } from "./local.js";
-export type { EmbeddingModel } from "./model.js";
 export { wordPieces } from "./piece.js";
 export { coverage, staticEmbedding } from "./static.js";

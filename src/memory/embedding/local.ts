@@ -1,5 +1,5 @@
-import { checked } from "./checked.js";
 import type { Embedder, Numbers } from "./embedder.js";
+import { checked } from "./embedder.js";
 import { EmbeddingError } from "./error.js";
 
 // Not in one word with `import`: they are optional, and a compiler or bundler would look for them.

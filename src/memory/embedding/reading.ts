@@ -1,7 +1,6 @@
 import { addGrams } from "./gram.js";
-import type { Lexicon } from "./lexicon.js";
-import { normalised, type Run, runsOf } from "./normal.js";
-import { LONGEST_WORD, piecesOf, UNKNOWN } from "./piece.js";
+import { LONGEST_WORD, normalised, piecesOf, type Run, runsOf, UNKNOWN } from "./piece.js";
+import type { Lexicon } from "./table.js";
 import { NOTHING, type Table, table } from "./table.js";
 
 /** What the table makes of a text. */

@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { coverage, EmbeddingError, staticEmbedding, wordPieces } from "./index.js";
-import { LONGEST_TEXT } from "./normal.js";
+import { LONGEST_TEXT } from "./piece.js";
 import { readTable } from "./table.js";
 
 // The real one; it only counts.

@@ -1,6 +1,6 @@
-import { MemoryFileError } from "./error.js";
+import { defined } from "../../util/index.js";
 import type { File, Folder } from "./folder.js";
-import { foldersOf, isUnder, pathInside, pathOf } from "./path.js";
+import { foldersOf, isUnder, MemoryFileError, pathInside, pathOf } from "./path.js";
 import { linesOf, listingOf, snippetOf, viewOf } from "./shown.js";
 
 /** What a model asks for, as it is documented for this tool. */
@@ -176,7 +176,7 @@ async function rename({ old_path: old, new_path: fresh }: Of<"rename">, folder: 
         key: `to ${memory.id}`,
         because: memory.version,
         from: memory.id,
-        ...(memory.importance !== undefined && { importance: memory.importance }),
+        ...defined({ importance: memory.importance }),
       }));
     // Until somebody agrees to the new one, the old one is all there is.
     if (held) waits = true;

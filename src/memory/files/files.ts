@@ -1,6 +1,7 @@
 import { type Tool, tool } from "../../agent/tool/index.js";
 import type { Json } from "../../session/index.js";
-import { type Known, refusing, requireCount, requireOptions } from "../../workflow/index.js";
+import { optionNames } from "../../util/index.js";
+import { refusing, requireCount, requireOptions } from "../../workflow/index.js";
 import { LONGEST } from "../draft.js";
 import type { MemorySpace } from "../memory.js";
 import { alone } from "../tier/core.js";
@@ -16,7 +17,7 @@ export type MemoryFilesOptions = {
   readonly characters?: number;
 };
 
-const KNOWN: Known<MemoryFilesOptions> = { name: true, files: true, characters: true };
+const KNOWN = optionNames<MemoryFilesOptions>()("name files characters");
 const EXAMPLE = 'memoryFiles(notes, { name: "memory" })';
 const FILES = 1_000;
 const MOST_FILES = 10_000;

@@ -1,14 +1,13 @@
 import type { ToolContext } from "../../agent/tool/index.js";
 import type { Because, FactId } from "../../session/index.js";
-import { derivedOf } from "../derived.js";
+import { defined } from "../../util/index.js";
 import { agentOf, groundsOf } from "../grounds.js";
 import { type Scope, scopeText } from "../scope.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
-import { heldIn, holding, isDoneBy } from "../tier/held.js";
-import { storeNameOf } from "../view.js";
-import { MemoryFileError } from "./error.js";
-import { isUnder, ROOT } from "./path.js";
+import { heldIn, holding, isDoneBy } from "../tier/core.js";
+import { useIndex } from "../view.js";
+import { isUnder, MemoryFileError, ROOT } from "./path.js";
 
 /** A file: a memory whose subject is its path. */
 export type File = { readonly path: string; readonly text: string; readonly memory: Memory };
@@ -35,13 +34,10 @@ export class Folder {
 
   /** The file at a path. Of two that were written at once, the first. */
   async file(path: string): Promise<File | undefined> {
-    return derivedOf(this.#space.store).use(
-      { space: storeNameOf(this.#space.name), embedder: this.#space.embedder },
-      async (index) => {
-        const memory = index.bySubject(path).find((one) => one.status === "live" && this.#isOurs(one));
-        return memory && fileOf(memory);
-      },
-    );
+    return useIndex(this.#space, async (index) => {
+      const memory = index.bySubject(path).find((one) => one.status === "live" && this.#isOurs(one));
+      return memory && fileOf(memory);
+    });
   }
 
   /** All files in a folder, however deep, by their paths. */
@@ -85,13 +81,13 @@ export class Folder {
       {
         ...holding(this.#fits(path, text), {
           file: path,
-          ...(more.from !== undefined && { from: more.from }),
+          ...defined({ from: more.from }),
         }),
         because: this.#because(more.because),
         source: "reflection",
         by: agentOf(this.#context.session),
         subject: path,
-        ...(importance !== undefined && { importance }),
+        ...defined({ importance }),
       },
       this.#deed(more.key),
     );
@@ -144,7 +140,7 @@ export class Folder {
     this.#context.record({
       type: "memory-read",
       space: this.#space.name,
-      ...(head !== undefined && { head }),
+      ...defined({ head }),
       query,
       hits: files.slice(0, RECORDED).map(({ path, text, memory }) => ({
         memory: memory.id,

@@ -1,4 +1,4 @@
-import { MemoryFileError } from "./error.js";
+import { type Json, RathError } from "../../session/index.js";
 
 /** The folder that everything is in. */
 export const ROOT = "/memories";
@@ -70,4 +70,14 @@ function refused(path: string, reason: string): MemoryFileError {
     `a path such as ${ROOT}/notes.md`,
     { path: shown, reason },
   );
+}
+
+/** What stands in the way of a command on memory files. */
+export type FileFault = "path" | "missing" | "exists" | "command" | "text" | "line" | "size" | "count";
+
+/** A command on memory files that cannot be done. Its message is what the model reads. Nothing was written. */
+export class MemoryFileError extends RathError {
+  constructor(fault: FileFault, message: string, hint: string, data: { readonly [key: string]: Json } = {}) {
+    super(`memory-file-${fault}`, message, { hint, data });
+  }
 }

@@ -1,6 +1,5 @@
-import { MemoryFileError } from "./error.js";
 import type { File } from "./folder.js";
-import { isUnder } from "./path.js";
+import { isUnder, MemoryFileError } from "./path.js";
 
 /** Lines of a listing, and characters of a view: a model asks for the rest. */
 const ENTRIES = 500;

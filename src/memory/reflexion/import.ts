@@ -1,9 +1,9 @@
 import { digestOf, type FactId, type Json, Session, secretFrom } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, refusing, requireName, requireOptions } from "../../workflow/index.js";
+import { defined, optionNames, showValue } from "../../util/index.js";
+import { refusing, requireName, requireOptions } from "../../workflow/index.js";
 import type { Space } from "../space.js";
-import { PassedTrialError } from "./error.js";
 import { keyOf } from "./lesson.js";
+import { PassedTrialError } from "./trial.js";
 
 /** A trial that somebody else has recorded. */
 export type RecordedTrial = {
@@ -37,7 +37,7 @@ export type ImportedTrial = {
   readonly head?: FactId;
 };
 
-const KNOWN: Known<ImportTrialsOptions> = { source: true, text: true, at: true, agent: true };
+const KNOWN = optionNames<ImportTrialsOptions>()("source text at agent");
 const EXAMPLE = 'importTrials(space, trials, { source: "trials.json", text })';
 
 /**
@@ -67,7 +67,7 @@ export async function importTrials(
       type: "validation-report",
       name: `trial ${trial}`,
       passed,
-      ...(detail !== undefined && { detail }),
+      ...defined({ detail }),
       of: before.id,
       by: "service",
       at,

@@ -1,11 +1,12 @@
 import type { Module } from "../../runtime/index.js";
 import type { FactId, Json, Principal, Session } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Told } from "../../workflow/index.js";
 import { joined } from "../../workflow/index.js";
 import { LONGEST } from "../draft.js";
 import type { MemorySpace } from "../memory.js";
+import type { Written } from "../operation.js";
 import type { Recollection } from "../recall.js";
-import type { Written } from "../space.js";
 import { ask, askedOf, type Somebody } from "../stream/asking.js";
 import { keyOf, lessonsFrom, requireFailed } from "./lesson.js";
 import { type Report, type Trial, tried, type Validate } from "./trial.js";
@@ -110,7 +111,7 @@ export class Learner {
   ): Promise<Session> {
     const { reflect } = this.#given;
     const { name, score, detail } = report.fact;
-    const found = { name, ...(score !== undefined && { score }), ...(detail !== undefined && { detail }) };
+    const found = { name, ...defined({ score, detail }) };
     const asked = await ask(session, {
       name: `reflection on trial ${trial} of ${this.#name}`,
       whom: reflect,
@@ -148,7 +149,7 @@ export class Learner {
       subject: task ?? this.taskOf(report),
       meta: {
         reflexion: this.#name,
-        ...(trial !== undefined && { trial }),
+        ...defined({ trial }),
         ...(kept !== whole && { characters: whole.length }),
       },
     });

@@ -1,6 +1,7 @@
 import { askedLast, textOf } from "../../agent/model/index.js";
 import { hostServices } from "../../runtime/index.js";
 import { digestOf, type FactId, type Json, type Session } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { type StepContext, step, type Told } from "../../workflow/index.js";
 import { MemoryRefusedError } from "../error.js";
 import type { MemorySpace } from "../memory.js";
@@ -8,7 +9,7 @@ import { hitOf, type Recollection, recollectionsIn } from "../recall.js";
 import type { Found } from "../search/space-index.js";
 import { shownOf } from "../shown.js";
 import type { Source } from "../source.js";
-import { PassedTrialError } from "./error.js";
+import { PassedTrialError } from "./trial.js";
 
 /** What reflections of trials are known by in a space. */
 export const LESSONS: readonly Source[] = ["failed-attempt", "reflection"];
@@ -54,7 +55,7 @@ export function lessonsFrom(memory: MemorySpace): Lessons {
       context.record({
         type: "memory-read",
         space: memory.name,
-        ...(head !== undefined && { head }),
+        ...defined({ head }),
         query: task,
         hits: found.map((one) => hitOf(one, told?.memories ?? [])),
         settings: {

@@ -1,10 +1,9 @@
 import { forward, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { optionNames, showValue } from "../../util/index.js";
 import {
   called,
   isModule,
-  type Known,
   type Rebuilds,
   rebuild,
   refusing,
@@ -15,7 +14,7 @@ import {
   requireOptions,
   type Told,
 } from "../../workflow/index.js";
-import type { Written } from "../space.js";
+import type { Written } from "../operation.js";
 import { Learner, type Lesson, type ReflexionOptions } from "./learner.js";
 import { LESSONS, taskIn } from "./lesson.js";
 
@@ -25,18 +24,10 @@ export interface Reflexion extends Module, Rebuilds {
   learn(session: Session, lesson: Lesson): Promise<Told<Written>>;
 }
 
-const KNOWN: Known<ReflexionOptions> = {
-  attempt: true,
-  validate: true,
-  reflect: true,
-  memory: true,
-  trials: true,
-  keep: true,
-  task: true,
-  source: true,
-  characters: true,
-};
-const LESSON: Known<Lesson> = { text: true, of: true, by: true };
+const KNOWN = optionNames<ReflexionOptions>()(
+  "attempt validate reflect memory trials keep task source characters",
+);
+const LESSON = optionNames<Lesson>()("text of by");
 const EXAMPLE = 'reflexion("learner", { attempt: coder, validate: tests, reflect: critic, memory: notes })';
 const CHARACTERS = 8_000;
 

@@ -1,8 +1,8 @@
 import { BudgetError, CancelledError, failureOf, type Module } from "../../runtime/index.js";
 import { diff, type FactId, type FactOf, type Json, type Session } from "../../session/index.js";
 import { called, enter, isModule, restAt, wrong } from "../../workflow/index.js";
+import { MemoryRefusedError } from "../error.js";
 import { answerOf, endOf } from "../stream/asking.js";
-import { NoVerdictError } from "./error.js";
 
 /** What a rule finds of an attempt. */
 export type Verdict = boolean | { readonly passed: boolean; readonly score?: number; readonly detail?: Json };
@@ -89,4 +89,30 @@ function concluded(
     session,
     report: { id: session.id, fact: session.fact as FactOf<"validation-report"> },
   };
+}
+
+/** A reflection on a trial that did not fail. It would be a lesson from nothing, so nothing was written. */
+export class PassedTrialError extends MemoryRefusedError {
+  constructor(use: string, reason: string, report?: FactId) {
+    super(
+      "refused",
+      use,
+      reason,
+      'name the validation that failed: the id of a { type: "validation-report", passed: false }',
+      report === undefined ? {} : { report },
+    );
+  }
+}
+
+/** A validation that found nothing: whether a trial passed is then not known, and is not guessed. */
+export class NoVerdictError extends MemoryRefusedError {
+  constructor(name: string, validate: string) {
+    super(
+      "evidence",
+      `go on in reflexion "${name}"`,
+      `"${validate}" left no validation`,
+      'let it append({ type: "validation-report", name, passed }), or give { passed, detail }',
+      { validate },
+    );
+  }
 }

@@ -1,11 +1,10 @@
 import type { FactId } from "../../session/index.js";
-import { shareOf, weighed } from "./asked.js";
-import { Crowd } from "./crowd.js";
 import type { Connection } from "./database.js";
-import type { Filter } from "./filter.js";
-import type { Live } from "./live.js";
-import { lengthOf } from "./vector.js";
-import { byWords } from "./words.js";
+import { idOf } from "./fold.js";
+import type { Filter, Live } from "./live.js";
+import { lengthOf } from "./nearest.js";
+import { deduplicator, likeness, sketchOf } from "./similar.js";
+import { askedOf, COMMON, wordsOf } from "./tokens.js";
 
 export type FindOptions = Filter & {
   readonly limit: number;
@@ -58,23 +57,23 @@ export function hitsIn(
   const { mask, count } = live.meant(options, now);
   if (count === 0) return [];
   const asked = mode === "meaning" ? [] : weighed(connection, query, live.size);
-  const wordsOf = (place: number): readonly string[] => {
+  const wordsAt = (place: number): readonly string[] => {
     const words = connection.get("SELECT list FROM words WHERE rowid = ?", live.rows[place] as number)
       ?.list as string | undefined;
     return words === undefined || words === "" ? [] : words.split(" ");
   };
   const candidates = new Map<number, Candidate>();
   const take = (places: Iterable<number>): number => {
-    const crowd = new Crowd<Candidate>();
+    const { kept, add } = deduplicator<Candidate>();
     let looks = 0;
     for (const place of places) {
-      const candidate = candidates.get(place) ?? { place, words: wordsOf(place) };
-      crowd.offer(candidate, candidate.words);
-      if (crowd.guests.length >= Math.max(CANDIDATES, limit) || ++looks >= LOOKS) break;
+      const candidate = candidates.get(place) ?? { place, words: wordsAt(place) };
+      add(candidate, candidate.words);
+      if (kept.length >= Math.max(CANDIDATES, limit) || ++looks >= LOOKS) break;
     }
-    for (const { value, others } of crowd.guests)
+    for (const { value, others } of kept)
       for (const one of [value, ...others]) candidates.set(one.place, one);
-    return crowd.guests.length;
+    return kept.length;
   };
   if (mode !== "meaning") take(byWords(connection, live, asked, mask));
   if (vector !== undefined && mode !== "words") {
@@ -98,12 +97,12 @@ export function hitsIn(
       });
   }
   scored.sort((one, other) => other.score - one.score || (one.id < other.id ? -1 : 1));
-  const crowd = new Crowd<(typeof scored)[number]>({ exact: true });
+  const { kept, add } = deduplicator<(typeof scored)[number]>({ exact: true });
   for (const one of scored) {
-    if (crowd.guests.length > limit) break;
-    crowd.offer(one, one.words);
+    if (kept.length > limit) break;
+    add(one, one.words);
   }
-  return crowd.guests.slice(0, limit).map(({ value: { id, score, parts }, others }) => ({
+  return kept.slice(0, limit).map(({ value: { id, score, parts }, others }) => ({
     id,
     score,
     parts,
@@ -119,4 +118,148 @@ function fused(mode: string, words: number, meaning: number, coverage = 1): numb
   if (mode === "meaning") return meaning;
   const weight = MEANING * coverage;
   return weight * meaning + (1 - weight) * words;
+}
+
+/** Memories that are looked at for their words, about: a word that more have is only looked for together with another. */
+const LOOKED_AT = 6_000;
+/** The rarest word is looked for by itself up to here. */
+const AT_MOST = 10_000;
+/** Of so few memories, a word that many have costs nothing. */
+const FEW = 1_000;
+/** Rows that are asked for first. */
+const FIRST = 400;
+
+/**
+ * The places of a mask that have words of a question, the best first, by bm25; equal ones by their ids. Full text search
+ * has only the live memories in it, so this depends on nothing else. Common words are left out where rarer ones are there:
+ * they would cost much and tell little.
+ */
+export function* byWords(
+  connection: Connection,
+  live: Live,
+  asked: readonly AskedWord[],
+  mask: Uint8Array,
+): Generator<number> {
+  const match = matchOf(asked, live.size);
+  if (match === undefined) return;
+  let meant = 1;
+  for (const one of mask) meant += one;
+  // The fewer are meant, the more have to be asked for to find some of them.
+  let most = Math.ceil(FIRST * Math.max(1, live.size / meant / 3));
+  let told = 0;
+  for (;;) {
+    const rows = connection.all(
+      "SELECT rowid AS row, rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?",
+      match,
+      most,
+    );
+    const whole = rows.length < most;
+    // Of those that are as good as the last one, the limit may have cut some off.
+    const last = rows.at(-1)?.rank;
+    const ranked = rows
+      .filter(({ rank }) => whole || rank !== last)
+      .map(({ row, rank }) => ({ place: live.placeOf(row as number), rank: rank as number }))
+      .filter((one): one is { place: number; rank: number } => one.place !== undefined)
+      .sort(
+        (one, other) =>
+          one.rank - other.rank ||
+          ((live.ids[one.place] as string) < (live.ids[other.place] as string) ? -1 : 1),
+      );
+    for (const { place } of ranked.slice(told)) if (mask[place] === 1) yield place;
+    if (whole) return;
+    told = ranked.length;
+    most = -1 >>> 1;
+  }
+}
+
+function matchOf(asked: readonly AskedWord[], live: number): string | undefined {
+  const known = asked.filter(({ found }) => found > 0);
+  const content = known.filter(({ word }) => !COMMON.has(word));
+  const telling = content.filter(({ found }) => found * 10 <= live || live < FEW);
+  const words: AskedWord[] = [];
+  let sum = 0;
+  // Where all of them are in many memories, more is looked at; there is nothing else to go by.
+  const [chosen, most] =
+    telling.length > 0 ? [telling, LOOKED_AT] : [content.length > 0 ? content : known, LOOKED_AT * 3];
+  for (const one of chosen) {
+    if (words.length > 0 ? sum + one.found > most : one.found > AT_MOST) break;
+    words.push(one);
+    sum += one.found;
+  }
+  const alternatives = words.map(({ word }) => `"${word}"`);
+  // Of those that were left out, the two rarest together still say something.
+  const [one, other] = known.filter((word) => !words.includes(word));
+  if (one !== undefined && other !== undefined && one.found * other.found <= LOOKED_AT * live)
+    alternatives.push(`("${one.word}" AND "${other.word}")`);
+  return alternatives.length === 0 ? undefined : alternatives.join(" OR ");
+}
+
+/** A word of a question: how many live memories have it, and how much it counts. */
+export type AskedWord = { readonly word: string; readonly found: number; readonly weight: number };
+
+/** What a common word counts beside another. */
+const LITTLE = 0.1;
+/** A word that no memory has is no more telling than one that few have. */
+const UNKNOWN = 0.6;
+
+/** The words of a question, the rarest first. */
+export function weighed(connection: Connection, query: string, live: number): readonly AskedWord[] {
+  const words = askedOf(query).map((word) => {
+    const found =
+      (connection.get("SELECT doc FROM vocabulary WHERE term = ?", word)?.doc as number | undefined) ?? 0;
+    // Never nothing: whoever writes a word a thousand times must not make it worthless for others.
+    const rare = 1 + Math.log(1 + (live - found + 0.5) / (found + 0.5));
+    return { word, found, weight: rare * (COMMON.has(word) ? LITTLE : 1) * (found === 0 ? UNKNOWN : 1) };
+  });
+  return words.sort((one, other) => one.found - other.found || (one.word < other.word ? -1 : 1));
+}
+
+/**
+ * What share of a question a text answers by its words, from 0 to 1: of what its words weigh, as much as the text has. A
+ * word that stands in a short text, or more than once, counts in full.
+ */
+export function shareOf(asked: readonly AskedWord[], words: readonly string[]): number {
+  const times = new Map<string, number>();
+  for (const { word } of asked) times.set(word, 0);
+  for (const word of words) {
+    const before = times.get(word);
+    if (before !== undefined) times.set(word, before + 1);
+  }
+  const length = Math.min(0.6, 0.05 + words.length * 0.003);
+  let [all, had] = [0, 0];
+  for (const { word, weight } of asked) {
+    const often = times.get(word) as number;
+    all += weight;
+    if (often > 0) had += weight * (often / (often + length));
+  }
+  return all === 0 ? 0 : had / all;
+}
+
+/** Memories that are compared for one key of a sketch. More have it when it is of a word that many have. */
+const COMPARED = 12;
+/** What two texts must share at least of all their words. */
+const NEAR = 0.4;
+
+/** Live memories that share most of their words with a text, the nearest first; equal ones by their ids. */
+export function nearTo(connection: Connection, text: string, most: number): readonly FactId[] {
+  const words = wordsOf(text);
+  const rows = new Set<number>();
+  for (const key of sketchOf(words))
+    for (const { row } of connection.all(
+      `SELECT row FROM sketch WHERE key = ? ORDER BY tag LIMIT ${COMPARED}`,
+      key,
+    ))
+      rows.add(row as number);
+  const own = new Set(words);
+  const near: { readonly id: FactId; readonly alike: number }[] = [];
+  for (const row of rows) {
+    const found = connection.get("SELECT list FROM words WHERE rowid = ?", row)?.list as string | undefined;
+    const alike = likeness(own, new Set(found?.split(" ")));
+    if (alike >= NEAR)
+      near.push({ id: idOf(connection.get("SELECT id FROM memory WHERE row = ?", row)?.id), alike });
+  }
+  return near
+    .sort((one, other) => other.alike - one.alike || (one.id < other.id ? -1 : 1))
+    .slice(0, most)
+    .map(({ id }) => id);
 }

@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Session } from "../../session/index.js";
 import { openStore } from "../../store/index.js";
-import { Neighbours } from "./neighbours.js";
+import { lengthOf, MEANT_CHARACTERS, Neighbours, quantised } from "./nearest.js";
 import { SpaceIndex } from "./space-index.js";
 import { hashingEmbedder } from "./testing/embedder.js";
 import { emptySpace, SPACE, saved, write } from "./testing/space.js";
-import { lengthOf, MEANT_CHARACTERS, quantised } from "./vector.js";
 
 const OPTIONS = { limit: 10, threshold: 0.05, now: "2026-11-02T00:00:00.000Z" };
 

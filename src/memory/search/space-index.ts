@@ -6,17 +6,15 @@ import { MemoryRefusedError } from "../error.js";
 import type { Scope } from "../scope.js";
 import type { Memory, Status } from "../state.js";
 import { type Connections, closeIndex, fileOf, isBroken, isBusy, newIndex, openIndex } from "./database.js";
-import { type Filter, isKind, timesOf } from "./filter.js";
-import { type FindOptions, type Hit, hitsIn } from "./find.js";
-import { LIVE_COLUMNS, Live } from "./live.js";
-import { nearTo } from "./near.js";
-import { idOf, memoryFrom, spaceFactFrom } from "./read.js";
+import { type FindOptions, type Hit, hitsIn, nearTo } from "./find.js";
+import { idOf, memoryFrom, spaceFactFrom } from "./fold.js";
+import { type Filter, isKind, LIVE_COLUMNS, Live, timesOf } from "./live.js";
+import { MEANT_CHARACTERS, quantised } from "./nearest.js";
 import { bring, type SyncOptions } from "./sync.js";
-import { MEANT_CHARACTERS, quantised } from "./vector.js";
 import { fillVectors, forgetVectors } from "./vectors.js";
 
-export type { Filter } from "./filter.js";
 export type { FindOptions } from "./find.js";
+export type { Filter } from "./live.js";
 export type { SyncOptions } from "./sync.js";
 
 export type Found = {

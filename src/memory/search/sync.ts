@@ -2,9 +2,8 @@ import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { type Digest, digestOf, type FactId } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { type Connection, type Connections, emptied, isBusy, LOG_PAGES } from "./database.js";
-import { Difference } from "./difference.js";
-import { type Come, Facts } from "./facts.js";
-import { bytesOf, idOf } from "./read.js";
+import { type Come, Difference, Facts } from "./facts.js";
+import { bytesOf, idOf } from "./fold.js";
 
 export type SyncOptions = {
   /** How far it has come: facts read, then texts whose meaning was told; the total when it is known. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { stemOf } from "./stem.js";
-import { askedOf, MOST_WORDS, wordsOf } from "./tokens.js";
+import { askedOf, MOST_WORDS, stemOf, wordsOf } from "./tokens.js";
 
 describe("the words of a text", () => {
   it("[S11] texts without spaces are cut into characters that stand together", () => {

@@ -2,11 +2,10 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Embedder } from "../embedding/embedder.js";
 import { MemoryRefusedError } from "../error.js";
 import type { Connections } from "./database.js";
-import { textDigest } from "./fold.js";
+import { memoryFrom, textDigest } from "./fold.js";
 import type { Live } from "./live.js";
-import { memoryFrom } from "./read.js";
+import { MEANT_CHARACTERS, quantised } from "./nearest.js";
 import { patiently, type SyncOptions } from "./sync.js";
-import { MEANT_CHARACTERS, quantised } from "./vector.js";
 
 /** Texts that an embedder is given at once. */
 const BATCH = 32;

@@ -1,7 +1,7 @@
 import type { Json } from "../../session/index.js";
 import { LONGEST } from "../draft.js";
-import { field } from "./access.js";
 import { jsonIn } from "./asking.js";
+import { field } from "./kind.js";
 
 /** A thought, and the numbers of the statements that it rests on, from 1. */
 type Insight = { readonly text: string; readonly because: readonly number[] };

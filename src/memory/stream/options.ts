@@ -1,13 +1,6 @@
 import type { FactId } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
-import {
-  isModule,
-  type Known,
-  type Refuse,
-  refusing,
-  requireCount,
-  requireOptions,
-} from "../../workflow/index.js";
+import { defined, optionNames, showValue } from "../../util/index.js";
+import { isModule, type Refuse, refusing, requireCount, requireOptions } from "../../workflow/index.js";
 import type { MemorySpace } from "../memory.js";
 import { type ScopeGiven, scopeOf } from "../scope.js";
 import type { Somebody } from "./asking.js";
@@ -60,36 +53,11 @@ export type StreamRecallOptions = {
   readonly within?: boolean;
 };
 
-const KNOWN: Known<MemoryStreamOptions> = {
-  memory: true,
-  profile: true,
-  weights: true,
-  decay: true,
-  limit: true,
-  importance: true,
-  reflection: true,
-};
-const REFLECTION: Known<ReflectionOptions> = {
-  questions: true,
-  insights: true,
-  threshold: true,
-  most: true,
-  each: true,
-  recent: true,
-};
-const RECALL: Known<StreamRecallOptions> = {
-  limit: true,
-  weights: true,
-  decay: true,
-  show: true,
-  characters: true,
-  touch: true,
-  step: true,
-  kinds: true,
-  asOf: true,
-  scope: true,
-  within: true,
-};
+const KNOWN = optionNames<MemoryStreamOptions>()("memory profile weights decay limit importance reflection");
+const REFLECTION = optionNames<ReflectionOptions>()("questions insights threshold most each recent");
+const RECALL = optionNames<StreamRecallOptions>()(
+  "limit weights decay show characters touch step kinds asOf scope within",
+);
 const EXAMPLE = 'memoryStream({ memory: notes, profile: "paper" })';
 const CHARACTERS = 4_000;
 const MOST = 1_000;
@@ -155,10 +123,7 @@ export function askingOf(
     scope: scope === undefined ? memory.scope : scopeOf(scope, use),
     show,
     characters,
-    ...(step !== undefined && { step }),
-    ...(kinds !== undefined && { kinds }),
-    ...(asOf !== undefined && { asOf }),
-    ...(within !== undefined && { within }),
+    ...defined({ step, kinds, asOf, within }),
   };
 }
 

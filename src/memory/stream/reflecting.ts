@@ -1,8 +1,9 @@
 import type { Because, FactId, Json, Session, View } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { type StepContext, step, type Told } from "../../workflow/index.js";
 import type { MemorySpace } from "../memory.js";
+import type { Written } from "../operation.js";
 import type { Recollection } from "../recall.js";
-import type { Written } from "../space.js";
 import type { Memory } from "../state.js";
 import { ask, askedOf, type Somebody } from "./asking.js";
 import { insightsIn, questionsIn } from "./insight.js";
@@ -60,7 +61,7 @@ export async function reflectOn(
   const since = lastThought(session, memory.name);
   const looked = await gatheredIn(memory).call(session, {
     scope: asking.scope as unknown as Json,
-    ...(since !== undefined && { since }),
+    ...defined({ since }),
   });
   const { sum, newest } = looked.value as { readonly sum: number; readonly newest: FactId | null };
   const due = newest !== null && (force || sum >= threshold);
@@ -132,7 +133,7 @@ async function answered(
       because: cited.map(({ version }) => version) as unknown as Because,
       source: "reflection",
       by: askedOf(thinker),
-      ...(importance !== undefined && { importance }),
+      ...defined({ importance }),
       meta: withStreamMeta(undefined, { kind: "reflection", depth, question, until }),
     });
     current = wrote.session;

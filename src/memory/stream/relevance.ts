@@ -1,5 +1,5 @@
 import type { Embedder } from "../embedding/embedder.js";
-import { MEANT_CHARACTERS } from "../search/vector.js";
+import { MEANT_CHARACTERS } from "../search/nearest.js";
 
 /** Numbers of vectors that are held for each embedder: with 256 of them in each, some 30,000 texts. */
 const HELD = 8_000_000;

@@ -2,6 +2,7 @@ import { askedLast } from "../../agent/model/index.js";
 import { hostServices } from "../../runtime/index.js";
 import type { FactId, Json, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import { type StepContext, step, type Told } from "../../workflow/index.js";
 import { MemoryRefusedError } from "../error.js";
 import type { MemorySpace } from "../memory.js";
@@ -11,8 +12,7 @@ import type { Found } from "../search/space-index.js";
 import { shownOf } from "../shown.js";
 import type { Memory } from "../state.js";
 import type { SpaceView } from "../view.js";
-import { type Access, accessesOf } from "./access.js";
-import { type StreamKind, streamMetaOf } from "./kind.js";
+import { type Access, accessesOf, type StreamKind, streamMetaOf } from "./kind.js";
 import type { Profile } from "./profile.js";
 import { nearness } from "./relevance.js";
 import { best, type Candidate, type Scored } from "./score.js";
@@ -62,7 +62,7 @@ export function retrieveFrom(memory: MemorySpace): Retrieve {
       context.record({
         type: "memory-read",
         space: memory.name,
-        ...(head !== undefined && { head }),
+        ...defined({ head }),
         query,
         hits: found.map((one) => hitOf(one, told?.memories ?? [])),
         settings: settingsOf({ step: newest, ...asking }, now, view.embedder.name) as unknown as Json,
@@ -123,7 +123,7 @@ async function steadily(
 ): Promise<{ readonly head: FactId | undefined; readonly listed: readonly Memory[] }> {
   for (let turn = 0; ; turn++) {
     const head = await view.head();
-    const listed = await view.list({ scope, ...(within !== undefined && { within }) });
+    const listed = await view.list({ scope, ...defined({ within }) });
     if ((await view.head()) === head) return { head, listed };
     if (turn === TURNS)
       throw new MemoryRefusedError(
@@ -192,7 +192,7 @@ function asFound({ memory, score, meaning, recency, relevance, importance, acces
     recency,
     relevance,
     importance,
-    ...(memory.importance !== undefined && { rated: memory.importance }),
+    ...defined({ rated: memory.importance }),
     depth: streamMetaOf(memory).depth,
     accessed: new Date(accessed.at).toISOString(),
     step: accessed.step,

@@ -1,11 +1,12 @@
 import type { FactId, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import { refusing, StepError, type Told } from "../../workflow/index.js";
 import type { Draft } from "../draft.js";
 import type { MemorySpace } from "../memory.js";
+import type { Written } from "../operation.js";
 import type { Recollection } from "../recall.js";
 import type { Found } from "../search/space-index.js";
-import type { Written } from "../space.js";
 import { ask } from "./asking.js";
 import { ratingIn } from "./insight.js";
 import { withStreamMeta } from "./kind.js";
@@ -93,10 +94,10 @@ export function memoryStream(options: MemoryStreamOptions): MemoryStream {
         draft.importance === undefined
           ? await rate(session, String(draft.text))
           : { session, value: draft.importance };
-      const stream = { kind: "observation", depth: 0, ...(step !== undefined && { step }) } as const;
+      const stream = { kind: "observation", depth: 0, ...defined({ step }) } as const;
       return memory.write(rated.session, {
         ...draft,
-        ...(rated.value !== undefined && { importance: rated.value }),
+        ...defined({ importance: rated.value }),
         meta: withStreamMeta(draft.meta, stream),
       });
     },

@@ -1,5 +1,6 @@
 import { type Tool, tool } from "../../agent/tool/index.js";
 import type { Because, Json } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { agentOf, groundsOf } from "../grounds.js";
 import type { MemorySpace } from "../memory.js";
 import { hitOf } from "../recall.js";
@@ -93,8 +94,7 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
         limit: MORE,
         threshold,
         signal: context.signal,
-        ...(since !== undefined && { since }),
-        ...(until !== undefined && { until }),
+        ...defined({ since, until }),
       });
       const found = (await withoutCore(opened, result.found))
         .filter((one) => isTagged(one, asked))
@@ -103,7 +103,7 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
       context.record({
         type: "memory-read",
         space: space.name,
-        ...(result.head !== undefined && { head: result.head }),
+        ...defined({ head: result.head }),
         query,
         hits: found.map((one) => hitOf(one, ids)),
         settings: {
@@ -112,9 +112,7 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
           now: result.now,
           scope: space.scope as unknown as Json,
           part: "archival",
-          ...(since !== undefined && { since }),
-          ...(until !== undefined && { until }),
-          ...(asked.tags !== undefined && { tags: asked.tags }),
+          ...defined({ since, until, tags: asked.tags }),
         },
       });
       return found.map(({ memory, score }) => ({

@@ -1,5 +1,5 @@
-import { nearestOf, showValue } from "../../util/index.js";
-import { type Known, type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
+import { nearestOf, optionNames, showValue } from "../../util/index.js";
+import { type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
 import { LONGEST } from "../draft.js";
 import { BlockError } from "./error.js";
 
@@ -30,13 +30,7 @@ const LABEL = /^[\p{L}\p{N}][\p{L}\p{N}_-]{0,63}$/u;
 const LONGEST_DESCRIPTION = 1_000;
 const EXAMPLE = '{ label: "human", description: "What is known about the user.", limit: 2_000 }';
 
-const KNOWN: Known<BlockOptions> = {
-  label: true,
-  value: true,
-  limit: true,
-  description: true,
-  readOnly: true,
-};
+const KNOWN = optionNames<BlockOptions>()("label value limit description readOnly");
 
 export function blocksOf(given: unknown, refuse: Refuse): readonly Block[] {
   if (!Array.isArray(given) || given.length === 0 || given.length > MOST_BLOCKS)

@@ -2,8 +2,8 @@ import { within } from "../../agent/index.js";
 import { type Tool, type ToolContext, tool } from "../../agent/tool/index.js";
 import { type FactId, type Json, readFact } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
+import { defined, optionNames, showValue } from "../../util/index.js";
+import { type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
 import { askedOf, wordsOf } from "../search/tokens.js";
 import { type Room, type Said, type Speaker, saidIn } from "./said.js";
 
@@ -15,7 +15,7 @@ export type Conversations = {
   readonly most?: number;
 };
 
-const KNOWN: Known<Conversations> = { under: true, most: true };
+const KNOWN = optionNames<Conversations>()("under most");
 const EXAMPLE = 'conversations: { under: "ada/" }';
 const SESSIONS = 20;
 const MOST_SESSIONS = 200;
@@ -103,7 +103,7 @@ async function allSaid(
 ): Promise<readonly Said[]> {
   const known = new Set<FactId>();
   const since = within(session);
-  const said = [...saidIn(session, room, { known, ...(since !== undefined && { since }) })];
+  const said = [...saidIn(session, room, { known, ...defined({ since }) })];
   if (conversations === undefined) return said;
   const kept = await store();
   for (const { name, id } of await newestUnder(kept, conversations)) {
@@ -174,7 +174,7 @@ function told({ fact, at, role, by, text, session }: Said, query: string): Json 
     at,
     role,
     by,
-    ...(session !== undefined && { session }),
+    ...defined({ session }),
     text: excerpt(text, query),
   };
 }

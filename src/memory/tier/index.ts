@@ -1,2 +1,1 @@
-export { type TierOptions, type Tiers, tieredMemory } from "./tiers.js";
-export { withTiers } from "./with-tiers.js";
+export { type TierOptions, type Tiers, tieredMemory, withTiers } from "./tiers.js";

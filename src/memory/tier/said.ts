@@ -7,6 +7,7 @@ import {
   type Session,
   Withheld,
 } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 
 /** Something that was said in a session, or given by a tool. */
 export type Said = {
@@ -78,7 +79,7 @@ function saidBy({ fact, id }: Session, name: string | undefined): Said | undefin
           role,
           by: fact.by,
           text: text.slice(0, LONGEST).toWellFormed(),
-          ...(name !== undefined && { session: name }),
+          ...defined({ session: name }),
         };
   switch (fact.type) {
     case "session-start":

@@ -1,18 +1,29 @@
 import { askedLast } from "../../agent/model/index.js";
 import type { Tool } from "../../agent/tool/index.js";
-import { hostServices } from "../../runtime/index.js";
-import type { FactOf, Json, Session } from "../../session/index.js";
+import { forward, hostServices, type Module } from "../../runtime/index.js";
+import { canonical, type FactOf, type Json, type Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, refusing, requireOptions, type StepContext, step } from "../../workflow/index.js";
+import { defined, optionNames, showValue } from "../../util/index.js";
+import {
+  called,
+  enter,
+  type Rebuilds,
+  rebuild,
+  refusing,
+  requireModule,
+  requireName,
+  requireOptions,
+  type StepContext,
+  step,
+  unchangeable,
+} from "../../workflow/index.js";
 import type { MemorySpace } from "../memory.js";
 import { scopeText } from "../scope.js";
 import { archiveTools } from "./archive.js";
 import { type Block, type BlockOptions, blocksOf } from "./block.js";
 import { type Conversations, conversationSearch, conversationsOf } from "./conversation.js";
-import { alone, type CoreState, type Held, readCore, seedCore } from "./core.js";
+import { alone, type CoreState, coreText, type Held, readCore, seedCore } from "./core.js";
 import { coreTools } from "./core-tools.js";
-import { coreText } from "./shown.js";
 
 export type TierOptions = {
   /** The space that holds the blocks and the archive. */
@@ -36,7 +47,7 @@ export interface Tiers {
   read(store: Store): Promise<CoreState>;
 }
 
-const KNOWN: Known<TierOptions> = { memory: true, blocks: true, conversations: true, threshold: true };
+const KNOWN = optionNames<TierOptions>()("memory blocks conversations threshold");
 const EXAMPLE = 'tieredMemory({ memory: notes, blocks: [{ label: "human" }, { label: "persona" }] })';
 
 /**
@@ -69,12 +80,12 @@ export function tieredMemory(options: TierOptions): Tiers {
       context.record({
         type: "memory-read",
         space: memory.name,
-        ...(core.head !== undefined && { head: core.head }),
+        ...defined({ head: core.head }),
         query: { core: blocks.map(({ label }) => label) },
         hits: core.held.flatMap(hitOf),
         settings: { part: "core", now: hostServices(request).time(), scope: memory.scope as unknown as Json },
         shown: coreText(memory.name, core),
-        ...(before !== undefined && { before }),
+        ...defined({ before }),
       });
       return core.held.length;
     },
@@ -114,4 +125,35 @@ function hitOf({ block, value, memory }: Held): FactOf<"memory-read">["hits"] {
       },
     },
   ];
+}
+
+/**
+ * A module before which core memory is put into view: an agent inside it reads the blocks at every turn, as they are then.
+ *
+ * ```ts
+ * const helper = withTiers("helper", agent({ name: "helper", model, tools: [...tiers.tools] }), tiers);
+ * ```
+ */
+export function withTiers(name: string, module: Module, tiers: Tiers): Module & Rebuilds {
+  requireName(name, "withTiers", 'withTiers("helper", agent, tiers)');
+  const where = called("withTiers", name);
+  const body = requireModule(module, where);
+  if (typeof tiers?.show !== "function")
+    throw refusing(where)(
+      "it does not say which memory",
+      'withTiers("helper", agent, tieredMemory({ memory, blocks }))',
+    );
+  const made: Module & Rebuilds = {
+    name,
+    kind: "tiers",
+    parts: Object.freeze({ [body.name]: body }),
+    state: Object.freeze({ memory: tiers.memory.name, blocks: tiers.blocks as unknown as Json }),
+    forward: (given) => forward(made, given, async (entered) => enter(body, await tiers.show(entered))),
+    [rebuild]: (state, parts) => {
+      // The blocks belong to the tools of the agent too: other ones are another memory.
+      if (canonical(state as Json) !== canonical(made.state as Json)) throw unchangeable(made);
+      return withTiers(name, parts[body.name] as Module, tiers);
+    },
+  };
+  return Object.freeze(made);
 }
