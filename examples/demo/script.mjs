@@ -1,24 +1,21 @@
-import type { ScriptedReply } from "../../agent/model/index.js";
+// @ts-check
+// What the scripted model says for each agent. It is not a model and says so; what comes of its words (files, commands,
+// tests) is real, and where it judges, it follows the test results that it is shown.
 
-/**
- * What the scripted model says for each agent. It is no model and says so; what comes of its words (files, commands,
- * tests) is real, and where it judges it goes by the test results that it is shown.
- */
-
-/** Puts what is left over onto the last share: the visible tests pass. */
+/** Puts the remainder onto the last share: the visible tests pass. */
 const FIRST = `  const all = cents(total);
   const share = Math.round(all / people);
   const shares = Array.from({ length: people }, () => share);
   shares[people - 1] += all - share * people;
   return shares.map(amount);`;
 
-/** Hands single cents to the first ones; forgets that a refund is a negative bill. */
+/** Hands single cents to the first people; forgets that a refund is a negative bill. */
 const SMALL = `  const all = cents(total);
   const share = Math.trunc(all / people);
   const rest = all - share * people;
   return Array.from({ length: people }, (_, place) => amount(share + (place < rest ? 1 : 0)));`;
 
-/** Each share is what the running total grows by: it adds up by itself. */
+/** Each share is what the running total grows by, so the shares always add up. */
 const BOLD = `  const all = cents(total);
   const upTo = (place) => Math.floor((all * place) / people);
   return Array.from({ length: people }, (_, place) => amount(upTo(place + 1) - upTo(place)));`;
@@ -40,12 +37,11 @@ test("nobody pays more than a cent more than anybody else (issue 41)", () => {
 });
 `;
 
-const edit = (old: string, text: string): ScriptedReply => ({
-  tool: "edit",
-  input: { path: "src/split.js", old, new: text },
-});
+/** @type {(old: string, text: string) => import("openrath/model").ScriptedReply} */
+const edit = (old, text) => ({ tool: "edit", input: { path: "src/split.js", old, new: text } });
 
-export const SCRIPTS: { readonly [agent: string]: readonly ScriptedReply[] } = {
+/** @type {{ readonly [agent: string]: readonly import("openrath/model").ScriptedReply[] }} */
+export const SCRIPTS = {
   research: [
     {
       text: "I read the issue, and ask what is known about amounts and splitting.",
@@ -77,10 +73,14 @@ export const SCRIPTS: { readonly [agent: string]: readonly ScriptedReply[] } = {
   validator: [judge],
 };
 
-/** Looks at the file first; then goes by the report that it was shown last. */
-function judge(prompt: readonly unknown[]): ScriptedReply {
-  const last = prompt.at(-1) as { readonly role?: string } | undefined;
-  if (last?.role !== "tool") return { tool: "view", input: { path: "src/split.js" } };
+/**
+ * Reads the file first; then judges by the last report.
+ *
+ * @param {readonly unknown[]} prompt
+ * @returns {import("openrath/model").ScriptedReply}
+ */
+function judge(prompt) {
+  if (Object(prompt.at(-1)).role !== "tool") return { tool: "view", input: { path: "src/split.js" } };
   const reports = [
     ...JSON.stringify(prompt).matchAll(/(\d+) of (\d+) tests passed\.(.*?)\[end of the report\]/gs),
   ];
@@ -91,7 +91,7 @@ function judge(prompt: readonly unknown[]): ScriptedReply {
       reason: `all ${total} tests pass, those that were held out too`,
       lesson: "",
     });
-  // The report stands in JSON that stands in JSON: what it quotes has lost its line ends.
+  // The report is JSON inside JSON: the line ends that it quotes are escaped twice.
   const failed = [...rest.matchAll(/=> (.+?)(?=\\+n|$)/g)].map(([, why = ""]) => why);
   const worst = failed.find((why) => why.includes(" -")) ?? failed[0] ?? "see the report";
   return JSON.stringify({
