@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Graph, Row } from "../dossier.js";
+import type { Graph, Row } from "./graph.js";
 import { lanesOf } from "./graph.js";
 
 function row(branch: number, ...from: readonly number[]): Row {

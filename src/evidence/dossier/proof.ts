@@ -1,6 +1,29 @@
-import type { Dossier } from "../dossier.js";
-import { type Html, html, isExact } from "./html.js";
-import { type Anchors, column, count, items, leftOut, table, when } from "./words.js";
+import type { FactId } from "../../session/index.js";
+import type { Dossier } from "./dossier.js";
+import { type Html, html, isExact } from "./html/html.js";
+import { type Anchors, column, count, items, leftOut, table, when } from "./html/words.js";
+import type { Item, Listed, Told } from "./words.js";
+
+export type Proof = {
+  readonly head: FactId;
+  /** The record line of the head: its SHA-256 is the id. */
+  readonly line: Told;
+  /** Every head that the bundle holds: the session's own first, then the branches that nothing took in. */
+  readonly heads: readonly { readonly id: FactId; readonly names: readonly string[] }[];
+  /** How many lines were read and held against their ids while this was made. */
+  readonly facts: number;
+  readonly roots: readonly FactId[];
+  /** Pieces of content outside of lines, without the files of workspaces. */
+  readonly blobs: {
+    readonly count: number;
+    readonly bytes: number;
+    readonly erased: number;
+    readonly missing: number;
+  };
+  readonly signatures: Listed<
+    Item & { readonly of: FactId; readonly key: string; readonly signature: string }
+  >;
+};
 
 /** The bundle that lies beside the page. */
 export type BundleFile = { readonly file: string; readonly digest?: string };
