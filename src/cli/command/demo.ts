@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { describeFact, type Session, toneOf } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { describe } from "../describe.js";
 import { type Input, textOption } from "../entry.js";
 import { Lanes } from "../lanes.js";
@@ -11,7 +12,6 @@ import { brief, count, oneLine, quoted } from "../text.js";
 /** `rath demo`, which is `npm start`: runs examples/demo, which uses the package by name, with the output of the command. */
 export async function run(shell: Shell, input: Input): Promise<number> {
   const { demo } = (await import(DEMO.href)) as Demonstration;
-  const sandbox = textOption(input, "sandbox");
   return demo(
     {
       shell,
@@ -21,7 +21,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
         tellOutcome(shell, await shell.rath(), session, { name }),
     },
     () => shell.store(),
-    { scripted: input.options.scripted === true, ...(sandbox !== undefined && { sandbox }) },
+    { scripted: input.options.scripted === true, ...defined({ sandbox: textOption(input, "sandbox") }) },
   );
 }
 

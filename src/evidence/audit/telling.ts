@@ -1,6 +1,7 @@
 import { brief } from "../../memory/answer/index.js";
 import type { FactId, Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import type { Answer, Claim, Named, Proof } from "./answer.js";
 import { Reader } from "./reader.js";
 import { deedOf } from "./words.js";
@@ -60,8 +61,7 @@ export class Telling {
       type,
       at,
       by,
-      ...(run !== undefined && { run }),
-      ...(branch !== undefined && { branch }),
+      ...defined({ run, branch }),
       excerpt: brief(deedOf(fact, await this.reader.erasures()), 240),
       ...(line.length <= LONGEST_LINE && { line }),
     };

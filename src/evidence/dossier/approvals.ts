@@ -8,6 +8,7 @@ import {
   visible,
   Withheld,
 } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import {
@@ -117,13 +118,9 @@ export class Approvals {
       what: words.tell(seeable(fact.what)),
       digest: fact.digest,
       sound: soundness(fact),
-      ...(name !== undefined && { name }),
-      ...(rule !== undefined && { rule }),
-      ...(why !== undefined && { why }),
+      ...defined({ name, rule, why }),
       ...(Array.isArray(fact.to) && { to: fact.to.map(text) }),
-      ...(expires !== undefined && { expires }),
-      ...(edited !== undefined && { edited }),
-      ...(of !== undefined && { of }),
+      ...defined({ expires, edited, of }),
       answers: [],
     };
   }
@@ -143,9 +140,7 @@ export class Approvals {
         ? fact.rules.map((rule) => (isObject(rule) ? text(rule.name) : text(rule)))
         : [],
       policies: words.tell(fact.policies),
-      ...(why !== undefined && { why }),
-      ...(labels !== undefined && { labels }),
-      ...(approvals !== undefined && { approvals }),
+      ...defined({ why, labels, approvals }),
     };
   }
 }
@@ -162,16 +157,12 @@ function soundness({ what, digest }: FactOf<"approval-ask">): boolean | "unknown
 }
 
 function answered({ id }: Seen, fact: FactOf<"approval-give">, digest: string, words: Words): Answer {
-  const at = timeOf(fact.at);
   const [why, edit, value] = [fact.why, fact.edit, fact.value].map((one) => words.maybe(seeable(one)));
   return {
     fact: id,
     decision: fact.decision,
     by: fact.by,
-    ...(at !== undefined && { at }),
-    ...(why !== undefined && { why }),
-    ...(edit !== undefined && { edit }),
-    ...(value !== undefined && { value }),
+    ...defined({ at: timeOf(fact.at), why, edit, value }),
     covers: fact.digest === digest,
   };
 }

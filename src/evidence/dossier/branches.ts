@@ -9,6 +9,7 @@ import {
   type Usage,
 } from "../../session/index.js";
 import type { Recorded } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { fateWord } from "./graph.js";
 import { type Html, html } from "./html/html.js";
@@ -303,13 +304,10 @@ function fateOf(fact: Recorded["fact"], isKept: boolean): Fate | undefined {
 
 function shown(draft: BranchDraft, words: Words): Branch {
   const { begin, decided, parent } = draft;
-  const at = timeOf(begin.fact.at);
-  const until = timeOf(draft.until);
   const why = words.maybe((begin.fact as FactOf<"branch-fork">).why);
-  const answer = words.content(draft.answer);
   return {
     facts: [begin.id],
-    ...(at !== undefined && { at }),
+    ...defined({ at: timeOf(begin.fact.at) }),
     by: begin.fact.by,
     branch: draft.name,
     name: draft.name,
@@ -321,13 +319,13 @@ function shown(draft: BranchDraft, words: Words): Branch {
     ...(decided !== undefined && { decided: decision(decided, words) }),
     head: draft.tip,
     length: draft.length,
-    ...(until !== undefined && { until }),
+    ...defined({ until: timeOf(draft.until) }),
     models: draft.models,
     tools: draft.tools,
     usage: { ...draft.usage } satisfies Usage,
     cost: draft.cost,
     checks: draft.checks,
-    ...(answer !== undefined && { answer }),
+    ...defined({ answer: words.content(draft.answer) }),
   };
 }
 
@@ -335,14 +333,11 @@ function decision(
   { id, fact, into }: NonNullable<BranchDraft["decided"]>,
   words: Words,
 ): NonNullable<Branch["decided"]> {
-  const at = timeOf(fact.at);
   const merge = fact.type === "branch-merge" ? fact : undefined;
-  const why = words.maybe(merge?.why);
   return {
     fact: id,
     by: fact.by,
-    ...(at !== undefined && { at }),
-    ...(why !== undefined && { why }),
+    ...defined({ at: timeOf(fact.at), why: words.maybe(merge?.why) }),
     ...(merge !== undefined && { adopt: merge.adopt }),
     into: into.name,
   };

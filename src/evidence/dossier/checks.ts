@@ -1,4 +1,5 @@
 import type { FactId } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import { type Anchors, items, line, told, when } from "./html/words.js";
@@ -40,17 +41,17 @@ export class Checks {
     if (fact.type !== "validation-report") return;
     if (fact.passed) this.passed += 1;
     else this.failed += 1;
-    const detail = this.#words.maybe(fact.detail);
-    const tests = testsIn(fact.detail);
     this.#sample.add({
       ...itemOf(seen),
       name: fact.name,
       passed: fact.passed,
-      ...(fact.score !== undefined && { score: fact.score }),
-      ...(detail !== undefined && { detail }),
-      ...(tests !== undefined && { tests }),
-      ...(fact.of !== undefined && { of: fact.of }),
-      ...(command !== undefined && { command }),
+      ...defined({
+        score: fact.score,
+        detail: this.#words.maybe(fact.detail),
+        tests: testsIn(fact.detail),
+        of: fact.of,
+        command,
+      }),
     });
   }
 

@@ -1,4 +1,5 @@
 import type { FactId } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import { type Anchors, count, inline, items, lasting, line, pairs, told, when } from "./html/words.js";
@@ -55,12 +56,14 @@ export class Commands {
       incarnation,
       outcome,
       code,
-      ...(signal !== undefined && { signal }),
-      ...(told.directory !== undefined && { directory: told.directory }),
-      ...(told.stdout !== undefined && { stdout: told.stdout }),
-      ...(told.stderr !== undefined && { stderr: told.stderr }),
-      ...(told.network !== undefined && { network: told.network }),
-      ...(cut !== undefined && { cut }),
+      ...defined({
+        signal,
+        directory: told.directory,
+        stdout: told.stdout,
+        stderr: told.stderr,
+        network: told.network,
+        cut,
+      }),
       milliseconds,
       ...(of !== undefined && { of }),
     });

@@ -2,6 +2,7 @@ import { Trees } from "../../sandbox/index.js";
 import type { Digest, FactId, Session } from "../../session/index.js";
 import { RathError, VERSION } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import type { Change, Patch } from "./changes.js";
 import { Diffs } from "./changes.js";
 import { Collection } from "./collect.js";
@@ -71,8 +72,7 @@ export async function dossierOf(
     made: madeAt(settings.at),
     task: all.task.task,
     outcome: outcomeOf(head, words, {
-      ...(record.began !== undefined && { began: record.began }),
-      ...(record.ended !== undefined && { ended: record.ended }),
+      ...defined({ began: record.began, ended: record.ended }),
     }),
     counts: {
       facts: record.facts,

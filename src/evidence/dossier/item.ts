@@ -1,4 +1,5 @@
 import type { Fact, FactId } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Item, Listed } from "./words.js";
 
 /** A fact of the record with its place in the graph, as those who collect are shown it. */
@@ -22,8 +23,7 @@ export function timeOf(at: string): string | undefined {
 
 /** What every item says: its proof, its time, its author, its branch. */
 export function itemOf({ id, fact, branch }: Seen): Item {
-  const at = timeOf(fact.at);
-  return { facts: [id], ...(at !== undefined && { at }), by: fact.by, branch: branch.name };
+  return { facts: [id], ...defined({ at: timeOf(fact.at) }), by: fact.by, branch: branch.name };
 }
 
 /** Some of many: keeps the first and the last of what it is given, and counts all. */

@@ -1,6 +1,7 @@
 import { why } from "../../memory/index.js";
 import { type Digest, type Fact, type FactId, type FactOf, readFact, refsOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import { type Anchors, count, inline, items, line, pairs, told, when } from "./html/words.js";
@@ -130,18 +131,16 @@ export class Memories {
       ...(Array.isArray(fact.module) && { module: fact.module }),
       ...(fact.head !== undefined && { head: fact.head }),
       query: words.tell(fact.query),
-      ...(settings !== undefined && { settings }),
-      ...(shown !== undefined && { shown }),
+      ...defined({ settings, shown }),
       hits: {
         items: (hits ?? [])
           .slice(0, HITS)
           .filter(isObject)
           .map((hit) => {
-            const said = words.maybe(hit.text);
             return {
               memory: text(hit.memory),
               ...(typeof hit.score === "number" && { score: hit.score }),
-              ...(said !== undefined && { text: said }),
+              ...defined({ text: words.maybe(hit.text) }),
             };
           }),
         total: hits?.length ?? 0,
@@ -182,8 +181,7 @@ export class Memories {
       type: fact.type,
       ...(typeof said.space === "string" && { space: said.space }),
       memory: fact.type === "memory-write" ? version : text(said.of ?? version),
-      ...(told !== undefined && { text: told }),
-      ...(reason !== undefined && { why: reason }),
+      ...defined({ text: told, why: reason }),
       ...(typeof said.source === "string" && { source: said.source }),
       ...(scope !== undefined && { scope }),
       because: Array.isArray(said.because) ? said.because.filter(isId).slice(0, HITS) : [],

@@ -1,4 +1,5 @@
 import { costText, type Digest, type FactId, type FactOf, type Usage } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import { type Anchors, count, inline, items, lasting, line, told, when } from "./html/words.js";
@@ -90,13 +91,10 @@ export class Models {
 }
 
 function asked(seen: Seen, fact: FactOf<"model-call">, words: Words): ModelCall {
-  const parameters = words.maybe(fact.parameters);
   return {
     ...itemOf(seen),
     model: fact.model,
-    ...(fact.agent !== undefined && { agent: fact.agent }),
-    ...(fact.config !== undefined && { config: fact.config }),
-    ...(parameters !== undefined && { parameters }),
+    ...defined({ agent: fact.agent, config: fact.config, parameters: words.maybe(fact.parameters) }),
     prompt: fact.prompt === undefined ? NO_DIGEST : { ...UNRENDERED, digest: fact.prompt },
     calls: [],
   };
@@ -111,12 +109,9 @@ function alone(seen: Seen, fact: FactOf<"model-reply" | "model-failure">): Model
 
 function replied(fact: FactOf<"model-reply">, words: Words): Partial<ModelCall> {
   const { agent, cost, milliseconds, from, finish, usage } = fact;
-  const reply = words.content(fact.content);
-  const reasoning = words.content(fact.content, "reasoning");
   const parts: readonly unknown[] = Array.isArray(fact.content) ? fact.content : [];
   return {
-    ...(reply !== undefined && { reply }),
-    ...(reasoning !== undefined && { reasoning }),
+    ...defined({ reply: words.content(fact.content), reasoning: words.content(fact.content, "reasoning") }),
     calls: parts.flatMap((part) =>
       isObject(part) && part.type === "tool-call"
         ? [{ name: text(part.name), input: words.tell(part.input) }]
@@ -124,10 +119,7 @@ function replied(fact: FactOf<"model-reply">, words: Words): Partial<ModelCall> 
     ),
     finish,
     usage,
-    ...(agent !== undefined && { agent }),
-    ...(cost !== undefined && { cost }),
-    ...(milliseconds !== undefined && { milliseconds }),
-    ...(from !== undefined && { from }),
+    ...defined({ agent, cost, milliseconds, from }),
     ...redactedOf(fact.redacted),
   };
 }
@@ -139,8 +131,7 @@ function failed(fact: FactOf<"model-failure">, words: Words): Partial<ModelCall>
       isObject(fact.error) && "message" in fact.error
         ? words.tell(failing(fact.error))
         : words.tell(fact.error),
-    ...(milliseconds !== undefined && { milliseconds }),
-    ...(from !== undefined && { from }),
+    ...defined({ milliseconds, from }),
     ...redactedOf(fact.redacted),
   };
 }

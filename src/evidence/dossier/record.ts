@@ -1,5 +1,6 @@
 import { isAboutTheRecord } from "../../runtime/index.js";
 import { type Digest, type FactId, refsOf, Withheld } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Route } from "./branches.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
@@ -171,9 +172,7 @@ export class RecordItself {
           ...item,
           selector: fact.selector,
           chosen: fact.chosen,
-          ...(fact.chooser !== undefined && { chooser: fact.chooser }),
-          ...(why !== undefined && { why }),
-          ...(fact.cost !== undefined && { cost: fact.cost }),
+          ...defined({ chooser: fact.chooser, why, cost: fact.cost }),
           candidates: candidatesOf(fact.candidates),
         });
         return;

@@ -1,5 +1,6 @@
 import { statusOf } from "../../runtime/index.js";
 import { costText, type FactId, goesOnFrom, RathError, type Session } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Branch } from "./branches.js";
 import type { Dossier } from "./dossier.js";
 import { fateWord } from "./graph.js";
@@ -63,9 +64,8 @@ export class TaskFinder {
   }
 
   #task(id: FactId, { by, at }: Seen["fact"], words: unknown): Task {
-    const time = timeOf(at);
     const told = this.#words.content(words) ?? this.#words.tell(words);
-    return { text: told, facts: [id], by, ...(time !== undefined && { at: time }) };
+    return { text: told, facts: [id], by, ...defined({ at: timeOf(at) }) };
   }
 }
 
@@ -79,17 +79,14 @@ export function outcomeOf(
 ): Outcome {
   const status = attempt(() => statusOf(head)) ?? "open";
   const answer = attempt(() => answerOf(head));
-  const answered = answer && words.content(answer.content);
   const end = endOf(head);
   const error =
     end?.fact.type === "run-end" && end.fact.error !== undefined ? errorOf(end.fact.error, words) : undefined;
   return {
     status,
-    ...(answered !== undefined && { answer: answered }),
-    ...(error !== undefined && { error }),
+    ...defined({ answer: answer && words.content(answer.content), error }),
     branch: attempt(() => head.branch) ?? "main",
-    ...(times.began !== undefined && { began: times.began }),
-    ...(times.ended !== undefined && { ended: times.ended }),
+    ...defined({ began: times.began, ended: times.ended }),
     pending: pendingIn(head),
     facts: [...(answer === undefined ? [] : [answer.id]), ...(end === undefined ? [] : [end.id])],
   };

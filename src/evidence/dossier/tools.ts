@@ -1,4 +1,5 @@
 import { type FactId, type FactOf, Withheld } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import { type Anchors, inline, items, lasting, line, pairs, told, when } from "./html/words.js";
@@ -118,10 +119,7 @@ export class Tools {
       kind: fact.type === "tool-call" ? "tool" : "step",
       name: fact.name,
       input: this.#words.tell(fact.input ?? null),
-      ...(fact.effect !== undefined && { effect: fact.effect }),
-      ...(fact.key !== undefined && { key: fact.key }),
-      ...(source !== undefined && { source }),
-      ...(placement !== undefined && { placement }),
+      ...defined({ effect: fact.effect, key: fact.key, source, placement }),
       state: "open",
       attempts: 0,
       troubles: [],
@@ -138,7 +136,6 @@ export class Tools {
     draft.isOver = true;
     const { milliseconds, from } = fact;
     const isFailure = fact.type === "tool-failure" || fact.type === "step-failure";
-    const edited = editedOf(fact.edited, this.#words);
     draft.call = {
       ...draft.call,
       facts: draft.id === id ? draft.call.facts : [...draft.call.facts, id],
@@ -147,9 +144,7 @@ export class Tools {
         ? { error: errorOf(fact.error, this.#words) }
         : { output: this.#words.tell(fact.type === "tool-result" ? fact.output : fact.value) }),
       ...(fact.type === "tool-result" && fact.origin !== undefined && { origin: fact.origin }),
-      ...(edited !== undefined && { edited }),
-      ...(milliseconds !== undefined && { milliseconds }),
-      ...(from !== undefined && { from }),
+      ...defined({ edited: editedOf(fact.edited, this.#words), milliseconds, from }),
       ...redactedOf(fact.redacted),
     };
   }
@@ -167,10 +162,7 @@ export class Tools {
         kind,
         name,
         input,
-        ...(effect !== undefined && { effect }),
-        ...(key !== undefined && { key }),
-        ...(source !== undefined && { source }),
-        ...(placement !== undefined && { placement }),
+        ...defined({ effect, key, source, placement }),
         ...outset,
       };
     }

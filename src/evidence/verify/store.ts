@@ -1,5 +1,6 @@
 import type { FactId } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import { type Known, requireOptions } from "../proof/given.js";
 import { type CheckpointLog, type HeadSignature, headSignatureOf } from "../proof/index.js";
 import { restingHeads } from "../proof/take.js";
@@ -106,6 +107,5 @@ async function walk(
 
 /** What the store's check found, with the fact that its place names. */
 function locate(finding: { readonly place: string; readonly problem: string }): Flaw {
-  const fact = /\bfact ([0-9a-f]{64})\b/.exec(finding.place)?.[1];
-  return { ...finding, ...(fact !== undefined && { fact }) };
+  return { ...finding, ...defined({ fact: /\bfact ([0-9a-f]{64})\b/.exec(finding.place)?.[1] }) };
 }
