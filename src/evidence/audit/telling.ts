@@ -2,7 +2,7 @@ import { brief } from "../../memory/answer/index.js";
 import type { FactId, Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
-import type { Answer, Claim, Named, Proof } from "./answer.js";
+import type { Answer, Claim, Proof } from "./answer.js";
 import { Reader } from "./reader.js";
 import { deedOf } from "./words.js";
 
@@ -22,8 +22,10 @@ export class Telling {
   }
 
   /** A sentence, and the facts that prove it. */
-  claim(text: string, ...facts: Named): void {
-    this.#claims.push({ text: sentence(text), facts: [...new Set(facts)] as unknown as Named });
+  claim(text: string, first: FactId, ...more: readonly FactId[]): void {
+    const others = new Set(more);
+    others.delete(first);
+    this.#claims.push({ text: sentence(text), facts: [first, ...others] });
   }
 
   /** Something that the record cannot say. */

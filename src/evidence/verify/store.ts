@@ -1,7 +1,7 @@
 import type { FactId } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { defined } from "../../util/index.js";
-import { type Known, requireOptions } from "../proof/given.js";
+import { defined, optionNames } from "../../util/index.js";
+import { requireOptions } from "../proof/given.js";
 import { type CheckpointLog, type HeadSignature, headSignatureOf } from "../proof/index.js";
 import { restingHeads } from "../proof/take.js";
 import { allOf, type Keys, signatureIn } from "./keys.js";
@@ -15,7 +15,7 @@ export type VerifyStoreOptions = {
   readonly checkpoints?: Partial<Omit<LogSources, "keys">>;
   readonly progress?: (facts: number) => void;
 };
-const OPTIONS: Known<VerifyStoreOptions> = { keys: true, log: true, checkpoints: true, progress: true };
+const OPTIONS = optionNames<VerifyStoreOptions>()("keys log checkpoints progress");
 
 export type VerifiedStore = Verified & {
   readonly kind: "store";
