@@ -51,7 +51,7 @@ const layers = [
 ];
 
 /** Files that are started or loaded by their address, besides the entry points in package.json. */
-const addressed = ["cli/rath", "cli/own-copy-hooks", "cli/demo/program", "cli/demo/again"];
+const addressed = ["cli/rath", "cli/own-copy-hooks"];
 
 const dist = join(root, "dist");
 /** The declarations file by file, before they are rolled up: `npm run api` reads them. */

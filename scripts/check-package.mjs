@@ -40,7 +40,7 @@ function isSmall(/** @type {string} */ report) {
   return entryCount <= LIMITS.files && size <= LIMITS.bytes;
 }
 
-/** Installs it without any optional peer, compiles a program that uses every entry point, and runs one. */
+/** Installs it without any optional peer, compiles a program that uses every entry point, runs one, and runs the demonstration. */
 function isUsable(/** @type {string} */ tarball) {
   const home = join(folder, "program");
   const installed = join(home, "node_modules", "openrath");
@@ -69,9 +69,15 @@ function isUsable(/** @type {string} */ tarball) {
   ];
   const compiled = run("tsc", [...settings, "--types", "node", join(home, "program.ts")], { cwd: home });
   const ran = run(process.execPath, [join(home, "program.mjs")], { cwd: home });
+  const command = join(installed, "dist", "cli", "rath.js");
+  const shown = run(process.execPath, [command, "demo", "--scripted", "--sandbox", "host", "--quiet"], {
+    cwd: home,
+    env: { RATH_HOME: join(home, ".rath") },
+  });
   if (compiled !== 0) say("a program does not compile against the package without its optional peers");
   if (ran !== 0) say("a program does not run against the package without its optional peers");
-  return compiled === 0 && ran === 0;
+  if (shown !== 0) say("the demonstration does not run from the package");
+  return compiled === 0 && ran === 0 && shown === 0;
 }
 
 /** Loads every entry point, and takes a session from one to another: it is the same class in both. */

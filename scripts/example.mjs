@@ -9,7 +9,7 @@ import { ensureSystem } from "./system.mjs";
 
 const [name, ...args] = process.argv.slice(2);
 const examples = readdirSync(join(root, "examples"), { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".mjs") && !file.startsWith("fixtures"))
+  .filter((file) => file.endsWith(".mjs") && !/^(demo|fixtures)\b/.test(file))
   .map((file) => file.slice(0, -".mjs".length).replaceAll("\\", "/"))
   .sort();
 

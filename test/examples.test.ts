@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from "vitest";
 
 const examples = fileURLToPath(new URL("../examples/", import.meta.url));
 const programs = readdirSync(examples, { recursive: true, encoding: "utf8" }).filter(
-  (file) => file.endsWith(".mjs") && !file.startsWith("fixtures"),
+  (file) => file.endsWith(".mjs") && !/^(demo|fixtures)\b/.test(file),
 );
 
 const bwrap = spawnSync("bwrap", ["--ro-bind", "/", "/", "true"]).status === 0;

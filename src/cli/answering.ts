@@ -1,5 +1,6 @@
 import { AnswerError, type Awaited, type Rath } from "../runtime/index.js";
 import { isPrincipal, type Json, type Principal, RathError } from "../session/index.js";
+import { defined } from "../util/index.js";
 import { waitingOf } from "./awaited.js";
 import { type Input, textOption } from "./entry.js";
 import { UsageError } from "./error.js";
@@ -33,7 +34,6 @@ export async function answering(
   const awaited = await rath.pending(name);
   const ask = idOf(textOption(input, "id"));
   const digest = digestOf(textOption(input, "digest"), awaited);
-  const why = textOption(input, "why");
   let given: { readonly id: string; readonly said: string };
   try {
     given = await give(
@@ -41,9 +41,7 @@ export async function answering(
         rath,
         name,
         by,
-        ...(ask !== undefined && { ask }),
-        ...(digest !== undefined && { digest }),
-        ...(why !== undefined && { why }),
+        ...defined({ ask, digest, why: textOption(input, "why") }),
       },
       awaited,
     );

@@ -1,4 +1,6 @@
 import { execFile } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -55,5 +57,16 @@ describe("the built package", () => {
       Object.keys(await import(pathToFileURL(`${root}${source}`).href)).sort(),
     ]);
     expect(JSON.parse(stdout)).toEqual(await Promise.all(expected));
+  });
+
+  it("[PK4] has the example that `rath demo` runs", async () => {
+    const pack = ["pack", "--dry-run", "--json", "--ignore-scripts", "--loglevel=error"];
+    const { stdout } = await promisify(execFile)("npm", pack, { cwd: root });
+    const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }];
+    const example = readdirSync(`${root}examples/demo`, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll("\\", "/"));
+    expect(example).toContain("examples/demo/fixtures/tally/src/split.js");
+    expect(files.map(({ path }) => path)).toEqual(expect.arrayContaining(example));
   });
 });

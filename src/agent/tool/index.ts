@@ -10,17 +10,8 @@ export {
   ToolSchemaError,
 } from "./error.js";
 export { moduleTool } from "./module-tool.js";
-export { editTool } from "./sandbox/edit.js";
 
-export { listTool } from "./sandbox/list.js";
-
-export { parseTests } from "./sandbox/report.js";
-export { searchTool } from "./sandbox/search.js";
-export { shellTool } from "./sandbox/shell.js";
-export { testTool } from "./sandbox/test.js";
 export { sandboxTools } from "./sandbox/tools.js";
-export { viewTool } from "./sandbox/view.js";
-export { writeTool } from "./sandbox/write.js";
 export type {
   InputChecker,
   InputOf,

@@ -1,5 +1,6 @@
 import type { Awaited } from "../../runtime/index.js";
 import { type FactId, type Json, RathError, type Settlement } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { type Answering, answering, jsonOption } from "../answering.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
@@ -64,8 +65,7 @@ async function settled(
   const id = await rath.settle(name, {
     by,
     decision,
-    ...(ask !== undefined && { of: ask }),
-    ...(digest !== undefined && { digest }),
+    ...defined({ of: ask, digest }),
     ...(decision === "done" && { value: value ?? null }),
     ...(decision === "failed" && {
       error: { name: "SettledError", message: why ?? "somebody says that it failed" },

@@ -1,5 +1,6 @@
 import { type WrittenDossier, writeDossier } from "../../evidence/dossier/index.js";
 import { KeyRing } from "../../evidence/proof/index.js";
+import { defined } from "../../util/index.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
@@ -21,8 +22,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const [most, characters] = [numberOf(input, "most", 2), numberOf(input, "characters", 100)];
   const files = await writeDossier(await shell.store(), found.id, base, {
     name: found.name ?? reference,
-    ...(most !== undefined && { most }),
-    ...(characters !== undefined && { characters }),
+    ...defined({ most, characters }),
     ...(htmlOnly === true && { only: "html" as const }),
     ...(bundleOnly === true && { only: "bundle" as const }),
     memory: input.options.memory === true,
@@ -41,8 +41,7 @@ function tell(shell: Shell, { dossier, html, bundle }: WrittenDossier): void {
   shell.tell({
     session: { id: session.id, ...(session.name !== undefined && { name: session.name }) },
     status: outcome.status,
-    ...(html !== undefined && { html }),
-    ...(bundle !== undefined && { bundle }),
+    ...defined({ html, bundle }),
     facts: counts.facts,
     elsewhere: counts.elsewhere,
     branches: branches.total,

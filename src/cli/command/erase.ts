@@ -7,6 +7,7 @@ import {
   remainsOf,
 } from "../../evidence/audit/index.js";
 import type { Principal } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { type Input, textOption, textsOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
@@ -36,8 +37,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   }
   const found = await findContent(store, {
     ...(names.length > 0 && { names }),
-    ...(about !== undefined && { about }),
-    ...(by !== undefined && { by }),
+    ...defined({ about, by }),
     ...(digests.length > 0 && { digests }),
     progress: (facts) => shell.progress(`read ${facts.toLocaleString("en")} facts`),
   });
@@ -50,12 +50,10 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     if (found.erasable.length > 0) shell.hint("the same with --yes --why … erases it; there is no way back");
     return 0;
   }
-  const basis = textOption(input, "basis");
   const report = await eraseContent(store, found, {
     why: why as string,
     by: (textOption(input, "as") ?? shell.person) as Principal,
-    ...(basis !== undefined && { basis }),
-    ...(about !== undefined && { about }),
+    ...defined({ basis: textOption(input, "basis"), about }),
   });
   const sound = report.check.findings.length === 0;
   const remains = remainsOf(report);

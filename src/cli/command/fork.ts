@@ -1,6 +1,7 @@
 import type { Principal } from "../../session/index.js";
 import { isPrincipal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import { describe } from "../describe.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
@@ -22,11 +23,10 @@ export async function run(shell: Shell, input: Input): Promise<number> {
       "A name has at least one letter, and begins with no dash.",
       "rath fork SESSION --name second-try",
     );
-  const why = textOption(input, "why");
   const point = await store.load(at);
   const session = point.fork(textOption(input, "branch") ?? name, {
     by: byOption(shell, input),
-    ...(why !== undefined && { why }),
+    ...defined({ why: textOption(input, "why") }),
   });
   await store.save(session, { name, expect: null });
   shell.tell({ name, id: session.id, branch: session.branch, at, from: found.name ?? found.id });

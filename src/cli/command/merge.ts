@@ -1,6 +1,7 @@
 import type { Rath } from "../../runtime/index.js";
 import { UnmergedFilesError } from "../../sandbox/index.js";
 import { graph, RathError, type Session } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { mergeFiles } from "../../workflow/index.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
@@ -33,7 +34,6 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   if (ours === undefined || theirs === undefined) throw new TypeError("merge takes two sessions");
   const rath = await shell.rath();
   const store = await shell.store();
-  const why = textOption(input, "why");
   const resolve = textOption(input, "resolve") as "ours" | "theirs" | undefined;
   const by = byOption(shell, input);
   const adopt = (textOption(input, "adopt") ?? "both") as "ours" | "theirs" | "both" | "none";
@@ -49,7 +49,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const merged = sides[0].merge(sides[1], {
     adopt,
     by,
-    ...(why !== undefined && { why }),
+    ...defined({ why: textOption(input, "why") }),
   });
   const name = textOption(input, "name") ?? ours.name ?? `merge-${merged.id.slice(0, 8)}`;
   if (isKeptByRuntime(name)) throw keptByRuntime(name);

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { extname } from "node:path";
 import { actReport, type Profile, reportMarkdown, reportText } from "../../evidence/audit/index.js";
+import { defined } from "../../util/index.js";
 import { type Input, textOption } from "../entry.js";
 import type { Shell } from "../shell.js";
 import { count, plain } from "../text.js";
@@ -13,9 +14,8 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     const { id, name } = await shell.find(ref);
     names.push(name ?? id);
   }
-  const profile = textOption(input, "profile") as Profile | undefined;
   const report = await actReport(store, names.length === 0 ? undefined : names, {
-    ...(profile !== undefined && { profile }),
+    ...defined({ profile: textOption(input, "profile") as Profile | undefined }),
     ...(input.options.biometric === true && { biometric: true }),
     progress: (facts) => shell.progress(`read ${facts.toLocaleString("en")} facts`),
   });

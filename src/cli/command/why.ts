@@ -12,6 +12,7 @@ import {
   whoApproved,
 } from "../../evidence/audit/index.js";
 import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
@@ -77,8 +78,7 @@ type Ask = (
 
 const ASK: { readonly [question in Question]: Ask } = {
   branch: (store, at, input) => {
-    const message = textOption(input, "message");
-    return whichBranch(store, at, { ...(message !== undefined && { message }) });
+    return whichBranch(store, at, defined({ message: textOption(input, "message") }));
   },
   step: async (store, at, input, place) => whatStep(store, at, await place(textOption(input, "step") ?? "")),
   memory: async (store, at, input, place) =>
@@ -97,8 +97,7 @@ const ASK: { readonly [question in Question]: Ask } = {
     const [from, to] = [textOption(input, "from"), textOption(input, "to")];
     return whatHappened(store, at, {
       ...limitOf(input),
-      ...(from !== undefined && { from }),
-      ...(to !== undefined && { to }),
+      ...defined({ from, to }),
       ...(input.options.all === true && { all: true }),
     });
   },

@@ -2,9 +2,10 @@ import { answerName, type Recorded as Run, recordedRun } from "../../runtime/ind
 import type { FactId } from "../../session/index.js";
 import { typeOf } from "../../session/index.js";
 import type { Recorded, Store } from "../../store/index.js";
+import { optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
 import { type Said, tellAsk } from "./call.js";
-import { type Known, requireOptions } from "./given.js";
+import { requireOptions } from "./given.js";
 import type { Reader } from "./reader.js";
 import { Telling } from "./telling.js";
 import { many, plainWords, short } from "./words.js";
@@ -21,7 +22,7 @@ type Asked = {
   cancel?: Said<"wait-cancel">;
 };
 
-const KNOWN: Known<ApprovalsOptions> = { limit: true };
+const KNOWN = optionNames<ApprovalsOptions>()("limit");
 
 /**
  * Who approved what, and what exactly they were shown: every question with its digest held against what was shown, every

@@ -1,9 +1,10 @@
 import type { FactId } from "../../session/index.js";
 import { typeOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
 import { AuditError } from "./error.js";
-import { type Known, requireOptions } from "./given.js";
+import { requireOptions } from "./given.js";
 import { Telling } from "./telling.js";
 import { Earliest, timeOf } from "./time.js";
 import { deedOf, many, short } from "./words.js";
@@ -32,7 +33,7 @@ const DULL: ReadonlySet<string> = new Set([
   "sandbox-resume",
 ]);
 
-const KNOWN: Known<BetweenOptions> = { from: true, to: true, limit: true, all: true, now: true };
+const KNOWN = optionNames<BetweenOptions>()("from to limit all now");
 
 /** What happened between two times, both included, in the order of the clock. The record is read as a stream, however long it is. */
 export async function whatHappened(store: Store, ref: string, options: BetweenOptions = {}): Promise<Answer> {

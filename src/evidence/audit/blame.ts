@@ -10,6 +10,7 @@ import {
   type Session,
   type TreeEntry,
 } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 
 /** Where a line of a file comes from. */
 export type BlamedLine = {
@@ -59,8 +60,7 @@ export async function blame(session: Session, trees: Trees, path: string): Promi
     }
   }
   const lines = end.map((text, place) => {
-    const fact = facts.get(place);
-    return { number: place + 1, text, ...(fact !== undefined && { fact }) };
+    return { number: place + 1, text, ...defined({ fact: facts.get(place) }) };
   });
   return { lines, lost };
 }

@@ -9,9 +9,10 @@ import {
   type Session,
 } from "../../session/index.js";
 import { NotFoundError, type Store } from "../../store/index.js";
-import type { Answer, Named } from "./answer.js";
+import { optionNames } from "../../util/index.js";
+import type { Answer } from "./answer.js";
 import { AuditError } from "./error.js";
-import { type Known, requireOptions } from "./given.js";
+import { requireOptions } from "./given.js";
 import { Telling } from "./telling.js";
 import { forkOf, lastWords, mergesBefore, type Passed, reachable, wayTo } from "./way.js";
 import { deedOf, type Erasures, many, plainWords, quoted, row, short } from "./words.js";
@@ -23,7 +24,7 @@ export type WhichBranchOptions = {
   readonly horizon?: number;
 };
 
-const KNOWN: Known<WhichBranchOptions> = { message: true, horizon: true };
+const KNOWN = optionNames<WhichBranchOptions>()("message horizon");
 
 /**
  * Which branch produced an answer: the model call, the fork that its branch began with, the merges that adopted it, and what
@@ -177,7 +178,8 @@ async function tellGathered(telling: Telling, gathering: Session): Promise<void>
     const own = words !== undefined && shared?.descendsFrom(words) !== true ? words : undefined;
     telling.claim(
       `The branch ${side.branch} ${own === undefined ? "said nothing of its own" : `ended with ${quoted(contentOf(own), erasures)}`}.`,
-      ...([gathering.id, (own ?? side).id] as unknown as Named),
+      gathering.id,
+      (own ?? side).id,
     );
     if (shared !== undefined) tellFound(telling, side, shared, erasures);
   }
@@ -190,7 +192,8 @@ async function tellRejected(telling: Telling, other: Session, merge: Session, ou
   const own = words !== undefined && !ours.descendsFrom(words) ? words : undefined;
   telling.claim(
     `The branch ${other.branch} was rejected there${own === undefined ? "; it said nothing of its own" : `; its last words were ${quoted(contentOf(own), erasures)}`}.`,
-    ...([merge.id, ...(own === undefined ? [other.id] : [own.id])] as unknown as Named),
+    merge.id,
+    (own ?? other).id,
   );
   tellFound(telling, other, ours, erasures);
 }
@@ -210,7 +213,8 @@ async function tellLeft(telling: Telling, head: Session, way: readonly Passed[])
     const named = others.map((other) => `${other.branch} (${deedOf(lastOf(other).fact, erasures, 60)})`);
     telling.claim(
       `${many(others.length, "other line")} of that run ${others.length === 1 ? "was" : "were"} left where ${others.length === 1 ? "it" : "they"} stood: ${row(named)}.`,
-      ...([node.id, ...others.map(({ id }) => id)] as unknown as Named),
+      node.id,
+      ...others.map(({ id }) => id),
     );
   }
   if (head.fact.type === "run-end" && head.fact.error !== undefined)

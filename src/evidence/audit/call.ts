@@ -9,7 +9,6 @@ import {
   Withheld,
 } from "../../session/index.js";
 import { lineBefore, type Recorded } from "../../store/index.js";
-import type { Named } from "./answer.js";
 import type { Reader } from "./reader.js";
 import type { Telling } from "./telling.js";
 import { plainWords, quoted, row, short } from "./words.js";
@@ -157,7 +156,8 @@ async function tellWanted(telling: Telling, call: Recorded): Promise<void> {
       const named = model === undefined ? "" : ` ${plainWords(model, new Map())}`;
       telling.claim(
         `The model${named} wanted it: its reply ${short(before.id)} to ${plainWords(agent ?? "the caller", new Map())} asked for that call.`,
-        ...([before.id, of] as unknown as Named),
+        before.id,
+        of,
       );
       return;
     }

@@ -3,9 +3,10 @@ import { rm } from "node:fs/promises";
 import { derivedFolderOf } from "../../memory/index.js";
 import { type FactId, isPrincipal, type Principal, RathError, type Session } from "../../session/index.js";
 import type { Checked, Store } from "../../store/index.js";
+import { optionNames } from "../../util/index.js";
 import { AuditError } from "./error.js";
 import type { Erasable, Found } from "./find.js";
-import { type Known, requireOptions } from "./given.js";
+import { requireOptions } from "./given.js";
 import { Needle } from "./needle.js";
 import { isKeptByRuntime } from "./principal.js";
 import { heldUntil, type Retention, readRetention, retentionFolder } from "./retention.js";
@@ -75,14 +76,7 @@ export async function floorOf(
     : { until, held: ends.length, retention: floor };
 }
 
-const KNOWN: Known<EraseContentOptions> = {
-  why: true,
-  by: true,
-  basis: true,
-  about: true,
-  retention: true,
-  now: true,
-};
+const KNOWN = optionNames<EraseContentOptions>()("why by basis about retention now");
 
 /**
  * Erases blobs that were found, session by session, each with a fact that says who, when and why; checks the whole store

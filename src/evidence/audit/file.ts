@@ -10,12 +10,12 @@ import {
   Withheld,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { nearestOf } from "../../util/index.js";
+import { nearestOf, optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
 import { type Blame, blame } from "./blame.js";
 import { tellCall } from "./call.js";
 import { AuditError } from "./error.js";
-import { type Known, requireOptions } from "./given.js";
+import { requireOptions } from "./given.js";
 import { Telling } from "./telling.js";
 import { reachable } from "./way.js";
 import { many, plainWords, quoted, row, short } from "./words.js";
@@ -27,7 +27,7 @@ export type WhichCallOptions = {
   readonly limit?: number;
 };
 
-const KNOWN: Known<WhichCallOptions> = { line: true, limit: true };
+const KNOWN = optionNames<WhichCallOptions>()("line limit");
 
 /** Which call changed a file, or a line of it, with the decision and the approval that it was done on. */
 export async function whichCall(

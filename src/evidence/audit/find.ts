@@ -8,9 +8,10 @@ import {
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { treesIn } from "../../store/index.js";
+import { optionNames } from "../../util/index.js";
 import { AuditError } from "./error.js";
 import { FileSearch, textOf } from "./file-search.js";
-import { type Known, requireOptions } from "./given.js";
+import { requireOptions } from "./given.js";
 import { type Held, holdersOf, later, type Touched } from "./holders.js";
 import { Needle } from "./needle.js";
 import { namesIn } from "./principal.js";
@@ -75,14 +76,7 @@ export type Found = {
   readonly runs: Touched;
 };
 
-const KNOWN: Known<FindOptions> = {
-  names: true,
-  about: true,
-  by: true,
-  digests: true,
-  limit: true,
-  progress: true,
-};
+const KNOWN = optionNames<FindOptions>()("names about by digests limit progress");
 
 /** Looks through lines, blobs and files of a store, as a stream, for everything of or about somebody. */
 export async function findContent(store: Store, options: FindOptions): Promise<Found> {

@@ -1,8 +1,9 @@
 import { influence } from "../../memory/answer/index.js";
 import type { FactId, Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import type { Answer, Named } from "./answer.js";
-import { type Known, requireOptions } from "./given.js";
+import { optionNames } from "../../util/index.js";
+import type { Answer } from "./answer.js";
+import { requireOptions } from "./given.js";
 import { Telling } from "./telling.js";
 import { deedOf, many, plainWords, quoted, short } from "./words.js";
 
@@ -11,7 +12,7 @@ export type IfFalseOptions = {
   readonly limit?: number;
 };
 
-const KNOWN: Known<IfFalseOptions> = { limit: true };
+const KNOWN = optionNames<IfFalseOptions>()("limit");
 
 /** What would be lost if a memory were false: everything that it reached. */
 export async function ifFalse(store: Store, memory: FactId, options: IfFalseOptions = {}): Promise<Answer> {
@@ -33,7 +34,8 @@ export async function ifFalse(store: Store, memory: FactId, options: IfFalseOpti
     totals.facts === 0
       ? `Nothing: nobody has ever read the memory ${short(id)}.`
       : `${many(totals.facts, "fact")} come of the memory ${short(id)} or were made after it was read: ${many(totals.reads, "reading")}, ${many(totals.decisions, "decision")} (${totals.direct} of them in the turn of a reading that showed it), ${many(sessions.length, "session")} and ${many(totals.memories, "later memory", "later memories")}.`,
-    ...([root, ...reads.slice(0, limit).map((read) => read.id)] as unknown as Named),
+    root,
+    ...reads.slice(0, limit).map((read) => read.id),
   );
   for (const read of reads.slice(0, limit))
     telling.claim(

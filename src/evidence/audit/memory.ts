@@ -1,7 +1,7 @@
 import { type Why, type WhyNode, why } from "../../memory/answer/index.js";
 import { type FactId, type MemoryHit, RathError } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import type { Answer, Named } from "./answer.js";
+import type { Answer } from "./answer.js";
 import type { Reader } from "./reader.js";
 import { type Read, readingsOf, turnReadings } from "./reading.js";
 import { type Step, stepOf, stepWords } from "./step.js";
@@ -85,7 +85,9 @@ async function tellReading(
   const stood = head === undefined ? "" : `, which stood at ${short(head)}`;
   telling.claim(
     `${by}${module === undefined ? "" : `, in ${plainWords(module.join(" › "), erasures)},`} looked in the memory ${plainWords(space, erasures)}${stood}, for ${quoted(query, erasures)}, ${where} at ${at}.`,
-    ...([id, step.id, ...(head === undefined ? [] : [head])] as unknown as Named),
+    id,
+    step.id,
+    ...(head === undefined ? [] : [head]),
   );
   if (!Array.isArray(hits)) {
     telling.gap(`What reading ${short(id)} found is not here: ${plainWords(hits, erasures)}.`);
@@ -142,11 +144,9 @@ async function tellHit(telling: Telling, reading: FactId, hit: MemoryHit, told: 
   const said = text === undefined ? "" : `: ${quoted(text, erasures, 200)}`;
   telling.claim(
     `Memory ${short(memory)} was ${told}, with the score ${Number(score).toFixed(2)}${said}.`,
-    ...([
-      reading,
-      ...(here ? [memory] : []),
-      ...(version !== undefined && version !== memory ? [version] : []),
-    ] as unknown as Named),
+    reading,
+    ...(here ? [memory] : []),
+    ...(version !== undefined && version !== memory ? [version] : []),
   );
   if (!here) {
     telling.gap(
@@ -176,7 +176,8 @@ async function tellWhy(telling: Telling, { memory, versions, leaves, more }: Why
         : `, because of ${because.slice(0, 5).map(short).join(", ")}${because.length > 5 ? ` and ${because.length - 5} more` : ""}`;
     telling.claim(
       `It was ${verb} by ${by} at ${at}${from}${rests}${text === "" ? "" : `: ${quoted(text, erasures, 200)}`}.`,
-      ...([id, ...(await present(telling, because.slice(0, 5)))] as unknown as Named),
+      id,
+      ...(await present(telling, because.slice(0, 5))),
     );
   }
   for (const leaf of leaves.slice(0, GROUNDS)) tellGround(telling, memory, leaf);

@@ -9,10 +9,10 @@ import {
   typeOf,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { nearestOf } from "../../util/index.js";
+import { nearestOf, optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
 import { AuditError } from "./error.js";
-import { type Known, requireOptions } from "./given.js";
+import { requireOptions } from "./given.js";
 import { Telling } from "./telling.js";
 import { Earliest } from "./time.js";
 import { deedOf, many, row } from "./words.js";
@@ -33,7 +33,7 @@ type Deed = {
 };
 type How = "by" | "as" | "for" | "asked";
 
-const KNOWN: Known<WhatDidOptions> = { limit: true, names: true };
+const KNOWN = optionNames<WhatDidOptions>()("limit names");
 
 /** What a principal did, what was done in their name or on their behalf, and what they were asked, across all sessions of a store. */
 export async function whatDid(

@@ -10,7 +10,7 @@ import {
   Withheld,
 } from "../../session/index.js";
 import { lineBefore, type Store } from "../../store/index.js";
-import type { Answer, Named } from "./answer.js";
+import type { Answer } from "./answer.js";
 import { turnReadings } from "./reading.js";
 import { type Step, stepOf, stepWords } from "./step.js";
 import { Telling } from "./telling.js";
@@ -33,7 +33,8 @@ export async function whatModelSaw(store: Store, ref: string, step: string | num
     const { text, digest, messages } = renderedPrompt(session);
     telling.claim(
       `Its prompt, made again from the record, has the SHA-256 ${digest}, which the call recorded: what follows is what was sent.`,
-      ...([call.id, ...(fact.config === undefined ? [] : [fact.config])] as unknown as Named),
+      call.id,
+      ...(fact.config === undefined ? [] : [fact.config]),
     );
     await tellConfig(telling, fact.config);
     await tellMessages(telling, session);
@@ -94,14 +95,15 @@ async function tellMessages(telling: Telling, call: Session): Promise<void> {
   for (const [place, message] of messages.slice(0, MESSAGES).entries()) {
     const known =
       sources.get(message) ?? readings.filter((one) => isShown(one.fact.shown, message)).map(({ id }) => id);
-    const [first] = known;
+    const [first, ...more] = known;
     if (first === undefined) {
       telling.gap(`Message ${place + 1} of the prompt comes from no fact that was found.`);
       continue;
     }
     telling.claim(
       `Message ${place + 1}, ${whoseOf(message, sources.has(message))}: ${quoted(bodyOf(message), erasures, 300)}.`,
-      ...(known as unknown as Named),
+      first,
+      ...more,
     );
   }
   if (messages.length > MESSAGES)

@@ -1,7 +1,8 @@
 import { brief } from "../../memory/answer/index.js";
 import type { FactId, Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import type { Answer, Claim, Named, Proof } from "./answer.js";
+import { defined } from "../../util/index.js";
+import type { Answer, Claim, Proof } from "./answer.js";
 import { Reader } from "./reader.js";
 import { deedOf } from "./words.js";
 
@@ -21,8 +22,10 @@ export class Telling {
   }
 
   /** A sentence, and the facts that prove it. */
-  claim(text: string, ...facts: Named): void {
-    this.#claims.push({ text: sentence(text), facts: [...new Set(facts)] as unknown as Named });
+  claim(text: string, first: FactId, ...more: readonly FactId[]): void {
+    const others = new Set(more);
+    others.delete(first);
+    this.#claims.push({ text: sentence(text), facts: [first, ...others] });
   }
 
   /** Something that the record cannot say. */
@@ -60,8 +63,7 @@ export class Telling {
       type,
       at,
       by,
-      ...(run !== undefined && { run }),
-      ...(branch !== undefined && { branch }),
+      ...defined({ run, branch }),
       excerpt: brief(deedOf(fact, await this.reader.erasures()), 240),
       ...(line.length <= LONGEST_LINE && { line }),
     };

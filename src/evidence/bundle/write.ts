@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { digestOf, type FactId, type Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, requireOptions } from "../proof/given.js";
+import { optionNames } from "../../util/index.js";
+import { requireOptions } from "../proof/given.js";
 import type { PublicKey, SigningKey } from "../proof/index.js";
 import { Growth, leafHash } from "../proof/merkle.js";
 import { signNote } from "../proof/note.js";
@@ -18,7 +19,7 @@ export type BundleOptions = {
   /** Who signs it. */
   readonly sign?: readonly SigningKey[];
 };
-const OPTIONS: Known<BundleOptions> = { about: true, view: true, keys: true, sign: true };
+const OPTIONS = optionNames<BundleOptions>()("about view keys sign");
 
 /**
  * The bundle of some sessions as pieces of text: their whole record with all blobs, what it is about, a view, keys and a seal that

@@ -1,16 +1,90 @@
 import {
+  type Adopt,
   adoptedSide,
   type Cost,
+  costText,
   costWith,
   type FactId,
   type FactOf,
   type Usage,
 } from "../../session/index.js";
 import type { Recorded } from "../../store/index.js";
-import type { Branch, Fate, Listed } from "./dossier.js";
-import { Sample } from "./sample.js";
-import { type Seen, timeOf } from "./seen.js";
-import type { Words } from "./words.js";
+import { defined } from "../../util/index.js";
+import type { Dossier } from "./dossier.js";
+import { fateWord } from "./graph.js";
+import { type Html, html } from "./html/html.js";
+import { type Anchors, column, count, inline, items, line, pairs, table, told, when } from "./html/words.js";
+import { Sample, type Seen, timeOf } from "./item.js";
+import { reason } from "./summary.js";
+import { type Item, type Listed, rounded, type Told, type Words } from "./words.js";
+
+/** What became of a branch. */
+export type Fate =
+  /** Where the session began. */
+  | "trunk"
+  /** The result stands on it, and no merge chose it. */
+  | "result"
+  | "accepted"
+  | "rejected"
+  /** Both sides went on. */
+  | "merged"
+  /** Kept beside others without a preference: trials, and branches of an imported record. */
+  | "gathered"
+  /** A call took its answer in. */
+  | "returned"
+  /** The run ended without it. */
+  | "left"
+  /** Nothing took it in: it ends where it ends. */
+  | "open";
+
+export type Branch = Item & {
+  readonly name: string;
+  readonly index: number;
+  readonly why?: Told;
+  readonly parent?: string;
+  readonly parentIndex?: number;
+  readonly fate: Fate;
+  /** Is in no past of this session: found because it hangs from one of its facts. */
+  readonly elsewhere?: true;
+  /** The fact that decided, who and why. */
+  readonly decided?: {
+    readonly fact: FactId;
+    readonly by: string;
+    readonly at?: string;
+    readonly why?: Told;
+    readonly adopt?: Adopt;
+    readonly into?: string;
+  };
+  readonly head: FactId;
+  readonly length: number;
+  readonly until?: string;
+  readonly models: number;
+  readonly tools: number;
+  readonly usage: Usage;
+  /** Null where a reply does not say what it cost. */
+  readonly cost: Cost;
+  /** The newest checks on it: what a merge could go by. */
+  readonly checks: readonly {
+    readonly fact: FactId;
+    readonly name: string;
+    readonly passed: boolean;
+    readonly score?: number;
+  }[];
+  readonly answer?: Told;
+};
+
+export type Route = Item & {
+  readonly selector: string;
+  readonly chosen: string | null;
+  readonly chooser?: string;
+  readonly why?: Told;
+  readonly cost?: number;
+  readonly candidates: readonly {
+    readonly name: string;
+    readonly score?: number;
+    readonly description?: string;
+  }[];
+};
 
 type Check = Branch["checks"][number];
 
@@ -230,13 +304,10 @@ function fateOf(fact: Recorded["fact"], isKept: boolean): Fate | undefined {
 
 function shown(draft: BranchDraft, words: Words): Branch {
   const { begin, decided, parent } = draft;
-  const at = timeOf(begin.fact.at);
-  const until = timeOf(draft.until);
   const why = words.maybe((begin.fact as FactOf<"branch-fork">).why);
-  const answer = words.content(draft.answer);
   return {
     facts: [begin.id],
-    ...(at !== undefined && { at }),
+    ...defined({ at: timeOf(begin.fact.at) }),
     by: begin.fact.by,
     branch: draft.name,
     name: draft.name,
@@ -248,13 +319,13 @@ function shown(draft: BranchDraft, words: Words): Branch {
     ...(decided !== undefined && { decided: decision(decided, words) }),
     head: draft.tip,
     length: draft.length,
-    ...(until !== undefined && { until }),
+    ...defined({ until: timeOf(draft.until) }),
     models: draft.models,
     tools: draft.tools,
     usage: { ...draft.usage } satisfies Usage,
     cost: draft.cost,
     checks: draft.checks,
-    ...(answer !== undefined && { answer }),
+    ...defined({ answer: words.content(draft.answer) }),
   };
 }
 
@@ -262,15 +333,69 @@ function decision(
   { id, fact, into }: NonNullable<BranchDraft["decided"]>,
   words: Words,
 ): NonNullable<Branch["decided"]> {
-  const at = timeOf(fact.at);
   const merge = fact.type === "branch-merge" ? fact : undefined;
-  const why = words.maybe(merge?.why);
   return {
     fact: id,
     by: fact.by,
-    ...(at !== undefined && { at }),
-    ...(why !== undefined && { why }),
+    ...defined({ at: timeOf(fact.at), why: words.maybe(merge?.why) }),
     ...(merge !== undefined && { adopt: merge.adopt }),
     into: into.name,
   };
+}
+
+/** Every branch, what became of it and why; and what selectors chose. */
+export function branchesSection({ branches, routes }: Dossier, anchors: Anchors): Html {
+  return html`<section id="branches" aria-labelledby="branches-h"><h2 id="branches-h">Branches and decisions <span class="n">${branches.total.toLocaleString("en")}</span></h2>
+${items(branches, (branch) => item(branch, anchors))}${chosen(routes, anchors)}</section>`;
+}
+
+function item(branch: Branch, anchors: Anchors): Html {
+  const { decided, facts, head, models, tools, usage, cost } = branch;
+  const tone =
+    branch.fate === "accepted" || branch.fate === "result" ? "good" : branch.fate === "rejected" ? "bad" : "";
+  return html`<details class="item"><summary><h3 dir="auto">${branch.name}</h3> <span class="tag ${tone}">${fateWord(branch)}</span>${reason(branch)}${line(
+    count(branch.length, "fact"),
+    models > 0 && count(models, "model call"),
+    tools > 0 && count(tools, "tool call"),
+    models > 0 && cost !== 0 && costText(cost),
+    branch.parent !== undefined && `from ${branch.parent}`,
+  )}</summary><div class="body">${pairs([
+    ["Begun by", html`${branch.by}, ${when(branch.at)}`],
+    ["Why it was begun", inline(branch.why, 600)],
+    [
+      branch.fate === "gathered" ? "Gathered by" : "Decided by",
+      decided && html`${decided.by}, ${when(decided.at)} ${anchors.id(decided.fact)}`,
+    ],
+    ["Why", inline(decided?.why, 1_000)],
+    ["Went on in", branch.fate === "gathered" ? undefined : decided?.into],
+    [
+      "Checks",
+      branch.checks.length > 0 &&
+        branch.checks.map(
+          ({ name, passed, score, fact }) =>
+            html`<span class="tag ${passed ? "good" : "bad"}">${name} ${passed ? "passed" : "did not pass"}${score !== undefined && `, ${rounded(score)}`}</span> ${anchors.id(fact)} `,
+        ),
+    ],
+    [
+      "Tokens",
+      usage.input + usage.output > 0 &&
+        `${usage.input.toLocaleString("en")} in, ${usage.output.toLocaleString("en")} out`,
+    ],
+    ["Ends at", anchors.id(head)],
+    [
+      "In the result's past",
+      branch.elsewhere === true ? "no: it was found because it hangs from a fact of this session" : undefined,
+    ],
+  ])}${told(branch.answer, "What was said last on it", "plain")}${anchors.proofs(facts)}</div></details>`;
+}
+
+function chosen(routes: Dossier["routes"], anchors: Anchors): Html {
+  if (routes.total === 0) return html``;
+  const rows = items(
+    routes,
+    (route) =>
+      html`<tr><th scope="row">${route.selector}</th><td>${route.chosen ?? "none"}</td><td>${route.candidates.map(({ name, score }) => html`${name}${score !== undefined && ` (${rounded(score)})`} `)}</td><td class="words">${inline(route.why)}</td><td>${route.chooser}</td><td>${anchors.id(route.facts[0] ?? "")}</td></tr>`,
+    (words) => html`<tr><td class="more" colspan="6">${words}</td></tr>`,
+  );
+  return html`<p class="label">What selectors chose</p>${table("What selectors chose", ["Selector", "Chosen", "Among", "Why", "By", "Fact"].map(column), rows)}`;
 }

@@ -1,8 +1,43 @@
-import type { Digest, FactOf, PathChange } from "../../session/index.js";
-import type { Change, Listed } from "./dossier.js";
-import { Sample } from "./sample.js";
-import { itemOf, type Seen } from "./seen.js";
-import { isObject, type Words } from "./words.js";
+import { diffTrees, patchOf, type Trees } from "../../sandbox/index.js";
+import { type Digest, type FactId, type FactOf, type PathChange, RathError } from "../../session/index.js";
+import type { Dossier } from "./dossier.js";
+import { type Html, html } from "./html/html.js";
+import { type Anchors, count, gone, inline, items, line, told, when } from "./html/words.js";
+import { itemOf, Sample, type Seen } from "./item.js";
+import { type Item, isObject, type Listed, type Told, type Words } from "./words.js";
+
+export type Change = Item & {
+  readonly kind: "import" | "change" | "merge" | "resolve";
+  readonly before: Digest | null;
+  readonly after: Digest;
+  readonly files: Listed<FileDiff>;
+  readonly source?: Told;
+  readonly conflicts?: Told;
+  readonly why?: Told;
+  readonly of?: FactId;
+  /** The tool that did it. */
+  readonly tool?: string;
+};
+
+export type FileDiff = {
+  readonly path: string;
+  readonly change: "add" | "modify" | "delete";
+  readonly added: number;
+  readonly removed: number;
+  /** The unified diff of the file; without it `note` says why. */
+  readonly diff?: Told;
+  readonly note?: string;
+};
+
+export type Patch = {
+  readonly from: Digest | null;
+  readonly to: Digest;
+  readonly files: Listed<FileDiff>;
+  readonly added: number;
+  readonly removed: number;
+  /** The first and the last fact of the files. */
+  readonly facts: readonly FactId[];
+};
 
 /** A change of files whose diff is still to be made. */
 export type ChangeDraft = Omit<Change, "files"> & { readonly paths: readonly PathChange[] };
@@ -107,3 +142,175 @@ function pathsOf(paths: unknown): readonly PathChange[] {
     (one): one is PathChange => isObject(one) && typeof one.path === "string",
   );
 }
+
+/** How many files of one change are shown with their diff. */
+const FILES = 60;
+/** And of all changes together. */
+const ALL_FILES = 2_000;
+
+/** Diffs of files, made from the trees that the facts name. */
+export class Diffs {
+  readonly #trees: Trees;
+  readonly #words: Words;
+  #left = ALL_FILES;
+
+  constructor(trees: Trees, words: Words) {
+    this.#trees = trees;
+    this.#words = words;
+  }
+
+  async change({ paths, ...draft }: ChangeDraft): Promise<Change> {
+    // What came in from outside is named by its source: a diff of it would be the files once more.
+    if (draft.kind === "import") return { ...draft, files: { items: [], total: 0 } };
+    // A decision names no tree that it began with, so only the paths are told.
+    const files =
+      draft.kind === "resolve"
+        ? listed(paths.map(untold), paths.length)
+        : await this.#files(draft.before, draft.after, paths);
+    return { ...draft, files };
+  }
+
+  /** All that changed between two trees. */
+  async patch(from: Digest | null, to: Digest, facts: readonly string[]): Promise<Patch> {
+    try {
+      const paths = await diffTrees(this.#trees, from, to);
+      const files = await this.#files(from, to, paths);
+      const sum = (count: (file: FileDiff) => number): number =>
+        files.items.reduce((total, file) => total + count(file), 0);
+      return {
+        from,
+        to,
+        files,
+        added: sum(({ added }) => added),
+        removed: sum(({ removed }) => removed),
+        facts,
+      };
+    } catch (error) {
+      const file: FileDiff = { path: "", change: "modify", added: 0, removed: 0, note: noteOf(error) };
+      return { from, to, files: { items: [file], total: 1 }, added: 0, removed: 0, facts };
+    }
+  }
+
+  async #files(
+    before: Digest | null,
+    after: Digest,
+    paths: readonly PathChange[],
+  ): Promise<Listed<FileDiff>> {
+    const files: FileDiff[] = [];
+    for (const one of paths.slice(0, FILES))
+      files.push(this.#left-- > 0 ? await this.#file(before, after, one) : untold(one));
+    return listed(files, paths.length);
+  }
+
+  async #file(before: Digest | null, after: Digest, { path, change }: PathChange): Promise<FileDiff> {
+    try {
+      const patch = await patchOf(this.#trees, before, after, { paths: [path] });
+      const diff = ownSection(patch);
+      if (diff === "") return { ...untold({ path, change }), note: "nothing that a diff can show" };
+      const [added, removed] = countsOf(diff);
+      return { path, change, added, removed, diff: this.#words.tell(diff) };
+    } catch (error) {
+      return { ...untold({ path, change }), note: noteOf(error) };
+    }
+  }
+}
+
+function listed(items: readonly FileDiff[], total: number): Listed<FileDiff> {
+  return { items, total, ...(items.length < total && { gap: items.length }) };
+}
+
+function untold({ path, change }: PathChange): FileDiff {
+  return { path, change, added: 0, removed: 0 };
+}
+
+/** The first file of a patch: a path that became a directory brings what is below it along. */
+function ownSection(patch: string): string {
+  const next = patch.indexOf("\ndiff --git ");
+  return next === -1 ? patch : patch.slice(0, next + 1);
+}
+
+function countsOf(diff: string): readonly [added: number, removed: number] {
+  let [added, removed] = [0, 0];
+  // What stands before the first hunk are the names of the files.
+  for (const line of diff.slice(Math.max(0, diff.indexOf("\n@@ "))).split("\n")) {
+    if (line.startsWith("+")) added += 1;
+    else if (line.startsWith("-")) removed += 1;
+  }
+  return diff.includes("\n@@ ") ? [added, removed] : [0, 0];
+}
+
+/** Why there is no diff, in words: files may be erased, not brought along, or no trees at all. */
+function noteOf(error: unknown): string {
+  return error instanceof RathError ? (error.message.split("\n")[0] ?? "") : "its files cannot be read";
+}
+
+const KINDS: { readonly [kind in Change["kind"]]: string } = {
+  import: "Files came in",
+  change: "Files changed",
+  merge: "Files merged",
+  resolve: "Conflicts decided",
+};
+
+/** What each call did to the files. */
+export function changesSection({ changes }: Dossier, anchors: Anchors): Html {
+  if (changes.total === 0) return html``;
+  return html`<section id="changes" aria-labelledby="changes-h"><h2 id="changes-h">Changes of files <span class="n">${changes.total.toLocaleString("en")}</span></h2>
+${items(changes, (change, place) => item(change, place, anchors))}</section>`;
+}
+
+function item(change: Change, place: number, anchors: Anchors): Html {
+  const [first] = change.files.items;
+  const named =
+    first === undefined
+      ? inline(change.source)
+      : html`<code dir="auto">${first.path}</code>${change.files.total > 1 && ` and ${count(change.files.total - 1, "other")}`}`;
+  return html`<details class="item"><summary><h3>${place + 1}. ${KINDS[change.kind]}</h3> ${named}${line(change.branch, change.tool ?? change.by, when(change.at, "clock"))}</summary><div class="body">${files(change.files, true)}${told(change.source, "From")}${told(change.conflicts, change.kind === "resolve" ? "Choices" : "Conflicts")}${told(change.why, "Why")}<p class="small soft">tree <code class="id">${change.before?.slice(0, 12) ?? "(empty)"}</code> to <code class="id" title="${change.after}">${change.after.slice(0, 12)}</code>${
+    change.of !== undefined && html`, by the call ${anchors.id(change.of)}`
+  }</p>${anchors.proofs(change.facts)}</div></details>`;
+}
+
+/** What the accepted way changed in the files, from the first to the last. */
+export function patchSection({ patch, outcome }: Dossier, anchors: Anchors): Html {
+  if (patch === null) return html``;
+  return html`<section id="patch" aria-labelledby="patch-h"><h2 id="patch-h">The accepted patch <span class="n">+${patch.added} −${patch.removed} in ${count(patch.files.total, "file")}</span></h2>
+<p class="lead">From the files as they came to the files as ${outcome.branch} has them, computed from the trees that the record names.</p>
+${patch.files.total === 0 && html`<p class="soft">Nothing is different.</p>`}${files(patch.files, true)}
+<p class="proofs">tree ${tree(patch.from)} to ${tree(patch.to)}, ${patch.facts.map((id) => html`${anchors.id(id)} `)}</p></section>`;
+}
+
+function tree(digest: string | null): Html {
+  return digest === null
+    ? html`(empty)`
+    : html`<code class="id" title="${digest}">${digest.slice(0, 12)}</code>`;
+}
+
+/** Files with their diffs. */
+export function files(list: Listed<FileDiff>, open: boolean): Html {
+  return html`${items(list, (file) => {
+    const counts = html`<span class="soft small"> ${WORDS[file.change]}${file.added + file.removed > 0 && html`, <span class="good">+${file.added}</span> <span class="bad">−${file.removed}</span>`}</span>`;
+    const name = html`<code dir="auto">${file.path === "" ? "(all files)" : file.path}</code>${counts}`;
+    if (file.diff === undefined) return html`<p>${name} <span class="soft small">${file.note}</span></p>`;
+    return html`<details class="part"${open && OPEN}><summary>${name}</summary>${diff(file.diff)}</details>`;
+  })}`;
+}
+
+const OPEN = html` open`;
+const WORDS = { add: "added", modify: "changed", delete: "deleted" } as const;
+
+/** Lines are coloured, and say by their sign what they are. */
+function diff(text: Told): Html {
+  if ("withheld" in text) return gone(text);
+  const lines = text.text.replace(/\n$/, "").split("\n");
+  const first = lines.findIndex((line) => line.startsWith("@@"));
+  const left = text.characters - text.text.length;
+  return html`<pre class="diff">${lines.map((line, place) => {
+    const isHead = first === -1 || place < first;
+    // The names of the file stand above it already.
+    if (isHead && NAMES.test(line)) return html``;
+    const kind =
+      isHead || line.startsWith("@@") ? "h" : line.startsWith("+") ? "a" : line.startsWith("-") ? "d" : "c";
+    return html`<span class="${kind}">${line === "" ? " " : line}</span>`;
+  })}</pre>${left > 0 && html`<p class="more">${count(left, "more character")} in the bundle.</p>`}`;
+}
+
+const NAMES = /^(?:diff --git |index |--- |\+\+\+ )/;

@@ -1,8 +1,28 @@
 import type { FactId } from "../../session/index.js";
-import type { Listed, Validation } from "./dossier.js";
-import { Sample } from "./sample.js";
-import { itemOf, type Seen } from "./seen.js";
-import { cut, isObject, text, type Words } from "./words.js";
+import { defined } from "../../util/index.js";
+import type { Dossier } from "./dossier.js";
+import { type Html, html } from "./html/html.js";
+import { type Anchors, items, line, told, when } from "./html/words.js";
+import { itemOf, Sample, type Seen } from "./item.js";
+import { cut, type Item, isObject, type Listed, rounded, type Told, text, type Words } from "./words.js";
+
+export type Validation = Item & {
+  readonly name: string;
+  readonly passed: boolean;
+  readonly score?: number;
+  readonly detail?: Told;
+  /** Where it says how many tests there were. */
+  readonly tests?: {
+    readonly passed: number;
+    readonly failed: number;
+    readonly skipped?: number;
+    readonly total?: number;
+    readonly failures: Listed<{ readonly name: string; readonly message?: string }>;
+  };
+  readonly of?: FactId;
+  /** The command that was run for it. */
+  readonly command?: FactId;
+};
 
 /** What was validated: tests that were run, and everything else that reported. */
 export class Checks {
@@ -21,17 +41,17 @@ export class Checks {
     if (fact.type !== "validation-report") return;
     if (fact.passed) this.passed += 1;
     else this.failed += 1;
-    const detail = this.#words.maybe(fact.detail);
-    const tests = testsIn(fact.detail);
     this.#sample.add({
       ...itemOf(seen),
       name: fact.name,
       passed: fact.passed,
-      ...(fact.score !== undefined && { score: fact.score }),
-      ...(detail !== undefined && { detail }),
-      ...(tests !== undefined && { tests }),
-      ...(fact.of !== undefined && { of: fact.of }),
-      ...(command !== undefined && { command }),
+      ...defined({
+        score: fact.score,
+        detail: this.#words.maybe(fact.detail),
+        tests: testsIn(fact.detail),
+        of: fact.of,
+        command,
+      }),
     });
   }
 
@@ -64,4 +84,33 @@ function testsIn(detail: unknown): Validation["tests"] {
       total: failures.length,
     },
   };
+}
+
+/** What was tested and validated. */
+export function checksSection({ validations, counts }: Dossier, anchors: Anchors): Html {
+  if (validations.total === 0) return html``;
+  return html`<section id="checks" aria-labelledby="checks-h"><h2 id="checks-h">Tests and validations <span class="n">${counts.testsPassed} passed, ${counts.testsFailed} did not</span></h2>
+${items(
+  validations,
+  (check) =>
+    html`<details class="item"><summary><h3 dir="auto">${check.name}</h3> <span class="tag ${check.passed ? "good" : "bad"}">${check.passed ? "passed" : "did not pass"}</span>${check.score !== undefined && html` <span class="soft">score ${rounded(check.score)}</span>`}${line(check.tests && counted(check.tests), check.branch, check.by, when(check.at, "clock"))}</summary><div class="body">${tests(check)}${told(check.detail, "What it says")}${
+      check.command !== undefined &&
+      html`<p class="small">The command that was run: ${anchors.id(check.command)}</p>`
+    }${check.of !== undefined && html`<p class="small">Of the call ${anchors.id(check.of)}</p>`}${anchors.proofs(check.facts)}</div></details>`,
+)}</section>`;
+}
+
+type Tests = NonNullable<Validation["tests"]>;
+
+function counted({ passed, failed, skipped = 0, total }: Tests): string {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}${total === undefined ? "" : ` of ${total}`}`;
+}
+
+function tests({ tests: found }: Validation): Html {
+  if (found === undefined || found.failures.total === 0) return html``;
+  return html`<p class="label">What failed</p>${items(
+    found.failures,
+    ({ name, message }) =>
+      html`<div class="said"><b dir="auto">${name}</b>${message !== undefined && html`<pre dir="auto">${message}</pre>`}</div>`,
+  )}`;
 }

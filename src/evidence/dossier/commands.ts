@@ -1,8 +1,26 @@
 import type { FactId } from "../../session/index.js";
-import type { Command, Listed } from "./dossier.js";
-import { Sample } from "./sample.js";
-import { itemOf, type Seen } from "./seen.js";
-import type { Words } from "./words.js";
+import { defined } from "../../util/index.js";
+import type { Dossier } from "./dossier.js";
+import { type Html, html } from "./html/html.js";
+import { type Anchors, count, inline, items, lasting, line, pairs, told, when } from "./html/words.js";
+import { itemOf, Sample, type Seen } from "./item.js";
+import type { Item, Listed, Told, Words } from "./words.js";
+
+export type Command = Item & {
+  readonly command: Told;
+  readonly directory?: Told;
+  readonly sandbox: string;
+  readonly incarnation: number;
+  readonly outcome: string;
+  readonly code: number | null;
+  readonly signal?: string;
+  readonly stdout?: Told;
+  readonly stderr?: Told;
+  readonly cut?: number;
+  readonly network?: Told;
+  readonly milliseconds: number;
+  readonly of?: FactId;
+};
 
 const OVER: ReadonlySet<string> = new Set(["tool-result", "tool-failure", "step-result", "step-failure"]);
 
@@ -38,12 +56,14 @@ export class Commands {
       incarnation,
       outcome,
       code,
-      ...(signal !== undefined && { signal }),
-      ...(told.directory !== undefined && { directory: told.directory }),
-      ...(told.stdout !== undefined && { stdout: told.stdout }),
-      ...(told.stderr !== undefined && { stderr: told.stderr }),
-      ...(told.network !== undefined && { network: told.network }),
-      ...(cut !== undefined && { cut }),
+      ...defined({
+        signal,
+        directory: told.directory,
+        stdout: told.stdout,
+        stderr: told.stderr,
+        network: told.network,
+        cut,
+      }),
       milliseconds,
       ...(of !== undefined && { of }),
     });
@@ -57,4 +77,30 @@ export class Commands {
   listed(): Listed<Command> {
     return this.#sample.listed();
   }
+}
+
+/** The commands that were run in sandboxes, with their output. */
+export function commandsSection({ commands }: Dossier, anchors: Anchors): Html {
+  if (commands.total === 0) return html``;
+  return html`<section id="commands" aria-labelledby="commands-h"><h2 id="commands-h">Commands <span class="n">${commands.total.toLocaleString("en")}</span></h2>
+${items(commands, (command) => item(command, anchors))}</section>`;
+}
+
+function item(command: Command, anchors: Anchors): Html {
+  const isOk = command.outcome === "ok";
+  const exit = command.code === null ? (command.signal ?? command.outcome) : `exit ${command.code}`;
+  return html`<details class="item"><summary><h3><code dir="auto">${inline(command.command, 160)}</code></h3> <span class="tag ${isOk ? "good" : "bad"}">${exit}</span>${line(
+    command.branch,
+    when(command.at, "clock"),
+    lasting(command.milliseconds),
+    command.sandbox,
+  )}</summary><div class="body">${told(command.command, "Command")}${told(command.stdout, "Output")}${told(command.stderr, "Errors")}${
+    command.cut !== undefined &&
+    html`<p class="more">${count(command.cut, "byte")} of the output were cut off when it was run.</p>`
+  }${told(command.network, "Network")}${pairs([
+    ["Outcome", command.outcome],
+    ["Directory", inline(command.directory)],
+    ["Sandbox", `${command.sandbox}, opened ${count(command.incarnation, "time")}`],
+    ["Of the call", command.of && anchors.id(command.of)],
+  ])}${anchors.proofs(command.facts)}</div></details>`;
 }

@@ -2,22 +2,18 @@ import { Trees } from "../../sandbox/index.js";
 import type { Digest, FactId, Session } from "../../session/index.js";
 import { RathError, VERSION } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
+import type { Change, Patch } from "./changes.js";
+import { Diffs } from "./changes.js";
 import { Collection } from "./collect.js";
-import { Diffs } from "./diffs.js";
-import {
-  type Change,
-  DOSSIER,
-  type Dossier,
-  type Listed,
-  type Made,
-  type Patch,
-  type Proof,
-} from "./dossier.js";
+import { DOSSIER, type Dossier, type Made } from "./dossier.js";
 import { fitted } from "./fit.js";
 import { type DossierOptions, settingsOf } from "./options.js";
-import { outcomeOf } from "./outcome.js";
 import { Prompts } from "./prompts.js";
+import type { Proof } from "./proof.js";
 import { namesById, straysOf } from "./strays.js";
+import { outcomeOf } from "./summary.js";
+import type { Listed } from "./words.js";
 import { Words } from "./words.js";
 
 /** Branches of their own whose prompts are rendered. */
@@ -76,8 +72,7 @@ export async function dossierOf(
     made: madeAt(settings.at),
     task: all.task.task,
     outcome: outcomeOf(head, words, {
-      ...(record.began !== undefined && { began: record.began }),
-      ...(record.ended !== undefined && { ended: record.ended }),
+      ...defined({ began: record.began, ended: record.ended }),
     }),
     counts: {
       facts: record.facts,

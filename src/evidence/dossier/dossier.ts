@@ -1,44 +1,19 @@
-import type { Digest, FactId } from "../../session/index.js";
-import type { Branch, Event, Graph, Route, Said } from "./shape-graph.js";
-import type {
-  Approval,
-  BudgetItem,
-  Environment,
-  MemoryDeed,
-  MemoryRead,
-  MemoryReason,
-  PolicySet,
-  Ruling,
-  Spending,
-} from "./shape-trust.js";
-import type { Change, Command, ModelCall, Patch, ToolCall, Validation } from "./shape-work.js";
-import type { Item, Listed, Told } from "./told.js";
-
-export type { Branch, Event, Fate, Graph, Route, Row, RowKind, Said } from "./shape-graph.js";
-export type {
-  Answer,
-  Approval,
-  BudgetItem,
-  Environment,
-  MemoryDeed,
-  MemoryRead,
-  MemoryReason,
-  PolicySet,
-  Ruling,
-  Spending,
-  Spent,
-} from "./shape-trust.js";
-export type {
-  Change,
-  Command,
-  FileDiff,
-  ModelCall,
-  Patch,
-  Prompt,
-  ToolCall,
-  Validation,
-} from "./shape-work.js";
-export type { Item, Listed, Told } from "./told.js";
+import type { FactId } from "../../session/index.js";
+import type { Approval, PolicySet, Ruling } from "./approvals.js";
+import type { Branch, Route } from "./branches.js";
+import type { Change, Patch } from "./changes.js";
+import type { Validation } from "./checks.js";
+import type { Command } from "./commands.js";
+import type { Environment } from "./environment.js";
+import type { Graph } from "./graph.js";
+import type { MemoryDeed, MemoryRead, MemoryReason } from "./memory.js";
+import type { ModelCall } from "./models.js";
+import type { Proof } from "./proof.js";
+import type { Counts, ErasureItem, Event, ImportItem, Said } from "./record.js";
+import type { BudgetItem, Spending } from "./spending.js";
+import type { Outcome, Task } from "./summary.js";
+import type { ToolCall } from "./tools.js";
+import type { Listed } from "./words.js";
 
 /** The version of this shape, the first thing in every dossier. */
 export const DOSSIER = 1;
@@ -91,73 +66,4 @@ export type Made = {
   readonly openrath: string;
   readonly node: string;
   readonly platform: string;
-};
-
-export type Task = {
-  readonly text: Told;
-  readonly facts: readonly FactId[];
-  readonly by?: string;
-  readonly at?: string;
-};
-
-export type Outcome = {
-  readonly status: "finished" | "failed" | "cancelled" | "waiting" | "open";
-  readonly answer?: Told;
-  readonly error?: Told;
-  /** The branch that the result stands on. */
-  readonly branch: string;
-  readonly began?: string;
-  readonly ended?: string;
-  /** What is waited for. */
-  readonly pending: Listed<{
-    readonly id: FactId;
-    readonly type: string;
-    readonly what: string;
-    readonly doubt?: true;
-  }>;
-  readonly facts: readonly FactId[];
-};
-
-export type Counts = {
-  /** Facts in the past of the session, and facts of other branches that nothing took in. */
-  readonly facts: number;
-  readonly elsewhere: number;
-  readonly types: { readonly [type: string]: number };
-  readonly branches: number;
-  readonly rejected: number;
-  readonly filesChanged: number;
-  readonly testsPassed: number;
-  readonly testsFailed: number;
-  /** Pieces of content that are erased or not here. */
-  readonly withheld: number;
-};
-
-export type ImportItem = Item & {
-  readonly format: string;
-  readonly source: Told;
-  readonly digest: Digest;
-  readonly detail?: Told;
-};
-
-export type ErasureItem = Item & { readonly digests: readonly Digest[]; readonly why: string };
-
-export type Proof = {
-  readonly head: FactId;
-  /** The record line of the head: its SHA-256 is the id. */
-  readonly line: Told;
-  /** Every head that the bundle holds: the session's own first, then the branches that nothing took in. */
-  readonly heads: readonly { readonly id: FactId; readonly names: readonly string[] }[];
-  /** How many lines were read and held against their ids while this was made. */
-  readonly facts: number;
-  readonly roots: readonly FactId[];
-  /** Pieces of content outside of lines, without the files of workspaces. */
-  readonly blobs: {
-    readonly count: number;
-    readonly bytes: number;
-    readonly erased: number;
-    readonly missing: number;
-  };
-  readonly signatures: Listed<
-    Item & { readonly of: FactId; readonly key: string; readonly signature: string }
-  >;
 };

@@ -1,4 +1,4 @@
-import type { Told } from "./dossier.js";
+import type { Told } from "./words.js";
 import { cut, isObject } from "./words.js";
 
 /** Texts are not cut to less than this: so much is told of each. */

@@ -3,7 +3,7 @@ import { digestOf, type FactInput, type Json, Session } from "../../session/inde
 import { type Appendable, sampleFacts } from "../../session/testing/facts.js";
 import { openStore, type Store } from "../../store/index.js";
 import { DossierOptionError, type DossierOptions, dossierHtml, dossierOf } from "./index.js";
-import { Sample } from "./sample.js";
+import { Sample } from "./item.js";
 import { straysOf } from "./strays.js";
 import { repaired, Teller, treeOf } from "./testing/repaired.js";
 

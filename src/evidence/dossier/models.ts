@@ -1,9 +1,45 @@
-import type { FactId, FactOf } from "../../session/index.js";
-import type { Listed, ModelCall, Prompt } from "./dossier.js";
-import { Sample } from "./sample.js";
-import { failing } from "./saying.js";
-import { itemOf, type Seen } from "./seen.js";
-import { isObject, text, type Words } from "./words.js";
+import { costText, type Digest, type FactId, type FactOf, type Usage } from "../../session/index.js";
+import { defined } from "../../util/index.js";
+import type { Dossier } from "./dossier.js";
+import { type Html, html } from "./html/html.js";
+import { type Anchors, count, inline, items, lasting, line, told, when } from "./html/words.js";
+import { itemOf, Sample, type Seen } from "./item.js";
+import { failing, type Item, isObject, type Listed, type Told, text, type Words } from "./words.js";
+
+export type ModelCall = Item & {
+  readonly model: string;
+  readonly agent?: string;
+  readonly config?: FactId;
+  readonly parameters?: Told;
+  readonly prompt: Prompt;
+  readonly reply?: Told;
+  readonly reasoning?: Told;
+  readonly calls: readonly { readonly name: string; readonly input: Told }[];
+  readonly error?: Told;
+  readonly finish?: string;
+  readonly usage?: Usage;
+  readonly cost?: number;
+  readonly milliseconds?: number;
+  /** The outcome was made in another run and taken over. */
+  readonly from?: FactId;
+  /** The names of secrets that were taken out. */
+  readonly redacted?: readonly string[];
+};
+
+/** What a model was asked: rendered again from the record and held against the digest that was recorded. */
+export type Prompt =
+  | {
+      readonly state: "rendered";
+      readonly digest: Digest;
+      readonly characters: number;
+      readonly messages: number;
+      /** The first messages are those of an earlier call, and not told twice. */
+      readonly shared?: { readonly call: FactId; readonly messages: number };
+      /** Tools, output and parameters, as they were sent; left out where they are those of the earlier call. */
+      readonly request?: Told;
+      readonly news: readonly { readonly role: string; readonly text: Told }[];
+    }
+  | { readonly state: "not-rendered"; readonly digest?: Digest; readonly why: string };
 
 type Draft = { call: ModelCall; readonly id: FactId; readonly elsewhere: boolean };
 
@@ -55,13 +91,10 @@ export class Models {
 }
 
 function asked(seen: Seen, fact: FactOf<"model-call">, words: Words): ModelCall {
-  const parameters = words.maybe(fact.parameters);
   return {
     ...itemOf(seen),
     model: fact.model,
-    ...(fact.agent !== undefined && { agent: fact.agent }),
-    ...(fact.config !== undefined && { config: fact.config }),
-    ...(parameters !== undefined && { parameters }),
+    ...defined({ agent: fact.agent, config: fact.config, parameters: words.maybe(fact.parameters) }),
     prompt: fact.prompt === undefined ? NO_DIGEST : { ...UNRENDERED, digest: fact.prompt },
     calls: [],
   };
@@ -76,12 +109,9 @@ function alone(seen: Seen, fact: FactOf<"model-reply" | "model-failure">): Model
 
 function replied(fact: FactOf<"model-reply">, words: Words): Partial<ModelCall> {
   const { agent, cost, milliseconds, from, finish, usage } = fact;
-  const reply = words.content(fact.content);
-  const reasoning = words.content(fact.content, "reasoning");
   const parts: readonly unknown[] = Array.isArray(fact.content) ? fact.content : [];
   return {
-    ...(reply !== undefined && { reply }),
-    ...(reasoning !== undefined && { reasoning }),
+    ...defined({ reply: words.content(fact.content), reasoning: words.content(fact.content, "reasoning") }),
     calls: parts.flatMap((part) =>
       isObject(part) && part.type === "tool-call"
         ? [{ name: text(part.name), input: words.tell(part.input) }]
@@ -89,10 +119,7 @@ function replied(fact: FactOf<"model-reply">, words: Words): Partial<ModelCall> 
     ),
     finish,
     usage,
-    ...(agent !== undefined && { agent }),
-    ...(cost !== undefined && { cost }),
-    ...(milliseconds !== undefined && { milliseconds }),
-    ...(from !== undefined && { from }),
+    ...defined({ agent, cost, milliseconds, from }),
     ...redactedOf(fact.redacted),
   };
 }
@@ -104,8 +131,7 @@ function failed(fact: FactOf<"model-failure">, words: Words): Partial<ModelCall>
       isObject(fact.error) && "message" in fact.error
         ? words.tell(failing(fact.error))
         : words.tell(fact.error),
-    ...(milliseconds !== undefined && { milliseconds }),
-    ...(from !== undefined && { from }),
+    ...defined({ milliseconds, from }),
     ...redactedOf(fact.redacted),
   };
 }
@@ -113,4 +139,61 @@ function failed(fact: FactOf<"model-failure">, words: Words): Partial<ModelCall>
 /** The names of the secrets whose values were taken out. */
 export function redactedOf(redacted: unknown): { redacted?: readonly string[] } {
   return Array.isArray(redacted) && redacted.length > 0 ? { redacted: redacted.map(text) } : {};
+}
+
+/** Each call of a model: what it was asked, as it was rendered, and what it said. */
+export function modelsSection({ models, spending }: Dossier, anchors: Anchors): Html {
+  if (models.total === 0) return html``;
+  const numbers = new Map(models.items.map((call, place) => [call.facts[0] ?? "", place]));
+  const gap = models.gap ?? models.items.length;
+  const left = models.total - models.items.length;
+  const numberOf = (id: string): number | undefined => {
+    const place = numbers.get(id);
+    return place === undefined ? undefined : (place < gap ? place : place + left) + 1;
+  };
+  const { usage } = spending.total;
+  return html`<section id="models" aria-labelledby="models-h"><h2 id="models-h">Model calls <span class="n">${models.total.toLocaleString("en")}</span></h2>
+<p class="lead">${usage.input.toLocaleString("en")} tokens in, ${usage.output.toLocaleString("en")} out. Prompts are rendered again from the record and held against the digest that was recorded when they were sent.</p>
+${items(models, (call, place) => item(call, place, anchors, numberOf))}</section>`;
+}
+
+function item(
+  call: ModelCall,
+  place: number,
+  anchors: Anchors,
+  numberOf: (id: string) => number | undefined,
+): Html {
+  const { usage, cost, error, finish } = call;
+  return html`<details class="item" id="m-${(call.facts[0] ?? "").slice(0, 16)}"><summary><h3 dir="auto">${place + 1}. ${call.agent ?? call.by} asks ${call.model}</h3>${
+    error !== undefined && html` <span class="tag bad">failed</span>`
+  }${line(
+    call.branch,
+    when(call.at, "clock"),
+    usage && `${usage.input.toLocaleString("en")} in, ${usage.output.toLocaleString("en")} out`,
+    cost !== undefined && costText(cost),
+    lasting(call.milliseconds),
+    finish,
+    call.calls.length > 0 && `wants ${call.calls.map(({ name }) => name).join(", ")}`,
+    call.reply !== undefined && html`“${inline(call.reply, 100)}”`,
+  )}</summary><div class="body">${prompt(call.prompt, anchors, numberOf)}${told(call.parameters, "Parameters of this call")}${told(call.reasoning, "Reasoning", "plain")}${told(call.reply, "Reply", "plain")}${call.calls.map(
+    ({ name, input }) => told(input, `Wants ${name} with`),
+  )}${told(error, "It failed")}${call.redacted && html`<p class="small warn">Secrets were taken out: ${call.redacted.join(", ")}</p>`}${
+    call.from !== undefined &&
+    html`<p class="small">The outcome was made in another run and taken over: ${anchors.id(call.from)}</p>`
+  }${call.config !== undefined && html`<p class="small">Configured by ${anchors.id(call.config)}</p>`}${anchors.proofs(call.facts)}</div></details>`;
+}
+
+function prompt(asked: Prompt, anchors: Anchors, numberOf: (id: string) => number | undefined): Html {
+  if (asked.state === "not-rendered")
+    return html`<p class="label">Prompt</p><p class="small warn">Cannot be rendered again: ${asked.why}${asked.digest !== undefined && html` (its digest is <span class="id">${asked.digest.slice(0, 12)}</span>)`}</p>`;
+  const { shared, news } = asked;
+  const number = shared && numberOf(shared.call);
+  return html`<details class="part"><summary>Prompt as rendered <span class="soft">(${count(asked.messages, "message")}, ${count(asked.characters, "character")})</span> <span class="tag good">digest checked</span></summary>
+<p class="small soft">sha256 <span class="hash">${asked.digest}</span></p>${
+    shared !== undefined &&
+    html`<p class="small">It begins as that of call ${number === undefined ? anchors.id(shared.call) : html`<a href="#m-${shared.call.slice(0, 16)}">${number}</a>`}: the same tools and settings, and the same first ${count(shared.messages, "message")}. Then:</p>`
+  }${told(asked.request, "Tools, output and parameters, as sent")}${news.map(
+    ({ role, text }) =>
+      html`<div class="said"><span class="who">${role}</span>${told(text, "", "plain")}</div>`,
+  )}</details>`;
 }

@@ -1,7 +1,7 @@
 import { type PromptMessage, renderedPrompt } from "../../agent/model/index.js";
 import { type FactId, RathError, type Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import type { ModelCall, Prompt } from "./dossier.js";
+import type { ModelCall, Prompt } from "./models.js";
 import { cut, text, type Words } from "./words.js";
 
 type Call = { readonly id: FactId; readonly call: ModelCall };

@@ -1,20 +1,42 @@
 import { isAboutTheRecord } from "../../runtime/index.js";
-import { type FactId, refsOf, Withheld } from "../../session/index.js";
-import type {
-  BudgetItem,
-  Counts,
-  ErasureItem,
-  Event,
-  ImportItem,
-  Listed,
-  Proof,
-  Route,
-  Said,
-} from "./dossier.js";
-import { Sample } from "./sample.js";
-import { saying } from "./saying.js";
-import { itemOf, type Seen, timeOf } from "./seen.js";
-import { isObject, text, type Words } from "./words.js";
+import { type Digest, type FactId, refsOf, Withheld } from "../../session/index.js";
+import { defined } from "../../util/index.js";
+import type { Route } from "./branches.js";
+import type { Dossier } from "./dossier.js";
+import { type Html, html } from "./html/html.js";
+import { type Anchors, column, count, items, leftOut, line, table, told, when } from "./html/words.js";
+import { itemOf, Sample, type Seen, timeOf } from "./item.js";
+import type { Proof } from "./proof.js";
+import type { BudgetItem } from "./spending.js";
+import { type Item, isObject, type Listed, saying, type Told, text, type Words } from "./words.js";
+
+export type Counts = {
+  /** Facts in the past of the session, and facts of other branches that nothing took in. */
+  readonly facts: number;
+  readonly elsewhere: number;
+  readonly types: { readonly [type: string]: number };
+  readonly branches: number;
+  readonly rejected: number;
+  readonly filesChanged: number;
+  readonly testsPassed: number;
+  readonly testsFailed: number;
+  /** Pieces of content that are erased or not here. */
+  readonly withheld: number;
+};
+
+export type ImportItem = Item & {
+  readonly format: string;
+  readonly source: Told;
+  readonly digest: Digest;
+  readonly detail?: Told;
+};
+
+export type ErasureItem = Item & { readonly digests: readonly Digest[]; readonly why: string };
+
+/** Words that stand for themselves: messages, summaries, notes, signals, instructions of skills. */
+export type Said = Item & { readonly type: string; readonly title: string; readonly text: Told };
+
+export type Event = Item & { readonly type: string; readonly text: string };
 
 const ROOTS = 100;
 /** A line of so many characters is long. */
@@ -150,9 +172,7 @@ export class RecordItself {
           ...item,
           selector: fact.selector,
           chosen: fact.chosen,
-          ...(fact.chooser !== undefined && { chooser: fact.chooser }),
-          ...(why !== undefined && { why }),
-          ...(fact.cost !== undefined && { cost: fact.cost }),
+          ...defined({ chooser: fact.chooser, why, cost: fact.cost }),
           candidates: candidatesOf(fact.candidates),
         });
         return;
@@ -234,4 +254,43 @@ function candidatesOf(candidates: unknown): Route["candidates"] {
       ...(typeof score === "number" && { score }),
       ...(description !== undefined && { description: text(description).slice(0, 400).toWellFormed() }),
     }));
+}
+
+/** What people, imports and notes say. What models say stands at their calls. */
+export function saidSection({ words }: Dossier, anchors: Anchors): Html {
+  if (words.total === 0) return html``;
+  // Notes are for programs as a rule: they are there, and not in the way.
+  const notes = words.items.filter(({ type }) => type === "note");
+  const rest = { ...words, items: words.items.map((said) => (said.type === "note" ? undefined : said)) };
+  return html`<section id="words" aria-labelledby="words-h"><h2 id="words-h">Messages and notes <span class="n">${words.total.toLocaleString("en")}</span></h2>
+${items(rest, (said) => (said === undefined ? html`` : item(said, anchors)))}${
+  notes.length > 0 &&
+  html`<details class="part"><summary>${count(notes.length, "note")}</summary>${notes.map((note) => item(note, anchors))}</details>`
+}</section>`;
+}
+
+function item(said: Said, anchors: Anchors): Html {
+  return html`<div class="said"><span class="who">${said.title}</span>${line(
+    said.by,
+    said.branch,
+    when(said.at, "clock"),
+    anchors.id(said.facts[0] ?? ""),
+  )}${told(said.text, "", said.type === "note" ? "code" : "plain")}</div>`;
+}
+
+/** Every fact in a line, in the order of time. Ids all over the page lead here. */
+export function timelineSection({ timeline }: Dossier): Html {
+  const rows = items(
+    timeline,
+    ({ facts: [id = ""], at, by, type, text, branch }) =>
+      html`<tr id="f-${id.slice(0, 16)}"><td class="nowrap">${when(at, "clock")}</td><td><code>${type}</code></td><td class="words" dir="auto">${text}</td><td>${by}</td><td>${branch}</td><td><code class="id" title="${id}">${id.slice(0, 12)}</code></td></tr>`,
+    leftOut(6),
+  );
+  return html`<section id="timeline" aria-labelledby="timeline-h"><h2 id="timeline-h">Timeline <span class="n">${timeline.total.toLocaleString("en")}</span></h2>
+<details class="part"><summary>Every fact in a line</summary>${table("Every fact in a line", ["Time, UTC", "Type", "What", "By", "Branch", "Fact"].map(column), rows)}</details></section>`;
+}
+
+/** Ids that are rows of the timeline. */
+export function timelineIds({ timeline }: Dossier): readonly string[] {
+  return timeline.items.map(({ facts: [id = ""] }) => id);
 }

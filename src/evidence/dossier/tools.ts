@@ -1,11 +1,36 @@
-import type { FactId, FactOf } from "../../session/index.js";
-import { Withheld } from "../../session/index.js";
-import type { Listed, ToolCall } from "./dossier.js";
+import { type FactId, type FactOf, Withheld } from "../../session/index.js";
+import { defined } from "../../util/index.js";
+import type { Dossier } from "./dossier.js";
+import { type Html, html } from "./html/html.js";
+import { type Anchors, inline, items, lasting, line, pairs, told, when } from "./html/words.js";
+import { itemOf, Sample, type Seen } from "./item.js";
 import { redactedOf } from "./models.js";
-import { Sample } from "./sample.js";
-import { failing } from "./saying.js";
-import { itemOf, type Seen } from "./seen.js";
-import { isObject, text, type Words } from "./words.js";
+import { failing, type Item, isObject, type Listed, type Told, text, type Words } from "./words.js";
+
+export type ToolCall = Item & {
+  readonly kind: "tool" | "step";
+  readonly name: string;
+  readonly input: Told;
+  readonly effect?: string;
+  readonly key?: string;
+  readonly source?: Told;
+  readonly output?: Told;
+  readonly error?: Told;
+  readonly state: "done" | "failed" | "open" | "in doubt";
+  readonly origin?: string;
+  readonly edited?: { readonly by: string; readonly input: Told };
+  readonly attempts: number;
+  readonly troubles: readonly { readonly fact: FactId; readonly what: string; readonly text: Told }[];
+  readonly milliseconds?: number;
+  readonly from?: FactId;
+  readonly redacted?: readonly string[];
+  /** Where the session was placed, and which sandbox was used. */
+  readonly placement?: string;
+  readonly sandbox?: string;
+  readonly verdict?: string;
+  /** Commands, changes, checks, approvals and readings that belong to the call. */
+  readonly evidence: readonly { readonly fact: FactId; readonly type: string }[];
+};
 
 type Draft = {
   call: ToolCall;
@@ -94,10 +119,7 @@ export class Tools {
       kind: fact.type === "tool-call" ? "tool" : "step",
       name: fact.name,
       input: this.#words.tell(fact.input ?? null),
-      ...(fact.effect !== undefined && { effect: fact.effect }),
-      ...(fact.key !== undefined && { key: fact.key }),
-      ...(source !== undefined && { source }),
-      ...(placement !== undefined && { placement }),
+      ...defined({ effect: fact.effect, key: fact.key, source, placement }),
       state: "open",
       attempts: 0,
       troubles: [],
@@ -114,7 +136,6 @@ export class Tools {
     draft.isOver = true;
     const { milliseconds, from } = fact;
     const isFailure = fact.type === "tool-failure" || fact.type === "step-failure";
-    const edited = editedOf(fact.edited, this.#words);
     draft.call = {
       ...draft.call,
       facts: draft.id === id ? draft.call.facts : [...draft.call.facts, id],
@@ -123,9 +144,7 @@ export class Tools {
         ? { error: errorOf(fact.error, this.#words) }
         : { output: this.#words.tell(fact.type === "tool-result" ? fact.output : fact.value) }),
       ...(fact.type === "tool-result" && fact.origin !== undefined && { origin: fact.origin }),
-      ...(edited !== undefined && { edited }),
-      ...(milliseconds !== undefined && { milliseconds }),
-      ...(from !== undefined && { from }),
+      ...defined({ edited: editedOf(fact.edited, this.#words), milliseconds, from }),
       ...redactedOf(fact.redacted),
     };
   }
@@ -143,10 +162,7 @@ export class Tools {
         kind,
         name,
         input,
-        ...(effect !== undefined && { effect }),
-        ...(key !== undefined && { key }),
-        ...(source !== undefined && { source }),
-        ...(placement !== undefined && { placement }),
+        ...defined({ effect, key, source, placement }),
         ...outset,
       };
     }
@@ -194,4 +210,48 @@ function editedOf(edited: unknown, words: Words): ToolCall["edited"] {
   if (edited === undefined) return undefined;
   if (!isObject(edited) || edited instanceof Withheld) return { by: "?", input: words.tell(edited) };
   return { by: text(edited.by), input: words.tell(edited.input) };
+}
+
+const TONES: { readonly [state in ToolCall["state"]]: string } = {
+  done: "",
+  failed: "bad",
+  open: "warn",
+  "in doubt": "warn",
+};
+
+/** Each call of a tool, and each step, with arguments, outcome, effect and place. */
+export function toolsSection({ tools }: Dossier, anchors: Anchors): Html {
+  if (tools.total === 0) return html``;
+  return html`<section id="tools" aria-labelledby="tools-h"><h2 id="tools-h">Tool calls and steps <span class="n">${tools.total.toLocaleString("en")}</span></h2>
+${items(tools, (call, place) => item(call, place, anchors))}</section>`;
+}
+
+function item(call: ToolCall, place: number, anchors: Anchors): Html {
+  return html`<details class="item"><summary><h3 dir="auto">${place + 1}. ${call.name}</h3> <span class="soft small">${inline(call.input, 80)}</span>${
+    call.state !== "done" && html` <span class="tag ${TONES[call.state]}">${call.state}</span>`
+  }${call.effect !== undefined && html` <span class="tag">${call.effect}</span>`}${line(
+    call.branch,
+    call.by,
+    when(call.at, "clock"),
+    lasting(call.milliseconds),
+    call.attempts > 1 && `${call.attempts} attempts`,
+  )}</summary><div class="body">${told(call.input, "Arguments")}${
+    call.edited !== undefined &&
+    html`<p class="small warn">Arguments were changed by ${call.edited.by}:</p>${told(call.edited.input, "")}`
+  }${told(call.output, "Result")}${told(call.error, "Failure")}${call.troubles.map(
+    ({ what, text, fact }) => html`<p class="small warn">${what} ${anchors.id(fact)}</p>${told(text, "")}`,
+  )}${pairs([
+    ["Effect", call.effect],
+    ["Placement", call.placement],
+    ["Sandbox", call.sandbox],
+    ["Policy says", call.verdict],
+    ["Result comes from", call.origin],
+    [
+      "Evidence",
+      call.evidence.length > 0 &&
+        call.evidence.map(({ type, fact }) => html`<code>${type}</code> ${anchors.id(fact)} `),
+    ],
+    ["Taken over from", call.from && anchors.id(call.from)],
+    ["Secrets taken out", call.redacted?.join(", ")],
+  ])}${told(call.source, "Where the tool is from")}${anchors.proofs(call.facts)}</div></details>`;
 }

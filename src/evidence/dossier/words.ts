@@ -1,6 +1,39 @@
-import { Withheld } from "../../session/index.js";
+import {
+  type Digest,
+  describeFact,
+  type Fact,
+  type FactId,
+  lineOf,
+  textOf,
+  Withheld,
+} from "../../session/index.js";
 import type { Erasure } from "../../store/index.js";
-import type { Told } from "./dossier.js";
+
+/** Some of many: the first and the last. `gap` is the place in `items` where those left out would stand. */
+export type Listed<Item> = {
+  readonly items: readonly Item[];
+  readonly total: number;
+  readonly gap?: number;
+};
+
+/** Text of the record, or its beginning; or the word that it is not there any more. */
+export type Told =
+  | { readonly text: string /** Of the whole text. */; readonly characters: number }
+  | {
+      readonly withheld: Withheld["reason"];
+      readonly digest: Digest;
+      readonly size: number;
+      readonly erasure?: { readonly by: string; readonly at: string; readonly why: string };
+    };
+
+/** Every item says which facts prove it, when it was, who did it and on which branch. */
+export type Item = {
+  readonly facts: readonly FactId[];
+  /** Left out where the source of an import told no time. */
+  readonly at?: string;
+  readonly by: string;
+  readonly branch: string;
+};
 
 /** Content of the record as bounded text. */
 export class Words {
@@ -82,4 +115,26 @@ export function inline(told: Told, most = 240): string {
   return line.length <= most && told.characters <= 4 * most
     ? line
     : `${line.slice(0, most - 1).toWellFormed()}…`;
+}
+
+/** A fact in a few words on one line, whatever it holds. */
+export function saying(fact: Fact, most = 160): string {
+  return describeFact(fact, { most, each: most });
+}
+
+/** Some words of something, on one line. */
+export function brief(value: unknown, most = 160): string {
+  return lineOf(textOf(value), most);
+}
+
+/** What went wrong, in words. */
+export function failing(error: unknown): string {
+  return isObject(error) && !(error instanceof Withheld)
+    ? `${brief(error.name)}: ${brief(error.message)}`
+    : brief(error);
+}
+
+/** A number as people read it. */
+export function rounded(number: number): string {
+  return String(Number.isInteger(number) ? number : Number(number.toPrecision(3)));
 }

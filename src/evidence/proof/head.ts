@@ -7,9 +7,10 @@ import {
   requireSession,
   type Session,
 } from "../../session/index.js";
+import { optionNames } from "../../util/index.js";
 import { bytesOf } from "./base64.js";
 import { ProofError } from "./error.js";
-import { type Known, requireOptions } from "./given.js";
+import { requireOptions } from "./given.js";
 import { type PublicKey, SIGNATURE_BYTES, type SigningKey } from "./key.js";
 
 export type SignOptions = {
@@ -18,7 +19,7 @@ export type SignOptions = {
   /** When. Default: now. */
   readonly at?: string;
 };
-const OPTIONS: Known<SignOptions> = { by: true, at: true };
+const OPTIONS = optionNames<SignOptions>()("by at");
 
 /**
  * Vouches for a session and its whole history: the session that comes back has a `head-sign` fact more. The signature is

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { type FactId, type Principal, parentsOf, readFact } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { optionNames } from "../../util/index.js";
 import { type Checkpoint, readCheckpoint, signCheckpoint } from "./checkpoint.js";
 import { ProofError } from "./error.js";
-import { type Known, requireOptions } from "./given.js";
+import { requireOptions } from "./given.js";
 import type { SigningKey } from "./key.js";
 import type { CheckpointLog } from "./log.js";
 import { HASH_BYTES, same } from "./merkle.js";
@@ -16,7 +17,7 @@ export type TakeOptions = {
   readonly seen?: readonly Checkpoint[];
   readonly progress?: (facts: number) => void;
 };
-const OPTIONS: Known<TakeOptions> = { origin: true, seen: true, progress: true };
+const OPTIONS = optionNames<TakeOptions>()("origin seen progress");
 
 export type Taken = {
   readonly checkpoint: Checkpoint;
@@ -153,7 +154,7 @@ export type ReleaseOptions = {
   readonly why: string;
   readonly at?: string;
 };
-const RELEASE: Known<ReleaseOptions> = { by: true, why: true, at: true };
+const RELEASE = optionNames<ReleaseOptions>()("by why at");
 
 /**
  * Gives up the facts of a log that no name leads to any more, and signs who did it and why. Call it before `store.gc`: what is

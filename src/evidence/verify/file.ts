@@ -1,7 +1,8 @@
 import { statSync } from "node:fs";
 import { type FactId, RathError } from "../../session/index.js";
 import { StoreError } from "../../store/index.js";
-import { type Known, requireOptions } from "../proof/given.js";
+import { optionNames } from "../../util/index.js";
+import { requireOptions } from "../proof/given.js";
 import type { PublicKey, Signer } from "../proof/index.js";
 import { BundleCheck } from "./bundle.js";
 import { type ByteLine, byteLines } from "./byte-lines.js";
@@ -21,13 +22,7 @@ export type VerifyFileOptions = {
   /** Reads a line: for campaigns that check nearly the same file many times. */
   readonly read?: (bytes: Buffer) => RecordLine;
 };
-const OPTIONS: Known<VerifyFileOptions> = {
-  heads: true,
-  keys: true,
-  signedBy: true,
-  progress: true,
-  read: true,
-};
+const OPTIONS = optionNames<VerifyFileOptions>()("heads keys signedBy progress read");
 
 export type VerifiedFile = Verified & {
   readonly kind: "lines" | "bundle";

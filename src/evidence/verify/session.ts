@@ -9,7 +9,8 @@ import {
 } from "../../session/index.js";
 import type { Erasure, Store } from "../../store/index.js";
 import { TreeWalk, treesIn } from "../../store/index.js";
-import { type Known, requireOptions } from "../proof/given.js";
+import { optionNames } from "../../util/index.js";
+import { requireOptions } from "../proof/given.js";
 import { type CheckpointLog, type HeadSignature, headSignatureOf } from "../proof/index.js";
 import { allOf, type Keys, signatureIn } from "./keys.js";
 import { type CheckpointReport, checkLog, type LogSources } from "./log.js";
@@ -24,13 +25,7 @@ export type VerifySessionOptions = {
   /** Runs the program again on its tape and answers with the id that it ends in: it must be that of the session. */
   readonly replay?: () => Promise<FactId>;
 };
-const OPTIONS: Known<VerifySessionOptions> = {
-  keys: true,
-  log: true,
-  checkpoints: true,
-  progress: true,
-  replay: true,
-};
+const OPTIONS = optionNames<VerifySessionOptions>()("keys log checkpoints progress replay");
 
 export type VerifiedSession = Verified & {
   readonly kind: "session";

@@ -1,6 +1,7 @@
 import type { FactId } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Known, requireOptions } from "../proof/given.js";
+import { defined, optionNames } from "../../util/index.js";
+import { requireOptions } from "../proof/given.js";
 import { type CheckpointLog, type HeadSignature, headSignatureOf } from "../proof/index.js";
 import { restingHeads } from "../proof/take.js";
 import { allOf, type Keys, signatureIn } from "./keys.js";
@@ -14,7 +15,7 @@ export type VerifyStoreOptions = {
   readonly checkpoints?: Partial<Omit<LogSources, "keys">>;
   readonly progress?: (facts: number) => void;
 };
-const OPTIONS: Known<VerifyStoreOptions> = { keys: true, log: true, checkpoints: true, progress: true };
+const OPTIONS = optionNames<VerifyStoreOptions>()("keys log checkpoints progress");
 
 export type VerifiedStore = Verified & {
   readonly kind: "store";
@@ -106,6 +107,5 @@ async function walk(
 
 /** What the store's check found, with the fact that its place names. */
 function locate(finding: { readonly place: string; readonly problem: string }): Flaw {
-  const fact = /\bfact ([0-9a-f]{64})\b/.exec(finding.place)?.[1];
-  return { ...finding, ...(fact !== undefined && { fact }) };
+  return { ...finding, ...defined({ fact: /\bfact ([0-9a-f]{64})\b/.exec(finding.place)?.[1] }) };
 }

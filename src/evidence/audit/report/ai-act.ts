@@ -1,3 +1,4 @@
+import { defined } from "../../../util/index.js";
 import { row as listed, many } from "../words.js";
 import type { Evidence, Material, Row, Standing } from "./report.js";
 import { retentionRow, SIX_MONTHS } from "./retention-row.js";
@@ -228,7 +229,7 @@ function usesOfBiometrics({ tally, biometric }: Material): readonly Row[] {
 }
 
 export function evidence(what: string, { count, first, last }: Count): Evidence {
-  return { what, count, ...(first !== undefined && { first }), ...(last !== undefined && { last }) };
+  return { what, count, ...defined({ first, last }) };
 }
 
 function sum(one: Count, other: Count): Count {
@@ -236,7 +237,6 @@ function sum(one: Count, other: Count): Count {
   const last = other.last ?? one.last;
   return {
     count: one.count + other.count,
-    ...(first !== undefined && { first }),
-    ...(last !== undefined && { last }),
+    ...defined({ first, last }),
   };
 }

@@ -1,8 +1,8 @@
 import { type FactId, typeOf } from "../../../session/index.js";
 import type { Store } from "../../../store/index.js";
-import { nearestOf } from "../../../util/index.js";
+import { nearestOf, optionNames } from "../../../util/index.js";
 import { AuditError } from "../error.js";
-import { type Known, requireOptions } from "../given.js";
+import { requireOptions } from "../given.js";
 import { namesIn } from "../principal.js";
 import { Reader } from "../reader.js";
 import { type Retention, readRetention, retentionFolder } from "../retention.js";
@@ -78,7 +78,7 @@ export type Material = {
 
 const LISTED = 200;
 
-const KNOWN: Known<ReportOptions> = { profile: true, biometric: true, now: true, progress: true };
+const KNOWN = optionNames<ReportOptions>()("profile biometric now progress");
 
 /** Maps the record of some sessions, or of a whole store, to the duties of the EU AI Act about logs, or of another profile. */
 export async function actReport(

@@ -1,23 +1,21 @@
 import { createHash } from "node:crypto";
+import { approvalsSection } from "../approvals.js";
+import { branchesSection } from "../branches.js";
+import { changesSection, patchSection } from "../changes.js";
+import { checksSection } from "../checks.js";
+import { commandsSection } from "../commands.js";
 import type { Dossier } from "../dossier.js";
-import { approvalsSection } from "./approvals.js";
-import { branchesSection } from "./branches.js";
-import { changesSection } from "./changes.js";
-import { checksSection } from "./checks.js";
-import { commandsSection } from "./commands.js";
-import { patchSection } from "./diff.js";
-import { environmentSection } from "./environment.js";
-import { graphSection } from "./graph.js";
+import { environmentSection } from "../environment.js";
+import { graphSection } from "../graph.js";
+import { memorySection } from "../memory.js";
+import { modelsSection } from "../models.js";
+import { type BundleFile, proofSection } from "../proof.js";
+import { saidSection, timelineIds, timelineSection } from "../record.js";
+import { spendingSection } from "../spending.js";
+import { summarySection } from "../summary.js";
+import { toolsSection } from "../tools.js";
 import { Html, html } from "./html.js";
-import { memorySection } from "./memory.js";
-import { modelsSection } from "./models.js";
-import { type BundleFile, proofSection } from "./proof.js";
-import { saidSection } from "./said.js";
-import { spendingSection } from "./spending.js";
 import { STYLE } from "./style.js";
-import { summarySection } from "./summary.js";
-import { timelineIds, timelineSection } from "./timeline.js";
-import { toolsSection } from "./tools.js";
 import { Anchors, inline, told, when } from "./words.js";
 
 export type PageOptions = {

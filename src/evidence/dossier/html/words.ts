@@ -1,5 +1,5 @@
 import type { FactId } from "../../../session/index.js";
-import type { Listed, Told } from "../dossier.js";
+import type { Listed, Told } from "../words.js";
 import { inline as lineOf } from "../words.js";
 import { type Html, html, type Piece } from "./html.js";
 

@@ -1,0 +1,71 @@
+import type { Fact, FactId } from "../../session/index.js";
+import { defined } from "../../util/index.js";
+import type { Item, Listed } from "./words.js";
+
+/** A fact of the record with its place in the graph, as those who collect are shown it. */
+export type Seen = {
+  readonly id: FactId;
+  readonly parents: readonly FactId[];
+  readonly fact: Fact;
+  readonly line: string;
+  readonly branch: { readonly name: string; readonly index: number };
+  /** Is not in the past of the session that the dossier is about. */
+  readonly elsewhere: boolean;
+};
+
+/** What sources that told no time have in its place. */
+const NO_TIME = "1970-01-01T00:00:00.000Z";
+
+/** A time that was really told. */
+export function timeOf(at: string): string | undefined {
+  return at === NO_TIME || Number.isNaN(Date.parse(at)) ? undefined : at;
+}
+
+/** What every item says: its proof, its time, its author, its branch. */
+export function itemOf({ id, fact, branch }: Seen): Item {
+  return { facts: [id], ...defined({ at: timeOf(fact.at) }), by: fact.by, branch: branch.name };
+}
+
+/** Some of many: keeps the first and the last of what it is given, and counts all. */
+export class Sample<Item> {
+  readonly #most: number;
+  readonly #dropped: ((item: Item) => void) | undefined;
+  readonly #first: Item[] = [];
+  /** A ring: the place of the oldest moves on. */
+  readonly #last: Item[] = [];
+  #oldest = 0;
+  #total = 0;
+
+  constructor(most: number, dropped?: (item: Item) => void) {
+    this.#most = Math.max(2, most);
+    this.#dropped = dropped;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  add(item: Item): Item {
+    this.#total += 1;
+    const half = Math.ceil(this.#most / 2);
+    if (this.#first.length < half) this.#first.push(item);
+    else if (this.#last.length < this.#most - half) this.#last.push(item);
+    else {
+      const gone = this.#last[this.#oldest] as Item;
+      this.#last[this.#oldest] = item;
+      this.#oldest = (this.#oldest + 1) % this.#last.length;
+      this.#dropped?.(gone);
+    }
+    return item;
+  }
+
+  /** What is kept, in order. */
+  get items(): readonly Item[] {
+    return [...this.#first, ...this.#last.slice(this.#oldest), ...this.#last.slice(0, this.#oldest)];
+  }
+
+  listed<Shown = Item>(show: (item: Item) => Shown = (item) => item as unknown as Shown): Listed<Shown> {
+    const items = this.items.map(show);
+    return { items, total: this.#total, ...(items.length < this.#total && { gap: this.#first.length }) };
+  }
+}
