@@ -80,12 +80,12 @@ export function isOfVersion01(session: Session): boolean {
 
 /** What models cost, as the host was told. */
 export function pricesOf(session: Session): Prices {
-  return scopeOf(session, "look up a price").run.prices;
+  return scopeOf(session, "look up a price").run.options.prices;
 }
 
 /** The runtime of a session. One that was made in a run which is over by now is where that run was. */
 function runtimeOf(host: object | undefined): Rath {
-  const outer = host instanceof Scope ? host.run.outer : host;
+  const outer = host instanceof Scope ? host.run.options.outer : host;
   return outer instanceof Rath ? outer : inMemoryRath();
 }
 

@@ -37,8 +37,8 @@ export type { Attempt, Budget, Outcome, Performed, Request, Retry, Spend } from 
 export { isRetryable } from "./request/retry.js";
 export { LONGEST_TIMER } from "./request/timeout.js";
 export { failedAt } from "./run/failed.js";
-export { answerName } from "./run/keeper.js";
 export type { Limits, Observation } from "./run/options.js";
+export { answerName } from "./run/writer.js";
 export {
   FilesError,
   filesStep,

@@ -24,7 +24,7 @@ import {
   thisProcess,
 } from "../../store/index.js";
 import { AnswerError } from "../error.js";
-import { answerName } from "../run/keeper.js";
+import { answerName } from "../run/writer.js";
 import { nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
 import { type Doubt, doubtAbout } from "./doubt.js";
 

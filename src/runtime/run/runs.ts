@@ -18,10 +18,10 @@ import { staysOpen } from "../sandboxes/pool.js";
 import { statusIn } from "../status.js";
 import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
 import { newNonce, reopen } from "../tape/reopen.js";
-import { unnamed } from "./keeper.js";
 import type { RunOptions, RunServices } from "./options.js";
 import { Run } from "./run.js";
 import { Scope } from "./scope.js";
+import { unnamed } from "./writer.js";
 
 /** The runs of a runtime: begins them, runs recorded ones again, and knows which are under way. */
 export class Runs {
@@ -157,8 +157,8 @@ export class Runs {
   cancel(name: string, why: string): boolean {
     let found = false;
     for (const run of this.#underWay) {
-      if (run.name !== name) continue;
-      run.cancel(why);
+      if (run.options.name !== name) continue;
+      run.cancellation.cancel(why);
       found = true;
     }
     return found;

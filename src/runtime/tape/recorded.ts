@@ -1,6 +1,6 @@
 import { type Fact, type FactId, type FactOf, parentsOf, readFact } from "../../session/index.js";
 import type { Line, Store } from "../../store/index.js";
-import { isRunName, runName, unnamed } from "../run/keeper.js";
+import { isRunName, runName, unnamed } from "../run/writer.js";
 
 /** What was recorded of a run. */
 export type Recorded = {
