@@ -35,7 +35,7 @@ export function divergence(
     nonce,
     recorded,
     now === undefined
-      ? ending && { fact: ending as unknown as Json, parents: [] }
+      ? ending && { fact: ending as Json, parents: [] }
       : {
           fact: bodyOf(now.fact),
           parents: now.parents.map((parent) => parent.id),
@@ -55,7 +55,7 @@ export function programDivergence(run: string, start: Entry, now: StartFact): Di
   const error = new DivergenceError(
     run,
     { id: start.id, fact: bodyOf(recorded), parents },
-    { fact: now as unknown as Json, parents },
+    { fact: now as Json, parents },
     differing(recorded, now),
   );
   if (recorded.module !== now.module) throw error;

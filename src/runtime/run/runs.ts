@@ -12,7 +12,7 @@ import {
 } from "../given.js";
 import type { Module } from "../module.js";
 import { behalfOf } from "../policy/index.js";
-import { type ReplaySettings, RUN_SETTINGS, type RunSettings } from "../rath-options.js";
+import { REPLAY_SETTINGS, type ReplaySettings, RUN_SETTINGS, type RunSettings } from "../rath-options.js";
 import type { Budget } from "../request/request.js";
 import { staysOpen } from "../sandboxes/pool.js";
 import { statusIn } from "../status.js";
@@ -130,7 +130,7 @@ export class Runs {
   async replay(nameOrId: string, module: Module, settings: ReplaySettings): Promise<Session> {
     const { mode = "replay", name } = settings;
     requireMode(mode);
-    requireKnown(settings, ["mode", "name", "signal"], `${mode} ${JSON.stringify(nameOrId)}`);
+    requireKnown(settings, REPLAY_SETTINGS, `${mode} ${JSON.stringify(nameOrId)}`);
     requireModule(module, `${mode} ${JSON.stringify(nameOrId)}`);
     requireFreeName(name, `begin a ${mode}`);
     const store = await this.#store();

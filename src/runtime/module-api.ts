@@ -1,11 +1,10 @@
 import { type FactInput, requireSession, type Session } from "../session/index.js";
 import { OutsideRunError } from "./error.js";
 import type { Module } from "./module.js";
-import type { Prices } from "./price.js";
 import { inMemoryRath, Rath } from "./rath.js";
 import type { Performed, Request, RequestType } from "./request/request.js";
 import { laneOf } from "./run/modules.js";
-import type { Lane, Limits } from "./run/options.js";
+import type { Lane, Limits, Prices } from "./run/options.js";
 import { Scope } from "./run/scope.js";
 import type { Services } from "./services.js";
 
