@@ -2,7 +2,7 @@ export { type Attempt, type Budget, describe, type Module, type Retry } from "..
 export { branch } from "../workflow/branch.js";
 export { LoopError, ModuleError, RejectedError, StepError } from "../workflow/error.js";
 export { mergeFiles, resumeSandbox, suspendSandbox } from "../workflow/files.js";
-export { now, random, type Told as StepResult, uuid } from "../workflow/host.js";
+export { now, random, type StepResult, uuid } from "../workflow/host.js";
 export { loop } from "../workflow/loop.js";
 export { map } from "../workflow/map.js";
 export { mermaidOf } from "../workflow/mermaid.js";

@@ -8,8 +8,8 @@ import {
   requireName,
   requireOptions,
   type StepContext,
+  type StepResult,
   step,
-  type Told,
 } from "../workflow/index.js";
 import type { Backend } from "./backend.js";
 import type { Contradicts } from "./contradiction.js";
@@ -58,16 +58,20 @@ export interface MemorySpace {
   readonly scope: Scope;
   readonly backend?: Backend;
   /** Looks for what is known about something, and puts it before the model as notes. */
-  recall(session: Session, query: string, options?: RecallOptions): Promise<Told<readonly Recollection[]>>;
-  write(session: Session, draft: Draft): Promise<Told<Written>>;
-  revise(session: Session, memory: FactId, revision: Revision): Promise<Told<Written>>;
-  revoke(session: Session, memory: FactId, ending: Ending): Promise<Told<Written>>;
-  expire(session: Session, memory: FactId, ending: Ending): Promise<Told<Written>>;
-  promote(session: Session, memory: FactId, promotion: Promotion): Promise<Told<Written>>;
-  link(session: Session, memory: FactId, linking: Linking): Promise<Told<Written>>;
-  rollback(session: Session, back: RollbackTo): Promise<Told<Undone>>;
+  recall(
+    session: Session,
+    query: string,
+    options?: RecallOptions,
+  ): Promise<StepResult<readonly Recollection[]>>;
+  write(session: Session, draft: Draft): Promise<StepResult<Written>>;
+  revise(session: Session, memory: FactId, revision: Revision): Promise<StepResult<Written>>;
+  revoke(session: Session, memory: FactId, ending: Ending): Promise<StepResult<Written>>;
+  expire(session: Session, memory: FactId, ending: Ending): Promise<StepResult<Written>>;
+  promote(session: Session, memory: FactId, promotion: Promotion): Promise<StepResult<Written>>;
+  link(session: Session, memory: FactId, linking: Linking): Promise<StepResult<Written>>;
+  rollback(session: Session, back: RollbackTo): Promise<StepResult<Undone>>;
   /** Shows a memory that is held to a person, and lets it be told or revokes it as they say. */
-  review(session: Session, memory: FactId, terms?: Terms): Promise<Told<Written>>;
+  review(session: Session, memory: FactId, terms?: Terms): Promise<StepResult<Written>>;
   /** The space in a store, for whoever is in no run: scripts, people, tests. */
   open(store: Store): Space;
 }
@@ -122,7 +126,7 @@ export function memory(options: MemoryOptions): MemorySpace {
   function deed<Input extends object, Value>(
     verb: string,
     act: (opened: Space, input: Input, context: StepContext) => Promise<Value>,
-  ): (session: Session, input: Input) => Promise<Told<Value>> {
+  ): (session: Session, input: Input) => Promise<StepResult<Value>> {
     const made = step(
       `${verb} ${name}`,
       async (input: Json, context: StepContext) =>
@@ -131,7 +135,7 @@ export function memory(options: MemoryOptions): MemorySpace {
       { effect: "idempotent", origin: "input" },
     );
     return async (session, input) => {
-      const told = (await made.call(session, input as unknown as Json)) as unknown as Told<Value>;
+      const told = (await made.call(session, input as unknown as Json)) as unknown as StepResult<Value>;
       if (mirror === undefined) return told;
       const { memory: one, memories = [one] } = told.value as {
         memory?: FactId;

@@ -8,8 +8,8 @@ import {
   requireCount,
   requireOptions,
   type StepContext,
+  type StepResult,
   step,
-  type Told,
 } from "../workflow/index.js";
 import type { Backend } from "./backend.js";
 import { MemoryRefusedError } from "./error.js";
@@ -83,7 +83,11 @@ export function recallFrom(
   { name, scope: home, embedder }: SpaceSettings,
   open: (store: Store) => Space,
   backend?: Backend,
-): (session: Session, query: string, options?: RecallOptions) => Promise<Told<readonly Recollection[]>> {
+): (
+  session: Session,
+  query: string,
+  options?: RecallOptions,
+) => Promise<StepResult<readonly Recollection[]>> {
   const look = step(
     `recall from ${name}`,
     async ({ query, ...asked }: { readonly query: string } & Asked, context: StepContext) => {
@@ -262,7 +266,7 @@ export async function recall(
   session: Session,
   query: string,
   options: RecallOptions & { readonly from: Recalls },
-): Promise<Told<readonly Recollection[]>> {
+): Promise<StepResult<readonly Recollection[]>> {
   const { from, ...rest } = options;
   if (typeof from?.recall !== "function")
     throw refusing("recall")("it does not say which memory", "recall(session, query, { from: notes })");
@@ -272,5 +276,9 @@ export async function recall(
 type Opens = { readonly open: (store: Store) => Space };
 
 type Recalls = {
-  recall(session: Session, query: string, options?: RecallOptions): Promise<Told<readonly Recollection[]>>;
+  recall(
+    session: Session,
+    query: string,
+    options?: RecallOptions,
+  ): Promise<StepResult<readonly Recollection[]>>;
 };

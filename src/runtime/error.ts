@@ -310,8 +310,8 @@ function inWords(thrown: unknown): string {
 
 /** A fact without its stamp, for people. */
 export function bodyOf(fact: Fact): Json {
-  const { at, run, seq, ...body } = fact as Fact & { readonly [field: string]: Json };
-  return body as unknown as Json;
+  const { at, run, seq, ...body } = fact as { readonly [field: string]: Json };
+  return body;
 }
 
 function shown(side: Side | undefined): string {

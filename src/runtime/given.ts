@@ -1,5 +1,5 @@
 import { isPrincipal, RathError } from "../session/index.js";
-import { nearestOf } from "../util/index.js";
+import { isObject, showValue, unknownOption } from "../util/index.js";
 import type { Module } from "./module.js";
 import type { Budget } from "./request/request.js";
 
@@ -14,9 +14,10 @@ const MODULE = 'make one: workflow("name", async (session) => session), or agent
 
 export function requireModule(module: unknown, use: string): asserts module is Module {
   const { name, forward } = (module ?? {}) as { readonly [field in keyof Module]?: unknown };
-  if (typeof forward !== "function") throw new RefusedError(use, "what was given is no module", MODULE);
+  if (typeof forward !== "function")
+    throw new RefusedError(use, `a module must have forward(session); got ${showValue(module)}`, MODULE);
   if (typeof name !== "string" || name === "")
-    throw new RefusedError(use, "the module has no name", "give it a name: { name, forward }");
+    throw new RefusedError(use, "the module must have a name", "give it a name: { name, forward }");
 }
 
 const DECISIONS = {
@@ -29,40 +30,33 @@ const DECISIONS = {
 
 /** An answer to what a run waits for. */
 export function requireDecision<Given>(decision: Given, use: keyof typeof DECISIONS, name: string): Given {
-  requireKnown(decision, DECISIONS[use], `${use} what ${shown(name)} waits for`);
+  requireKnown(decision, DECISIONS[use], `${use} what ${showValue(name)} waits for`);
   if (typeof decision === "object" && decision !== null) return decision;
-  const rest = {
-    settle: ', decision: "done", value',
-    takeOver: ", value",
-    approve: "",
-    reject: "",
-    revoke: "",
-  }[use];
+  const rest = use === "settle" ? ', decision: "done", value' : use === "takeOver" ? ", value" : "";
   throw new RefusedError(
-    `${use} what ${shown(name)} waits for`,
-    `what is decided is ${shown(decision)}, not an object`,
-    `say who decides: rath.${use}(${shown(name)}, { by: "user:ada"${rest} })`,
+    `${use} what ${showValue(name)} waits for`,
+    `what is decided is ${showValue(decision)}, not an object`,
+    `say who decides: rath.${use}(${showValue(name)}, { by: "user:ada"${rest} })`,
   );
 }
 
 /** What is no option is refused: one that is misspelt would be left out without a word, and something else be done. */
 export function requireKnown(options: unknown, known: readonly string[], use: string): void {
   if (typeof options !== "object" || options === null) return;
-  const unknown = Object.keys(options).find((option) => !known.includes(option));
-  if (unknown === undefined) return;
-  const meant = nearestOf(unknown, known);
-  throw new RefusedError(
-    use,
-    `it has no option ${JSON.stringify(unknown)}`,
-    meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${JSON.stringify(meant)}?`,
-  );
+  const unknown = unknownOption(options, known);
+  if (unknown !== undefined)
+    throw new RefusedError(use, `it has no option ${JSON.stringify(unknown.name)}`, unknown.hint);
 }
 
 const MODES: readonly string[] = ["replay", "verify", "resume", "what-if"];
 
 export function requireMode(mode: string): void {
   if (!MODES.includes(mode))
-    throw new RefusedError("replay", `${shown(mode)} is no mode`, `mode: ${MODES.map(shown).join(", ")}`);
+    throw new RefusedError(
+      "replay",
+      `${showValue(mode)} is not a mode`,
+      `mode: ${MODES.map(showValue).join(", ")}`,
+    );
 }
 
 /** Where the runtime keeps what is its own. */
@@ -80,7 +74,7 @@ export function requireFreeName(name: string | undefined, use: string): void {
 /** Whoever is named decides what may be done: one that nobody could be would be met by no rule. */
 export function requirePrincipal(by: unknown, use: string): void {
   if (by !== undefined && !isPrincipal(by))
-    throw new RefusedError(use, `${shown(by)} is nobody who could begin it`, 'say who: by: "user:ada"');
+    throw new RefusedError(use, `${showValue(by)} is not a principal`, 'say who begins it: by: "user:ada"');
 }
 
 export function requireBudget(budget: unknown, use: string): void {
@@ -94,21 +88,14 @@ const LIMITS: readonly string[] = ["steps", "tokens", "money", "milliseconds"] s
 /** What is wrong with a budget. A limit that is misspelt, or no number, would be no limit at all. */
 export function budgetFault(budget: unknown): { readonly reason: string; readonly hint: string } | undefined {
   if (budget === undefined) return undefined;
-  if (typeof budget !== "object" || budget === null || Array.isArray(budget))
-    return { reason: `its budget is ${shown(budget)}, not an object`, hint: BUDGET };
+  if (!isObject(budget)) return { reason: `its budget is ${showValue(budget)}, not an object`, hint: BUDGET };
   for (const [limit, allowed] of Object.entries(budget)) {
     if (!LIMITS.includes(limit)) return { reason: `a budget has no limit "${limit}"`, hint: BUDGET };
-    if (allowed !== undefined && !(Number.isFinite(allowed) && allowed >= 0))
+    if (allowed !== undefined && !(Number.isFinite(allowed) && Number(allowed) >= 0))
       return {
-        reason: `its budget of ${limit} is ${shown(allowed)}, not a number from 0 up`,
+        reason: `its budget of ${limit} is ${showValue(allowed)}, not a number from 0 up`,
         hint: `${BUDGET}; leave out what has no limit`,
       };
   }
   return undefined;
-}
-
-function shown(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value);
-  if (Array.isArray(value)) return "a list";
-  return typeof value === "object" && value !== null ? "an object" : String(value);
 }

@@ -1,16 +1,5 @@
 export { canonical } from "../session/index.js";
 export {
-  forward,
-  hold,
-  hostServices,
-  isOfVersion01,
-  lane,
-  perform,
-  performAll,
-  pricesOf,
-  waitFor,
-} from "./door.js";
-export {
   AnswerError,
   BudgetError,
   CancelledError,
@@ -29,16 +18,27 @@ export {
 } from "./error.js";
 export { budgetFault, RefusedError } from "./given.js";
 export { type Description, describe, digestOfModule, type Module } from "./module.js";
+export {
+  forward,
+  hold,
+  hostServices,
+  isOfVersion01,
+  lane,
+  perform,
+  performAll,
+  pricesOf,
+  waitFor,
+} from "./module-api.js";
 export { type Awaited, detailsOf } from "./people/awaited.js";
-export { competence, type Sender } from "./people/competence.js";
+export { mayAnswer, type Sender } from "./people/may-answer.js";
 export { openRath, type Rath } from "./rath.js";
 export type { RathOptions } from "./rath-options.js";
 export type { Attempt, Budget, Outcome, Performed, Request, Retry, Spend } from "./request/request.js";
 export { isRetryable } from "./request/retry.js";
 export { LONGEST_TIMER } from "./request/timeout.js";
-export { failedAt } from "./run/failed.js";
-export { answerName } from "./run/keeper.js";
+export { failedAt } from "./run/modules.js";
 export type { Limits, Observation } from "./run/options.js";
+export { answerName } from "./run/writer.js";
 export {
   FilesError,
   filesStep,

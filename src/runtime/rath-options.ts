@@ -1,10 +1,10 @@
 import type { Principal } from "../session/index.js";
 import type { Store } from "../store/index.js";
+import { optionNames, showValue } from "../util/index.js";
 import { RefusedError } from "./given.js";
 import type { Policy } from "./policy/index.js";
-import type { Prices } from "./price.js";
 import type { Budget } from "./request/request.js";
-import type { Mode } from "./run/options.js";
+import type { Mode, Prices } from "./run/options.js";
 import type { ProviderSource } from "./sandboxes/pool.js";
 import type { ServiceOptions } from "./services.js";
 
@@ -54,29 +54,15 @@ export function policiesOf(given: Policy | readonly Policy[] | undefined): reado
     if (typeof one?.decide !== "function" || typeof one.covers !== "function")
       throw new RefusedError(
         "open a runtime",
-        "what was given as its policy is none",
+        `\`policy\` must be a Policy or a list of them; got ${showValue(one)}`,
         'make one: policy("careful", [{ name: "payments", verdict: "ask", tool: "pay" }])',
       );
   return Object.freeze([...policies]);
 }
 
-export const RUN_SETTINGS: readonly string[] = [
-  "by",
-  "name",
-  "budget",
-  "signal",
-] satisfies (keyof RunSettings)[];
-
+export const RUN_SETTINGS = optionNames<RunSettings>()("by name budget signal");
+export const REPLAY_SETTINGS = optionNames<ReplaySettings>()("mode name signal");
 /** A limit, or a secret, that is misspelt would be none. */
-export const RATH_OPTIONS: readonly string[] = Object.keys({
-  store: true,
-  prices: true,
-  budget: true,
-  policy: true,
-  sandboxes: true,
-  secrets: true,
-  clock: true,
-  random: true,
-  uuid: true,
-  patience: true,
-} satisfies { readonly [option in keyof RathOptions]-?: true });
+export const RATH_OPTIONS = optionNames<RathOptions>()(
+  "store prices budget policy sandboxes secrets clock random uuid patience",
+);

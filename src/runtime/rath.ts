@@ -28,7 +28,7 @@ import { SessionFiles } from "./sandboxes/files.js";
 import { SandboxPool } from "./sandboxes/pool.js";
 import { Secrets } from "./secrets.js";
 import { type Services, services } from "./services.js";
-import { type Unfinished, unfinishedIn } from "./tape/unfinished.js";
+import { type Unfinished, unfinishedIn } from "./tape/recorded.js";
 
 /**
  * The runtime: hosts sessions, runs modules on them and keeps what happens.

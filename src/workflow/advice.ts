@@ -17,7 +17,7 @@ export type Failed = {
 const GO_ON = "catch StepError to go on from error.session";
 const WHEN = "retry: { attempts: 3, when: (error) => … }";
 
-/** The next thing to type after a step has failed. Patience is advised where it may help, and never to repeat a deed. */
+/** The next thing to type after a step has failed. Patience is advised where it may help, and never to repeat an action. */
 export function adviceFor({ name, effect, retry, unfed, failure, ended }: Failed): string {
   const { code } = failure;
   if (isDone(failure)) {

@@ -9,9 +9,9 @@ import {
   waitFor,
 } from "../runtime/index.js";
 import type { Sandbox } from "../sandbox/index.js";
-import type { FactOf, Failure, Json, Session } from "../session/index.js";
+import type { FactOf, Session } from "../session/index.js";
 import { sandboxView } from "../session/index.js";
-import { showValue } from "../util/index.js";
+import { defined, showValue } from "../util/index.js";
 import { createModule } from "./define.js";
 import { FilesConflictError } from "./error.js";
 import { refusing, requireOptions } from "./options.js";
@@ -81,7 +81,7 @@ async function askPerson(side: MergedSide, session: Session): Promise<Session> {
     const taken = await waitFor(now, {
       type: "signal-await",
       name: "merge-conflicts",
-      what: { conflicts: side.conflicts, ...(problem !== undefined && { problem }) } as unknown as Json,
+      what: { conflicts: side.conflicts, ...defined({ problem }) },
     });
     // An answer hangs from its request, so the session that takes it in has it as its second parent.
     const answer = taken.parents[1] as Session;
@@ -91,7 +91,7 @@ async function askPerson(side: MergedSide, session: Session): Promise<Session> {
     } catch (error) {
       if (!(error instanceof FilesError)) throw error;
       // With the next thing to type, as everywhere where whoever reads it can do something about it.
-      const { code = "", message } = error.data.failure as unknown as Failure;
+      const { code = "", message } = error.failure;
       if (!OF_THE_ANSWER.has(code)) throw error;
       now = error.session;
       problem = message;

@@ -3,7 +3,7 @@ import type { Json, Session } from "../session/index.js";
 import { StepError } from "./error.js";
 
 /** A session, and what it was told. */
-export type Told<Value> = { readonly session: Session; readonly value: Value };
+export type StepResult<Value> = { readonly session: Session; readonly value: Value };
 
 /**
  * The time in milliseconds, from the host and on the record: a replay reads the same clock.
@@ -12,22 +12,22 @@ export type Told<Value> = { readonly session: Session; readonly value: Value };
  * const { session: next, value: milliseconds } = await now(session);
  * ```
  */
-export const now = (session: Session): Promise<Told<number>> =>
+export const now = (session: Session): Promise<StepResult<number>> =>
   ask(session, "now", (services) => services.now());
 
 /** A number from 0 up to 1, from the host and on the record: a replay draws the same one. */
-export const random = (session: Session): Promise<Told<number>> =>
+export const random = (session: Session): Promise<StepResult<number>> =>
   ask(session, "random", (services) => services.random());
 
 /** A new id, from the host and on the record. */
-export const uuid = (session: Session): Promise<Told<string>> =>
+export const uuid = (session: Session): Promise<StepResult<string>> =>
   ask(session, "uuid", (services) => services.uuid());
 
 async function ask<Value extends Json>(
   session: Session,
   name: string,
   read: (services: ReturnType<typeof hostServices>) => Value,
-): Promise<Told<Value>> {
+): Promise<StepResult<Value>> {
   const ended = await perform(session, {
     fact: { type: "step-call", name, effect: "read" },
     effect: "read",

@@ -26,7 +26,7 @@ export {
   StepError,
 } from "./error.js";
 export { mergeFiles, resumeSandbox, suspendSandbox } from "./files.js";
-export { now, random, type Told, uuid } from "./host.js";
+export { now, random, type StepResult, uuid } from "./host.js";
 export { loop } from "./loop.js";
 export { map } from "./map.js";
 export { mermaidOf } from "./mermaid.js";

@@ -178,11 +178,11 @@ describe("rules", () => {
     throw new Error("nobody waits for this");
   };
   const done: string[] = [];
-  const deed = (options: object) =>
+  const action = (options: object) =>
     step(
-      "deed",
+      "action",
       () => {
-        done.push("deed");
+        done.push("action");
       },
       { effect: "read", ...options },
     );
@@ -204,8 +204,8 @@ describe("rules", () => {
       [Promise.resolve([1]), undefined, "ab", [undefined], [circle], [() => 1]],
       (inputs) => map("m", part, { inputs }),
     ],
-    ["approval", [Promise.resolve(true), undefined, "yes", 1], (approval) => deed({ approval })],
-    ["key", [Promise.resolve("k"), 7, null], (key) => deed({ key })],
+    ["approval", [Promise.resolve(true), undefined, "yes", 1], (approval) => action({ approval })],
+    ["key", [Promise.resolve("k"), 7, null], (key) => action({ key })],
     ["what", [Promise.resolve(1), undefined, circle], (what) => approve("a", what)],
   ])("[W8] must answer at once, and what was asked: `%s`", async (rule, answers, make) => {
     done.length = 0;
@@ -228,8 +228,8 @@ describe("rules", () => {
       retry("r", fails("x", 9), { attempts: 3, when: broken }),
       branch("b", broken, { routes: { part } }),
       map("m", part, { inputs: broken }),
-      deed({ approval: broken }),
-      deed({ key: broken }),
+      action({ approval: broken }),
+      action({ key: broken }),
     ];
     for (const module of modules) {
       const { error, session } = await failed(module);

@@ -129,7 +129,7 @@ export function recordable(answer: unknown, rule: string, where: string): Json {
 }
 
 function jsonOf(value: unknown): Json {
-  return (drafted({ type: "note", value: value as Json }) as unknown as { readonly value: Json }).value;
+  return drafted({ type: "note", value: value as Json }).value as Json;
 }
 
 function reasonOf({ data }: ContentError): string {

@@ -310,11 +310,11 @@ describe("steps", () => {
   });
 
   it("[E6] wait for a person where an approval is needed", async () => {
-    const deeds: string[] = [];
+    const actions: string[] = [];
     const pay = step(
       "pay",
       (input: { to: string }) => {
-        deeds.push(input.to);
+        actions.push(input.to);
         return "paid";
       },
       { effect: "write", approval: ({ to }) => to !== "me" },
@@ -324,18 +324,18 @@ describe("steps", () => {
       return (await pay.call(free.session, { to: "you" })).session;
     });
     for (const decide of ["approve", "reject"] as const) {
-      deeds.length = 0;
+      actions.length = 0;
       const rath = openRath({ store: "memory:" });
       const waits = await rath.run(module, rath.start("go"), { name: "pay" });
       expect(waits.fact.type).toBe("run-suspend");
-      expect(deeds).toEqual(["me"]);
+      expect(actions).toEqual(["me"]);
       expect((await rath.pending("pay")).find(({ shown }) => shown !== undefined)?.shown).toEqual({
         step: "pay",
         input: { to: "you" },
       });
       await rath[decide]("pay", { by: "user:ada", why: "because" });
       const end = await rath.resume("pay", module).catch((error: { session: unknown }) => error.session);
-      expect(deeds).toEqual(decide === "approve" ? ["me", "you"] : ["me"]);
+      expect(actions).toEqual(decide === "approve" ? ["me", "you"] : ["me"]);
       expect((end as { fact: FactOf<"run-end"> }).fact.error?.code).toBe(
         decide === "approve" ? undefined : "step-failed",
       );

@@ -13,7 +13,7 @@ import { defined } from "../util/index.js";
 import { adviceFor } from "./advice.js";
 import { type Checks, checkOptions, functionLike, optional } from "./define.js";
 import { StepError } from "./error.js";
-import type { Told } from "./host.js";
+import type { StepResult } from "./host.js";
 import {
   called,
   refusing,
@@ -61,7 +61,7 @@ export type StepOptions<Input> = {
 export interface Step<Input, Value> extends Omit<Module, "forward">, Rebuilds {
   forward(session: Session, ...input: Given<Input>): Promise<Session>;
   /** Does it with an input and gives back what it said. A step that failed for good throws a `StepError`. */
-  call(session: Session, ...input: Given<Input>): Promise<Told<Value>>;
+  call(session: Session, ...input: Given<Input>): Promise<StepResult<Value>>;
 }
 
 /** What is recorded of a value: nothing is `null`, and what has a `toJSON` (a Date, a URL) is what that says. */
@@ -71,8 +71,8 @@ export type Recorded<Value> = Value extends Json
     ? null
     : Value extends void
       ? null
-      : Value extends { toJSON(key: string): infer Told }
-        ? Recorded<Told>
+      : Value extends { toJSON(key: string): infer Plain }
+        ? Recorded<Plain>
         : Value extends readonly unknown[]
           ? { [Place in keyof Value]: Recorded<Value[Place]> }
           : Value extends object
@@ -112,7 +112,7 @@ export function step<Input, Value>(
   const { effect, key, retry, timeout, approval = false, reconcile } = options;
   const { origin = effect === "pure" ? "input" : "tool" } = options;
 
-  async function call(session: Session, given?: unknown): Promise<Told<Recorded<Value>>> {
+  async function call(session: Session, given?: unknown): Promise<StepResult<Recorded<Value>>> {
     const input = (given ?? null) as Input & Json;
     // A default of its first parameter holds only for undefined; a function that has one counts no parameters.
     const toAct = given === undefined && act.length === 0 ? (undefined as Input) : input;

@@ -2,7 +2,7 @@ import { ContentError, MAX_DEPTH, thrownMessage } from "../session/index.js";
 
 /**
  * What a step gave, as JSON.stringify would see it: of what has a `toJSON` (a Date, a URL, a decimal) what that says,
- * and without fields that are undefined. A deed cannot be taken back, so its value is not refused for how it is written.
+ * and without fields that are undefined. An action cannot be taken back, so its value is not refused for how it is written.
  * What JSON has no words for stays, and the record refuses it with its place.
  */
 export function plainValue(given: unknown): unknown {

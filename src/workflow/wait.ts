@@ -3,7 +3,7 @@ import { digestOf, type FactOf, type Json, type Session, type Terms } from "../s
 import { defined, showValue } from "../util/index.js";
 import { createModule } from "./define.js";
 import { RejectedError } from "./error.js";
-import type { Told } from "./host.js";
+import type { StepResult } from "./host.js";
 import { called, recordable, refusing, requireJson, requireName, requireTerms } from "./options.js";
 
 /** When a sleep ends: after so many milliseconds, or at a time. */
@@ -26,7 +26,7 @@ export function sleep(wake: Wake): Module {
 /** A module that waits for the outside to say something. */
 export interface Signal extends Module {
   /** Waits, and gives back what was said. */
-  call(session: Session): Promise<Told<Json>>;
+  call(session: Session): Promise<StepResult<Json>>;
 }
 
 /**
@@ -41,7 +41,7 @@ export function signal(name: string, what?: Json): Signal {
   requireName(name, "signal", 'signal("paid")');
   const asked =
     what === undefined ? {} : { what: requireJson(what, "`what`", refusing(called("signal", name))) };
-  const call = async (session: Session): Promise<Told<Json>> => {
+  const call = async (session: Session): Promise<StepResult<Json>> => {
     const taken = await waitFor(session, { type: "signal-await", name, ...asked });
     return { session: taken, value: answerIn<"signal-give">(taken).value };
   };

@@ -11,7 +11,7 @@ import {
   workflow,
 } from "openrath";
 import { moduleTool } from "openrath/tool";
-import { perform, performAll } from "../../src/runtime/door.js";
+import { perform, performAll } from "../../src/runtime/module-api.js";
 import type { Request } from "../../src/runtime/request/request.js";
 import { canonical } from "../../src/session/canonical.js";
 import type { Dice } from "../adversary/dice.js";
@@ -152,7 +152,7 @@ export class Ledger {
         const { content } = said.find(
           (fact) => fact.type === "message-say" && String(fact.content).startsWith("{"),
         ) as { readonly content: string };
-        return perform(session, this.#deed(call, JSON.parse(content) as Json));
+        return perform(session, this.#action(call, JSON.parse(content) as Json));
       });
       return moduleTool(body, {
         description: "Does it.",
@@ -176,9 +176,9 @@ export class Ledger {
     }) as Tool;
   }
 
-  #deed({ name, known }: Call, input: Json): Request {
+  #action({ name, known }: Call, input: Json): Request {
     return {
-      fact: { type: "step-call", name: "deed", input, effect: "write" },
+      fact: { type: "step-call", name: "action", input, effect: "write" },
       effect: "write",
       act: async () => ({ type: "step-result", value: await this.#do(name, input) }),
       failed: (error) => ({ type: "step-failure", error }),
@@ -193,7 +193,7 @@ export class Ledger {
     const effect = kind === "module" ? "pure" : kind;
     const input = { amount };
     return {
-      ...this.#deed(call, input),
+      ...this.#action(call, input),
       fact: { type: "step-call", name, input, effect },
       effect,
       touches: { amount },
@@ -203,7 +203,7 @@ export class Ledger {
         ? {
             inside: {
               branch: name,
-              body: (fork: Session) => perform(fork, this.#deed(call, input)),
+              body: (fork: Session) => perform(fork, this.#action(call, input)),
               outcome: () => ({ type: "step-result", value: name }),
             },
           }

@@ -122,18 +122,18 @@ export class Crowd {
       if (answer !== undefined && !known.has(answer)) faults.push(`the word of ${by} is not on the record`);
     for (const call of bargain.calls) {
       const id = reading.call(call.name);
-      const deeds = done.filter(({ name }) => name === call.name);
+      const actions = done.filter(({ name }) => name === call.name);
       const say = (what: string) => faults.push(`${call.name} (${call.kind}): ${what}`);
-      if (deeds.length > 1 && !(call.kind === "read" && interrupted)) say(`done ${deeds.length} times`);
+      if (actions.length > 1 && !(call.kind === "read" && interrupted)) say(`done ${actions.length} times`);
       if (id === undefined) {
-        if (deeds.length > 0) say("done, and never asked for");
+        if (actions.length > 0) say("done, and never asked for");
         continue;
       }
-      for (const { bytes, order } of deeds) {
+      for (const { bytes, order } of actions) {
         const fault = this.#unagreed(reading, call, id, bytes, order);
         if (fault !== undefined) say(`done with ${bytes}: ${fault}`);
       }
-      const fault = this.#unfounded(reading, call, id, deeds.length > 0, cancelled);
+      const fault = this.#unfounded(reading, call, id, actions.length > 0, cancelled);
       if (fault !== undefined) say(fault);
     }
     return faults;

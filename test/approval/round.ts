@@ -222,7 +222,7 @@ export class Round {
   async #nameOf(id: string): Promise<string> {
     const all = [...(await this.#store.load(id)).history()].map(({ fact }) => fact);
     const own = (await this.#store.load(id)).fact as { readonly name?: string };
-    if (own.name !== "deed") return own.name ?? "";
+    if (own.name !== "action") return own.name ?? "";
     const forks = all
       .filter((fact) => fact.type === "branch-fork")
       .map((fact) => (fact as { name?: string }).name);

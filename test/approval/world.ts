@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Json, type Module, type Session, workflow } from "openrath";
-import { perform, performAll } from "../../src/runtime/door.js";
+import { perform, performAll } from "../../src/runtime/module-api.js";
 import type { Request } from "../../src/runtime/request/request.js";
 import { canonical } from "../../src/session/canonical.js";
 
@@ -39,9 +39,9 @@ export class World {
       return { type: "step-result", value: name };
     };
     const failed: Request["failed"] = (error) => ({ type: "step-failure", error });
-    const deed = { effect: "write", act, failed } as const;
+    const action = { effect: "write", act, failed } as const;
     return {
-      ...deed,
+      ...action,
       fact: { type: "step-call", name, input, effect: "write" },
       approval: {
         what: { name, input: used },
@@ -52,7 +52,7 @@ export class World {
             inside: {
               branch: name,
               body: (fork: Session) =>
-                perform(fork, { ...deed, fact: { type: "step-call", name: "deed", effect: "write" } }),
+                perform(fork, { ...action, fact: { type: "step-call", name: "action", effect: "write" } }),
               outcome: () => ({ type: "step-result", value: name }),
             },
           }

@@ -20,9 +20,9 @@ import {
   uuid,
   workflow,
 } from "openrath/workflow";
-import { performAll } from "../../src/runtime/door.js";
+import { performAll } from "../../src/runtime/module-api.js";
 import type { Outcome, Request } from "../../src/runtime/request/request.js";
-import { failedAt } from "../../src/runtime/run/failed.js";
+import { failedAt } from "../../src/runtime/run/modules.js";
 import type { Act, Acts, Asked, Doing, Part, Program } from "./program.js";
 import type { Hand } from "./world.js";
 

@@ -2,8 +2,8 @@ import {
   type Awaited,
   type Budget,
   CancelledError,
-  competence,
   type Module,
+  mayAnswer,
   type Rath,
   RunFailedError,
   type Sender,
@@ -139,7 +139,7 @@ async function awaitedIn(
   session: Session,
 ): Promise<readonly (Awaited & { readonly mayAnswer: boolean })[]> {
   if (statusOf(session) !== "waiting") return [];
-  const may = await competence(rath, name, sender);
+  const may = await mayAnswer(rath, name, sender);
   const all = (await rath.pending(name)).map((one) => ({ ...one, mayAnswer: may(one) }));
   const open = all.filter(({ answered }) => !answered);
   return open.length > 0 ? open : all;

@@ -1,4 +1,4 @@
-import { type Awaited, competence, type Rath, type Sender } from "../../runtime/index.js";
+import { type Awaited, mayAnswer, type Rath, type Sender } from "../../runtime/index.js";
 import type { FactId, Json, Settlement } from "../../session/index.js";
 import { RequestError } from "./error.js";
 
@@ -52,7 +52,7 @@ export async function giveReplies(
   sender: Sender,
 ): Promise<void> {
   const { who: by } = sender;
-  const may = replies.length === 0 ? () => true : await competence(rath, name, sender);
+  const may = replies.length === 0 ? () => true : await mayAnswer(rath, name, sender);
   const pending = new Map((await rath.pending(name)).map((one) => [one.id, one]));
   const given = replies.map((reply) => {
     const one = pending.get(reply.of);

@@ -1,9 +1,9 @@
 import { textOf } from "../../agent/model/index.js";
 import {
   type Awaited,
-  competence,
   detailsOf,
   type Module,
+  mayAnswer,
   NotARunError,
   type Rath,
   RunFailedError,
@@ -94,7 +94,7 @@ export async function wentOn(
   signal: AbortSignal,
 ): Promise<Report> {
   const { who: by } = sender;
-  const may = await competence(rath, run, sender);
+  const may = await mayAnswer(rath, run, sender);
   const problems = new Map<string, string>();
   for (const one of await rath.pending(run)) {
     const given = answers.get(one.id);
@@ -163,7 +163,7 @@ async function reported(
     return { ...reportOf(error.session, run), status: "failed", text: error.message, waiting: [] };
   }
   if (statusOf(session) !== "waiting") return { ...reportOf(session, run), waiting: [] };
-  const may = await competence(rath, run, sender);
+  const may = await mayAnswer(rath, run, sender);
   const waiting = (await rath.pending(run)).map((one) => ({ ...waitingOf(one), mayAnswer: may(one) }));
   return { ...reportOf(session, run), waiting };
 }

@@ -1,7 +1,7 @@
 import type { Module } from "../../runtime/index.js";
 import type { FactId, Json, Principal, Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import type { Told } from "../../workflow/index.js";
+import type { StepResult } from "../../workflow/index.js";
 import { joined } from "../../workflow/index.js";
 import { LONGEST } from "../draft.js";
 import type { MemorySpace } from "../memory.js";
@@ -136,7 +136,7 @@ export class Learner {
       trial,
       attempted,
     }: Lesson & { readonly task?: string; readonly trial?: number; readonly attempted?: Session },
-  ): Promise<Told<Written>> {
+  ): Promise<StepResult<Written>> {
     const { memory, source } = this.#given;
     const report = requireFailed(session, of, `keep a reflection of "${this.#name}"`);
     const whole = text.toWellFormed();

@@ -2,7 +2,7 @@ import { askedLast, textOf } from "../../agent/model/index.js";
 import { hostServices } from "../../runtime/index.js";
 import { digestOf, type FactId, type Json, type Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import { type StepContext, step, type Told } from "../../workflow/index.js";
+import { type StepContext, type StepResult, step } from "../../workflow/index.js";
 import { MemoryRefusedError } from "../error.js";
 import type { MemorySpace } from "../memory.js";
 import { hitOf, type Recollection, recollectionsIn } from "../recall.js";
@@ -38,7 +38,7 @@ export function keyOf(text: string): string {
 type Lessons = (
   session: Session,
   asked: { readonly task: string; readonly keep: number; readonly characters: number },
-) => Promise<Told<readonly Recollection[]>>;
+) => Promise<StepResult<readonly Recollection[]>>;
 
 /** Recalls the newest reflections on a task, the newest last, and puts them before the model as notes. */
 export function lessonsFrom(memory: MemorySpace): Lessons {

@@ -12,7 +12,7 @@ import {
   requireModule,
   requireName,
   requireOptions,
-  type Told,
+  type StepResult,
 } from "../../workflow/index.js";
 import type { Written } from "../operation.js";
 import { Learner, type Lesson, type ReflexionOptions } from "./learner.js";
@@ -21,7 +21,7 @@ import { LESSONS, taskIn } from "./lesson.js";
 /** A module that learns from trials that fail. */
 export interface Reflexion extends Module, Rebuilds {
   /** Keeps a reflection of somebody else. Refused where the trial that it names did not fail. */
-  learn(session: Session, lesson: Lesson): Promise<Told<Written>>;
+  learn(session: Session, lesson: Lesson): Promise<StepResult<Written>>;
 }
 
 const KNOWN = optionNames<ReflexionOptions>()(

@@ -1,7 +1,7 @@
 import { textOf, transcriptFor } from "../../agent/model/index.js";
 import { type Module, type Outcome, perform } from "../../runtime/index.js";
 import type { Failure, Json, Principal, Session } from "../../session/index.js";
-import { enter, isModule, StepError, step, type Told } from "../../workflow/index.js";
+import { enter, isModule, StepError, type StepResult, step } from "../../workflow/index.js";
 
 /** Somebody who can be asked: a module, such as an agent, or a function of your own, which is called through the door. */
 export type Somebody<Input> = Module | ((input: Input) => unknown);
@@ -23,7 +23,7 @@ type Question<Input> = {
 export async function ask<Input>(
   session: Session,
   { name, whom, input, words }: Question<Input>,
-): Promise<Told<Json>> {
+): Promise<StepResult<Json>> {
   if (!isModule(whom))
     return step(name, async (given: Json) => (await whom(given as Input)) as Json, {
       effect: "read",

@@ -1,6 +1,6 @@
 import type { Because, FactId, Json, Session, View } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import { type StepContext, step, type Told } from "../../workflow/index.js";
+import { type StepContext, type StepResult, step } from "../../workflow/index.js";
 import type { MemorySpace } from "../memory.js";
 import type { Written } from "../operation.js";
 import type { Recollection } from "../recall.js";
@@ -48,7 +48,7 @@ type Reflecting = Required<ReflectionOptions> & {
   /** How the stream is asked, but for the question. */
   readonly asking: Omit<Asking, "query">;
   /** Says how important a thought is, where somebody is there who rates. */
-  readonly rate: (session: Session, text: string) => Promise<Told<number | undefined>>;
+  readonly rate: (session: Session, text: string) => Promise<StepResult<number | undefined>>;
 };
 
 /** Thinks about what came into the stream since the last time, once enough of it is important. */
@@ -56,7 +56,7 @@ export async function reflectOn(
   session: Session,
   given: Reflecting,
   force: boolean,
-): Promise<Told<Reflected>> {
+): Promise<StepResult<Reflected>> {
   const { memory, retrieve, asking, questions: finder, threshold, most, recent } = given;
   const since = lastThought(session, memory.name);
   const looked = await gatheredIn(memory).call(session, {
@@ -110,7 +110,7 @@ async function answered(
   given: Reflecting,
   question: string,
   until: FactId,
-): Promise<Told<Pick<Reflected, "written" | "dropped">>> {
+): Promise<StepResult<Pick<Reflected, "written" | "dropped">>> {
   const { memory, retrieve, asking, insights: thinker, each, rate } = given;
   const read = await retrieve(session, { ...asking, show: false, query: question });
   const statements = read.value.map(({ text }) => text);

@@ -3,7 +3,7 @@ import { hostServices } from "../../runtime/index.js";
 import type { FactId, Json, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
-import { type StepContext, step, type Told } from "../../workflow/index.js";
+import { type StepContext, type StepResult, step } from "../../workflow/index.js";
 import { MemoryRefusedError } from "../error.js";
 import type { MemorySpace } from "../memory.js";
 import { hitOf, type Recollection, recollectionsIn } from "../recall.js";
@@ -39,7 +39,7 @@ type Settings = Omit<Asking, "query" | "profile" | "asOf" | "show" | "characters
     readonly embedder: string;
   };
 
-export type Retrieve = (session: Session, asking: Asking) => Promise<Told<readonly Recollection[]>>;
+export type Retrieve = (session: Session, asking: Asking) => Promise<StepResult<readonly Recollection[]>>;
 
 /** Reads a stream through the door: what was found, by which scores, at what time, is on the record of who asks. */
 export function retrieveFrom(memory: MemorySpace): Retrieve {

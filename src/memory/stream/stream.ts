@@ -1,7 +1,7 @@
 import type { FactId, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
-import { refusing, StepError, type Told } from "../../workflow/index.js";
+import { refusing, StepError, type StepResult } from "../../workflow/index.js";
 import type { Draft } from "../draft.js";
 import type { MemorySpace } from "../memory.js";
 import type { Written } from "../operation.js";
@@ -36,11 +36,11 @@ export interface MemoryStream extends Omit<MemorySpace, "recall"> {
     session: Session,
     query: string,
     options?: StreamRecallOptions,
-  ): Promise<Told<readonly Recollection[]>>;
+  ): Promise<StepResult<readonly Recollection[]>>;
   /** Writes what was observed, with how important it is. */
-  observe(session: Session, observation: Observation): Promise<Told<Written>>;
+  observe(session: Session, observation: Observation): Promise<StepResult<Written>>;
   /** Thinks about the stream, once enough of what came since the last time is important; or at once when forced. */
-  reflect(session: Session, options?: { readonly force?: boolean }): Promise<Told<Reflected>>;
+  reflect(session: Session, options?: { readonly force?: boolean }): Promise<StepResult<Reflected>>;
   /** Reads again as a session did, by the id of its `memory-read`, and says whether the same is found. */
   recallAgain(
     store: Store,
@@ -62,7 +62,7 @@ export function memoryStream(options: MemoryStreamOptions): MemoryStream {
   const { memory, importance, reflection } = options;
   const retrieve = retrieveFrom(memory);
 
-  async function rate(session: Session, text: string): Promise<Told<number | undefined>> {
+  async function rate(session: Session, text: string): Promise<StepResult<number | undefined>> {
     if (importance === undefined) return { session, value: undefined };
     const [least, most] = profile.scale;
     try {

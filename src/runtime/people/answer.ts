@@ -24,7 +24,7 @@ import {
   thisProcess,
 } from "../../store/index.js";
 import { AnswerError } from "../error.js";
-import { answerName } from "../run/keeper.js";
+import { answerName } from "../run/writer.js";
 import { nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
 import { type Doubt, doubtAbout } from "./doubt.js";
 
@@ -118,7 +118,7 @@ export async function giveAnswer(
   requireAnswer(made, nameOrId);
   if (begun !== undefined) requireSettler(begun, made.by as Principal);
   if (fact.type === "approval-ask")
-    await requireCompetence(store, fact, made, { now: given.now, name: nameOrId, id: found.id });
+    await requireMayAnswer(store, fact, made, { now: given.now, name: nameOrId, id: found.id });
   const at = new Date(given.now).toISOString();
   const answer = asked.append({ ...made, of: found.id, at } as unknown as FactInput);
   const name = answerName(recorded.nonce, found.id);
@@ -246,7 +246,7 @@ function requireSettler(
 }
 
 /** Whether this is for whoever answers to say, now, and in this way. */
-async function requireCompetence(
+async function requireMayAnswer(
   store: Store,
   asking: FactOf<"approval-ask">,
   { by, decision, edit, value }: Made,

@@ -15,6 +15,7 @@ import {
   Withheld,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 
 /** A `write` that was started and whose outcome is unknown. */
 export type Doubt = {
@@ -68,10 +69,9 @@ export async function doubtAbout(
   const doubt: Doubt = {
     shown,
     digest: digestOf(canonical(shown)),
-    ...(last?.key !== undefined && { key: last.key }),
-    ...(last !== undefined && { started: last.at }),
+    ...defined({ key: last?.key, started: last?.at }),
     attempts: last?.attempt ?? 0,
-    ...(error !== undefined && { error }),
+    ...defined({ error }),
     ...(approved.size > 0 && { approved: [...approved] }),
     ...(to.length > 0 && { to }),
   };
@@ -91,7 +91,8 @@ function shownOf(call: Fact): Json {
 }
 
 function known(value: Json): Json {
-  return (value as unknown) instanceof Withheld ? `[${(value as unknown as Withheld).reason}]` : value;
+  const content: unknown = value;
+  return content instanceof Withheld ? `[${content.reason}]` : value;
 }
 
 /** What was shown, with the arguments that somebody put in place of those that were. */

@@ -8,7 +8,7 @@ import {
   Session,
 } from "../../session/index.js";
 import { ConflictError, type Store } from "../../store/index.js";
-import { answerName } from "../run/keeper.js";
+import { answerName } from "../run/writer.js";
 
 /** An answer that somebody gave, as the store has it. */
 export type Answer = {

@@ -9,7 +9,7 @@ import {
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { RefusedError, requireDecision } from "../given.js";
-import { answerName } from "../run/keeper.js";
+import { answerName } from "../run/writer.js";
 import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
 import { factAt, recordedRun } from "../tape/recorded.js";

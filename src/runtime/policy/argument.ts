@@ -1,35 +1,36 @@
 import { canonical, isPerson, type Json } from "../../session/index.js";
-import type { Deed } from "./deed.js";
+import { isObject } from "../../util/index.js";
+import type { Action } from "./action.js";
 
 /** One value of an argument, under the name it has there: a text, a number, true or false; undefined is missing or empty. */
 export type Leaf = { readonly name: string; readonly value: string | number | boolean | undefined };
 
 /**
- * The values at a path of a deed's input, such as "to.email". It leads into every item of a list, and `*` stands for any
+ * The values at a path of an action's input, such as "to.email". It leads into every item of a list, and `*` stands for any
  * one name. Where it leads nowhere, a value is missing.
  */
-export function leavesAt(deed: Deed, path: string): readonly Leaf[] {
-  const { input, schema } = deed;
+export function leavesAt(action: Action, path: string): readonly Leaf[] {
+  const { input, schema } = action;
   const way = fieldOf(input, path) === undefined ? path.split(".") : [path];
-  return isTyped(deed, way[0] as string) ? [] : [...along(way, input, "", schema)];
+  return isTyped(action, way[0] as string) ? [] : [...along(way, input, "", schema)];
 }
 
-/** All values that a deed is given. An argument with the default of the schema is as good as left out. */
-export function givenLeaves(deed: Deed): readonly Leaf[] {
-  const { input, schema } = deed;
+/** All values that an action is given. An argument with the default of the schema is as good as left out. */
+export function givenLeaves(action: Action): readonly Leaf[] {
+  const { input, schema } = action;
   if (!isRecord(input)) return [...leavesOf(input, "", schema)];
   const declared = propertiesOf(schema);
   const given = Object.entries(input).filter(([argument, value]) => {
     const usual = fieldOf(declared?.[argument], "default");
-    return !isTyped(deed, argument) && (usual === undefined || canonical(usual) !== canonical(value));
+    return !isTyped(action, argument) && (usual === undefined || canonical(usual) !== canonical(value));
   });
   return given.length === 0 ? [] : [...leavesOf(Object.fromEntries(given), "", schema)];
 }
 
 /** Whether a person put this argument there in place of something else. */
-function isTyped({ editor, input, session }: Deed, argument: string): boolean {
+function isTyped({ editor, input, session }: Action, argument: string): boolean {
   if (editor === undefined || !isPerson(editor)) return false;
-  const asked = fieldOf(session.fact as unknown as Json, "input");
+  const asked = (session.fact as { readonly input?: Json }).input;
   return canonical(fieldOf(input, argument) ?? null) !== canonical(fieldOf(asked, argument) ?? null);
 }
 
@@ -82,5 +83,5 @@ function fieldOf(value: Json | undefined, field: string): Json | undefined {
 }
 
 function isRecord(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject(value);
 }

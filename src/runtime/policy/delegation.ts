@@ -2,7 +2,6 @@ import {
   adopted,
   type Fact,
   frozen,
-  type Json,
   type Principal,
   type Session,
   type View,
@@ -39,8 +38,8 @@ export const delegationView: View<Delegation> = {
     return next === given ? given : Object.freeze({ ...next, chain: Object.freeze(next.chain) });
   },
   merge: (sides, merge) => sides[adopted(merge) ?? 0] as Delegation,
-  save: (delegation) => delegation as unknown as Json,
-  load: (saved) => frozen(saved) as unknown as Delegation,
+  save: (delegation) => delegation,
+  load: (saved) => frozen(saved) as Delegation,
 };
 
 function stepped(given: Delegation, fact: Fact): Delegation {

@@ -1,4 +1,4 @@
-export type { Deed, Policy, PolicyDecision, Touches, Wanted } from "./deed.js";
+export type { Action, Policy, PolicyDecision, Touches, Wanted } from "./action.js";
 export { behalfOf, delegationOf } from "./delegation.js";
 
 export {

@@ -1,31 +1,31 @@
 import { describe, expect, it } from "vitest";
 import { type Json, type Principal, Session } from "../../session/index.js";
-import { type Deed, type PolicyRule, policy, untrustedIn } from "./index.js";
+import { type Action, type PolicyRule, policy, untrustedIn } from "./index.js";
 import { labelsView } from "./labels.js";
 import { Pattern } from "./pattern.js";
 
 const session = Session.start("Pay 30 to bob@x.org, please.");
 
-function deed(some: Partial<Deed> = {}): Deed {
+function action(some: Partial<Action> = {}): Action {
   return {
     ...{ kind: "tool", name: "pay", by: "agent:clerk", effect: "write", reversible: false },
     ...{ input: { to: "bob@x.org", amount: 30 }, touches: {}, session },
     ...some,
-  } as Deed;
+  } as Action;
 }
 
 const verdictOf = (
   rule: Omit<PolicyRule, "name">,
-  some: Partial<Deed> = {},
+  some: Partial<Action> = {},
   otherwise: "allow" | "deny" = "deny",
-) => policy("p", [{ name: "r", ...rule }], { otherwise }).decide(deed(some)).verdict;
-const isMet = (rule: Omit<PolicyRule, "name" | "verdict">, some: Partial<Deed> = {}): boolean =>
+) => policy("p", [{ name: "r", ...rule }], { otherwise }).decide(action(some)).verdict;
+const isMet = (rule: Omit<PolicyRule, "name" | "verdict">, some: Partial<Action> = {}): boolean =>
   verdictOf({ ...rule, verdict: "allow" }, some) === "allow";
-const isFeared = (rule: Omit<PolicyRule, "name" | "verdict">, some: Partial<Deed> = {}): boolean =>
+const isFeared = (rule: Omit<PolicyRule, "name" | "verdict">, some: Partial<Action> = {}): boolean =>
   verdictOf({ ...rule, verdict: "deny" }, some, "allow") === "deny";
 
 describe("rules", () => {
-  it("[P1] the strictest that meets a deed counts, whatever their order", () => {
+  it("[P1] the strictest that meets an action counts, whatever their order", () => {
     const rules: PolicyRule[] = [
       { name: "yes", verdict: "allow", tool: "*" },
       { name: "ask", verdict: "ask", effect: "write", why: "it writes" },
@@ -33,12 +33,12 @@ describe("rules", () => {
     ];
     for (const all of [rules, rules.toReversed()]) {
       const made = policy("p", all, { otherwise: "deny" });
-      expect(made.decide(deed({ effect: "read" }))).toEqual({ verdict: "allow", rules: ["yes"] });
-      expect(made.decide(deed())).toEqual({ verdict: "ask", rules: ["ask"], why: "it writes" });
-      expect(made.decide(deed({ name: "destroy" })).verdict).toBe("deny");
+      expect(made.decide(action({ effect: "read" }))).toEqual({ verdict: "allow", rules: ["yes"] });
+      expect(made.decide(action())).toEqual({ verdict: "ask", rules: ["ask"], why: "it writes" });
+      expect(made.decide(action({ name: "destroy" })).verdict).toBe("deny");
     }
-    expect(policy("p", []).decide(deed())).toEqual({ verdict: "allow", rules: [] });
-    expect(policy("p", [], { otherwise: "ask" }).decide(deed()).verdict).toBe("ask");
+    expect(policy("p", []).decide(action())).toEqual({ verdict: "allow", rules: [] });
+    expect(policy("p", [], { otherwise: "ask" }).decide(action()).verdict).toBe("ask");
   });
 
   it("[P2] every condition that is named must hold", () => {
@@ -83,7 +83,7 @@ describe("rules", () => {
 
   it("[P7] rules for hosts are about reads too, and about all hosts but some", () => {
     const ours = { host: { except: ["*.ours.example", "ours.example"] } } as const;
-    const reading = (...hosts: string[]): Partial<Deed> => ({ effect: "read", touches: { hosts } });
+    const reading = (...hosts: string[]): Partial<Action> => ({ effect: "read", touches: { hosts } });
     expect(isFeared(ours, reading("evil.example"))).toBe(true);
     expect(isFeared(ours, reading("a.ours.example", "evil.example"))).toBe(true);
     expect(isFeared(ours, reading("a.OURS.example", "ours.example"))).toBe(false);
@@ -168,7 +168,7 @@ describe("rules", () => {
         },
       },
     ]);
-    expect(made.decide(deed())).toEqual({
+    expect(made.decide(action())).toEqual({
       verdict: "deny",
       rules: ["broken"],
       why: "the rule could not tell: oops",
@@ -345,7 +345,7 @@ describe("labels", () => {
   });
 
   /** Whether a rule that denies by an argument meets a call, after somebody said something. */
-  const isUnsaid = (said: string, to: Json | undefined, path = "to", some: Partial<Deed> = {}): boolean =>
+  const isUnsaid = (said: string, to: Json | undefined, path = "to", some: Partial<Action> = {}): boolean =>
     isFeared(
       { untrusted: [path] },
       { input: to === undefined ? {} : { to }, session: Session.start(said), ...some },
@@ -440,7 +440,7 @@ describe("labels", () => {
   });
 
   it("[L7] a call that nobody asked for is met after words of others", () => {
-    const isMetBy = (said: string, name: string, input: Json, some: Partial<Deed> = {}): boolean =>
+    const isMetBy = (said: string, name: string, input: Json, some: Partial<Action> = {}): boolean =>
       isFeared({ untrusted: "call" }, { name, input, session: call(Session.start(said), "web"), ...some });
     const said = "Pay 30 to bob@x.org and read the 13 notes in a.txt.";
     expect(isMetBy(said, "pay", { to: "bob@x.org", amount: 30 })).toBe(false);

@@ -1,7 +1,6 @@
-import { canonical, digestOf, type Json, termsFault, thrownMessage } from "../../session/index.js";
+import { canonical, digestOf, RathError, termsFault, thrownMessage } from "../../session/index.js";
 import { nearestOf } from "../../util/index.js";
-import type { Deed, Policy, PolicyDecision, Verdict } from "./deed.js";
-import { PolicyError } from "./error.js";
+import type { Action, Policy, PolicyDecision, Verdict } from "./action.js";
 import { isMet, type PolicyRule } from "./rule.js";
 
 export type PolicyOptions = {
@@ -10,7 +9,7 @@ export type PolicyOptions = {
 };
 
 /**
- * Says what may be done. Of the rules that meet a deed the strictest counts.
+ * Says what may be done. Of the rules that meet an action the strictest counts.
  *
  * ```ts
  * const careful = policy("careful", [
@@ -28,18 +27,18 @@ export function policy(name: string, rules: readonly PolicyRule[], options: Poli
   return Object.freeze({
     name,
     version: versionOf(all, otherwise),
-    covers: (kind: Deed["kind"]) => kind !== "model" || all.some(({ model }) => model !== undefined),
-    decide: (deed: Deed) => decided(all, otherwise, deed),
+    covers: (kind: Action["kind"]) => kind !== "model" || all.some(({ model }) => model !== undefined),
+    decide: (action: Action) => decided(all, otherwise, action),
   });
 }
 
 const STRICT: readonly Verdict[] = ["allow", "ask", "deny"];
 
-function decided(rules: readonly PolicyRule[], otherwise: Verdict, deed: Deed): PolicyDecision {
+function decided(rules: readonly PolicyRule[], otherwise: Verdict, action: Action): PolicyDecision {
   const met: PolicyRule[] = [];
   for (const rule of rules) {
     try {
-      if (isMet(rule, deed)) met.push(rule);
+      if (isMet(rule, action)) met.push(rule);
     } catch (error) {
       // A rule that cannot tell must not let anything pass.
       const why = `the rule could not tell: ${thrownMessage(error)}`;
@@ -78,7 +77,7 @@ function versionOf(rules: readonly PolicyRule[], otherwise: Verdict): string {
     ...rest,
     ...(when !== undefined && { when: String(when) }),
   }));
-  return digestOf(canonical({ rules: plain as unknown as Json, otherwise }));
+  return digestOf(canonical({ rules: plain, otherwise }));
 }
 
 const FIELDS: { readonly [field in keyof PolicyRule]-?: "text" | "texts" | "other" } = {
@@ -174,11 +173,21 @@ function checkRule(rule: unknown, refuse: (reason: string, hint?: string) => Pol
   const fault = approval === undefined ? undefined : termsFault(approval);
   if (fault !== undefined) throw refuse(`${at}: ${fault.reason}`, fault.hint);
   if (when !== undefined && typeof when !== "function")
-    throw refuse(`${at} has a when that is no function`, "when: (deed) => true");
+    throw refuse(`${at} has a when that is no function`, "when: (action) => true");
   if (irreversible !== undefined && typeof irreversible !== "boolean")
     throw refuse(`${at} has an irreversible that is not true or false`);
 }
 
 function isPath(path: unknown): boolean {
   return typeof path === "string" && path.split(".").every((part) => part !== "");
+}
+
+/** A policy that cannot be: a rule that makes no sense would be no rule. */
+export class PolicyError extends RathError {
+  constructor(name: string, reason: string, hint: string) {
+    super("policy-refused", `Cannot make the policy ${JSON.stringify(name)}: ${reason}.`, {
+      hint,
+      data: { name, reason },
+    });
+  }
 }

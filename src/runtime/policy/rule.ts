@@ -2,15 +2,15 @@ import { isIPv6 } from "node:net";
 import { posix } from "node:path";
 import { type Effect, isPerson, type Terms } from "../../session/index.js";
 import { nearestOf } from "../../util/index.js";
-import { isAskedFor } from "./act.js";
+import type { Action, Verdict } from "./action.js";
 import { givenLeaves, leavesAt, propertiesOf } from "./argument.js";
-import type { Deed, Verdict } from "./deed.js";
 import { untrustedIn } from "./labels.js";
 import { Pattern } from "./pattern.js";
-import { Sayings } from "./said.js";
+import { TrustedStatements } from "./trusted-statements.js";
+import { isAskedFor } from "./verb.js";
 
 /**
- * What a policy says about some deeds. Every condition that it names must hold. Texts may have wildcards (`*`; in paths
+ * What a policy says about some actions. Every condition that it names must hold. Texts may have wildcards (`*`; in paths
  * `*` for a part and `**` for any number of them); of a list, one is enough.
  */
 export type PolicyRule = {
@@ -39,55 +39,55 @@ export type PolicyRule = {
    * say one of these arguments, or it is missing; "to.email" is a path, in which `*` stands for any one name.
    */
   readonly untrusted?: true | "call" | readonly string[];
-  /** Anything else; at once, and from the deed alone. */
-  readonly when?: (deed: Deed) => boolean;
+  /** Anything else; at once, and from the action alone. */
+  readonly when?: (action: Action) => boolean;
   /** What whoever is refused, or asked, reads. */
   readonly why?: string;
   /** With the verdict "ask": who is asked, how many must agree, by when, and who is asked after that. */
   readonly approval?: Terms;
 };
 
-/** Whether a rule meets a deed. */
-export function isMet(rule: PolicyRule, deed: Deed): boolean {
-  return CONDITIONS.every((condition) => condition(rule, deed));
+/** Whether a rule meets an action. */
+export function isMet(rule: PolicyRule, action: Action): boolean {
+  return CONDITIONS.every((condition) => condition(rule, action));
 }
 
-type Condition = (rule: PolicyRule, deed: Deed) => boolean;
+type Condition = (rule: PolicyRule, action: Action) => boolean;
 
 const CONDITIONS: readonly Condition[] = [
-  ({ by, verdict }, deed) => by === undefined || isAny(by, deed.by, verdict),
-  ({ for: behalf, verdict }, deed) =>
-    behalf === undefined || deed.for.some((one) => isAny(behalf, one, verdict)),
+  ({ by, verdict }, action) => by === undefined || isAny(by, action.by, verdict),
+  ({ for: behalf, verdict }, action) =>
+    behalf === undefined || action.for.some((one) => isAny(behalf, one, verdict)),
   ({ tool, step, model, verdict }, { kind, name }) => {
     if (tool === undefined && step === undefined && model === undefined) return kind !== "model";
     const named = { tool, step, model }[kind];
     return named !== undefined && isAny(named, name, verdict);
   },
-  ({ effect }, deed) => effect === undefined || listOf(effect).includes(deed.effect),
+  ({ effect }, action) => effect === undefined || listOf(effect).includes(action.effect),
   ({ irreversible }, { reversible }) => irreversible === undefined || irreversible === !reversible,
-  (rule, deed) => isTouched(rule, deed, rule.path, deed.touches?.paths, hasPath),
-  (rule, deed) => isTouched(rule, deed, rule.command, deed.touches?.commands, hasCommand),
-  (rule, deed) => isTouched(rule, deed, rule.host, knownHosts(deed), hasHost),
-  (rule, deed) => {
+  (rule, action) => isTouched(rule, action, rule.path, action.touches?.paths, hasPath),
+  (rule, action) => isTouched(rule, action, rule.command, action.touches?.commands, hasCommand),
+  (rule, action) => isTouched(rule, action, rule.host, knownHosts(action), hasHost),
+  (rule, action) => {
     const { amount, verdict } = rule;
     if (amount === undefined) return true;
     const { above = Number.NEGATIVE_INFINITY, upTo = Number.POSITIVE_INFINITY } = amount;
-    const known = deed.touches?.amount;
+    const known = action.touches?.amount;
     return typeof known !== "number" || Number.isNaN(known)
-      ? isFeared(verdict, deed)
+      ? isFeared(verdict, action)
       : known > above && known <= upTo;
   },
-  ({ untrusted, tool }, deed) => {
+  ({ untrusted, tool }, action) => {
     if (untrusted === undefined) return true;
-    if (untrusted === true) return untrustedIn(deed.session).length > 0;
-    if (untrusted === "call") return untrustedIn(deed.session).length > 0 && !isCallSaid(deed);
-    requireArguments(deed, untrusted, tool);
-    const sayings = Sayings.of(deed.session, deed.by);
-    return untrusted.some((path) => !leavesAt(deed, path).every((leaf) => sayings.has(leaf)));
+    if (untrusted === true) return untrustedIn(action.session).length > 0;
+    if (untrusted === "call") return untrustedIn(action.session).length > 0 && !isCallSaid(action);
+    requireArguments(action, untrusted, tool);
+    const statements = TrustedStatements.of(action.session, action.by);
+    return untrusted.some((path) => !leavesAt(action, path).every((leaf) => statements.has(leaf)));
   },
-  ({ when }, deed) => {
+  ({ when }, action) => {
     if (when === undefined) return true;
-    const said: unknown = when(deed);
+    const said: unknown = when(action);
     // A promise, or something that is only like yes, would let pass what it was to stop.
     if (typeof said !== "boolean") throw new TypeError("its `when` said neither true nor false");
     return said;
@@ -97,13 +97,13 @@ const CONDITIONS: readonly Condition[] = [
 /** Of what is touched, all must be meant by a rule that allows, and one is enough for one that does not. */
 function isTouched(
   rule: PolicyRule,
-  deed: Deed,
+  action: Action,
   patterns: PolicyRule["host"],
   touched: readonly string[] | undefined,
   has: (pattern: string, text: string, permits: boolean) => boolean,
 ): boolean {
   if (patterns === undefined) return true;
-  if (touched === undefined) return isFeared(rule.verdict, deed);
+  if (touched === undefined) return isFeared(rule.verdict, action);
   const isExcept = typeof patterns === "object" && "except" in patterns;
   const listed = listOf(isExcept ? patterns.except : patterns);
   const permits = (rule.verdict === "allow") !== isExcept;
@@ -112,7 +112,7 @@ function isTouched(
 }
 
 /** What does not say what it touches may touch anything, unless it touches nothing. */
-function isFeared(verdict: Verdict, { effect }: Deed): boolean {
+function isFeared(verdict: Verdict, { effect }: Action): boolean {
   return verdict !== "allow" && effect !== "pure";
 }
 
@@ -137,8 +137,8 @@ function hasCommand(pattern: string, command: string, permits: boolean): boolean
 /** A name, or an address in the form that URLs have, and a port: a colon in the middle of a name would end it. */
 const HOST = /^(?:[\p{L}\p{M}\p{N}._-]+|\[[\da-f:.]+\])(?::\d+)?$/u;
 
-/** The hosts that a deed touches. With one that cannot be the name of a host, nobody knows where it leads. */
-function knownHosts({ touches }: Deed): readonly string[] | undefined {
+/** The hosts that an action touches. With one that cannot be the name of a host, nobody knows where it leads. */
+function knownHosts({ touches }: Action): readonly string[] | undefined {
   const hosts = touches?.hosts?.map((host) => host.toLowerCase().replace(/(?<=.)\.(?=$|:)/, ""));
   return hosts?.every((host) => HOST.test(host) || isIPv6(host)) === true ? hosts : undefined;
 }
@@ -156,20 +156,20 @@ function isAny(patterns: string | readonly string[], text: string, verdict: Verd
 }
 
 /** Whether those who are trusted asked for what a tool does, and said everything that it is given. */
-function isCallSaid(deed: Deed): boolean {
-  const sayings = Sayings.of(deed.session, deed.by);
-  const leaves = givenLeaves(deed);
-  if (!leaves.every((leaf) => sayings.has(leaf))) return false;
+function isCallSaid(action: Action): boolean {
+  const statements = TrustedStatements.of(action.session, action.by);
+  const leaves = givenLeaves(action);
+  if (!leaves.every((leaf) => statements.has(leaf))) return false;
   // Whoever typed the arguments asks for it.
   return (
-    (deed.editor !== undefined && isPerson(deed.editor)) ||
-    isAskedFor(deed.name, sayings.words(), leaves.length > 0)
+    (action.editor !== undefined && isPerson(action.editor)) ||
+    isAskedFor(action.name, statements.words(), leaves.length > 0)
   );
 }
 
 /** A rule about an argument that its tool does not have is a slip, and would meet every call or none. */
 function requireArguments(
-  { input, schema, name }: Deed,
+  { input, schema, name }: Action,
   paths: readonly string[],
   tool: PolicyRule["tool"],
 ): void {

@@ -1,13 +1,7 @@
-import {
-  type Fact,
-  type FactId,
-  type FactOf,
-  type Failure,
-  readableError,
-  warnOf,
-} from "../../session/index.js";
+import { type FactId, type FactOf, type Failure, readableError, warnOf } from "../../session/index.js";
 import { CancelledError, failureOf } from "../error.js";
 import { RefusedError } from "../given.js";
+import type { Reusable } from "../tape/reader.js";
 import { EffectRecorder } from "./effect-recorder.js";
 import { changeOf, type Evidence, withoutFiles } from "./evidence.js";
 import type { FileLine } from "./files.js";
@@ -45,8 +39,8 @@ export class Attempts {
     const reuse = run.tape.reusable(run.secrets.conceal(request.fact).value, chain.tip);
     if (reuse === undefined) return false;
     run.turns.soon(() => {
-      item.evidence.push(...(reuse.evidence.map((fact) => bodyOf(fact as Fact)) as unknown as Evidence[]));
-      chain.end(item, { ...bodyOf(reuse.fact), from: reuse.id } as unknown as Outcome);
+      item.evidence.push(...reuse.evidence.map((fact) => withoutStamp(fact)));
+      chain.end(item, { ...withoutStamp(reuse.fact), from: reuse.id });
       goOn();
     });
     return true;
@@ -321,9 +315,9 @@ function leavesDoubt({ effect, retry }: Request, error: unknown): boolean {
 }
 
 /** What a fact says, without its stamp and the request it belonged to. */
-function bodyOf(fact: Fact): { readonly [field: string]: unknown } {
-  const { of: _of, at: _at, run: _run, seq: _seq, ...body } = fact as Fact & { of?: FactId };
-  return body;
+function withoutStamp<Stamped extends Evidence | Reusable["fact"]>(fact: Stamped): Stamped {
+  const { of: _of, at: _at, run: _run, seq: _seq, ...body } = fact as Stamped & { of?: FactId };
+  return body as Stamped;
 }
 
 /**

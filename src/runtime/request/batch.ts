@@ -1,12 +1,12 @@
 import { type Draft, drafted, dueOf, parentsOf, type Session } from "../../session/index.js";
 import { CancelledError, failureOf } from "../error.js";
 import { type Answer, sessionOf } from "../people/mailbox.js";
+import type { RunContext } from "../run/context.js";
 import type { Scope } from "../run/scope.js";
 import type { Entry } from "../tape/tape.js";
 import { Approval } from "./approval.js";
 import { Attempts } from "./attempt.js";
 import { Chain } from "./chain.js";
-import type { RunContext } from "./context.js";
 import { EVIDENCE } from "./evidence.js";
 import { FileLine } from "./files.js";
 import { Inside } from "./inside.js";

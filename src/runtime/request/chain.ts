@@ -12,9 +12,9 @@ import {
 } from "../../session/index.js";
 import { ErasedContentError } from "../error.js";
 import { spentOn } from "../run/budget.js";
+import type { RunContext } from "../run/context.js";
 import type { Scope } from "../run/scope.js";
 import type { Entry } from "../tape/tape.js";
-import type { RunContext } from "./context.js";
 import { EVIDENCE, type Evidence } from "./evidence.js";
 import { failedAs } from "./outcome.js";
 import type { PendingRequest } from "./pending-request.js";

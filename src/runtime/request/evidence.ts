@@ -1,25 +1,6 @@
 import type { Digest, FactInput } from "../../session/index.js";
 
-/** What an effect may put on the record beside its outcome: what happened in a sandbox, and what was found or recalled. */
-export type EvidenceType =
-  | "sandbox-open"
-  | "sandbox-suspend"
-  | "sandbox-resume"
-  | "sandbox-lose"
-  | "sandbox-close"
-  | "command-run"
-  | "workspace-import"
-  | "workspace-read"
-  | "workspace-change"
-  | "workspace-merge"
-  | "workspace-resolve"
-  | "validation-report"
-  | "memory-read"
-  | "note";
-
-export type Evidence = Extract<FactInput, { readonly type: EvidenceType }>;
-
-export const EVIDENCE: ReadonlySet<string> = new Set([
+const TYPES = [
   "sandbox-open",
   "sandbox-suspend",
   "sandbox-resume",
@@ -34,7 +15,12 @@ export const EVIDENCE: ReadonlySet<string> = new Set([
   "validation-report",
   "memory-read",
   "note",
-] satisfies readonly EvidenceType[]);
+] as const satisfies readonly FactInput["type"][];
+
+/** What an effect may put on the record beside its outcome: what happened in a sandbox, and what was found or recalled. */
+export type Evidence = Extract<FactInput, { readonly type: (typeof TYPES)[number] }>;
+
+export const EVIDENCE: ReadonlySet<string> = new Set(TYPES);
 
 /** Of an attempt that is repeated, or of which nobody knows how it ended: its files are not those that go on. */
 export function withoutFiles(evidence: readonly Evidence[]): readonly Evidence[] {

@@ -1,5 +1,5 @@
+import type { RunContext } from "../run/context.js";
 import type { Chain } from "./chain.js";
-import type { RunContext } from "./context.js";
 import { beganWith, changeOf, rebased } from "./evidence.js";
 import type { PendingRequest } from "./pending-request.js";
 

@@ -8,7 +8,7 @@ import {
   thrownMessage,
 } from "../../session/index.js";
 import {
-  type Deed,
+  type Action,
   delegationOf,
   type Policy,
   type PolicyDecision,
@@ -43,10 +43,10 @@ export function rulingOn(
   asked: Session,
   editor?: Principal,
 ): Ruling | undefined {
-  const deed = deedOf(request, asked, editor);
-  const those = deed === undefined ? [] : policies.filter((policy) => isCovered(policy, deed.kind));
-  if (deed === undefined || those.length === 0) return undefined;
-  const decisions = those.map((policy) => decidedBy(policy, deed));
+  const action = actionOf(request, asked, editor);
+  const those = action === undefined ? [] : policies.filter((policy) => isCovered(policy, action.kind));
+  if (action === undefined || those.length === 0) return undefined;
+  const decisions = those.map((policy) => decidedBy(policy, action));
   const verdict = strictestOf(decisions.map((decision) => decision.verdict));
   const makers = decisions.filter((decision) => decision.verdict === verdict);
   const why = makers.flatMap((decision) => decision.why ?? []).join("; ");
@@ -56,8 +56,8 @@ export function rulingOn(
     verdict,
     policies: those.map(({ name, version }) => ({ name, version })),
     rules: makers.flatMap(({ rules }) => rules),
-    ...(deed.for.length > 0 && { for: deed.for }),
-    ...(approvals.length > 0 && { approvals: approvals as unknown as Json }),
+    ...(action.for.length > 0 && { for: action.for }),
+    ...(approvals.length > 0 && { approvals }),
     ...(labels.length > 0 && { labels }),
     ...(why !== "" && { why }),
   };
@@ -81,7 +81,7 @@ function wantedBy(policies: readonly Policy[], decisions: readonly PolicyDecisio
 
 const VERDICTS: ReadonlySet<unknown> = new Set(["allow", "ask", "deny"]);
 
-function isCovered(policy: Policy, kind: Deed["kind"]): boolean {
+function isCovered(policy: Policy, kind: Action["kind"]): boolean {
   try {
     return policy.covers(kind) !== false;
   } catch {
@@ -90,9 +90,9 @@ function isCovered(policy: Policy, kind: Deed["kind"]): boolean {
 }
 
 /** A policy of somebody else's may throw, or say something else: then nothing passes. */
-function decidedBy(policy: Policy, deed: Deed): PolicyDecision {
+function decidedBy(policy: Policy, action: Action): PolicyDecision {
   try {
-    const decision = policy.decide(deed);
+    const decision = policy.decide(action);
     if (!VERDICTS.has(decision?.verdict) || !Array.isArray(decision.rules))
       throw new TypeError("it gave no verdict");
     for (const wanted of decision.approvals ?? []) {
@@ -107,17 +107,17 @@ function decidedBy(policy: Policy, deed: Deed): PolicyDecision {
   }
 }
 
-const KINDS: { readonly [type: string]: Deed["kind"] } = {
+const KINDS: { readonly [type: string]: Action["kind"] } = {
   "tool-call": "tool",
   "step-call": "step",
   "model-call": "model",
 };
 
-function deedOf(
+function actionOf(
   { fact, effect: said, presumed, touches, reversible, asks, schema }: Request,
   asked: Session,
   editor: Principal | undefined,
-): Deed | undefined {
+): Action | undefined {
   const kind = KINDS[fact.type];
   if (kind === undefined || asks === true) return undefined;
   const effect: Effect = presumed ?? said;

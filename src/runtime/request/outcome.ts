@@ -13,9 +13,7 @@ export function failedAs(request: Request, error: unknown): Outcome {
 }
 
 export function failureOfRequest(request: Request, error: unknown): Failure {
-  const { error: failure } = failedAs(request, error) as unknown as {
-    readonly error?: Failure;
-  };
+  const { error: failure } = failedAs(request, error) as { readonly error?: Failure };
   return failure ?? failureOf(error);
 }
 

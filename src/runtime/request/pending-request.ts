@@ -128,7 +128,7 @@ export class PendingRequest {
     }
     if (fact?.type !== "approval-give") return "other";
     consent.answered(of, fact);
-    // With other arguments it is another deed, which is still to be made.
+    // With other arguments it is another action, which is still to be made.
     return fact.edit !== undefined && consent.edit !== undefined ? "edit" : "other";
   }
 

@@ -1,7 +1,7 @@
 import type { Session } from "../../session/index.js";
+import type { RunContext } from "../run/context.js";
 import type { Scope } from "../run/scope.js";
 import type { Chain } from "./chain.js";
-import type { RunContext } from "./context.js";
 import type { PendingRequest } from "./pending-request.js";
 
 /** What those who deal with the requests of one batch share. */

@@ -1,46 +1,28 @@
 import { type Fact, type FactId, parentsOf, readFact, Session } from "../../session/index.js";
-import type { Store } from "../../store/index.js";
 import { type Answer, Mailbox, sessionOf } from "../people/mailbox.js";
-import type { TapeReader } from "../tape/reader.js";
 import type { Entry } from "../tape/tape.js";
-import { answerName, type Keeper } from "./keeper.js";
-import type { Recorder } from "./recorder.js";
-import type { Turns } from "./turns.js";
+import type { RunContext } from "./context.js";
+import { answerName } from "./writer.js";
 
 /** Takes an answer in, and says whether it did; a timer has none. */
 type Take = (answer: Answer) => boolean;
 
-type AnswersParts = {
-  readonly nonce: string;
-  readonly store: Store | undefined;
-  readonly keeper: Keeper;
-  readonly recorder: Recorder;
-  readonly tape: TapeReader;
-  readonly turns: Turns;
-  readonly failed: (error: unknown) => void;
-};
-
 /** Which requests of a run wait for somebody, what people said, and what they said when nobody waited for it any longer. */
 export class Answers {
-  readonly #parts: AnswersParts;
+  readonly #run: RunContext;
   readonly #mailbox: Mailbox;
   readonly #waiting = new Map<FactId, Take | undefined>();
   /** What was asked for, and is not awaited any more. */
   readonly #dropped = new Map<FactId, Session>();
   readonly #begun = new Map<FactId, Session>();
-  #start!: Session;
   #collecting = false;
   /** Whether somebody may have answered since it was last looked. */
   #changed = false;
   #closed = false;
 
-  constructor(parts: AnswersParts) {
-    this.#parts = parts;
-    this.#mailbox = new Mailbox(parts.store, parts.nonce);
-  }
-
-  begin(start: Session): void {
-    this.#start = start;
+  constructor(run: RunContext) {
+    this.#run = run;
+    this.#mailbox = new Mailbox(run.options.store, run.nonce);
   }
 
   close(): void {
@@ -65,7 +47,7 @@ export class Answers {
   /** Notes that a request waits for an answer, or for a time. */
   wait(request: FactId, take?: Take): void {
     this.#waiting.set(request, take);
-    this.#parts.turns.wake();
+    this.#run.turns.wake();
   }
 
   forget(request: FactId): void {
@@ -76,7 +58,7 @@ export class Answers {
   poke(): void {
     if (!this.isWaiting) return;
     this.#changed = true;
-    this.#parts.turns.wake();
+    this.#run.turns.wake();
   }
 
   /** An answer was taken in: it answers nothing else. */
@@ -96,8 +78,8 @@ export class Answers {
 
   /** Whether a request was answered; if not, none can answer it from now on. */
   async lastAnswerTo(request: FactId): Promise<boolean> {
-    await this.#parts.recorder.flush();
-    return (await this.#mailbox.lastAnswerTo(request, this.#start.id)) !== undefined;
+    await this.#run.recorder.flush();
+    return (await this.#mailbox.lastAnswerTo(request, this.#run.beginning.start.id)) !== undefined;
   }
 
   /** Looks for answers that were given meanwhile. `none` is called when there are none and everything waits. */
@@ -105,7 +87,7 @@ export class Answers {
     if (this.#collecting) return;
     this.#collecting = true;
     this.#changed = false;
-    const { turns, failed } = this.#parts;
+    const { turns } = this.#run;
     const done = turns.occupy();
     void this.#found()
       .then((answers) => {
@@ -117,24 +99,24 @@ export class Answers {
         if (answers.length > 0 || !turns.idle || !this.isWaiting) turns.wake();
         else none();
       })
-      .catch(failed);
+      .catch((error: unknown) => this.#run.fail(error));
   }
 
   #takeIn(request: FactId, answer: Answer): void {
-    const { turns, keeper, nonce } = this.#parts;
+    const { turns, writer, nonce } = this.#run;
     const take = this.#waiting.get(request);
     this.#waiting.delete(request);
     turns.soon(() => {
       // Its name goes in the commit that takes it in, or it would answer the same request again; where it is not
       // taken in, its name is all that leads to it, and the end will see to it.
       const name = answerName(nonce, request);
-      keeper.also(name, null);
-      if (take?.(answer) !== true) keeper.leave(name);
+      writer.also(name, null);
+      if (take?.(answer) !== true) writer.leave(name);
     });
   }
 
   async #found(): Promise<readonly { request: FactId; answer: Answer }[]> {
-    await this.#parts.recorder.flush();
+    await this.#run.recorder.flush();
     const found: { request: FactId; answer: Answer }[] = [];
     for (const [request, take] of this.#waiting) {
       const answer = take && (await this.#mailbox.answerTo(request));
@@ -149,7 +131,7 @@ export class Answers {
   /** Answers that came when nobody waited for them any more: somebody was told that they are kept. */
   async strays(): Promise<readonly Session[]> {
     if (this.#dropped.size + this.#begun.size === 0) return [];
-    const { keeper, nonce } = this.#parts;
+    const { writer, nonce } = this.#run;
     const strays: Session[] = [];
     // What became of an effect may have been found out, in an earlier process too, after somebody had said it.
     for (const request of await this.#mailbox.answered()) {
@@ -157,17 +139,17 @@ export class Answers {
       if (asked !== undefined) this.#dropped.set(request, asked);
     }
     for (const [request, asked] of this.#dropped) {
-      const answer = await this.#mailbox.lastAnswerTo(request, this.#start.id);
-      keeper.also(answerName(nonce, request), null);
+      const answer = await this.#mailbox.lastAnswerTo(request, this.#run.beginning.start.id);
+      writer.also(answerName(nonce, request), null);
       if (answer === undefined) continue;
-      strays.push(sessionOf(answer, asked, Session.realmOf(this.#start)));
+      strays.push(sessionOf(answer, asked, Session.realmOf(this.#run.beginning.start)));
     }
     return strays;
   }
 
   /** The same, as the record of an end has them: after everything else. */
   recordedStrays(end: Entry | undefined, ours: number): readonly Session[] {
-    const { tape } = this.#parts;
+    const { tape } = this.#run;
     const others = tape.tape?.others;
     const ids = end === undefined ? [] : parentsOf(end.line).slice(ours);
     return ids.flatMap((id) => {
@@ -176,7 +158,9 @@ export class Answers {
       const before = others?.get(parent);
       const request = before === undefined ? parent : (parentsOf(before)[0] ?? "");
       const asked = this.#dropped.get(request) ?? this.#begun.get(request);
-      return asked === undefined ? [] : (tape.foreign(id, [asked], Session.realmOf(this.#start)) ?? []);
+      return asked === undefined
+        ? []
+        : (tape.foreign(id, [asked], Session.realmOf(this.#run.beginning.start)) ?? []);
     });
   }
 }

@@ -1,14 +1,10 @@
 import { drafted, type FactId, readFact, Session } from "../../session/index.js";
 import type { DivergenceError } from "../error.js";
-import type { TapeReader } from "../tape/reader.js";
 import type { Entry, Tape } from "../tape/tape.js";
 import type { Stretch } from "./budget.js";
+import type { RunContext } from "./context.js";
 import { programDivergence } from "./divergence.js";
-import { type Keeper, runName } from "./keeper.js";
-import type { RunOptions } from "./options.js";
-import type { StartFact } from "./program.js";
-import type { Recorder } from "./recorder.js";
-import type { Scope } from "./scope.js";
+import { runName } from "./writer.js";
 
 /** How a run begins. */
 export type Beginning = {
@@ -26,23 +22,14 @@ export type Beginning = {
   readonly otherProgram: DivergenceError | undefined;
 };
 
-type BeginningParts = {
-  readonly options: RunOptions;
-  readonly program: StartFact;
-  readonly recorder: Recorder;
-  readonly keeper: Keeper;
-  readonly tape: TapeReader;
-  readonly root: Scope;
-};
-
 /** Makes the beginning of a run, or takes over the recorded one. */
-export function beginningOf({ options, program, recorder, keeper, tape, root }: BeginningParts): Beginning {
+export function beginningOf({ options, program, recorder, writer, tape, root }: RunContext): Beginning {
   const { base, nonce, starts = [], origin: from, own } = options;
   const realm = root.realm(Session.realmOf(base));
   const [first, ...later] = starts;
   if (first === undefined) {
     const start = root.next([base], drafted(program), realm);
-    keeper.also(runName(nonce), start);
+    writer.also(runName(nonce), start);
     return { start, id: start.id, gaps: [], otherProgram: undefined };
   }
   // A what-if is there to change the program, and says so where it begins.
@@ -61,8 +48,8 @@ export function beginningOf({ options, program, recorder, keeper, tape, root }: 
   let otherProgram: DivergenceError | undefined;
   if (own === undefined) {
     whatIfStart = Session.made([origin], recorder.stamped(drafted({ ...program, from })), realm);
-    keeper.begun(whatIfStart);
-    keeper.also(runName(nonce), whatIfStart);
+    writer.begun(whatIfStart);
+    writer.also(runName(nonce), whatIfStart);
   } else {
     otherProgram = programDivergence(nonce, own, program);
     whatIfStart = restored(own, origin);

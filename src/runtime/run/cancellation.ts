@@ -1,34 +1,22 @@
 import { drafted, type FactOf, Session, thrownMessage } from "../../session/index.js";
-import type { TapeReader } from "../tape/reader.js";
 import type { Entry } from "../tape/tape.js";
-import type { Beginning } from "./beginning.js";
-import type { Recorder } from "./recorder.js";
-import type { Scope } from "./scope.js";
-import type { Turns } from "./turns.js";
-
-type CancellationParts = {
-  readonly root: Scope;
-  readonly recorder: Recorder;
-  readonly tape: TapeReader;
-  readonly turns: Turns;
-};
+import type { RunContext } from "./context.js";
 
 /** Stops a run from outside. It is recorded when it happened, so that a replay stops at the same place. */
 export class Cancellation {
-  readonly #parts: CancellationParts;
-  #beginning!: Beginning;
+  readonly #run: RunContext;
   /** Why to stop as soon as the tape is at its end. */
   #pending: string | undefined;
   #unlisten: (() => void) | undefined;
 
-  constructor(parts: CancellationParts) {
-    this.#parts = parts;
+  constructor(run: RunContext) {
+    this.#run = run;
   }
 
-  /** @param signal cancels the run when it aborts */
-  begin(beginning: Beginning, signal: AbortSignal | undefined): void {
-    this.#beginning = beginning;
-    const { tape } = this.#parts;
+  /** Listens to the signal that cancels the run. */
+  begin(): void {
+    const { tape, beginning, options } = this.#run;
+    const { signal } = options;
     const { start, whatIfStart } = beginning;
     const recorded = tape.tape?.cancelled(start);
     if (recorded?.seq === ((whatIfStart ?? start).fact.seq ?? 0) + 1) this.adopt(recorded);
@@ -45,7 +33,7 @@ export class Cancellation {
   }
 
   cancel(why: string): void {
-    const { tape, turns } = this.#parts;
+    const { tape, turns } = this.#run;
     // What is only gone through again is not under way yet.
     if (tape.adopting) this.#pending ??= why;
     else turns.soon(() => this.#cancel(why));
@@ -53,8 +41,8 @@ export class Cancellation {
 
   /** Takes over a recorded cancellation. */
   adopt(entry: Entry): void {
-    const { root, recorder } = this.#parts;
-    const { start } = this.#beginning;
+    const { root, recorder, beginning } = this.#run;
+    const { start } = beginning;
     const { fact } = recorder.adopt(entry, [start], Session.realmOf(start));
     root.cancel((fact as FactOf<"run-cancel">).why ?? "");
   }
@@ -69,9 +57,9 @@ export class Cancellation {
   }
 
   #cancel(why: string): void {
-    const { root, recorder } = this.#parts;
+    const { root, recorder, beginning } = this.#run;
     if (root.cancelled !== undefined) return;
-    const { start, id } = this.#beginning;
+    const { start, id } = beginning;
     recorder.next([start], drafted({ type: "run-cancel", of: id, why }), Session.realmOf(start));
     root.cancel(why);
   }

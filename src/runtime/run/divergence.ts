@@ -1,34 +1,26 @@
 import {
-  type BlobSource,
   type FactInput,
   type FactOf,
   type Json,
   parentsOf,
   type RathError,
   readFact,
+  Session,
   Withheld,
 } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { bodyOf, DivergenceError, ErasedContentError, type Side } from "../error.js";
-import type { TapeReader } from "../tape/reader.js";
 import type { Entry } from "../tape/tape.js";
+import type { RunContext } from "./context.js";
 import { differing, isSameProgram, type StartFact } from "./program.js";
 import { Scope } from "./scope.js";
 
-/**
- * The error that says where the record goes another way than the program.
- *
- * @param ending what the program ended with, where it made nothing else that the record does not have
- */
 export function divergence(
-  run: string,
+  { nonce, tape, options }: RunContext,
   expected: Entry,
-  {
-    tape,
-    blobs,
-    ending,
-  }: { tape: TapeReader; blobs: BlobSource | undefined; ending?: FactInput | undefined },
+  ending: FactInput | undefined,
 ): RathError {
-  const fact = readFact(expected.line, blobs);
+  const fact = readFact(expected.line, Session.realmOf(options.base).blobs);
   const erased = Object.values(fact).find((value) => value instanceof Withheld);
   // What the program makes cannot be held against what is gone.
   if (erased instanceof Withheld) return new ErasedContentError(expected.id, erased);
@@ -36,18 +28,18 @@ export function divergence(
     id: expected.id,
     fact: bodyOf(fact),
     parents: parentsOf(expected.line),
-    ...maybe(tape.tape?.pathOf(expected)),
+    ...defined({ module: tape.tape?.pathOf(expected) }),
   };
   const now = tape.firstFresh;
   return new DivergenceError(
-    run,
+    nonce,
     recorded,
     now === undefined
-      ? ending && { fact: ending as unknown as Json, parents: [] }
+      ? ending && { fact: ending as Json, parents: [] }
       : {
           fact: bodyOf(now.fact),
           parents: now.parents.map((parent) => parent.id),
-          ...maybe(now.host instanceof Scope ? now.host.path : undefined),
+          ...defined({ module: now.host instanceof Scope ? now.host.path : undefined }),
         },
   );
 }
@@ -63,13 +55,9 @@ export function programDivergence(run: string, start: Entry, now: StartFact): Di
   const error = new DivergenceError(
     run,
     { id: start.id, fact: bodyOf(recorded), parents },
-    { fact: now as unknown as Json, parents },
+    { fact: now as Json, parents },
     differing(recorded, now),
   );
   if (recorded.module !== now.module) throw error;
   return error;
-}
-
-function maybe(module: readonly string[] | undefined): Pick<Side, "module"> {
-  return module === undefined ? {} : { module };
 }

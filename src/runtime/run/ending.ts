@@ -16,15 +16,10 @@ import {
 import { bodyOf, CancelledError, DescentError, failureOf, RunFailedError } from "../error.js";
 import type { Module } from "../module.js";
 import type { Secrets } from "../secrets.js";
-import type { TapeReader } from "../tape/reader.js";
-import type { Answers } from "./answers.js";
-import type { Beginning } from "./beginning.js";
-import { type Keeper, runName } from "./keeper.js";
+import type { RunContext } from "./context.js";
 import { boundedFailure, withoutLongText } from "./long-text.js";
-import type { RunOptions } from "./options.js";
-import { isSameProgram, type StartFact } from "./program.js";
-import type { Recorder } from "./recorder.js";
-import type { Scope } from "./scope.js";
+import { isSameProgram } from "./program.js";
+import { runName } from "./writer.js";
 
 /** How the body of a run came out. */
 export type BodyOutcome = { readonly session: Session } | { readonly error: unknown };
@@ -52,34 +47,23 @@ export function failureIn(
   return new RunFailedError(module.name, boundedFailure(secrets.conceal(failureOf(error)).value), out, error);
 }
 
-type EndingParts = {
-  readonly options: RunOptions;
-  readonly program: StartFact;
-  readonly beginning: Beginning;
-  readonly recorder: Recorder;
-  readonly keeper: Keeper;
-  readonly tape: TapeReader;
-  readonly answers: Answers;
-  readonly root: Scope;
-};
-
 /** The facts that a run comes to rest with, its end or a suspension: recorded ones, or new ones. */
 export class Ending {
-  readonly #parts: EndingParts;
+  readonly #run: RunContext;
 
-  constructor(parts: EndingParts) {
-    this.#parts = parts;
+  constructor(run: RunContext) {
+    this.#run = run;
   }
 
   get #realm(): Realm {
-    return Session.realmOf(this.#parts.beginning.start);
+    return Session.realmOf(this.#run.beginning.start);
   }
 
   /** What the `run-end` is made of: the result and every other leaf, so that one head holds all that a replay needs. */
   #made(body: BodyOutcome): { parents: readonly Session[]; fact: FactInput } {
-    const { root, beginning, keeper } = this.#parts;
+    const { root, beginning, writer } = this.#run;
     const result = "session" in body ? body.session : (root.last ?? beginning.start);
-    const leaves = keeper.tips
+    const leaves = writer.tips
       .filter((tip) => tip !== result)
       .sort((one, other) => (one.fact.seq ?? 0) - (other.fact.seq ?? 0));
     const { whatIfStart } = beginning;
@@ -91,26 +75,26 @@ export class Ending {
 
   /** The `run-end`. */
   fact(body: BodyOutcome): FactInput {
-    const { options, beginning } = this.#parts;
+    const { options, beginning } = this.#run;
     const error = "error" in body && { error: options.secrets.conceal(failureOf(body.error)).value };
     return { type: "run-end", of: beginning.id, ...error };
   }
 
   /** Makes the end of the run, with what people said when nobody waited for it any longer. */
   async end(body: BodyOutcome): Promise<Session | undefined> {
-    const { answers, recorder, keeper, options } = this.#parts;
+    const { answers, recorder, writer, options } = this.#run;
     const strays = await answers.strays();
     if (recorder.stopped !== undefined) return undefined;
     const { parents, fact } = this.#made(body);
     const end = recorder.next([...parents, ...strays], drafted(fact), this.#realm);
-    keeper.also(runName(options.nonce), null);
+    writer.also(runName(options.nonce), null);
     await recorder.flush();
     return end;
   }
 
   /** The end that is recorded for just this, if there is one. */
   recordedEnd(body: BodyOutcome): Session | undefined {
-    const { tape, options, answers, recorder } = this.#parts;
+    const { tape, options, answers, recorder } = this.#run;
     const { parents: ours, fact } = this.#made(body);
     const { nonce } = options;
     const recorded = tape.tape?.entries.find(({ type, run }) => type === "run-end" && run === nonce);
@@ -121,7 +105,7 @@ export class Ending {
 
   /** The end of the run that a what-if comes from, when the same program did nothing else: then it is that run. */
   #endOfOrigin(body: BodyOutcome): Session | undefined {
-    const { options, beginning, program, tape, answers, recorder } = this.#parts;
+    const { options, beginning, program, tape, answers, recorder } = this.#run;
     const { start, origin, whatIfStart } = beginning;
     const { origin: from, mode } = options;
     if (mode !== "what-if" || origin === undefined || from?.again === true) return undefined;
@@ -143,14 +127,14 @@ export class Ending {
   }
 
   get #frontiers(): readonly Session[] {
-    const { keeper, beginning } = this.#parts;
+    const { writer, beginning } = this.#run;
     const { whatIfStart } = beginning;
-    return whatIfStart === undefined ? keeper.tips : [...keeper.tips, whatIfStart];
+    return whatIfStart === undefined ? writer.tips : [...writer.tips, whatIfStart];
   }
 
   /** Makes a suspension here. */
   suspension(): Session {
-    const { recorder, answers, beginning } = this.#parts;
+    const { recorder, answers, beginning } = this.#run;
     return recorder.next(
       this.#frontiers,
       drafted({ type: "run-suspend", of: beginning.id, waiting: answers.waiting }),
@@ -160,7 +144,7 @@ export class Ending {
 
   /** The recorded suspension at exactly this place. */
   recordedSuspension(): Session | undefined {
-    const { tape, options, recorder } = this.#parts;
+    const { tape, options, recorder } = this.#run;
     const tips = this.#frontiers;
     const ids = new Set(tips.map((tip) => tip.id));
     for (const entry of tape.tape?.entries ?? []) {

@@ -2,7 +2,6 @@ import { drafted, type FactInput, readableError, requireSession, Session } from 
 import { CancelledError, DescentError, failureOf } from "../error.js";
 import type { Module } from "../module.js";
 import { Ledger, type Stretch } from "./budget.js";
-import { failAt } from "./failed.js";
 import type { Lane, Limits } from "./options.js";
 import { Scope } from "./scope.js";
 
@@ -95,4 +94,16 @@ function limitFacts({ name }: Module, { budget, policy }: Limits): readonly Fact
       ? []
       : [{ type: "policy-set", module: name, policy: policy.name, version: policy.version } as const]),
   ];
+}
+
+const sessions = new WeakMap<object, Session>();
+
+/** The session at which the body of a module failed with this error: its evidence up to there. */
+export function failedAt(error: unknown): Session | undefined {
+  return typeof error === "object" && error !== null ? sessions.get(error) : undefined;
+}
+
+/** Notes where an error was thrown, so that whoever catches it can keep the evidence. */
+function failAt(error: unknown, session: Session): void {
+  if (typeof error === "object" && error !== null) sessions.set(error, session);
 }

@@ -2,12 +2,16 @@ import type { FactOf, Json, Principal, Session } from "../../session/index.js";
 import type { Lease, Store } from "../../store/index.js";
 import type { Module } from "../module.js";
 import type { Policy } from "../policy/index.js";
-import type { Prices } from "../price.js";
 import type { Budget } from "../request/request.js";
 import type { SandboxPool } from "../sandboxes/pool.js";
 import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
 import type { Entry, Tape } from "../tape/tape.js";
+
+/** What models cost, in US dollars per million tokens, by the id of the model. */
+export type Prices = {
+  readonly [model: string]: { readonly input: number; readonly output: number; readonly cached?: number };
+};
 
 /** What happens where the tape ends, and where it says something else. */
 export type Mode = "replay" | "verify" | "what-if" | "resume";

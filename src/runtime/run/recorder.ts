@@ -1,11 +1,8 @@
 import { type Draft, type Fact, type Json, type Realm, Session } from "../../session/index.js";
 import { RunClosedError } from "../error.js";
-import type { TapeReader } from "../tape/reader.js";
 import type { Entry } from "../tape/tape.js";
-import type { Keeper } from "./keeper.js";
+import type { RunContext } from "./context.js";
 import { withoutLongText } from "./long-text.js";
-import type { RunOptions } from "./options.js";
-import type { Turns } from "./turns.js";
 
 /** How a run came to rest. */
 export type Stop = "ended" | "suspended" | "given up";
@@ -13,39 +10,18 @@ export type Stop = "ended" | "suspended" | "given up";
 /** Milliseconds after which what was made is durable, though nothing asked for it: a crash must not cost an hour of reading. */
 const KEPT_WITHIN = 1_000;
 
-type RecorderParts = {
-  readonly options: Pick<RunOptions, "nonce" | "services" | "pool" | "outer" | "observe">;
-  readonly tape: TapeReader;
-  readonly keeper: Keeper;
-  readonly turns: Turns;
-  /** The time that goes into a stamp. */
-  readonly time: () => string;
-  /** What was made could not be kept. */
-  readonly failed: (error: unknown) => void;
-};
-
 /** Makes every session of a run: the recorded twin where there is one, else a new session with its stamp. */
 export class Recorder {
-  readonly #options: RecorderParts["options"];
-  readonly #tape: TapeReader;
-  readonly #keeper: Keeper;
-  readonly #turns: Turns;
-  readonly #time: () => string;
-  readonly #failed: (error: unknown) => void;
+  readonly #run: RunContext;
   #seq: number;
   /** What was made will be durable before long. */
   #keeping = false;
   #stopped: Stop | undefined;
   #abandoned = false;
 
-  constructor({ options, tape, keeper, turns, time, failed }: RecorderParts) {
-    this.#options = options;
-    this.#tape = tape;
-    this.#keeper = keeper;
-    this.#turns = turns;
-    this.#time = time;
-    this.#failed = failed;
-    this.#seq = (tape.tape?.lastSeq ?? -1) + 1;
+  constructor(run: RunContext) {
+    this.#run = run;
+    this.#seq = (run.tape.tape?.lastSeq ?? -1) + 1;
   }
 
   /** How the run came to rest. Nothing comes after a suspension, also while that is being written. */
@@ -75,7 +51,7 @@ export class Recorder {
     labels: () => readonly string[] = () => [],
   ): Session {
     if (this.#stopped !== undefined) return this.#late(parents, fact, realm);
-    const found = this.#tape.twin(parents, fact, realm);
+    const found = this.#run.tape.twin(parents, fact, realm);
     return found === undefined
       ? this.#make(parents, labelled(fact, labels()), realm)
       : this.adopt(found, parents, realm);
@@ -85,19 +61,26 @@ export class Recorder {
   adopt(entry: Entry, parents: readonly Session[], realm: Realm): Session {
     entry.used = true;
     const session = Session.restore(entry.line, parents, realm, { id: entry.id });
-    this.#keeper.add(session, parents, false);
+    this.#run.writer.add(session, parents, false);
     return session;
   }
 
   /** The same session as another object, which takes its place. */
   replace(session: Session, twin: Session): void {
-    this.#keeper.replace(session, twin);
-    this.#tape.alias(session, twin);
+    this.#run.writer.replace(session, twin);
+    this.#run.tape.alias(session, twin);
+  }
+
+  /** A replay asks no clock, not even for what it will throw away. */
+  #time(): string {
+    const { tape, beginning, services, options } = this.#run;
+    const reading = options.mode === "replay" || options.mode === "verify";
+    return tape.adopting && reading ? beginning.start.fact.at : services.time();
   }
 
   stamped(fact: Draft): Fact {
     if (fact.at === "") fact.at = this.#time();
-    fact.run = this.#options.nonce;
+    fact.run = this.#run.nonce;
     fact.seq = this.#seq++;
     return Object.freeze(fact) as unknown as Fact;
   }
@@ -105,18 +88,18 @@ export class Recorder {
   #make(parents: readonly Session[], fact: Draft, realm: Realm): Session {
     // What was recorded is taken over as it is; only a new move must lead somewhere.
     if (fact.type === "placement-change")
-      this.#options.pool.require((fact as { readonly sandbox?: string }).sandbox);
+      this.#run.pool.require((fact as { readonly sandbox?: string }).sandbox);
     const session = Session.made(parents, this.stamped(withoutLongText(fact)), realm);
-    this.#tape.missed(session);
-    this.#keeper.add(session, parents, true);
-    if (!this.#tape.adopting) this.#keepSoon();
+    this.#run.tape.missed(session);
+    this.#run.writer.add(session, parents, true);
+    if (!this.#run.tape.adopting) this.#keepSoon();
     return session;
   }
 
   #keepSoon(): void {
     if (this.#keeping) return;
     this.#keeping = true;
-    this.#turns.ring(
+    this.#run.turns.ring(
       KEPT_WITHIN,
       () => {
         this.#keeping = false;
@@ -128,7 +111,7 @@ export class Recorder {
 
   /** Something is made of a session of this run after it: outside of the run when it ended, an error when it was cut off. */
   #late(parents: readonly Session[], fact: Draft, realm: Realm): Session {
-    const { nonce, outer, services } = this.#options;
+    const { nonce, services, options } = this.#run;
     if (!this.isOver)
       throw new RunClosedError(
         nonce,
@@ -139,16 +122,16 @@ export class Recorder {
     return Session.made(
       parents,
       Object.freeze({ ...plain, at: fact.at === "" ? services.time() : fact.at }) as unknown as Fact,
-      Object.freeze(outer === undefined ? rest : { ...rest, host: outer }),
+      Object.freeze(options.outer === undefined ? rest : { ...rest, host: options.outer }),
     );
   }
 
   /** Resolves when everything that was made before this call is durable. */
   async flush(): Promise<void> {
     try {
-      await this.#keeper.flush();
+      await this.#run.writer.flush();
     } catch (error) {
-      this.#failed(error);
+      this.#run.fail(error);
       throw error;
     }
   }
@@ -161,9 +144,9 @@ export class Recorder {
   /** Tells observers a piece of what comes of a request. */
   emit(request: Session, delta: Json): void {
     if (this.#stopped !== undefined) return;
-    const tell = (): void => this.#options.observe({ kind: "delta", request, delta });
+    const tell = (): void => this.#run.options.observe({ kind: "delta", request, delta });
     // Whoever listens must know what it is a piece of: the request, and everything that came before it, is told first.
-    if (!this.#keeper.after(request, tell)) this.flushSoon();
+    if (!this.#run.writer.after(request, tell)) this.flushSoon();
   }
 }
 

@@ -1,45 +1,22 @@
-import {
-  type BlobSource,
-  type FactInput,
-  type FactOf,
-  type RathError,
-  readFact,
-} from "../../session/index.js";
+import { type FactOf, readFact } from "../../session/index.js";
 import { TapeEndedError } from "../error.js";
 import type { RequestBatch } from "../request/batch.js";
 import { Queue } from "../tape/queue.js";
-import type { TapeReader } from "../tape/reader.js";
 import type { Entry, Tape } from "../tape/tape.js";
-import { divergence } from "./divergence.js";
-import type { Mode } from "./options.js";
-import type { Course, Phase } from "./phase.js";
-import type { Turns } from "./turns.js";
+import type { Phase, RunContext } from "./context.js";
 
 /** A recorded outcome, and who is told it. */
 type Recording = { readonly batch: RequestBatch; readonly entry: Entry };
 
-type ReplayParts = {
-  readonly course: Course;
-  readonly turns: Turns;
-  readonly tape: TapeReader;
-  readonly nonce: string;
-  readonly mode: Mode;
-  readonly blobs: BlobSource | undefined;
-  /** Takes over a recorded cancellation. */
-  readonly adoptCancel: (entry: Entry) => void;
-  /** The tape has ended, and the run goes on. */
-  readonly goLive: () => void;
-};
-
 /** The run as it was recorded: outcomes are told in the order in which the record has them. */
 export class Replay implements Phase {
-  readonly #parts: ReplayParts;
+  readonly #run: RunContext;
   /** Batches that must be asked what they can be told, and what the others said. */
   readonly #changed = new Set<RequestBatch>();
   readonly #recorded = new Queue<Recording>();
 
-  constructor(parts: ReplayParts) {
-    this.#parts = parts;
+  constructor(run: RunContext) {
+    this.#run = run;
   }
 
   turn(): void {
@@ -56,20 +33,20 @@ export class Replay implements Phase {
 
   /** Tells the oldest recorded outcome that somebody waits for. */
   #replayOne(): boolean {
-    const { course, turns, adoptCancel } = this.#parts;
-    const { tape } = this.#parts.tape;
-    const cancelled = tape?.cancelled(course.beginning.start);
+    const { batches, beginning, cancellation, turns } = this.#run;
+    const { tape } = this.#run.tape;
+    const cancelled = tape?.cancelled(beginning.start);
     const next = this.#nextRecorded();
     if (cancelled !== undefined && (next === undefined || cancelled.seq < next.entry.seq))
-      adoptCancel(cancelled);
+      cancellation.adopt(cancelled);
     else if (next !== undefined) {
       if (next === this.#recorded.first) this.#recorded.shift();
       this.#changed.add(next.batch);
       next.batch.deliver(next.entry);
     } else {
       // Every branch rests: this is where a what-if left the run before it, and where it goes on with what is its own.
-      if (course.bodyAwaitsOutside || tape?.leave() !== true) return false;
-      for (const batch of course.batches) this.#changed.add(batch);
+      if (this.#run.bodyAwaitsOutside || tape?.leave() !== true) return false;
+      for (const batch of batches) this.#changed.add(batch);
       return this.#replayOne();
     }
     turns.wake();
@@ -78,7 +55,7 @@ export class Replay implements Phase {
 
   /** The oldest outcome that a batch can be told. Only those are asked that may have another answer than before. */
   #nextRecorded(): Recording | undefined {
-    const { batches } = this.#parts.course;
+    const { batches } = this.#run;
     let next: Recording | undefined;
     for (const batch of this.#changed) {
       const open = batches.has(batch);
@@ -105,63 +82,59 @@ export class Replay implements Phase {
 
   /** Every branch rests and the tape has nothing for any of them. */
   #onTapeExhausted(): void {
-    const { course, mode, goLive } = this.#parts;
-    const tape = this.#parts.tape.tape as Tape;
-    // Nobody waits at our door and the body is not over: it awaits something else, and will be back.
-    if (course.bodyAwaitsOutside) {
-      if (this.#wasAbandoned(tape)) course.abandonBody(course.cancelled as string);
+    const run = this.#run;
+    const { mode = "resume" } = run.options;
+    const tape = run.tape.tape as Tape;
+    // Nothing of ours is awaited and the body is not over: it awaits something else, and will be back.
+    if (run.bodyAwaitsOutside) {
+      const { cancelled } = run.root;
+      if (cancelled !== undefined && wasAbandoned(tape)) run.abandonBody(cancelled);
       return;
     }
-    const body = course.batches.size === 0 ? course.body : undefined;
+    const body = run.batches.size === 0 ? run.body : undefined;
     const [expected] = tape.unused().filter(({ type }) => !(body !== undefined && type === "run-end"));
     if (expected !== undefined && mode !== "what-if") {
-      course.fail(this.#divergence(expected));
+      run.fail(run.diverged(expected));
       return;
     }
-    const { otherProgram } = course.beginning;
+    const { otherProgram } = run.beginning;
     if (otherProgram !== undefined) {
-      course.fail(otherProgram);
+      run.fail(otherProgram);
       return;
     }
-    const ended = body && course.ending.recordedEnd(body);
+    const ended = body && run.ending.recordedEnd(body);
     if (ended !== undefined) {
-      course.settle("ended", ended);
+      run.settle("ended", ended);
       return;
     }
     const [end] = body === undefined ? [] : tape.unused();
     if (mode === "what-if" || (mode === "resume" && end === undefined)) {
-      goLive();
+      run.goLive();
       return;
     }
     if (body !== undefined) {
-      course.fail(end === undefined ? this.#tapeEnded() : this.#divergence(end, course.ending.fact(body)));
+      run.fail(end === undefined ? this.#tapeEnded() : run.diverged(end, run.ending.fact(body)));
       return;
     }
-    const suspended = course.ending.recordedSuspension();
-    if (suspended !== undefined) course.settle("suspended", suspended);
-    else course.fail(this.#tapeEnded());
-  }
-
-  /** Whether the record says that the body was not waited for, and nothing else is left of it. */
-  #wasAbandoned(tape: Tape): boolean {
-    const [end, ...more] = tape.unused();
-    if (this.#parts.course.cancelled === undefined || end?.type !== "run-end" || more.length > 0)
-      return false;
-    const { error } = readFact(end.line, undefined) as FactOf<"run-end">;
-    return (error?.data as { readonly abandoned?: boolean } | undefined)?.abandoned === true;
-  }
-
-  #divergence(expected: Entry, ending?: FactInput): RathError {
-    const { nonce, tape, blobs } = this.#parts;
-    return divergence(nonce, expected, { tape, blobs, ending });
+    const suspended = run.ending.recordedSuspension();
+    if (suspended !== undefined) run.settle("suspended", suspended);
+    else run.fail(this.#tapeEnded());
   }
 
   #tapeEnded(): TapeEndedError {
-    const { nonce, course } = this.#parts;
-    const frontiers = [...course.batches].flatMap((batch) => batch.frontier);
+    const { nonce, batches } = this.#run;
+    const frontiers = [...batches].flatMap((batch) => batch.frontier);
     return new TapeEndedError(
       nonce,
       frontiers.map(({ id, fact }) => ({ id, type: fact.type })),
     );
   }
+}
+
+/** Whether the record says that the body was not waited for, and nothing else is left of it. */
+function wasAbandoned(tape: Tape): boolean {
+  const [end, ...more] = tape.unused();
+  if (end?.type !== "run-end" || more.length > 0) return false;
+  const { error } = readFact(end.line, undefined) as FactOf<"run-end">;
+  return (error?.data as { readonly abandoned?: boolean } | undefined)?.abandoned === true;
 }

@@ -1,10 +1,13 @@
-import { type RathError, readableError, requireSession, Session } from "../../session/index.js";
+import {
+  type FactInput,
+  type RathError,
+  readableError,
+  requireSession,
+  Session,
+} from "../../session/index.js";
 import { CancelledError, RunClosedError } from "../error.js";
 import type { Module } from "../module.js";
-import type { Policy } from "../policy/index.js";
-import type { Prices } from "../price.js";
 import { RequestBatch } from "../request/batch.js";
-import type { RunContext } from "../request/context.js";
 import type { Wait } from "../request/pending-request.js";
 import type { Request } from "../request/request.js";
 import type { SandboxPool } from "../sandboxes/pool.js";
@@ -12,104 +15,73 @@ import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
 import { TapeReader } from "../tape/reader.js";
 import type { Entry } from "../tape/tape.js";
-import { requireAffordable } from "./afford.js";
 import { Answers } from "./answers.js";
 import { type Beginning, beginningOf } from "./beginning.js";
-import { Ledger } from "./budget.js";
+import { Ledger, requireBudgetLeft } from "./budget.js";
 import { Cancellation } from "./cancellation.js";
+import type { Phase, RunContext } from "./context.js";
 import { divergence } from "./divergence.js";
 import { type BodyOutcome, checkedOutcome, Ending, failureIn } from "./ending.js";
-import { Keeper } from "./keeper.js";
 import { RunLease } from "./lease.js";
 import { Live } from "./live.js";
 import { bracketed, limited } from "./modules.js";
 import type { Limits, RunOptions } from "./options.js";
-import type { Course, Phase } from "./phase.js";
 import { type StartFact, startFactOf } from "./program.js";
 import { Recorder } from "./recorder.js";
 import { Replay } from "./replay.js";
 import { Scope } from "./scope.js";
 import { Turns } from "./turns.js";
+import { RunWriter } from "./writer.js";
 
 /**
  * One outermost `forward`: from `run-start` to `run-end`, or to a suspension. Replay and Live are its phases; both record
  * through one Recorder, and wake one waiter at a time, in the order of the record.
  */
-export class Run implements RunContext, Course {
+export class Run implements RunContext {
+  readonly options: RunOptions;
   readonly nonce: string;
-  readonly name: string;
   readonly services: Services;
-  readonly policies: readonly Policy[];
   readonly secrets: Secrets;
-  readonly prices: Prices;
   readonly pool: SandboxPool;
-  /** What hosts what comes out of it. */
-  readonly outer: object | undefined;
+  readonly program: StartFact;
   readonly turns: Turns;
   readonly tape: TapeReader;
+  readonly lease: RunLease;
+  readonly writer: RunWriter;
   readonly recorder: Recorder;
   readonly answers: Answers;
-  readonly lease: RunLease;
+  readonly cancellation: Cancellation;
+  readonly root: Scope;
   readonly batches = new Set<RequestBatch>();
   beginning!: Beginning;
   ending!: Ending;
   body: BodyOutcome | undefined;
   /** Whether it has come to rest, and its result is known. */
   hasSettled = false;
-  readonly #options: RunOptions;
-  readonly #keeper: Keeper;
-  /** What it begins with: its tree of modules is gone through once. */
-  readonly #program: StartFact;
-  readonly #root: Scope;
-  readonly #cancellation: Cancellation;
   readonly #result: Promise<Session>;
   #phase: Phase;
   #resolve!: (session: Session) => void;
   #reject!: (error: unknown) => void;
 
   constructor(options: RunOptions) {
-    const { nonce, store, name, mode = "resume", budget, module, base, observe } = options;
+    const { nonce, budget, module, base } = options;
     const failed = (error: unknown): void => this.fail(error);
-    this.#options = options;
+    this.options = options;
     this.nonce = nonce;
-    this.name = name;
     this.services = options.services;
-    this.policies = options.policies;
     this.secrets = options.secrets;
-    this.prices = options.prices;
     this.pool = options.pool;
-    this.outer = options.outer;
-    this.#program = startFactOf(options);
+    this.program = startFactOf(options);
     this.turns = new Turns(() => this.#turn(), failed);
     this.tape = new TapeReader(options.tape, Session.realmOf(base).blobs);
     this.lease = new RunLease(nonce, failed);
-    this.#keeper = new Keeper({
-      store,
-      run: nonce,
-      name,
-      told: (session) => observe({ kind: "fact", session }),
-    });
-    const parts = { keeper: this.#keeper, tape: this.tape, turns: this.turns, failed };
-    this.recorder = new Recorder({ ...parts, options, time: () => this.#time() });
-    this.answers = new Answers({ ...parts, nonce, store, recorder: this.recorder });
-    this.#root = new Scope(this, undefined, {
-      ledger: budget && new Ledger(budget, undefined),
-      module,
-      given: base,
-    });
-    this.#cancellation = new Cancellation({ ...parts, root: this.#root, recorder: this.recorder });
-    this.#phase = this.tape.adopting
-      ? new Replay({
-          course: this,
-          turns: this.turns,
-          tape: this.tape,
-          nonce,
-          mode,
-          blobs: Session.realmOf(base).blobs,
-          adoptCancel: (entry) => this.#cancellation.adopt(entry),
-          goLive: () => this.#goLive(),
-        })
-      : this.#live();
+    this.writer = new RunWriter(this);
+    this.recorder = new Recorder(this);
+    this.answers = new Answers(this);
+    this.cancellation = new Cancellation(this);
+    const ledger = budget && new Ledger(budget, undefined);
+    this.root = new Scope(this, undefined, { ledger, module, given: base });
+    this.#phase = this.tape.adopting ? new Replay(this) : new Live(this);
     this.#result = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -118,46 +90,30 @@ export class Run implements RunContext, Course {
     this.#result.catch(() => {});
   }
 
-  #live(): Live {
-    const { turns, answers, recorder } = this;
-    return new Live({ course: this, turns, answers, recorder, keeper: this.#keeper });
-  }
-
-  /** A replay asks no clock, not even for what it will throw away. */
-  #time(): string {
-    const { mode, services } = this.#options;
-    return this.tape.adopting && (mode === "replay" || mode === "verify")
-      ? this.beginning.start.fact.at
-      : services.time();
-  }
-
   /** Whether what the program does is recorded in the name of the module that does it. */
   get namesActors(): boolean {
-    return this.#options.for !== undefined;
+    return this.options.for !== undefined;
   }
 
   get bodyAwaitsOutside(): boolean {
     return this.batches.size === 0 && this.body === undefined;
   }
 
-  get cancelled(): string | undefined {
-    return this.#root.cancelled;
-  }
-
   /** Takes the lease, makes the beginning durable, and only then lets the body go. */
   async begin(): Promise<Session> {
     try {
-      const { store, tape, mode, name, lease } = this.#options;
+      const { store, tape, mode, name, lease } = this.options;
       // Nothing is written of a run that is over, so its name may be in other hands.
       const reading = mode === "replay" || mode === "verify" || tape?.ended === true;
       if (store !== undefined && !reading) await this.lease.take(store, name, lease);
       this.#requireOpen();
-      this.#keeper.begin(this.lease.current, tape !== undefined && mode !== "what-if");
-      this.#open();
+      this.writer.begin(this.lease.current, tape !== undefined && mode !== "what-if");
+      this.beginning = beginningOf(this);
+      this.ending = new Ending(this);
       if (tape === undefined) await this.recorder.flush();
       this.#requireOpen();
-      this.#root.ledger?.begin(this.beginning.start.fact.at, this.beginning.gaps);
-      this.#cancellation.begin(this.beginning, this.#options.signal);
+      this.root.ledger?.begin(this.beginning.start.fact.at, this.beginning.gaps);
+      this.cancellation.begin();
     } catch (error) {
       await this.lease.release();
       throw error;
@@ -171,18 +127,9 @@ export class Run implements RunContext, Course {
     if (this.hasSettled) throw closedError(this.nonce);
   }
 
-  #open(): void {
-    const { recorder, tape, answers } = this;
-    const options = this.#options;
-    const parts = { options, program: this.#program, recorder, keeper: this.#keeper, tape, root: this.#root };
-    this.beginning = beginningOf(parts);
-    this.ending = new Ending({ ...parts, beginning: this.beginning, answers });
-    answers.begin(this.beginning.start);
-  }
-
   #go(): void {
     const { start } = this.beginning;
-    void (async () => this.#options.body(start))().then(
+    void (async () => this.options.body(start))().then(
       (session) => this.#over({ session }),
       (error: unknown) => this.#over({ error: readableError(error) }),
     );
@@ -190,7 +137,7 @@ export class Run implements RunContext, Course {
   }
 
   #over(body: BodyOutcome): void {
-    this.body = checkedOutcome(body, this.beginning.start, this.#options.module);
+    this.body = checkedOutcome(body, this.beginning.start, this.options.module);
     this.turns.wake();
   }
 
@@ -204,21 +151,21 @@ export class Run implements RunContext, Course {
   ): Promise<Session> {
     const { start, gaps } = this.beginning;
     // The outermost module is bracketed by the run itself.
-    if (session === start && module === this.#options.module)
-      return requireSession(await body(limited(this.#root, module, session, limits, gaps)), "go on");
+    if (session === start && module === this.options.module)
+      return requireSession(await body(limited(this.root, module, session, limits, gaps)), "go on");
     return bracketed(scope, module, session, body, limits, gaps);
   }
 
-  /** Asks the world, through the one door. */
+  /** Performs requests side by side. */
   perform(scope: Scope, session: Session, requests: readonly (Request | Wait)[]): Promise<Session> {
     const { stopped } = this.recorder;
     if (stopped !== undefined) throw new RunClosedError(this.nonce, `it was ${stopped}`);
     if (scope.cancelled !== undefined) throw new CancelledError(scope.cancelled);
     if (requests.length === 0) return Promise.resolve(session);
-    requireAffordable(scope, session, requests);
+    requireBudgetLeft(scope, session, requests);
     const batch = new RequestBatch(this, scope, session, requests);
     this.batches.add(batch);
-    this.#phase.look(batch);
+    this.#phase.look?.(batch);
     batch.start();
     this.turns.wake();
     return batch.result;
@@ -229,7 +176,7 @@ export class Run implements RunContext, Course {
   }
 
   look(batch: RequestBatch): void {
-    this.#phase.look(batch);
+    this.#phase.look?.(batch);
     this.turns.wake();
   }
 
@@ -238,21 +185,20 @@ export class Run implements RunContext, Course {
     this.turns.wake();
   }
 
-  diverged(expected: Entry): RathError {
-    const { blobs } = Session.realmOf(this.#options.base);
-    return divergence(this.nonce, expected, { tape: this.tape, blobs });
+  diverged(expected: Entry, ending?: FactInput): RathError {
+    return divergence(this, expected, ending);
   }
 
-  #goLive(): void {
+  goLive(): void {
     this.tape.goLive();
-    this.#keeper.retire(this.#options.stale ?? []);
-    this.#phase = this.#live();
+    this.writer.retire(this.options.stale ?? []);
+    this.#phase = new Live(this);
     const live = (): void => {
-      this.#cancellation.goLive();
+      this.cancellation.goLive();
       for (const batch of [...this.batches]) batch.goLive();
       this.turns.wake();
     };
-    if (this.#options.mode !== "what-if") {
+    if (this.options.mode !== "what-if") {
       live();
       return;
     }
@@ -267,11 +213,6 @@ export class Run implements RunContext, Course {
     );
   }
 
-  /** Stops what is under way, from outside. */
-  cancel(why: string): void {
-    this.#cancellation.cancel(why);
-  }
-
   abandonBody(why: string): void {
     if (this.hasSettled) return;
     this.recorder.abandonBody();
@@ -282,7 +223,7 @@ export class Run implements RunContext, Course {
     if (this.hasSettled) return;
     this.#close();
     this.recorder.stop(how);
-    const { outer, base, mode, module } = this.#options;
+    const { outer, base, mode, module } = this.options;
     const { host: _host, ...realm } = Session.realmOf(base);
     const out = Session.moved(
       session,
@@ -292,13 +233,12 @@ export class Run implements RunContext, Course {
       const body = this.body;
       if (how === "ended" && body !== undefined && "error" in body && mode !== "replay" && mode !== "verify")
         this.#reject(
-          failureIn(out, body.error, { module, secrets: this.secrets, cancelled: this.cancelled }),
+          failureIn(out, body.error, { module, secrets: this.secrets, cancelled: this.root.cancelled }),
         );
       else this.#resolve(out);
     });
   }
 
-  /** Something that cannot be: the run cannot go on, and what is durable can be resumed. */
   fail(error: unknown): void {
     void this.#giveUp(error);
   }
@@ -313,17 +253,17 @@ export class Run implements RunContext, Course {
     this.#close();
     this.recorder.stop("given up");
     // Effects that nobody waits for any more are told so; what a write does now is in doubt, as after a crash.
-    this.#root.cancel("the run was given up");
+    this.root.cancel("the run was given up");
     await this.lease.release();
     this.#reject(error);
   }
 
   #close(): void {
     this.hasSettled = true;
-    this.#cancellation.close();
+    this.cancellation.close();
     this.turns.close();
     this.batches.clear();
-    this.#phase.close();
+    this.#phase.close?.();
     this.answers.close();
     this.tape.close();
   }

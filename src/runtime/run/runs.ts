@@ -12,16 +12,16 @@ import {
 } from "../given.js";
 import type { Module } from "../module.js";
 import { behalfOf } from "../policy/index.js";
-import { type ReplaySettings, RUN_SETTINGS, type RunSettings } from "../rath-options.js";
+import { REPLAY_SETTINGS, type ReplaySettings, RUN_SETTINGS, type RunSettings } from "../rath-options.js";
 import type { Budget } from "../request/request.js";
 import { staysOpen } from "../sandboxes/pool.js";
 import { statusIn } from "../status.js";
 import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
 import { newNonce, reopen } from "../tape/reopen.js";
-import { unnamed } from "./keeper.js";
 import type { RunOptions, RunServices } from "./options.js";
 import { Run } from "./run.js";
 import { Scope } from "./scope.js";
+import { unnamed } from "./writer.js";
 
 /** The runs of a runtime: begins them, runs recorded ones again, and knows which are under way. */
 export class Runs {
@@ -130,7 +130,7 @@ export class Runs {
   async replay(nameOrId: string, module: Module, settings: ReplaySettings): Promise<Session> {
     const { mode = "replay", name } = settings;
     requireMode(mode);
-    requireKnown(settings, ["mode", "name", "signal"], `${mode} ${JSON.stringify(nameOrId)}`);
+    requireKnown(settings, REPLAY_SETTINGS, `${mode} ${JSON.stringify(nameOrId)}`);
     requireModule(module, `${mode} ${JSON.stringify(nameOrId)}`);
     requireFreeName(name, `begin a ${mode}`);
     const store = await this.#store();
@@ -157,8 +157,8 @@ export class Runs {
   cancel(name: string, why: string): boolean {
     let found = false;
     for (const run of this.#underWay) {
-      if (run.name !== name) continue;
-      run.cancel(why);
+      if (run.options.name !== name) continue;
+      run.cancellation.cancel(why);
       found = true;
     }
     return found;

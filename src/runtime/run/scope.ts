@@ -48,7 +48,7 @@ export class Scope implements Host {
     if (given !== undefined) for (const origin of untrustedIn(given)) this.#read.add(origin);
     this.depth = outer === undefined ? 0 : outer.depth + 1;
     this.ledger = ledger ?? outer?.ledger;
-    const around = outer?.policies ?? run.policies;
+    const around = outer?.policies ?? run.options.policies;
     this.policies = policy === undefined ? around : [...around, policy];
     if (outer?.cancelled !== undefined) this.#cancelled = outer.cancelled;
     outer?.add(this);

@@ -8,8 +8,8 @@ import {
   RathError,
   type Session,
 } from "../../session/index.js";
-import { perform } from "../door.js";
 import { toldIn } from "../error.js";
+import { perform } from "../module-api.js";
 import type { Attempt } from "../request/request.js";
 import { mergeFact } from "./pool.js";
 
@@ -37,7 +37,7 @@ export async function mergeNext(session: Session): Promise<MergedSide | undefine
     return { conflicts: merged.conflicts.map(({ path }) => path) };
   });
   const merge = mergeIn(done);
-  return { session: done, merge: merge.id, conflicts: merge.fact.conflicts as unknown as Conflict[] };
+  return { session: done, merge: merge.id, conflicts: merge.fact.conflicts as readonly Conflict[] };
 }
 
 /** Decides the conflicts of the last merge, and says who did, and what each path came to. */
@@ -122,6 +122,7 @@ class StillMarkedError extends RathError {
 /** Something went wrong with the files of a session. */
 export class FilesError extends RathError {
   readonly session: Session;
+  readonly failure: Failure;
 
   constructor(what: string, session: Session, failure: Failure) {
     const { message, hint } = toldIn(failure);
@@ -130,9 +131,10 @@ export class FilesError extends RathError {
         hint === undefined
           ? "look at error.data, or go on from error.session"
           : `${hint}; error.session ends with the failure`,
-      data: { failure: failure as unknown as Json },
+      data: { failure },
     });
     this.session = session;
+    this.failure = failure;
   }
 }
 

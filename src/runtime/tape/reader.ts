@@ -2,9 +2,9 @@ import {
   type BlobSource,
   type Draft,
   drafted,
-  type Fact,
   type FactId,
   type FactInput,
+  type FactOf,
   parentsOf,
   type Realm,
   readFact,
@@ -17,7 +17,7 @@ import type { Entry, Tape } from "./tape.js";
 /** The outcome that another run recorded for the same request, to be used again. */
 export type Reusable = {
   readonly id: FactId;
-  readonly fact: Fact;
+  readonly fact: FactOf<"model-reply" | "tool-result" | "step-result">;
   readonly evidence: readonly Evidence[];
 };
 
@@ -123,7 +123,7 @@ export class TapeReader {
   reusable(request: FactInput, tip: Session): Reusable | undefined {
     const blobs = this.#blobs;
     const read = (entries: readonly Entry[]): readonly Evidence[] =>
-      entries.map(({ line }) => readFact(line, blobs) as unknown as Evidence);
+      entries.map(({ line }) => readFact(line, blobs) as Evidence);
     const found = this.#tape?.outcomeOf(drafted(request), blobs, (entries) => {
       const began = entries.length === 0 ? undefined : beganWith(read(entries));
       // What was done to other files than these says nothing about these.
@@ -131,6 +131,10 @@ export class TapeReader {
     });
     if (found === undefined) return undefined;
     const { entry, evidence } = found;
-    return { id: entry.id, fact: readFact(entry.line, blobs), evidence: saidAgain(read(evidence)) };
+    return {
+      id: entry.id,
+      fact: readFact(entry.line, blobs) as Reusable["fact"],
+      evidence: saidAgain(read(evidence)),
+    };
   }
 }

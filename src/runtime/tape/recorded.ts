@@ -1,6 +1,6 @@
-import { type Fact, type FactId, type FactOf, parentsOf, readFact } from "../../session/index.js";
+import { dueOf, type Fact, type FactId, type FactOf, parentsOf, readFact } from "../../session/index.js";
 import type { Line, Store } from "../../store/index.js";
-import { isRunName, runName, unnamed } from "../run/keeper.js";
+import { isRunName, runName, unnamed } from "../run/writer.js";
 
 /** What was recorded of a run. */
 export type Recorded = {
@@ -35,11 +35,10 @@ export async function recordedRun(store: Store, nameOrId: string): Promise<Recor
   const start =
     of ??
     anchor ??
-    (await startOf(store, stamped.id, nonce)) ??
+    (await nearest(store, stamped.id, (fact) => fact.type === "run-start" && fact.nonce === nonce))?.id ??
     // A what-if's beginning lies aside, and its end names it.
     (await endOf(store, stamped.id, nonce))?.of;
-  const line = start === undefined ? undefined : await store.line(start);
-  const fact = line === undefined ? undefined : readFact(line, undefined);
+  const fact = start === undefined ? undefined : await factAt(store, start);
   if (start === undefined || fact?.type !== "run-start") return undefined;
   // A what-if that was cut off early stands at a session of the run that it comes from.
   if (fact.name !== nameOrId && (await store.head(nameOrId)) !== undefined) {
@@ -88,8 +87,7 @@ async function whatIfOf(store: Store, root: FactId, wanted: string): Promise<Fac
   const starts = new Set([root]);
   for (const start of starts)
     for (const id of await store.children(start)) {
-      const line = await store.line(id);
-      const fact = line === undefined ? undefined : readFact(line, undefined);
+      const fact = await factAt(store, id);
       if (fact?.type !== "run-start" || fact.from === undefined) continue;
       if (fact.name === wanted && (await store.head(runName(fact.nonce))) === id) return id;
       starts.add(id);
@@ -103,8 +101,7 @@ export async function* unfinishedRuns(
 ): AsyncGenerator<{ readonly id: FactId; readonly fact: FactOf<"run-start"> }> {
   for (const { name, id } of await store.names({ under: runName("") })) {
     if (!isRunName(name)) continue;
-    const line = await store.line(id);
-    const fact = line === undefined ? undefined : readFact(line, undefined);
+    const fact = await factAt(store, id);
     if (fact?.type === "run-start" && name === runName(fact.nonce)) yield { id, fact };
   }
 }
@@ -124,16 +121,25 @@ export async function startsOf(
   return starts;
 }
 
-type Stamped = { readonly id: FactId; readonly fact: ReturnType<typeof readFact> & { readonly run: string } };
+type Stamped = { readonly id: FactId; readonly fact: Fact & { readonly run: string } };
 
 /** The nearest fact of a run, or of this run, from a session back along its first parents. */
 async function stampedIn(store: Store, id: FactId, run?: string): Promise<Stamped | undefined> {
+  const isStamped = (fact: Fact) => (run === undefined ? fact.run !== undefined : fact.run === run);
+  return (await nearest(store, id, isStamped)) as Stamped | undefined;
+}
+
+/** The nearest fact that fits, from a session back along its first parents. */
+async function nearest(
+  store: Store,
+  id: FactId,
+  fits: (fact: Fact) => boolean,
+): Promise<{ readonly id: FactId; readonly fact: Fact } | undefined> {
   for (let at: FactId | undefined = id; at !== undefined; ) {
     const line = await store.line(at);
     if (line === undefined) return undefined;
     const fact = readFact(line, undefined);
-    if (run === undefined ? fact.run !== undefined : fact.run === run)
-      return { id: at, fact: fact as Stamped["fact"] };
+    if (fits(fact)) return { id: at, fact };
     at = parentsOf(line)[0];
   }
   return undefined;
@@ -148,8 +154,7 @@ async function endOf(
   const seen = new Set([of]);
   for (const id of seen)
     for (const child of await store.children(id)) {
-      const line = seen.has(child) ? undefined : await store.line(child);
-      const fact = line === undefined ? undefined : readFact(line, undefined);
+      const fact = seen.has(child) ? undefined : await factAt(store, child);
       if (fact?.run !== nonce) continue;
       if (fact.type === "run-end") return { id: child, of: fact.of };
       seen.add(child);
@@ -157,20 +162,45 @@ async function endOf(
   return undefined;
 }
 
-/** The beginning of a run, from one of its facts back along first parents. */
-async function startOf(store: Store, id: FactId, nonce: string): Promise<FactId | undefined> {
-  for (let at: FactId | undefined = id; at !== undefined; ) {
-    const line: string | undefined = await store.line(at);
-    if (line === undefined) return undefined;
-    const fact = readFact(line, undefined);
-    if (fact.type === "run-start" && fact.nonce === nonce) return at;
-    at = parentsOf(line)[0];
-  }
-  return undefined;
-}
-
 /** A fact of the store, without what is in blobs. */
 export async function factAt(store: Store, id: FactId): Promise<Fact | undefined> {
   const line = await store.line(id);
   return line === undefined ? undefined : readFact(line, undefined);
+}
+
+/** A run that has not ended. */
+export type Unfinished = {
+  readonly run: string;
+  readonly name: string;
+  /** The name of the module that began it. */
+  readonly module: string;
+  /** Whether it waits for somebody or something; otherwise it is under way in some process, or was cut off. */
+  readonly waiting: boolean;
+  /** When the first timer is due that it waits for, or the first time to agree is up. */
+  readonly due?: string;
+};
+
+/** Every run that has not ended, and whether it waits. */
+export async function unfinishedIn(store: Store): Promise<readonly Unfinished[]> {
+  const found: Unfinished[] = [];
+  for await (const { fact } of unfinishedRuns(store)) {
+    const name = nameOf({ nonce: fact.nonce, fact });
+    found.push({ run: fact.nonce, name, module: fact.module, ...(await waitingOf(store, name)) });
+  }
+  return found;
+}
+
+/** Whether a run waits, and until when at least. */
+async function waitingOf(store: Store, name: string): Promise<Pick<Unfinished, "waiting" | "due">> {
+  const head = await store.head(name);
+  const newest = head === undefined ? undefined : await factAt(store, head);
+  if (newest?.type !== "run-suspend") return { waiting: false };
+  const timers: string[] = [];
+  for (const id of newest.waiting) {
+    const fact = await factAt(store, id);
+    if (fact?.type === "timer-set") timers.push(dueOf(fact));
+    if (fact?.type === "approval-ask" && fact.expires !== undefined) timers.push(fact.expires);
+  }
+  const [due] = timers.sort();
+  return { waiting: true, ...(due !== undefined && { due }) };
 }

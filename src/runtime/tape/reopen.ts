@@ -3,7 +3,7 @@ import { type FactId, type FactOf, type Principal, parentsOf, readFact } from ".
 import type { Line, Store } from "../../store/index.js";
 import { NotARunError } from "../error.js";
 import type { Budget } from "../request/request.js";
-import { unnamed } from "../run/keeper.js";
+import { unnamed } from "../run/writer.js";
 import { nameOf, type Recorded, startsOf } from "./recorded.js";
 import { type Entry, Tape } from "./tape.js";
 

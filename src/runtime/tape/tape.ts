@@ -188,14 +188,14 @@ export class Tape {
     // The same body with its keys in another order is the same body; and where a record came without the secret of its
     // salts, or content is in a blob, only what it says can tell.
     if (!other) return undefined;
-    const body = bodyOf(fact as unknown as { readonly [field: string]: unknown });
+    const body = bodyOf(fact);
     return found.find(
       (entry) =>
         this.#free(entry) &&
         entry.type === fact.type &&
         !CHAIN_ONLY.has(entry.type) &&
         sameIds(parentsOf(entry.line), ids) &&
-        bodyOf(readFact(entry.line, realm.blobs) as never) === body,
+        bodyOf(readFact(entry.line, realm.blobs)) === body,
     );
   }
 
@@ -258,7 +258,7 @@ export class Tape {
   ): { readonly entry: Entry; readonly evidence: readonly Entry[] } | undefined {
     if (this.#ranks.size === 1) return undefined;
     this.#outcomes ??= this.#indexOutcomes(blobs);
-    const list = this.#outcomes.get(bodyKey(request as unknown as { readonly [field: string]: Json }));
+    const list = this.#outcomes.get(bodyKey(request));
     const entry = list?.find(({ used }) => !used);
     if (entry === undefined) return undefined;
     const evidence = this.entries
@@ -283,7 +283,7 @@ export class Tape {
       if (request === undefined || entry.run === this.run || entry.used || taken.has(entry.id)) continue;
       // It came of other arguments than the request has.
       if ("edited" in readFact(entry.line, blobs)) continue;
-      const key = bodyKey(readFact(request.line, blobs) as never);
+      const key = bodyKey(readFact(request.line, blobs));
       const list = index.get(key);
       if (list === undefined) index.set(key, [entry]);
       else list.push(entry);
@@ -354,8 +354,8 @@ function keepingOf({ inline, key }: Realm): { inline: number; secret?: Uint8Arra
 }
 
 /** What a fact says, whatever its stamp is, as text that is the same for the same. */
-function bodyOf(fact: { readonly [field: string]: unknown }): string {
-  const { at, run, seq, labels, ...body } = fact;
+function bodyOf(fact: Fact | Draft): string {
+  const { at, run, seq, labels, ...body }: { readonly [field: string]: unknown } = { ...fact };
   // The name of the secret may be another one where the secret did not come along with the record.
   const { key, ...rest } = body;
   return canonical((fact.type === "session-detach" ? rest : body) as { readonly [field: string]: Json });
@@ -365,7 +365,7 @@ function sameIds(some: readonly FactId[], others: readonly FactId[]): boolean {
   return some.length === others.length && some.every((id, place) => id === others[place]);
 }
 
-function bodyKey(fact: { readonly [field: string]: Json }): string {
-  const { at, run, seq, labels, by, ...body } = fact;
-  return canonical(body);
+/** The same, whoever asks for it. */
+function bodyKey(fact: Fact | Draft): string {
+  return bodyOf({ ...fact, by: "runtime" });
 }

@@ -1,7 +1,7 @@
 import type { Effect, Json, Principal, Session, Terms } from "../../session/index.js";
 
 /** What somebody wants to do, before it is done. */
-export type Deed = {
+export type Action = {
   readonly kind: "tool" | "step" | "model";
   readonly name: string;
   /** Who wants it. */
@@ -32,10 +32,10 @@ export type Touches = {
 
 export type Verdict = "allow" | "ask" | "deny";
 
-/** What was decided about a deed, and why. */
+/** What was decided about an action, and why. */
 export type PolicyDecision = {
   readonly verdict: Verdict;
-  /** The names of the rules that made it; none when no rule met the deed. */
+  /** The names of the rules that made it; none when no rule met the action. */
   readonly rules: readonly string[];
   readonly why?: string;
   /** For "ask": on whose agreement, by the rule that wants it. Each must be met. */
@@ -45,12 +45,12 @@ export type PolicyDecision = {
 /** The agreement that a rule wants. */
 export type Wanted = Terms & { readonly rule: string; readonly why?: string };
 
-/** Decides about deeds. */
+/** Decides about actions. */
 export interface Policy {
   readonly name: string;
   /** Tells its rules apart from others. */
   readonly version: string;
-  /** Whether it has anything to say about deeds of this kind. */
-  covers(kind: Deed["kind"]): boolean;
-  decide(deed: Deed): PolicyDecision;
+  /** Whether it has anything to say about actions of this kind. */
+  covers(kind: Action["kind"]): boolean;
+  decide(action: Action): PolicyDecision;
 }

@@ -1,5 +1,7 @@
 import type { Session } from "../../session/index.js";
-import type { Lease, Store } from "../../store/index.js";
+import type { Lease } from "../../store/index.js";
+import { defined } from "../../util/index.js";
+import type { RunContext } from "./context.js";
 
 /** The main line of a run; its tip is what the run's name stands at. */
 const MAIN = 0;
@@ -8,11 +10,8 @@ const MAIN = 0;
  * Keeps a run durable: every branch's tip is under a name, and all names move in one commit. So a crash leaves a state
  * in which the run really was, with nothing lost that somebody was told of, and nothing in it that lacks its past.
  */
-export class Keeper {
-  readonly #store: Store | undefined;
-  readonly #run: string;
-  readonly #name: string;
-  readonly #told: (session: Session) => void;
+export class RunWriter {
+  readonly #run: RunContext;
   #lease: Lease | undefined;
   /** The branch each tip ends. */
   readonly #slots = new Map<Session, number>();
@@ -30,16 +29,8 @@ export class Keeper {
   #saving: Promise<void> | undefined;
   #force = false;
 
-  constructor(options: {
-    readonly store: Store | undefined;
-    readonly run: string;
-    readonly name: string;
-    readonly told: (session: Session) => void;
-  }) {
-    this.#store = options.store;
-    this.#run = options.run;
-    this.#name = options.name;
-    this.#told = options.told;
+  constructor(run: RunContext) {
+    this.#run = run;
   }
 
   /** From here on this process is the one that writes. After a crash, the name may stand at a branch that is not ours to extend. */
@@ -131,11 +122,12 @@ export class Keeper {
   }
 
   async #save(): Promise<void> {
+    const { store, name, observe } = this.#run.options;
     const made = this.#made;
     const told = this.#untold;
     this.#untold = [];
     const main = this.#tips.get(MAIN);
-    if (this.#store !== undefined && main !== undefined) {
+    if (store !== undefined && main !== undefined) {
       const also: { [name: string]: Session | null } = Object.fromEntries(this.#also);
       for (const slot of this.#changed) {
         if (slot === MAIN) continue;
@@ -146,10 +138,9 @@ export class Keeper {
       }
       this.#also.clear();
       this.#changed.clear();
-      await this.#store.save(main, {
-        name: this.#name,
-        ...(this.#lease && { lease: this.#lease }),
-        ...(this.#force && { force: true }),
+      await store.save(main, {
+        name,
+        ...defined({ lease: this.#lease, force: this.#force || undefined }),
         ...(Object.keys(also).length > 0 && { also }),
       });
       this.#force = false;
@@ -157,14 +148,14 @@ export class Keeper {
     this.#kept = made;
     for (const session of told) {
       const held = this.#silent.get(session) ?? [];
-      this.#told(session);
+      observe({ kind: "fact", session });
       for (const tell of held) tell();
       this.#silent.delete(session);
     }
   }
 
   #branchName(slot: number): string {
-    return `${runName(this.#run)}/${slot}`;
+    return `${runName(this.#run.nonce)}/${slot}`;
   }
 }
 

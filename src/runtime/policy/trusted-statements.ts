@@ -7,7 +7,7 @@ import { originsOf, untrustedIn } from "./labels.js";
  * there as a word, or words, of its own. What the comparison does not see: that a sentence is a warning ("never pay
  * eve"), and that two values were said about different things.
  */
-export class Sayings {
+export class TrustedStatements {
   readonly #texts: readonly string[];
   readonly #numbers: ReadonlySet<number>;
 
@@ -17,14 +17,14 @@ export class Sayings {
   }
 
   /** What users, the system and the agent's own instructions said, on the way to a session. */
-  static of(session: Session, by: Principal): Sayings {
+  static of(session: Session, by: Principal): TrustedStatements {
     const said = session.view(saidView);
-    const known = made.get(said) ?? new Map<Principal, Sayings>();
+    const known = made.get(said) ?? new Map<Principal, TrustedStatements>();
     made.set(said, known);
-    const sayings =
-      known.get(by) ?? new Sayings(said.filter(({ to = by }) => to === by).map(({ text }) => text));
-    known.set(by, sayings);
-    return sayings;
+    const statements =
+      known.get(by) ?? new TrustedStatements(said.filter(({ to = by }) => to === by).map(({ text }) => text));
+    known.set(by, statements);
+    return statements;
   }
 
   has({ name, value }: Leaf): boolean {
@@ -67,7 +67,7 @@ const saidView: View<readonly Said[]> = {
   },
 };
 
-const made = new WeakMap<readonly Said[], Map<Principal, Sayings>>();
+const made = new WeakMap<readonly Said[], Map<Principal, TrustedStatements>>();
 
 function saidIn(fact: Fact, session: Session): Said | undefined {
   if (fact.type === "agent-configure")

@@ -1,4 +1,4 @@
-import { wordsOf } from "./said.js";
+import { wordsOf } from "./trusted-statements.js";
 
 /**
  * Words that ask for the same kind of act, as people and tools name it. Only those forms that ask: "they sent me", "prices

@@ -10,7 +10,7 @@ export type Sender = { readonly who: Principal; readonly selfApproval: boolean }
  * Says of what a run waits for whether a sender may answer it. Over a protocol, the requester of a run is not an approver
  * of what it does, unless the terms name them or `selfApproval` is set.
  */
-export async function competence(
+export async function mayAnswer(
   rath: Rath,
   name: string,
   { who, selfApproval }: Sender,

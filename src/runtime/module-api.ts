@@ -1,11 +1,10 @@
 import { type FactInput, requireSession, type Session } from "../session/index.js";
 import { OutsideRunError } from "./error.js";
 import type { Module } from "./module.js";
-import type { Prices } from "./price.js";
 import { inMemoryRath, Rath } from "./rath.js";
 import type { Performed, Request, RequestType } from "./request/request.js";
 import { laneOf } from "./run/modules.js";
-import type { Lane, Limits } from "./run/options.js";
+import type { Lane, Limits, Prices } from "./run/options.js";
 import { Scope } from "./run/scope.js";
 import type { Services } from "./services.js";
 
@@ -80,12 +79,12 @@ export function isOfVersion01(session: Session): boolean {
 
 /** What models cost, as the host was told. */
 export function pricesOf(session: Session): Prices {
-  return scopeOf(session, "look up a price").run.prices;
+  return scopeOf(session, "look up a price").run.options.prices;
 }
 
 /** The runtime of a session. One that was made in a run which is over by now is where that run was. */
 function runtimeOf(host: object | undefined): Rath {
-  const outer = host instanceof Scope ? host.run.outer : host;
+  const outer = host instanceof Scope ? host.run.options.outer : host;
   return outer instanceof Rath ? outer : inMemoryRath();
 }
 
