@@ -30,7 +30,7 @@ export function theirs(): string {
 export async function asUser<Told>(program: string, words: readonly string[]): Promise<Told> {
   const at = folder();
   chmodSync(at, 0o755);
-  for (const part of ["session", "store", "sandbox"])
+  for (const part of ["util", "session", "store", "sandbox"])
     for (const name of readdirSync(join(source, part), { recursive: true, encoding: "utf8" })) {
       if (!/(?<!\.test|\.test-d)\.ts$/.test(name) || /^(docker|virtual|job)\b|testing\//.test(name)) continue;
       const { outputText } = ts.transpileModule(readFileSync(join(source, part, name), "utf8"), {

@@ -18,7 +18,7 @@ function build(): string {
   built = join(source, "..", "node_modules", ".cache", "openrath-test-sandbox", String(process.pid));
   const target = built;
   process.once("exit", () => rmSync(target, { recursive: true, force: true }));
-  for (const folder of ["session", "store", "sandbox"]) {
+  for (const folder of ["util", "session", "store", "sandbox"]) {
     for (const name of readdirSync(join(source, folder), { recursive: true, encoding: "utf8" })) {
       if (!name.endsWith(".ts") || UNUSED.test(name)) continue;
       const { outputText } = ts.transpileModule(readFileSync(join(source, folder, name), "utf8"), {

@@ -15,7 +15,7 @@ function build(): string {
   const target = join(source, "..", "node_modules", ".cache", "openrath-workspace-test", String(process.pid));
   built = target;
   process.once("exit", () => rmSync(target, { recursive: true, force: true }));
-  for (const folder of ["session", "store", "sandbox", "sandbox/workspace"]) {
+  for (const folder of ["util", "session", "store", "sandbox", "sandbox/workspace"]) {
     mkdirSync(join(target, folder), { recursive: true });
     for (const name of readdirSync(join(source, folder))) {
       if (!name.endsWith(".ts") || name.includes(".test")) continue;
