@@ -54,7 +54,7 @@ export interface Sandbox extends AsyncDisposable {
   /** Makes the workspace what a tree says. Nothing planted in it is followed. Processes go on. */
   restore(tree: Digest | null): Promise<void>;
   /** Another sandbox with the same files: they never see each other's changes. */
-  fork(options: { readonly id: string; readonly incarnation?: number }): Promise<Sandbox>;
+  fork(options: ForkOptions): Promise<Sandbox>;
   suspend(): Promise<void>;
   resume(): Promise<void>;
   /** Sets how long it may exist from now on. */
@@ -63,6 +63,9 @@ export interface Sandbox extends AsyncDisposable {
   /** Ends everything in it and removes it. Nothing happens the second time. */
   destroy(): Promise<void>;
 }
+
+/** The id of the new sandbox, and its incarnation; 1 unless given. */
+export type ForkOptions = { readonly id: string; readonly incarnation?: number };
 
 export type ExecOptions = {
   /** Inside the workspace, `/`-separated; default its root. An absolute path is one of the sandbox. */

@@ -3,7 +3,7 @@ import type { SandboxRef } from "../spec.js";
 import { LABELS, labelled } from "./body.js";
 import type { Engine } from "./engine.js";
 import { made } from "./launch.js";
-import { removeContainer } from "./remove.js";
+import { removeContainer } from "./retry.js";
 import { statusOf } from "./status.js";
 
 type Listed = {

@@ -10,7 +10,7 @@ import { bodyOf, type DockerOptions, LABELS, nameOf, stageOf } from "./body.js";
 import type { Engine } from "./engine.js";
 import { EngineError } from "./error.js";
 import { runHelper } from "./helper.js";
-import { removeContainer } from "./remove.js";
+import { removeContainer } from "./retry.js";
 import { WORKSPACE } from "./script.js";
 import type { Inspected } from "./status.js";
 import { leadsOut, writeTree } from "./tree-write.js";

@@ -5,7 +5,7 @@ import { basename, dirname } from "node:path";
 import type { Duplex } from "node:stream";
 import { Attempts } from "./attempts.js";
 import { Hosts, type Target, targetOf } from "./hosts.js";
-import { shortPath } from "./presence.js";
+import { shortPath } from "./liveness.js";
 import { type Resolve, resolve as systemResolve } from "./resolve.js";
 
 export type ProxyOptions = {

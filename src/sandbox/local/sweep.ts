@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { identityOf, isDead, thisProcess } from "../../store/index.js";
 import { sweepWorkspaces } from "../workspace/left-over.js";
 import { lineOf, startCleaning } from "./cleaner.js";
-import { isAbsent } from "./presence.js";
+import { isAbsent } from "./liveness.js";
 import { type Registration, readRegistry } from "./registry.js";
 
 /** What a sweep found and did. */

@@ -1,6 +1,6 @@
 import type { ExecOptions } from "../sandbox.js";
 import type { Limits } from "../spec.js";
-import type { Ran } from "./execution.js";
+import type { ShellResult } from "./execution.js";
 import { bytesOfOutput } from "./output.js";
 import { Quota, type Scratch } from "./quota.js";
 import type { Shell, VirtualCommand } from "./shell.js";
@@ -39,7 +39,7 @@ export class Interpreter {
     command: string | readonly string[],
     { directory, env }: ExecOptions,
     { input, left, signal, full }: Circumstances,
-  ): Promise<Ran | { readonly unstarted: string }> {
+  ): Promise<ShellResult | { readonly unstarted: string }> {
     const { shell, commands, space, limits, environment } = this.#parts;
     const files = new ShellFiles(space, new Quota(limits, this.#scratch, full));
     const cwd = files.resolvePath(`/${WORKSPACE}`, directory ?? ".");

@@ -1,14 +1,12 @@
 import { mkdirSync, renameSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { Directory } from "../workspace/directory.js";
-import { removeEntry } from "../workspace/remove.js";
+import { join } from "node:path";
 import { Pipes } from "./pipes.js";
-import type { Box, Registry } from "./registry.js";
+import { type Box, type Registry, removeBox } from "./registry.js";
 
 const AT_ONCE = 8;
 
 /** Folders of pipes for sandboxes that are not there yet. */
-export class Shed {
+export class SparePipes {
   readonly #registry: Registry;
   readonly #folders: string[] = [];
   #box: Promise<Box> | undefined;
@@ -48,15 +46,4 @@ export class Shed {
     await Pipes.prepare(folders);
     this.#folders.push(...folders);
   }
-}
-
-/** Removes everything of a sandbox that is on disk. */
-export async function removeBox(box: Box): Promise<void> {
-  const boxes = Directory.at(dirname(box.directory));
-  try {
-    await removeEntry(boxes, basename(box.directory));
-  } finally {
-    boxes.close();
-  }
-  await box.remove();
 }

@@ -3,11 +3,11 @@ import type { LocalExecution } from "./execution.js";
 import type { Pipes, Slot } from "./pipes.js";
 
 /** What a command needs of the sandbox it runs in. */
-export interface Ground {
+export interface ExecutionHost {
   readonly pipes: Pipes;
   /** Sends the order for the command into the sandbox. */
   begin(execution: LocalExecution, slot: Slot): void;
-  /** It ended; its number means nothing any more. */
+  /** It ended; its number means nothing from here on. */
   over(execution: LocalExecution): void;
   /** Sends a signal to the processes of a command. */
   signal(process: number, signal: string): Promise<void>;

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { Cgroup, type Groups } from "./cgroup.js";
 import { Launcher } from "./launcher.js";
 import type { Pipes } from "./pipes.js";
-import type { Box, Registry } from "./registry.js";
-import { removeBox, Shed } from "./shed.js";
+import { type Box, type Registry, removeBox } from "./registry.js";
+import { SparePipes } from "./spare-pipes.js";
 import type { Supervisor } from "./supervisor.js";
 
 /** Everything of a sandbox that does not depend on what it shall be; with a shape, a sandbox that runs and is empty. */
@@ -40,10 +40,10 @@ type Kept = { readonly name: string; readonly spare: Promise<Spare>; readonly ti
  * Keeps spare sandboxes of the shape that was asked for last: making one takes several times as long as using it. One
  * usually, more while many are opened, none when nobody has opened any for a while.
  */
-export class Stock {
+export class SparePool {
   readonly #registry: Registry;
   readonly #groups: Groups | undefined;
-  readonly #shed: Shed;
+  readonly #pipes: SparePipes;
   #kept: readonly Kept[] = [];
   #wanted = 1;
   #timer: NodeJS.Timeout | undefined;
@@ -52,7 +52,7 @@ export class Stock {
   constructor(registry: Registry, groups: Groups | undefined) {
     this.#registry = registry;
     this.#groups = groups;
-    this.#shed = new Shed(registry);
+    this.#pipes = new SparePipes(registry);
   }
 
   /** One of a shape, running; or, where none is ready, one that has not started. */
@@ -73,7 +73,7 @@ export class Stock {
     this.#closed = true;
     clearTimeout(this.#timer);
     await Promise.all(this.#kept.map((kept) => this.#drop(kept)));
-    await this.#shed.close();
+    await this.#pipes.close();
   }
 
   /** Makes the next ones ready. Nobody need know if it fails: who needs it will. */
@@ -127,7 +127,7 @@ export class Stock {
         cgroups: group?.paths ?? [],
         ...(process !== undefined && { processes: [process] }),
       });
-      const making = this.#shed.pipes(join(box.directory, "pipes"));
+      const making = this.#pipes.pipes(join(box.directory, "pipes"));
       making.catch(() => {});
       await group?.make();
       if (process !== undefined) await group?.admit(process);
