@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import type { Condition, Sandbox } from "../../sandbox/index.js";
-import { sleep, until } from "../runner.js";
+import { skip, sleep, until } from "../runner.js";
 import { done, ended, promise, refused, run, type SandboxCase } from "./case.js";
 
 export const lifeCases: readonly SandboxCase[] = [
@@ -47,7 +47,7 @@ export const lifeCases: readonly SandboxCase[] = [
   promise(
     "[L3] a suspended sandbox keeps its files and begins nothing until it is resumed",
     async ({ provider, capabilities, trees, open }) => {
-      if (capabilities.suspend === "none") return "sandboxes of this kind cannot be suspended";
+      if (capabilities.suspend === "none") skip("sandboxes of this kind cannot be suspended");
       const sandbox = await open();
       await sandbox.files.write("a.txt", "kept");
       await sandbox.suspend();
@@ -68,14 +68,13 @@ export const lifeCases: readonly SandboxCase[] = [
       const again = await provider.connect(sandbox.ref, { trees });
       equal((await again.status()).phase, "running");
       equal(await done(again, "cat a.txt"), "kept");
-      return undefined;
     },
   ),
 
   promise(
     "[L4] what was running stands still while its sandbox is suspended, or was ended by it",
     async ({ capabilities, open }) => {
-      if (capabilities.suspend === "none") return "sandboxes of this kind cannot be suspended";
+      if (capabilities.suspend === "none") skip("sandboxes of this kind cannot be suspended");
       const sandbox = await open({ limits: capabilities.limits.includes("wall") ? { wall: 20_000 } : {} });
       const execution = sandbox.exec("while [ ! -e stop ]; do echo x >> log; sleep 0.01; done");
       const size = async () => (await sandbox.files.stat("log"))?.size ?? 0;
@@ -90,12 +89,10 @@ export const lifeCases: readonly SandboxCase[] = [
       if (capabilities.suspend === "stop") {
         const { outcome, code } = await ended(execution);
         deepStrictEqual([outcome, code], ["killed", null]);
-        return undefined;
       }
       await until("going on", async () => (await size()) > before);
       await sandbox.files.write("stop", "");
       equal((await ended(execution)).outcome, "ok");
-      return undefined;
     },
   ),
 
@@ -115,14 +112,13 @@ export const lifeCases: readonly SandboxCase[] = [
   ),
 
   promise("[L6] or suspended", async ({ capabilities, open }) => {
-    if (capabilities.suspend === "none") return "sandboxes of this kind cannot be suspended";
+    if (capabilities.suspend === "none") skip("sandboxes of this kind cannot be suspended");
     const sandbox = await open({ ttl: 1500, onExpire: "suspend" });
     await sandbox.files.write("a.txt", "kept");
     await until("the end of its time", async () => (await sandbox.status()).phase === "suspended");
     equal(conditionOf((await sandbox.status()).conditions, "Expired")?.status, true);
     await sandbox.resume();
     equal(await done(sandbox, "cat a.txt"), "kept");
-    return undefined;
   }),
 
   promise("[L7] or kept, and it is told that its time is over", async ({ open }) => {

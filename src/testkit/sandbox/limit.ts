@@ -1,7 +1,7 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { createServer, type Socket } from "node:net";
 import type { Limits, Sandbox } from "../../sandbox/index.js";
-import { until } from "../runner.js";
+import { skip, until } from "../runner.js";
 import { type Bench, done, promise, run, type SandboxCase } from "./case.js";
 
 const MEGA = 1024 ** 2;
@@ -88,37 +88,36 @@ export const limitCases: readonly SandboxCase[] = [
   }),
 
   promise("[N1] without a network not even the host itself is reached", async ({ capabilities, open }) => {
-    if (!capabilities.network.includes("none")) return "the network cannot be kept away here";
-    return listening(async (port, connections) => {
+    if (!capabilities.network.includes("none")) skip("the network cannot be kept away here");
+    await listening(async (port, connections) => {
       const attempt = attempts(port);
       for (const spec of [{}, { network: { mode: "none" as const } }]) await run(await open(spec), attempt);
       equal(connections(), 0, "a server of the host was reached");
-      if (!capabilities.network.includes("full")) return undefined;
+      if (!capabilities.network.includes("full")) return;
       await run(await open({ network: { mode: "full" } }), attempt);
-      return connections() > 0 ? undefined : "no program that could connect was found inside";
+      if (connections() === 0) skip("no program that could connect was found inside");
     });
   }),
 
   promise("[N2] with all of it, the host is reached", async ({ capabilities, open }) => {
-    if (!capabilities.network.includes("full")) return "the network of the host is not to be had here";
-    return listening(async (port, connections) => {
+    if (!capabilities.network.includes("full")) skip("the network of the host is not to be had here");
+    await listening(async (port, connections) => {
       const sandbox = await open({ network: { mode: "full" } });
       const { out } = await run(sandbox, attempts(port));
-      if (out.includes("nothing to connect with")) return "no program that could connect was found inside";
+      if (out.includes("nothing to connect with")) skip("no program that could connect was found inside");
       ok(connections() > 0, "a server of the host was not reached");
-      return undefined;
     });
   }),
 
   promise(
     "[N3] with some hosts, those are reached and no other, and what was asked for is told",
     async ({ capabilities, open }) => {
-      if (!capabilities.network.includes("allow")) return "single hosts cannot be allowed here";
-      return listening((port, connections) =>
+      if (!capabilities.network.includes("allow")) skip("single hosts cannot be allowed here");
+      await listening((port, connections) =>
         listening(async (other, others) => {
           const sandbox = await open({ network: { mode: "allow", hosts: [`127.0.0.1:${port}`] } });
           if ((await run(sandbox, "command -v curl")).code !== 0)
-            return "no program that could connect was found inside";
+            skip("no program that could connect was found inside");
           const { out } = await run(sandbox, `curl -sS -m 10 http://127.0.0.1:${port}/`);
           deepStrictEqual([out, connections()], ["reached\n", 1]);
           const refusal = await run(
@@ -130,7 +129,6 @@ export const limitCases: readonly SandboxCase[] = [
           deepStrictEqual(asked, { host: "127.0.0.1", port: other, allowed: false });
           const again = await run(sandbox, `curl -sS -m 10 http://127.0.0.1:${port}/`);
           deepStrictEqual(again.network, [{ host: "127.0.0.1", port, allowed: true }]);
-          return undefined;
         }),
       );
     },
@@ -140,16 +138,13 @@ export const limitCases: readonly SandboxCase[] = [
 /** A case about a limit, for providers that hold it. */
 function limited(limit: keyof Limits, quoted: string, hold: (bench: Bench) => Promise<void>): SandboxCase {
   return promise(quoted, async (bench) => {
-    if (!bench.capabilities.limits.includes(limit)) return `${limit} is not limited here`;
+    if (!bench.capabilities.limits.includes(limit)) skip(`${limit} is not limited here`);
     await hold(bench);
-    return undefined;
   });
 }
 
 /** A server of the host, and how many have come. */
-async function listening(
-  use: (port: number, connections: () => number) => Promise<string | undefined>,
-): Promise<string | undefined> {
+async function listening(use: (port: number, connections: () => number) => Promise<void>): Promise<void> {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
     sockets.push(socket);
@@ -162,10 +157,7 @@ async function listening(
   });
   try {
     const address = server.address();
-    return await use(
-      typeof address === "object" && address !== null ? address.port : 0,
-      () => sockets.length,
-    );
+    await use(typeof address === "object" && address !== null ? address.port : 0, () => sockets.length);
   } finally {
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
