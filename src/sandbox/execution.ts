@@ -116,7 +116,7 @@ export abstract class CommandExecution implements Execution {
   /** Gives back what the command held, once it is over. */
   protected abstract released(): void;
 
-  /** Whether nothing changes any more how it ended. */
+  /** Whether it is settled how it ended. */
   protected get isOver(): boolean {
     return this.collector.ended;
   }
@@ -149,7 +149,7 @@ export abstract class CommandExecution implements Execution {
     return true;
   }
 
-  /** The command itself is over: neither its time nor its end is waited for any more. */
+  /** The command itself is over: neither its time nor its end is waited for. */
   protected clearTimers(): void {
     clearTimeout(this.#quiet);
     clearTimeout(this.#last);

@@ -12,7 +12,7 @@ export interface SandboxProvider {
    * cannot be had: a `SandboxUnavailableError` that says what is missing and how to get it.
    */
   create(spec: SandboxSpec, options: CreateOptions): Promise<Sandbox>;
-  /** The sandbox of a ref, resumed if it was suspended; a `SandboxLostError` when it is not there any more. */
+  /** The sandbox of a ref, resumed if it was suspended; a `SandboxLostError` when it is not there. */
   connect(ref: SandboxRef, options: ConnectOptions): Promise<Sandbox>;
   /** The sandboxes that are there, also those of other processes. */
   list(): AsyncIterable<SandboxRef>;
@@ -140,7 +140,7 @@ export interface SandboxFiles {
   make(path: string): Promise<void>;
   /** Removes a file, a link, or a directory with all that is in it; nothing happens if it is not there. */
   remove(path: string): Promise<void>;
-  /** Renames; what is at the other end, if it is no directory, is replaced. */
+  /** Renames; what is at the other end, if it is not a directory, is replaced. */
   move(from: string, to: string): Promise<void>;
 }
 

@@ -49,7 +49,7 @@ export class UnknownCaseError extends RathError {
     const meant = [...new Set([...(near === undefined ? [] : [near]), ...alike])].slice(0, 12);
     super(
       "conformance-case-unknown",
-      `Cannot run ${unknown.map((id) => JSON.stringify(id)).join(", ")} of the conformance suite: there ${unknown.length === 1 ? "is no such case" : "are no such cases"}.`,
+      `Cannot run ${unknown.map((id) => JSON.stringify(id)).join(", ")} of the conformance suite: it has no such ${unknown.length === 1 ? "case" : "cases"}.`,
       {
         hint:
           meant.length > 0

@@ -149,11 +149,11 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
   async loss(): Promise<Loss | undefined> {
     if (this.isDestroyed) return { outcome: "killed", why: "the sandbox was destroyed" };
     const state = await this.#look();
-    if (state === "unknown") return { outcome: "lost", why: "the engine does not answer any more" };
+    if (state === "unknown") return { outcome: "lost", why: "the engine does not answer" };
     if (state?.Status === "running" || state?.Status === "paused") return undefined;
     return {
       outcome: "lost",
-      why: state === undefined ? "its container is not there any more" : endOf(state),
+      why: state === undefined ? "its container is gone" : endOf(state),
     };
   }
 
@@ -165,7 +165,7 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
 
   async look<Value>(work: () => Promise<Value>): Promise<Value> {
     const seen = await this.#here(() => this.gate.together(work));
-    // Nothing is also what is seen where no container is any more.
+    // Nothing is also what is seen where no container is.
     const loss = seen === undefined ? await this.loss() : undefined;
     if (loss === undefined) return seen;
     throw new SandboxLostError(this.identity.id, loss.why);

@@ -71,7 +71,7 @@ class DockerProvider implements SandboxProvider {
     return this.#opened.open(ref, async (gone) => {
       const found = await made(engine, nameOf(ref.id, ref.incarnation));
       if (found === undefined || found.Config.Labels?.[LABELS.id] !== ref.id)
-        throw new SandboxLostError(ref.id, "its container is not there any more");
+        throw new SandboxLostError(ref.id, "its container is gone");
       const { Status } = found.State;
       if (Status !== "running" && Status !== "paused") throw new SandboxLostError(ref.id, endOf(found.State));
       if (Status === "paused") await engine.json("POST", `/containers/${found.Id}/unpause`);

@@ -8,10 +8,10 @@ const [SOON, SELDOM, CLOSED] = [25, 1_000, 50] as const;
 const PATIENCE = 5;
 
 /**
- * The code that a command ended with; undefined when the engine cannot say any more. It is asked more and more seldom,
+ * The code that a command ended with; undefined when the engine cannot say. It is asked more and more seldom,
  * and at once when the output ends: a child may hold that open, so its end is not enough.
  *
- * @param isHopeless whether the command cannot be running any more, whatever the engine says
+ * @param isHopeless whether the command cannot be running, whatever the engine says
  */
 export async function exitOf(
   engine: Engine,

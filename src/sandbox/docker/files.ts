@@ -7,7 +7,7 @@ import { moveOf, removalOf, WORKSPACE } from "./script.js";
 import { fillOf, TAR_END, tarHeader } from "./tar-write.js";
 import type { Owner } from "./user.js";
 
-/** Longer files are read in parts by whoever needs them; a file can pretend any length. */
+/** Longer files are read in parts by anyone who needs them; a file can pretend any length. */
 const READ_BYTES = 512 * 1024 ** 2;
 
 /** What work on files needs of the container they are in. */
@@ -43,7 +43,7 @@ export class ContainerFiles implements SandboxFiles {
         throw new FileError(
           "not-a-file",
           path,
-          there.kind === "directory" ? "it is a directory" : "it is no regular file",
+          there.kind === "directory" ? "it is a directory" : "it is not a regular file",
         );
       if (there.size > READ_BYTES)
         throw new FileError("failed", path, `it has ${there.size} bytes, too many to read at once`);
@@ -118,7 +118,7 @@ export class ContainerFiles implements SandboxFiles {
     return this.#host.still(async () => {
       const there = await this.#walk(path, names);
       if (there === undefined) throw missing(path);
-      if (there.kind !== "link") throw new FileError("failed", path, "it is no link");
+      if (there.kind !== "link") throw new FileError("failed", path, "it is not a link");
       const target = await this.#host.archive.target(placeOf(names));
       if (target === undefined) throw missing(path);
       return textOfName(target);

@@ -1,6 +1,6 @@
 /**
  * Who may do something in a container at a time: commands start side by side, but not while the container is stopped for
- * work on its files, which is done alone. First come, first served, so nobody waits for ever.
+ * work on its files, which is done alone. First come, first served, so nobody waits forever.
  */
 export class Gate {
   readonly #waiting: { readonly alone: boolean; readonly enter: () => void }[] = [];

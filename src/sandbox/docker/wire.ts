@@ -8,7 +8,7 @@ import { Handshake } from "./handshake.js";
 const QUIET_MILLISECONDS = 200;
 const DRAIN_MILLISECONDS = 2_500;
 
-/** The connection to a command: its output to whoever collects it, and its input. */
+/** The connection to a command: its output to anyone who collects it, and its input. */
 export class Wire {
   readonly handshake: Handshake = new Handshake();
   /** Resolves when nothing more comes. */

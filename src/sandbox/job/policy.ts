@@ -147,7 +147,7 @@ function rule(given: ExitRule, place: number): ExitRule {
     throw new JobPolicyError(name, "it must have codes, or not, and not both", `write ${RULE}`);
   const checked = Object.freeze(codes.map((code) => whole(`${name}.codes`, code, 0, 255)));
   if ("codes" in given && checked.includes(0))
-    throw new JobPolicyError(name, "0 is no failure", "leave it out");
+    throw new JobPolicyError(name, "0 is not a failure", "leave it out");
   return Object.freeze("codes" in given ? { codes: checked, action } : { not: checked, action });
 }
 

@@ -46,7 +46,7 @@ export class Liveness {
   }
 }
 
-/** Whether nobody listens any more. False also where that cannot be found out, for instance because the socket is gone. */
+/** Whether nobody listens. False also where that cannot be found out, for instance because the socket is gone. */
 export async function isAbsent(state: string, name: string): Promise<boolean> {
   if (!PRESENCE.test(name)) return false;
   let folder: number;

@@ -188,7 +188,7 @@ describe("what comes out of a local sandbox", () => {
     expect(read(...all)).toEqual({ taken: expected, nonsense: [] });
   });
 
-  it("[E14] is not trusted any more after anything else", () => {
+  it("[E14] is not trusted after anything else", () => {
     for (const line of [
       "",
       "x",

@@ -25,7 +25,7 @@ export function probe(bwrap?: string): Promise<Findings> {
   if (known !== undefined) return known;
   const looking = look(bwrap);
   found.set(bwrap, looking);
-  // Whoever installs what is missing need not start again.
+  // Anyone who installs what is missing need not start again.
   looking.catch(() => found.delete(bwrap));
   return looking;
 }

@@ -180,7 +180,7 @@ class LocalProvider implements SandboxProvider {
       await network?.connect(supervisor);
       sandbox.attach(supervisor);
       signal?.throwIfAborted();
-      // Whoever opens a sandbox uses it first: what others may want to know of it is written down a little later.
+      // Anyone who opens a sandbox uses it first: what others may want to know of it is written down a little later.
       const processes = [launcher.process ?? 0, supervisor.process];
       setTimeout(() => void box.update({ processes, ref: sandbox.ref }), LATER_MILLISECONDS).unref();
       return sandbox;

@@ -53,7 +53,7 @@ export class NetworkProxy {
       void this.#pass(incoming, outgoing).catch(() => outgoing.destroy());
     });
     this.#server.on("clientError", (_error, socket) =>
-      refuse(socket, refusal(400, "this is no request for a proxy")),
+      refuse(socket, refusal(400, "this is not a request for a proxy")),
     );
     // Of the server itself, after it began to listen: connections that could not be taken. The next may.
     this.#server.on("error", () => {});

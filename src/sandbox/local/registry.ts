@@ -13,7 +13,7 @@ import { Janitor, startOf } from "./janitor.js";
 import { Liveness } from "./liveness.js";
 
 /**
- * What is written down of a sandbox before anything of it exists, and until nothing of it does: whoever finds it can tell
+ * What is written down of a sandbox before anything of it exists, and until nothing of it does: anyone who finds it can tell
  * whose it is, and what belongs to it.
  */
 export type Registration = {
@@ -143,7 +143,7 @@ export class Box {
     this.#janitor.remove(this.name);
   }
 
-  /** Whoever reads it sees all of it or nothing. The draft says whose it is, for who finds it when its writer is gone. */
+  /** Anyone who reads it sees all of it or nothing. The draft says whose it is, for who finds it when its writer is gone. */
   #write(): void {
     const draft = join(this.#state, "registry", `.${this.name}.${this.#registration.owner}.tmp`);
     writeFileSync(draft, JSON.stringify(this.#registration), { mode: 0o600 });
@@ -213,14 +213,14 @@ function isRegistration(
 
 /**
  * Where sandboxes are kept: a directory that only we can enter. One that somebody else prepared, or that lies behind a
- * link, is refused: whoever can write there could put files under ours. It is on disk unless it is said otherwise, since
+ * link, is refused: anyone who can write there could put files under ours. It is on disk unless it is said otherwise, since
  * workspaces are large.
  */
 export function stateDirectory(provider: string, given?: string): string {
   if (given !== undefined && !isAbsolute(given))
     throw new SandboxSpecError(
       "directory",
-      `${JSON.stringify(given)} is no absolute path`,
+      `${JSON.stringify(given)} is not an absolute path`,
       "give the whole path",
       {
         directory: given,

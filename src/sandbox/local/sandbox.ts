@@ -94,7 +94,7 @@ export class LocalSandbox extends OpenSandbox {
 
   /**
    * Has everything stand still but process 1, which cannot be stopped and has nothing to do until it is told to go on. A
-   * process that is being forked may hear of it late, and then it would not hear that it shall go on: unlike SIGSTOP,
+   * process that is being forked may hear of it late, and then it would not hear that it should go on: unlike SIGSTOP,
    * SIGCONT is not kept for those who are not there yet. So it is over when all of them have stopped.
    */
   async #stop(supervisor: Supervisor): Promise<void> {

@@ -7,7 +7,7 @@ import { type Box, type Registry, removeBox } from "./registry.js";
 import { SparePipes } from "./spare-pipes.js";
 import type { Supervisor } from "./supervisor.js";
 
-/** Everything of a sandbox that does not depend on what it shall be; with a shape, a sandbox that runs and is empty. */
+/** Everything of a sandbox that does not depend on what it should be; with a shape, a sandbox that runs and is empty. */
 export type Spare = {
   readonly box: Box;
   readonly group: Cgroup | undefined;
@@ -27,7 +27,7 @@ export type Shape = {
   readonly start: (parts: Pick<Spare, "box" | "launcher" | "pipes">) => Promise<Supervisor>;
 };
 
-/** When the next one is made at the latest after one was taken. Whoever has just opened a sandbox uses it first. */
+/** When the next one is made at the latest after one was taken. Anyone who has just opened a sandbox uses it first. */
 const PAUSE_MILLISECONDS = 50;
 /** How long one is kept that nobody asks for. */
 const KEEP_MILLISECONDS = 60_000;
@@ -64,7 +64,7 @@ export class SparePool {
     this.#refill(shape, PAUSE_MILLISECONDS);
     const spare = kept === undefined ? undefined : await this.#out(kept);
     if (spare !== undefined && !spare.launcher.over) return spare;
-    // Whoever cleans up by hand may have ended it while it waited.
+    // Anyone who cleans up by hand may have ended it while it waited.
     await spare?.clean();
     return this.#prepare(shape, false);
   }

@@ -6,7 +6,7 @@ import type { StateDirectory } from "./state-dir.js";
 import { Supervisor } from "./supervisor.js";
 import { copyPath, type Workspace } from "./workspace.js";
 
-/** Starts bubblewrap with everything that a sandbox shall have. */
+/** Starts bubblewrap with everything that a sandbox should have. */
 export function start(
   state: StateDirectory,
   bwrap: string,

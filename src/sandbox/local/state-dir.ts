@@ -21,7 +21,7 @@ export async function openStateDirectory(directory?: string): Promise<StateDirec
   return state;
 }
 
-/** Who a command is inside, whoever runs us outside. */
+/** Who a command is inside, for any user who runs us outside. */
 export const INSIDE = { user: "agent", id: 1000, home: "/home/agent" } as const;
 
 const ETC: { readonly [name: string]: string } = {

@@ -14,7 +14,7 @@ export type Conflict = {
 
 /**
  * - `content`: both changed the same lines of a text; the tree holds them between markers.
- * - `binary`: both changed a file that is no text, or too long to be merged.
+ * - `binary`: both changed a file that is not text, or too long to be merged.
  * - `mode`: both changed the mode, of a file or a directory.
  * - `delete-modify`: ours deleted what theirs changed; `modify-delete` is the other way round.
  * - `add-add`: both added a file there, not the same.

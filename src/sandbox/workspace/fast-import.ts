@@ -222,7 +222,7 @@ export class FastImport {
   }
 }
 
-/** Git does not listen any more: how it ended says why. */
+/** Git does not listen: how it ended says why. */
 class GitStopped extends Error {}
 
 /** The path up to a name that git refuses. */

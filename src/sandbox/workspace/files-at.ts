@@ -73,7 +73,7 @@ class FilesAt implements WorkspaceFiles {
 
   async list(path = ""): Promise<readonly FileEntry[]> {
     const entry = await this.#found(path);
-    if (entry.kind !== "tree") throw new FileError("not-a-directory", path, "it is no directory");
+    if (entry.kind !== "tree") throw new FileError("not-a-directory", path, "it is not a directory");
     const { entries } = await this.#trees.tree(entry.digest);
     return entries.map(shown);
   }
@@ -95,7 +95,7 @@ class FilesAt implements WorkspaceFiles {
 
   async link(path: string): Promise<string> {
     const entry = await this.#found(path);
-    if (entry.kind !== "link") throw new FileError("not-a-file", path, "it is no link");
+    if (entry.kind !== "link") throw new FileError("not-a-file", path, "it is not a link");
     return entry.target;
   }
 

@@ -64,7 +64,7 @@ export function startGit(args: readonly string[], options: GitOptions = {}): Run
     stdio: "pipe",
     windowsHide: true,
   });
-  // Whoever writes to a git that has ended finds out by how it ended.
+  // Anyone who writes to a git that has ended finds out by how it ended.
   child.stdin.on("error", () => undefined);
   child.stdout.on("error", () => undefined);
   child.stderr.on("error", () => undefined);
@@ -94,7 +94,7 @@ export function startGit(args: readonly string[], options: GitOptions = {}): Run
     });
     if (options.signal?.aborted === true) abort();
   });
-  // Someone who stopped reading may not wait for the end any more.
+  // Someone who stopped reading may not wait for the end.
   ended.catch(() => undefined);
   return { child, ended };
 }

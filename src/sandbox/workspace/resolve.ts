@@ -8,7 +8,7 @@ import { edited, entryAt, type TreeEdit } from "./entries.js";
 import type { MergedTree } from "./merge.js";
 import { swept } from "./sweep.js";
 
-/** What shall stand at a path in conflict: what a side has there, nothing, or something else. */
+/** What should stand at a path in conflict: what a side has there, nothing, or something else. */
 export type Choice =
   | "ours"
   | "theirs"
@@ -51,7 +51,7 @@ export async function resolveTree(
       value: typeof choice === "string" ? choice : (side as unknown as Json),
       enumerable: true,
     });
-    // What is in a directory that goes needs no choice of its own any more.
+    // What is in a directory that goes needs no choice of its own.
     if (gone.some((above) => path.startsWith(`${above}/`))) continue;
     if (side === null) gone.push(path);
     edits.push({ path, entry: side });

@@ -61,7 +61,7 @@ export const commandCases: readonly SandboxCase[] = [
     const sandbox = await open();
     const expected = odd.map((argument) => `<${argument}>`).join("");
     equal(await done(sandbox, ["printf", "<%s>", ...odd]), expected);
-    // And the name of the program is no word of a shell either.
+    // And the name of the program is not a word of a shell either.
     await sandbox.files.write("odd name;echo", "#!/bin/sh\nprintf '%s' \"$1\"\n", { mode: 0o755 });
     equal(await done(sandbox, ["./odd name;echo", "a  b"]), "a  b");
   }),

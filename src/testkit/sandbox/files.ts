@@ -114,7 +114,7 @@ export const filesCases: readonly SandboxCase[] = [
     deepStrictEqual(await sandbox.files.list("keep"), []);
   }),
 
-  promise("[F8] what is moved is elsewhere, and replaces what is no directory", async ({ open }) => {
+  promise("[F8] a move renames, and replaces anything that is not a directory", async ({ open }) => {
     const sandbox = await open();
     const { files } = sandbox;
     await files.write("a.txt", "a", { mode: 0o600 });

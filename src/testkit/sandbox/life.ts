@@ -27,7 +27,7 @@ export const lifeCases: readonly SandboxCase[] = [
   ),
 
   promise(
-    "[L2] what a sandbox shall be stays as it was asked for, whatever becomes of it",
+    "[L2] the spec of a sandbox stays as it was given, whatever becomes of the sandbox",
     async ({ capabilities, open }) => {
       const spec = { env: { A: "1" }, ttl: 600_000, onExpire: "retain" as const };
       const sandbox = await open(spec);

@@ -44,7 +44,7 @@ const oddNames = [
 
 export const pathsCases: readonly SandboxCase[] = [
   promise(
-    "[F20] a path that leads out of the workspace, or is none, is refused by every call",
+    "[F20] a path that leads out of the workspace, or is not a path, is refused by every call",
     async ({ open }) => {
       const { files } = await open();
       await files.write("a.txt", "text");
@@ -154,10 +154,10 @@ export const pathsCases: readonly SandboxCase[] = [
     );
   }),
 
-  promise("[F25] names that are no UTF-8 keep their bytes", async ({ capabilities, open }) => {
+  promise("[F25] names that are not UTF-8 keep their bytes", async ({ capabilities, open }) => {
     if (capabilities.names !== "bytes") skip("names of this kind of sandbox are text");
     const sandbox = await open();
-    // A byte that is no UTF-8 stands as U+DC00 and itself.
+    // A byte that is not UTF-8 stands as U+DC00 and itself.
     const name = "a\udcffb\udc80";
     await done(
       sandbox,
@@ -184,7 +184,7 @@ export const pathsCases: readonly SandboxCase[] = [
   }),
 
   promise(
-    "[F26] half of a character is no name, nor is a character that is spelled in bytes",
+    "[F26] half of a character is not a name, nor is a character that is spelled in bytes",
     async ({ open }) => {
       const { files } = await open();
       await files.write("\u00e9", "one file, one name");

@@ -65,7 +65,7 @@ export const providerCases: readonly SandboxCase[] = [
   }),
 
   promise(
-    "[P6] a destroyed sandbox is gone: lost to who looks for it, and nothing begins in it; destroying it twice is no error",
+    "[P6] a destroyed sandbox is gone: lost to who looks for it, and nothing begins in it; destroying it twice is not an error",
     async ({ provider, trees, open }) => {
       const sandbox = await open();
       await sandbox.files.write("a.txt", "text");

@@ -79,7 +79,7 @@ export const streamCases: readonly SandboxCase[] = [
   }),
 
   promise(
-    "[E26] whoever looks on sees the start, the output and the exit, and it is what the result says",
+    "[E26] every watcher sees the start, the output and the exit, and it is what the result says",
     async ({ open }) => {
       const sandbox = await open();
       const execution = sandbox.exec("echo one; echo two >&2; echo three");

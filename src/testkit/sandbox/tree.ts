@@ -66,7 +66,7 @@ export const treeCases: readonly SandboxCase[] = [
   ),
 
   promise(
-    "[T3] the same files are the same tree, whoever made them, in whatever order, in whatever sandbox",
+    "[T3] the same files are the same tree, made by anyone, in any order, in any sandbox",
     async ({ open }) => {
       const [one, two] = [await open(), await open({ env: { OTHER: "1" } })];
       await one.files.write("b/c.txt", "text\n");

@@ -31,7 +31,7 @@ export const alsoCases: readonly StoreCase[] = [
       const again = isVolatile(store) ? store : await reopen();
       await standsAt(again, { ...expected, right: onward });
       equal((await again.save(left, { name: "main", key: "1" })).replayed, true);
-      // What nothing leads to any more is not kept by having been there.
+      // What nothing leads to is not kept by having been there.
       await again.save(left, { name: "main", also: { apart: null, right: null } });
       equal((await again.gc()).facts, 5);
       deepStrictEqual((await again.check()).findings, []);
@@ -80,7 +80,7 @@ export const alsoCases: readonly StoreCase[] = [
       const [main, long] = [chain(trunk, 3000, "main"), chain(Session.start("long"), 9000, "long")];
       const watch = store.watch()[Symbol.asyncIterator]();
       const heard = watch.next().then(async ({ value }) => {
-        // Whoever hears of one finds all of them.
+        // Anyone who hears of one finds all of them.
         equal(await store.resolve("main"), main.id);
         equal(await store.resolve("long"), long.id);
         return value?.name;
@@ -122,7 +122,7 @@ export const alsoCases: readonly StoreCase[] = [
   ),
 
   promise(
-    "[S104] they move whatever they stood at and whoever leases them: leases and steps stay, and go with a name that is taken away",
+    "[S104] they move from any session and under any lease: leases and steps stay, and go with a name that is taken away",
     async ({ store }) => {
       const main = Session.start("main");
       const next = main.say("on");

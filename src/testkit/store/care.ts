@@ -34,7 +34,7 @@ export const careCases: readonly StoreCase[] = [
   ),
 
   promise(
-    "[S61] what was collected can be saved again, also by whoever saved it before",
+    "[S61] what was collected can be saved again, also by the process that saved it before",
     async ({ store }) => {
       for (let seed = 60; seed < 64; seed++) {
         const dice = new Dice(seed);

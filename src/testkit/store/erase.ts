@@ -73,7 +73,7 @@ export const eraseCases: readonly StoreCase[] = [
       await store.erase("main", { digests, why: "asked" });
       equal((await store.import(old)).refused, 1);
       equal(await store.blob(digests[0] as string), undefined);
-      // Whoever still has it in memory and saves it again brings back nothing either.
+      // Anyone who still has it in memory and saves it again brings back nothing either.
       await store.save(session);
       await store.save(await elsewhere.load(session.id));
       equal(await store.blob(digests[0] as string), undefined);
@@ -127,7 +127,7 @@ export const eraseCases: readonly StoreCase[] = [
       const after = (await store.load("main")).say("hi", { at: AT });
       equal(contentOf(after).length, 1);
       ok(contentOf(after)[0] !== contentOf(session)[0], "the key of the salts is still there");
-      // Whoever still holds the key in memory and saves the session again does not bring it back.
+      // Anyone who still holds the key in memory and saves the session again does not bring it back.
       if (!isVolatile(store)) await (await second()).save(session.say("from memory", { at: AT }));
       ok(
         contentOf((await store.load("main")).say("hi", { at: AT }))[0] !== contentOf(session)[0],

@@ -212,7 +212,7 @@ export const keepCases: readonly StoreCase[] = [
   ),
 
   promise(
-    "[S15] what a save acknowledges is here when it resolves, whoever collected it before",
+    "[S15] what a save acknowledges is here when it resolves, even if gc collected it before",
     async ({ store, second }) => {
       const session = chain(unkeyed("hi"), 5);
       const others = store.capabilities.writers === "one-process" ? [store] : [store, await second()];

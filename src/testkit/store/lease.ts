@@ -6,7 +6,7 @@ import { promise, refused, type StoreCase, same } from "./case.js";
 const LONG = { milliseconds: 600_000 };
 
 export const leaseCases: readonly StoreCase[] = [
-  promise("[S30] whoever holds the lease of a name is its only writer", async ({ store }) => {
+  promise("[S30] the holder of the lease of a name is its only writer", async ({ store }) => {
     const session = Session.start("hi");
     const lease = await store.lease("main", { ...LONG, owner: "ada" });
     const error = await refused("name-fenced", store.save(session, { name: "main" }));
@@ -23,7 +23,7 @@ export const leaseCases: readonly StoreCase[] = [
   }),
 
   promise(
-    "[S31] every taking raises the epoch, and whoever was replaced is refused from then on",
+    "[S31] every taking raises the epoch, and the holder that was replaced is refused from then on",
     async ({ store }) => {
       const session = Session.start("hi");
       const first = await store.lease("main", { milliseconds: 1, owner: "ada" });
@@ -165,7 +165,7 @@ export const leaseCases: readonly StoreCase[] = [
     await store.lease("main", { ...LONG, owner: "bob" });
     await store.forget("main", { force: true });
     await refused("not-found", store.forget("main"));
-    // A name that is leased and stands nowhere is no name yet, and its lease stays.
+    // A name that is leased and stands nowhere is not a name yet, and its lease stays.
     const early = await store.lease("early", LONG);
     await refused("not-found", store.forget("early"));
     await refused("not-found", store.forget("early", { lease: early }));
@@ -208,7 +208,7 @@ export const leaseCases: readonly StoreCase[] = [
     },
   ),
 
-  promise("[S112] whoever is refused for a lease is told when it ends", async ({ store }) => {
+  promise("[S112] a writer that is refused for a lease is told when it ends", async ({ store }) => {
     const session = Session.start("hi");
     const from = Date.now();
     const lease = await store.lease("main", { ...LONG, owner: "ada" });

@@ -56,7 +56,7 @@ export const loadCases: readonly StoreCase[] = [
   }),
 
   promise(
-    "[S107] the history of several sessions without the past of others has each fact once, in the same order",
+    "[S107] the history of many sessions without the past of others has each fact once, in the same order",
     async ({ store }) => {
       for (let seed = 400; seed < 406; seed++) {
         const dice = new Dice(seed);

@@ -320,7 +320,7 @@ export const treeCases: readonly StoreCase[] = [
       await copy.sync(store);
       deepStrictEqual((await copy.check()).findings, []);
       equal((await copy.erasures()).length, 2);
-      // Old lines do not bring it back; whoever has the file still may put it anew.
+      // Old lines do not bring it back; anyone who has the file still may put it anew.
       equal((await store.import(old)).refused, 4);
       deepStrictEqual(await missing(store, [file]), [file]);
       await store.putBlobs([Buffer.from("export {};")]);
