@@ -14,11 +14,10 @@ import type { ExecOptions } from "../sandbox.js";
 import { environment } from "./body.js";
 import type { Engine } from "./engine.js";
 import { EngineError } from "./error.js";
-import { exitOf } from "./exit.js";
-import type { Gate } from "./gate.js";
+import type { Gate } from "./freeze.js";
 import { untilUnpaused } from "./retry.js";
 import { startOf, WORKSPACE } from "./script.js";
-import { Wire } from "./wire.js";
+import { exitOf, Wire } from "./wire.js";
 
 /** What a command needs of the container it runs in. */
 export interface ExecutionHost {

@@ -1,5 +1,15 @@
+import { type Json, RathError } from "../../session/index.js";
 import { nearestOf } from "../../util/index.js";
-import { JobPolicyError } from "./error.js";
+
+/** A policy of a job that makes no sense. */
+export class JobPolicyError extends RathError {
+  constructor(setting: string, reason: string, hint: string, data: { [name: string]: Json } = {}) {
+    super("job-policy-refused", `Cannot run a job with this ${setting}: ${reason}.`, {
+      hint,
+      data: { setting, reason, ...data },
+    });
+  }
+}
 
 /** How a job runs: how often, how many at a time, and what is done about what fails. Modelled on the Jobs of Kubernetes. */
 export type JobPolicy = {

@@ -6,14 +6,12 @@ import type { ExecOptions, ExecResult, Execution } from "../sandbox.js";
 import type { Limits } from "../spec.js";
 import { WORKSPACE } from "./arguments.js";
 import type { DiskWatch } from "./disk-watch.js";
-import { LocalExecution } from "./execution.js";
-import type { ExecutionHost } from "./execution-host.js";
-import { ulimits } from "./limits.js";
+import { type ExecutionHost, LocalExecution } from "./execution.js";
 import type { NetworkAccess } from "./network.js";
 import type { Pipes, Slot } from "./pipes.js";
 import { Family } from "./processes.js";
 import type { Report } from "./report.js";
-import { ordered, quoted } from "./shell.js";
+import { ordered, quoted, ulimits } from "./shell.js";
 import type { Supervisor } from "./supervisor.js";
 
 export type CommandsOptions = {

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { closeSync, constants, fstatSync, mkdirSync, openSync, unlink } from "node:fs";
 import { join } from "node:path";
-import { programOf } from "./programs.js";
+import { programOf } from "./requirements.js";
 
 /** The pipes of one command: three names in the folder of a sandbox. */
 export type Slot = { readonly stdin: string; readonly stdout: string; readonly stderr: string };

@@ -2,10 +2,8 @@ import { type Digest, EMPTY_TREE, type TreeEntry } from "../../session/index.js"
 import { GitError } from "../error.js";
 import { bytesOfName } from "../path.js";
 import type { Trees } from "../trees.js";
-import { ByteReader } from "./byte-reader.js";
 import { diffTrees } from "./diff.js";
-import { type Repository, type RunningGit, runGit, startGit } from "./git.js";
-import { isRefusedByGit } from "./git-name.js";
+import { ByteReader, isRefusedByGit, type Repository, type RunningGit, runGit, startGit } from "./git.js";
 import { quoted } from "./patch-name.js";
 import type { Step } from "./step.js";
 

@@ -4,9 +4,8 @@ import type { Trees } from "../trees.js";
 import { type Conflict, type Side, sideOf } from "./conflict.js";
 import { Deposit } from "./deposit.js";
 import { diffTrees } from "./diff.js";
-import { edited, entryAt, type TreeEdit } from "./entries.js";
+import { edited, entryAt, type TreeEdit, withoutEmptyDirectories } from "./entries.js";
 import type { MergedTree } from "./merge.js";
-import { swept } from "./sweep.js";
 
 /** What should stand at a path in conflict: what a side has there, nothing, or something else. */
 export type Choice =
@@ -60,10 +59,15 @@ export async function resolveTree(
   const { ours, theirs } = merged.sides;
   const emptied = edits.filter(({ entry }) => entry === null).map(({ path }) => path);
   // Directories that only a conflict kept, and that a side had deleted.
-  const tree = await swept(trees, await edited(trees, merged.tree, edits), emptied, async (above) => {
-    const sides = [await entryAt(trees, ours, above), await entryAt(trees, theirs, above)];
-    return sides.some((side) => side?.kind !== "tree");
-  });
+  const tree = await withoutEmptyDirectories(
+    trees,
+    await edited(trees, merged.tree, edits),
+    emptied,
+    async (above) => {
+      const sides = [await entryAt(trees, ours, above), await entryAt(trees, theirs, above)];
+      return sides.some((side) => side?.kind !== "tree");
+    },
+  );
   return { tree, paths: await diffTrees(trees, merged.tree, tree), choices: noted };
 }
 
