@@ -7,6 +7,7 @@ import type {
   ExecResult,
   Execution,
   Sandbox,
+  SandboxFiles,
   SandboxProvider,
   SandboxSpec,
 } from "../../sandbox/index.js";
@@ -107,6 +108,11 @@ export async function done(
   const { outcome, code, out, err, why } = await run(sandbox, command, options);
   deepStrictEqual({ outcome, code, err, why }, { outcome: "ok", code: 0, err: "", why: undefined });
   return out;
+}
+
+/** The names of the entries of a directory. */
+export async function namesIn(files: SandboxFiles, path?: string): Promise<readonly string[]> {
+  return (await files.list(path)).map(({ name }) => name);
 }
 
 export function text(bytes: Uint8Array): string {

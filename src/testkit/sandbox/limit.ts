@@ -16,22 +16,18 @@ export const limitCases: readonly SandboxCase[] = [
     equal(await done(sandbox, "cat half > copy; ls"), "copy\nhalf\nwhole\n");
   }),
 
-  limited(
-    "disk",
-    "[M2] a command that makes the workspace grow by more than its limit is ended",
-    async ({ open }) => {
-      const sandbox = await open({ limits: { disk: 4 * MEGA } });
-      await sandbox.files.write("mega", Buffer.alloc(MEGA, "x"));
-      const { outcome, code, why } = await run(
-        sandbox,
-        "i=0; while [ $i -lt 400 ]; do i=$((i+1)); cat mega > copy$i; sleep 0.02; done",
-      );
-      deepStrictEqual([outcome, code, typeof why], ["disk", null, "string"]);
-      const copies = (await sandbox.files.list()).length - 1;
-      ok(copies >= 3 && copies < 300, `${copies} megabytes were written`);
-      equal(await done(sandbox, "rm copy*; echo small > small; ls"), "mega\nsmall\n");
-    },
-  ),
+  limited("disk", "[M2] a command that fills the workspace is ended", async ({ open }) => {
+    const sandbox = await open({ limits: { disk: 4 * MEGA } });
+    await sandbox.files.write("mega", Buffer.alloc(MEGA, "x"));
+    const { outcome, code, why } = await run(
+      sandbox,
+      "i=0; while [ $i -lt 400 ]; do i=$((i+1)); cat mega > copy$i; sleep 0.02; done",
+    );
+    deepStrictEqual([outcome, code, typeof why], ["disk", null, "string"]);
+    const copies = (await sandbox.files.list()).length - 1;
+    ok(copies >= 3 && copies < 300, `${copies} megabytes were written`);
+    equal(await done(sandbox, "rm copy*; echo small > small; ls"), "mega\nsmall\n");
+  }),
 
   limited("scratch", "[M3] outside of the workspace there is only so much room", async ({ open }) => {
     const sandbox = await open({ limits: { scratch: 4 * MEGA } });
@@ -47,19 +43,15 @@ export const limitCases: readonly SandboxCase[] = [
     );
   }),
 
-  limited(
-    "memory",
-    "[M4] a process that wants more memory than its limit does not get it",
-    async ({ open }) => {
-      const want = "x=$(head -c 80000000 /dev/zero | tr '\\0' x); printf '%s' \"$x\" | wc -c";
-      const sandbox = await open({ limits: { memory: 40 * MEGA } });
-      const { outcome, out } = await run(sandbox, want);
-      ok(outcome !== "ok" && !out.includes("80000000"), "it got 80 megabytes");
-      equal(await done(sandbox, "echo on"), "on\n");
-      const other = await open({ limits: { memory: 2048 * MEGA } });
-      equal(await done(other, want).then(Number), 80_000_000);
-    },
-  ),
+  limited("memory", "[M4] a process does not get more memory than its limit", async ({ open }) => {
+    const want = "x=$(head -c 80000000 /dev/zero | tr '\\0' x); printf '%s' \"$x\" | wc -c";
+    const sandbox = await open({ limits: { memory: 40 * MEGA } });
+    const { outcome, out } = await run(sandbox, want);
+    ok(outcome !== "ok" && !out.includes("80000000"), "it got 80 megabytes");
+    equal(await done(sandbox, "echo on"), "on\n");
+    const other = await open({ limits: { memory: 2048 * MEGA } });
+    equal(await done(other, want).then(Number), 80_000_000);
+  }),
 
   limited("pids", "[M5] there are only so many processes at a time", async ({ open }) => {
     const want = "for i in $(seq 60); do (: > made$i; exec sleep 60) & done; wait";
@@ -109,30 +101,27 @@ export const limitCases: readonly SandboxCase[] = [
     });
   }),
 
-  promise(
-    "[N3] with some hosts, those are reached and no other, and what was asked for is told",
-    async ({ capabilities, open }) => {
-      if (!capabilities.network.includes("allow")) skip("single hosts cannot be allowed here");
-      await listening((port, connections) =>
-        listening(async (other, others) => {
-          const sandbox = await open({ network: { mode: "allow", hosts: [`127.0.0.1:${port}`] } });
-          if ((await run(sandbox, "command -v curl")).code !== 0)
-            skip("no program that could connect was found inside");
-          const { out } = await run(sandbox, `curl -sS -m 10 http://127.0.0.1:${port}/`);
-          deepStrictEqual([out, connections()], ["reached\n", 1]);
-          const refusal = await run(
-            sandbox,
-            `curl -sS -f -m 10 http://127.0.0.1:${other}/; ${attempts(other)}`,
-          );
-          deepStrictEqual([refusal.out.includes("reached"), others()], [false, 0]);
-          const asked = (refusal.network ?? []).find((one) => one.port === other);
-          deepStrictEqual(asked, { host: "127.0.0.1", port: other, allowed: false });
-          const again = await run(sandbox, `curl -sS -m 10 http://127.0.0.1:${port}/`);
-          deepStrictEqual(again.network, [{ host: "127.0.0.1", port, allowed: true }]);
-        }),
-      );
-    },
-  ),
+  promise("[N3] allowed hosts are reached, and no others", async ({ capabilities, open }) => {
+    if (!capabilities.network.includes("allow")) skip("single hosts cannot be allowed here");
+    await listening((port, connections) =>
+      listening(async (other, others) => {
+        const sandbox = await open({ network: { mode: "allow", hosts: [`127.0.0.1:${port}`] } });
+        if ((await run(sandbox, "command -v curl")).code !== 0)
+          skip("no program that could connect was found inside");
+        const { out } = await run(sandbox, `curl -sS -m 10 http://127.0.0.1:${port}/`);
+        deepStrictEqual([out, connections()], ["reached\n", 1]);
+        const refusal = await run(
+          sandbox,
+          `curl -sS -f -m 10 http://127.0.0.1:${other}/; ${attempts(other)}`,
+        );
+        deepStrictEqual([refusal.out.includes("reached"), others()], [false, 0]);
+        const asked = (refusal.network ?? []).find((one) => one.port === other);
+        deepStrictEqual(asked, { host: "127.0.0.1", port: other, allowed: false });
+        const again = await run(sandbox, `curl -sS -m 10 http://127.0.0.1:${port}/`);
+        deepStrictEqual(again.network, [{ host: "127.0.0.1", port, allowed: true }]);
+      }),
+    );
+  }),
 ];
 
 /** A case about a limit, for providers that hold it. */
