@@ -2,7 +2,7 @@ import { nearestOf } from "../util/index.js";
 import { SandboxCallError } from "./error.js";
 import type { ExecOptions } from "./sandbox.js";
 
-/** The bytes that a call of `files.write` gives, or a `SandboxCallError`: what is neither text nor bytes is no file. */
+/** The bytes that a call of `files.write` gives, or a `SandboxCallError`: what is neither text nor bytes is not a file. */
 export function contentOf(path: string, content: unknown): Uint8Array {
   if (typeof content === "string") return Buffer.from(content, "utf8");
   if (content instanceof Uint8Array) return content;

@@ -57,14 +57,18 @@ const settings: { readonly [Setting in keyof Required<SandboxSpec>]: Check } = {
   readable: listOf((setting, value) => {
     const folder = path(setting, value);
     if (/^([/\\]|[A-Za-z]:[/\\])/.test(folder)) return folder;
-    throw wrong(setting, `${shown(folder)} is no absolute path`, 'give the whole path: "/usr/share/data"');
+    throw wrong(
+      setting,
+      `${shown(folder)} is not an absolute path`,
+      'give the whole path: "/usr/share/data"',
+    );
   }),
   image: (setting, value) => text(setting, value, 'give the name of an image: "debian:12"'),
   ttl: (setting, value) => number(setting, value, 1, Number.MAX_SAFE_INTEGER),
   onExpire: (setting, value) => oneOf(setting, value, ["suspend", "delete", "retain"]),
 };
 
-/** Refuses what is no time that a sandbox may be given: one that ends at once would be its end. */
+/** Refuses what is not a time that a sandbox may be given: one that ends at once would be its end. */
 export function requireTime(milliseconds: unknown): void {
   number("ttl", milliseconds, 1, Number.MAX_SAFE_INTEGER);
 }

@@ -88,7 +88,7 @@ export class Collector implements AsyncIterable<ExecEvent> {
         started = true;
         yield { type: "start" };
       } else if (told < length) {
-        // A copy: whoever looks on must not be able to change the result.
+        // A copy: anyone who looks on must not be able to change the result.
         const bytes = this.#bytes.slice(begin + told, begin + length);
         told = length;
         yield { type: "output", from: run % 2 === 1 ? "stderr" : "stdout", bytes };
@@ -138,7 +138,7 @@ export class Collector implements AsyncIterable<ExecEvent> {
 
 type Bell = { readonly promise: Promise<void>; readonly ring: () => void };
 
-/** A promise that whoever waits for news waits for. */
+/** A promise for all that wait for news. */
 function bell(): Bell {
   let ring = () => {};
   const promise = new Promise<void>((resolve) => {

@@ -11,11 +11,11 @@ export class SandboxUnavailableError extends RathError {
   }
 }
 
-/** The sandbox is not there any more, and nobody knows what became of what ran in it. */
+/** The sandbox is gone, and nobody knows what became of its commands. */
 export class SandboxLostError extends RathError {
   constructor(id: string, why: string, cause?: unknown) {
     super("sandbox-lost", `The sandbox ${id} is lost: ${why}.`, {
-      hint: "open it again from the tree that was recorded last; what was running is not known to have ended",
+      hint: "open it again from the tree that was recorded last; processes that were running may not have ended",
       data: { sandbox: id, why },
       cause,
     });

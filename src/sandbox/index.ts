@@ -22,9 +22,9 @@ export { endBox } from "./host/processes.js";
 export { type HostOptions, hostSandbox } from "./host/provider.js";
 export type { JobContext, JobFunction, JobOutcome, JobTask } from "./job/attempt.js";
 export type { Clock } from "./job/clock.js";
-export { JobPolicyError } from "./job/error.js";
 export { type Job, type JobEvent, type JobOptions, runJob } from "./job/job.js";
 export type { CheckedPolicy, ExitAction, ExitRule, JobPolicy } from "./job/policy.js";
+export { JobPolicyError } from "./job/policy.js";
 export type { JobSource } from "./job/source.js";
 export type { JobAttempt, JobCondition, JobIndex, JobStatus } from "./job/status.js";
 export { BOX_VARIABLE, lineOf, startCleaning } from "./local/cleaner.js";
@@ -69,7 +69,13 @@ export {
 } from "./workspace/apply-patch.js";
 export { type CaptureOptions, capture } from "./workspace/capture.js";
 export { type CheckoutOptions, checkout } from "./workspace/checkout.js";
-export { type Conflict, type ConflictKind, conflictsOf, type Side } from "./workspace/conflict.js";
+export {
+  type Conflict,
+  type ConflictKind,
+  conflictsOf,
+  markedPaths,
+  type Side,
+} from "./workspace/conflict.js";
 export { diffTrees } from "./workspace/diff.js";
 export { edited, entriesOf, entryAt, type TreeEdit } from "./workspace/entries.js";
 export { filesAt, type WorkspaceFiles } from "./workspace/files-at.js";
@@ -79,7 +85,6 @@ export { type ExportedGit, type ExportOptions, exportGit } from "./workspace/git
 export { type ImportedGit, importGit } from "./workspace/git-import.js";
 export { importFolder } from "./workspace/import.js";
 export { changedLines, linesOf } from "./workspace/line-diff.js";
-export { markedPaths } from "./workspace/marks.js";
 export { type MergedTree, type MergeSides, mergeTrees } from "./workspace/merge.js";
 export { captureOverlay, type OverlayOptions } from "./workspace/overlay.js";
 export { type PatchOptions, patchOf } from "./workspace/patch.js";

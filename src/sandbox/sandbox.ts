@@ -12,7 +12,7 @@ export interface SandboxProvider {
    * cannot be had: a `SandboxUnavailableError` that says what is missing and how to get it.
    */
   create(spec: SandboxSpec, options: CreateOptions): Promise<Sandbox>;
-  /** The sandbox of a ref, resumed if it was suspended; a `SandboxLostError` when it is not there any more. */
+  /** The sandbox of a ref, resumed if it was suspended; a `SandboxLostError` when it is not there. */
   connect(ref: SandboxRef, options: ConnectOptions): Promise<Sandbox>;
   /** The sandboxes that are there, also those of other processes. */
   list(): AsyncIterable<SandboxRef>;
@@ -54,7 +54,7 @@ export interface Sandbox extends AsyncDisposable {
   /** Makes the workspace what a tree says. Nothing planted in it is followed. Processes go on. */
   restore(tree: Digest | null): Promise<void>;
   /** Another sandbox with the same files: they never see each other's changes. */
-  fork(options: { readonly id: string; readonly incarnation?: number }): Promise<Sandbox>;
+  fork(options: ForkOptions): Promise<Sandbox>;
   suspend(): Promise<void>;
   resume(): Promise<void>;
   /** Sets how long it may exist from now on. */
@@ -63,6 +63,9 @@ export interface Sandbox extends AsyncDisposable {
   /** Ends everything in it and removes it. Nothing happens the second time. */
   destroy(): Promise<void>;
 }
+
+/** The id of the new sandbox, and its incarnation; 1 unless given. */
+export type ForkOptions = { readonly id: string; readonly incarnation?: number };
 
 export type ExecOptions = {
   /** Inside the workspace, `/`-separated; default its root. An absolute path is one of the sandbox. */
@@ -137,7 +140,7 @@ export interface SandboxFiles {
   make(path: string): Promise<void>;
   /** Removes a file, a link, or a directory with all that is in it; nothing happens if it is not there. */
   remove(path: string): Promise<void>;
-  /** Renames; what is at the other end, if it is no directory, is replaced. */
+  /** Renames; what is at the other end, if it is not a directory, is replaced. */
   move(from: string, to: string): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 import type { Json } from "../session/index.js";
 
 /**
- * What a sandbox shall be: the desired half of it, recorded with the placement. What it is, its status says. All of it is
+ * What a sandbox should be: the desired half of it, recorded with the placement. What it is, its status says. All of it is
  * JSON; values of secrets are never part of it, only their names.
  */
 export type SandboxSpec = {
@@ -81,7 +81,7 @@ export type Capabilities = {
 
 export type Isolation = "none" | "virtual" | "namespace" | "container" | "vm";
 
-/** What a sandbox is, as observed; never the same field as what it shall be. */
+/** What a sandbox is, as observed; never the same field as what it should be. */
 export type SandboxStatus = {
   readonly phase: "pending" | "running" | "suspended" | "finished" | "failed" | "lost";
   readonly conditions: readonly Condition[];

@@ -49,7 +49,7 @@ export class UnknownCaseError extends RathError {
     const meant = [...new Set([...(near === undefined ? [] : [near]), ...alike])].slice(0, 12);
     super(
       "conformance-case-unknown",
-      `Cannot run ${unknown.map((id) => JSON.stringify(id)).join(", ")} of the conformance suite: there ${unknown.length === 1 ? "is no such case" : "are no such cases"}.`,
+      `Cannot run ${unknown.map((id) => JSON.stringify(id)).join(", ")} of the conformance suite: it has no such ${unknown.length === 1 ? "case" : "cases"}.`,
       {
         hint:
           meant.length > 0
@@ -61,19 +61,31 @@ export class UnknownCaseError extends RathError {
   }
 }
 
+class NotApplicable extends Error {}
+
+/** Ends a case that does not apply to the subject, and says why. */
+export function skip(why: string): never {
+  throw new NotApplicable(why);
+}
+
 /** A case from its title, which begins with the id it proves: `[S1] a saved session loads …`. */
 export function caseOf<Subject>(
   quoted: string,
-  run: (subject: Subject) => Promise<string | undefined>,
+  run: (subject: Subject) => Promise<void>,
 ): ConformanceCase<Subject> {
   const [, id = "", title = ""] = /^\[(\w+)\] (.*)$/.exec(quoted) ?? [];
   return Object.freeze({
     id,
     title,
-    run: (subject: Subject) =>
-      run(subject).catch((error: unknown) => {
+    run: async (subject: Subject) => {
+      try {
+        await run(subject);
+        return undefined;
+      } catch (error) {
+        if (error instanceof NotApplicable) return error.message;
         throw new ConformanceError(id, title, error);
-      }),
+      }
+    },
   });
 }
 

@@ -190,7 +190,7 @@ function boxesOf(state: string): string[] {
   return [...names];
 }
 
-/** All that could be at work on it, for whoever has to find out why something is left. */
+/** All that could be at work on it, for anyone who has to find out why something is left. */
 function kin(): string {
   return execFileSync("ps", ["-eo", "pid,ppid,stat,wchan:24,etimes,args"], {
     encoding: "utf8",

@@ -128,7 +128,7 @@ describe("a placed session", () => {
     expect(await (await rath.filesAt(session)).paths()).toEqual(["src/a.txt"]);
   });
 
-  it("[P3] keeps the whole output of a command, and bytes that are no text", async () => {
+  it("[P3] keeps the whole output of a command, and bytes that are not text", async () => {
     const session = await rath.run(
       sequence([sh("long", "seq 1 20000"), sh("bytes", "printf '\\xff\\x00a'"), sh("fails", "exit 3")]),
       start(),

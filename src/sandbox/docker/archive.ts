@@ -6,7 +6,7 @@ import { type ReadEntry, readTar } from "./tar-read.js";
 
 /**
  * The files of a container as the engine shows them: archives in, archives out, and a look at a single path. The engine
- * follows links on the way to a path, so whoever must not be led astray looks at every step of it first.
+ * follows links on the way to a path, so anyone who must not be led astray looks at every step of it first.
  */
 export class Archive {
   readonly #engine: Engine;
@@ -108,7 +108,7 @@ export class Archive {
     return undefined;
   }
 
-  /** Docker loses a name that is no text on its way to where it packs; Podman takes it for a pattern. */
+  /** Docker loses a name that is not text on its way to where it packs; Podman takes it for a pattern. */
   #canName(name: Buffer): boolean {
     return isUtf8(name) && !(this.#isPodman && /[*?[\]\\]/.test(name.toString("utf8")));
   }
@@ -142,7 +142,7 @@ const SLASH = 0x2f;
 const STAT = "x-docker-container-path-stat";
 type Stat = { readonly name: string; readonly size: number; readonly mode: number };
 
-/** The engine writes modes as Go does, with bits of its own for what is no file. */
+/** The engine writes modes as Go does, with bits of its own for what is not a file. */
 function kindOf(mode: number): FileEntry["kind"] {
   if (mode >>> 31 === 1) return "directory";
   if ((mode & (1 << 27)) !== 0) return "link";

@@ -1,55 +1,42 @@
 import type { Digest } from "../../session/index.js";
-import { limitsOf, requireTime } from "../check-spec.js";
+import { limitsOf } from "../check-spec.js";
 import { SandboxLostError } from "../error.js";
-import type {
-  ConnectOptions,
-  CreateOptions,
-  ExecOptions,
-  Execution,
-  Sandbox,
-  SandboxFiles,
-  Snapshot,
-} from "../sandbox.js";
-import type { Capabilities, SandboxRef, SandboxSpec, SandboxStatus } from "../spec.js";
+import { OpenSandbox, type OpenSandboxOptions } from "../open-sandbox.js";
+import type { ExecOptions, Execution, SandboxFiles, Snapshot } from "../sandbox.js";
+import type { SandboxRef, SandboxStatus } from "../spec.js";
 import { LongTimer } from "../timer.js";
 import { Archive } from "./archive.js";
 import { environment } from "./body.js";
 import type { Engine } from "./engine.js";
 import { EngineError } from "./error.js";
-import { ContainerExecution, type Fate, type Ground } from "./execution.js";
-import { ContainerFiles, type Shelter } from "./files.js";
-import { Gate } from "./gate.js";
+import { ContainerExecution, type ExecutionHost, type Loss } from "./execution.js";
+import { ContainerFiles, type FileHost } from "./files.js";
+import { Freezer, Gate } from "./freeze.js";
 import { runHelper } from "./helper.js";
 import type { Filling } from "./launch.js";
 import { MemoryWatch } from "./memory.js";
 import { emptied } from "./refill.js";
-import { removeContainer } from "./remove.js";
+import { removeContainer } from "./retry.js";
 import { signalOf, WORKSPACE } from "./script.js";
-import { Standstill } from "./standstill.js";
 import { endOf, finishedOf, type Inspected, type Known, statusOf } from "./status.js";
 import { readTree } from "./tree-read.js";
 import type { Owner } from "./user.js";
 
 /** What a sandbox is made of, once its container runs. */
-export type Housing = {
+export type ContainerOptions = OpenSandboxOptions & {
   readonly engine: Engine;
   readonly inspected: Inspected;
   readonly owner: Owner;
-  readonly about: Omit<SandboxRef, "status">;
-  readonly options: ConnectOptions;
-  readonly capabilities: Capabilities;
   /** Whether nothing has run in it yet. */
   readonly fresh: boolean;
   /** Puts the files of a tree into the workspace, which is empty. */
   readonly fill: (sandbox: Filling, tree: Digest | null) => Promise<void>;
-  readonly create: (spec: SandboxSpec, options: CreateOptions) => Promise<Sandbox>;
-  /** It is gone for good. */
-  readonly gone: (sandbox: Sandbox) => void;
+  /** Called when it is gone for good. */
+  readonly gone: () => void;
 };
 
 /** A sandbox that is a container. */
-export class ContainerSandbox implements Sandbox, Ground, Shelter {
-  readonly capabilities: Capabilities;
+export class ContainerSandbox extends OpenSandbox implements ExecutionHost, FileHost {
   readonly engine: Engine;
   readonly container: string;
   readonly gate: Gate = new Gate();
@@ -57,8 +44,8 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
   readonly owner: Owner;
   readonly environment: readonly string[];
   readonly files: SandboxFiles;
-  readonly #housing: Housing;
-  readonly #standstill: Standstill;
+  readonly #options: ContainerOptions;
+  readonly #freezer: Freezer;
   readonly #memory: MemoryWatch;
   readonly #executions = new Set<ContainerExecution>();
   #number = 0;
@@ -66,78 +53,52 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
   #status: SandboxStatus;
   #known: Known = {};
   #timer: LongTimer | undefined;
-  #destroyed: Promise<void> | undefined;
 
-  constructor(housing: Housing) {
-    const { engine, inspected, owner, capabilities, options, about, fresh } = housing;
-    this.#housing = housing;
+  constructor(options: ContainerOptions) {
+    super(options);
+    const { engine, inspected, owner, fresh } = options;
+    this.#options = options;
     this.engine = engine;
     this.container = inspected.Id;
-    this.capabilities = capabilities;
     this.archive = new Archive(engine, inspected.Id);
     this.owner = owner;
     // Secrets go to each command and not into the container's settings, which everybody with the engine's socket can read.
-    this.environment = environment(options.secrets ?? {});
+    this.environment = environment(options.options.secrets ?? {});
     this.files = new ContainerFiles(this);
     this.#memory = new MemoryWatch(engine, inspected.Id, this.#helper, fresh);
-    this.#standstill = new Standstill(this, this.#helper, async () => {
+    this.#freezer = new Freezer(this, this.#helper, async () => {
       const state = await this.#look();
       return state === "unknown" ? state : (state?.Status ?? "gone");
     });
     this.#status = statusOf(inspected.State);
-    if (about.spec.ttl !== undefined) this.#expireIn(about.spec.ttl);
-  }
-
-  get ref(): SandboxRef {
-    const { about, inspected, engine } = this.#housing;
-    const native = { container: inspected.Id, engine: engine.about.name, version: engine.about.version };
-    return Object.freeze({ ...about, native, status: this.#status });
+    const { ttl } = this.identity.spec;
+    if (ttl !== undefined) this.expireAfter(ttl);
   }
 
   exec(command: string | readonly string[], options: ExecOptions = {}): Execution {
     this.#number += 1;
-    const { about } = this.#housing;
-    const id = `${about.id}/${this.#number}`;
-    const execution = new ContainerExecution(this, id, command, limitsOf(about.spec), options);
+    const id = `${this.identity.id}/${this.#number}`;
+    const execution = new ContainerExecution(this, id, command, limitsOf(this.identity.spec), options);
     this.#executions.add(execution);
     void execution.run();
     return execution;
   }
 
   async snapshot(): Promise<Snapshot> {
-    const { options, about } = this.#housing;
+    const { trees } = this.#options.options;
     return this.still(() =>
-      readTree(this.archive.read(Buffer.from(WORKSPACE)), options.trees, about.spec.exclude),
+      readTree(this.archive.read(Buffer.from(WORKSPACE)), trees, this.identity.spec.exclude),
     );
   }
 
   /** Everything is emptied before anything is put: what a command planted is gone, and so are links to follow. */
   async restore(tree: Digest | null): Promise<void> {
-    const { fill, inspected, options } = this.#housing;
+    const { fill, inspected, options } = this.#options;
     const { archive, owner } = this;
-    const emptying = {
-      archive,
-      trees: options.trees,
-      standstill: this.#standstill,
-      script: this.#helper,
-    };
+    const emptying = { archive, trees: options.trees, freezer: this.#freezer, script: this.#helper };
     await this.#here(() =>
       this.gate.alone(() => emptied(emptying, tree, () => fill({ inspected, owner, archive }, tree))),
     );
-  }
-
-  async fork({
-    id,
-    incarnation = 1,
-  }: {
-    readonly id: string;
-    readonly incarnation?: number;
-  }): Promise<Sandbox> {
-    const { about, options, create } = this.#housing;
-    const { tree } = await this.snapshot();
-    const parent = { id: about.id, incarnation: about.incarnation, by: "fork" as const };
-    const { signal: _signal, ...rest } = options;
-    return create(about.spec, { ...rest, id, incarnation, tree, parent });
   }
 
   suspend(): Promise<void> {
@@ -148,36 +109,20 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
     return this.#turn(false);
   }
 
-  async renew(milliseconds: number): Promise<void> {
-    this.#requireHere();
-    requireTime(milliseconds);
-    if (this.#known.expired !== undefined) this.#note({ expired: { now: false, at: now() } });
-    this.#expireIn(milliseconds);
-  }
-
-  async status(): Promise<SandboxStatus> {
-    if (this.#destroyed === undefined) await this.#look();
+  override async status(): Promise<SandboxStatus> {
+    if (!this.isDestroyed) await this.#look();
     return this.#status;
-  }
-
-  destroy(): Promise<void> {
-    this.#destroyed ??= this.#end();
-    return this.#destroyed;
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.destroy();
   }
 
   // What its commands need.
 
   get isSuspended(): boolean {
-    return this.#standstill.isSuspended;
+    return this.#freezer.isSuspended;
   }
 
   async obstacle(): Promise<string | undefined> {
     await this.#mending;
-    if (this.#destroyed !== undefined) return "the sandbox was destroyed";
+    if (this.isDestroyed) return "the sandbox was destroyed";
     return this.isSuspended ? "the sandbox is suspended: resume it first" : undefined;
   }
 
@@ -200,33 +145,33 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
     return this.#memory.ranOut(since, code);
   }
 
-  async fate(): Promise<Fate | undefined> {
-    if (this.#destroyed !== undefined) return { outcome: "killed", why: "the sandbox was destroyed" };
+  async loss(): Promise<Loss | undefined> {
+    if (this.isDestroyed) return { outcome: "killed", why: "the sandbox was destroyed" };
     const state = await this.#look();
-    if (state === "unknown") return { outcome: "lost", why: "the engine does not answer any more" };
+    if (state === "unknown") return { outcome: "lost", why: "the engine does not answer" };
     if (state?.Status === "running" || state?.Status === "paused") return undefined;
     return {
       outcome: "lost",
-      why: state === undefined ? "its container is not there any more" : endOf(state),
+      why: state === undefined ? "its container is gone" : endOf(state),
     };
   }
 
   // What work on its files needs.
 
   still<Value>(work: () => Promise<Value>): Promise<Value> {
-    return this.#here(() => this.#standstill.share(work));
+    return this.#here(() => this.#freezer.share(work));
   }
 
   async look<Value>(work: () => Promise<Value>): Promise<Value> {
     const seen = await this.#here(() => this.gate.together(work));
-    // Nothing is also what is seen where no container is any more.
-    const fate = seen === undefined ? await this.fate() : undefined;
-    if (fate === undefined) return seen;
-    throw new SandboxLostError(this.#housing.about.id, fate.why);
+    // Nothing is also what is seen where no container is.
+    const loss = seen === undefined ? await this.loss() : undefined;
+    if (loss === undefined) return seen;
+    throw new SandboxLostError(this.identity.id, loss.why);
   }
 
   script(words: readonly string[]): Promise<string> {
-    return this.#here(() => this.gate.alone(() => this.#standstill.awake(() => this.#helper(words))));
+    return this.#here(() => this.gate.alone(() => this.#freezer.whileRunning(() => this.#helper(words))));
   }
 
   readonly #helper = (words: readonly string[]): Promise<string> =>
@@ -236,10 +181,10 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
   async #turn(isSuspended: boolean): Promise<void> {
     await this.#here(() =>
       this.gate.alone(async () => {
-        const standstill = this.#standstill;
-        if (standstill.isSuspended === isSuspended) return;
-        await (isSuspended ? standstill.pause() : standstill.unpause());
-        standstill.isSuspended = isSuspended;
+        const freezer = this.#freezer;
+        if (freezer.isSuspended === isSuspended) return;
+        await (isSuspended ? freezer.pause() : freezer.unpause());
+        freezer.isSuspended = isSuspended;
         this.#note({ paused: { now: isSuspended, at: now() } });
         for (const execution of this.#executions)
           if (isSuspended) execution.suspend();
@@ -251,27 +196,23 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
 
   /** Ends everything in the container. Its files stay. The others in it end too, and must know why. */
   async #restart(why: string): Promise<void> {
-    const fate: Fate = { outcome: "killed", why: `everything in the sandbox was ended: ${why}` };
+    const loss: Loss = { outcome: "killed", why: `everything in the sandbox was ended: ${why}` };
     const doomed = [...this.#executions];
     await this.engine.json("POST", `/containers/${this.container}/restart`, { query: { t: "0" } });
-    for (const execution of doomed) execution.lose(fate);
+    for (const execution of doomed) execution.lose(loss);
   }
 
   /** Does something in a container that must be there; when it is not, that is what is wrong. */
   async #here<Value>(work: () => Promise<Value>): Promise<Value> {
     await this.#mending;
-    this.#requireHere();
+    this.requireThere();
     try {
       return await work();
     } catch (error) {
-      const fate = error instanceof EngineError ? await this.fate() : undefined;
-      if (fate === undefined) throw error;
-      throw new SandboxLostError(this.#housing.about.id, fate.why, error);
+      const loss = error instanceof EngineError ? await this.loss() : undefined;
+      if (loss === undefined) throw error;
+      throw new SandboxLostError(this.identity.id, loss.why, error);
     }
-  }
-
-  #requireHere(): void {
-    if (this.#destroyed !== undefined) throw new SandboxLostError(this.#housing.about.id, "it was destroyed");
   }
 
   /** Asks the engine how the container is; undefined when it is not there. */
@@ -289,28 +230,36 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
 
   /** A container is not suspended because it stands still for a moment, and it is when its processes were stopped. */
   #seen(status: string): string {
-    if (status === "paused" && this.#standstill.isBrief) return "running";
-    return status === "running" && this.#standstill.isSuspended ? "paused" : status;
+    if (status === "paused" && this.#freezer.isBrief) return "running";
+    return status === "running" && this.#freezer.isSuspended ? "paused" : status;
   }
 
   #note(known: Known): void {
     this.#known = { ...this.#known, ...known };
   }
 
-  #expireIn(milliseconds: number): void {
-    this.#timer?.clear();
-    const { onExpire = "delete" } = this.#housing.about.spec;
-    const expire = (): void => {
-      this.#note({ expired: { now: true, at: now() } });
-      const done =
-        onExpire === "delete" ? this.destroy() : onExpire === "suspend" ? this.suspend() : this.status();
-      done.catch(() => {});
-    };
-    // Nobody waits for it: a program that is done must be able to end.
-    this.#timer = new LongTimer(milliseconds, expire).unref();
+  protected override get native(): SandboxRef["native"] {
+    const { container, engine } = this;
+    return { container, engine: engine.about.name, version: engine.about.version };
   }
 
-  async #end(): Promise<void> {
+  protected get currentStatus(): SandboxStatus {
+    return this.#status;
+  }
+
+  protected expireAfter(milliseconds: number): void {
+    this.#timer?.clear();
+    if (this.#known.expired !== undefined) this.#note({ expired: { now: false, at: now() } });
+    const expire = async (): Promise<void> => {
+      this.#note({ expired: { now: true, at: now() } });
+      await this.expire();
+      if (this.identity.spec.onExpire === "retain") await this.status();
+    };
+    // Nothing waits for it: a program that is done must be able to end.
+    this.#timer = new LongTimer(milliseconds, () => void expire().catch(() => {})).unref();
+  }
+
+  protected async remove(): Promise<void> {
     this.#timer?.clear();
     for (const execution of this.#executions)
       execution.lose({ outcome: "killed", why: "the sandbox was destroyed" });
@@ -318,7 +267,7 @@ export class ContainerSandbox implements Sandbox, Ground, Shelter {
       await removeContainer(this.engine, this.container);
     } finally {
       this.#status = finishedOf(this.#known);
-      this.#housing.gone(this);
+      this.#options.gone();
     }
   }
 }

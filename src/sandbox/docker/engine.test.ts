@@ -310,7 +310,7 @@ describe("a command on a connection that fails", () => {
     });
     const box = await opened();
     const result = await box.exec("work").result;
-    expect(result).toMatchObject({ outcome: "lost", code: null, why: "the engine does not answer any more" });
+    expect(result).toMatchObject({ outcome: "lost", code: null, why: "the engine does not answer" });
     expect(Buffer.from(result.stdout).toString()).toBe("so far");
     await expect(box.files.read("x")).rejects.toThrow(SandboxLostError);
     fake = await FakeEngine.start();
@@ -333,7 +333,7 @@ describe("a command on a connection that fails", () => {
     expect((await box.status()).phase).toBe("lost");
   });
 
-  it("[D14] what the engine refuses to start is unstarted, with its reason; nonsense on the connection is no output", async () => {
+  it("[D14] what the engine refuses to start is unstarted, with its reason; nonsense on the connection is not output", async () => {
     fake.withContainer();
     const box = await opened();
     fake.on("POST /containers/[^/]+/exec", () => ({ status: 409, json: { message: "container is paused" } }));

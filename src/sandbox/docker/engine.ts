@@ -110,7 +110,7 @@ export class Engine {
     await whole(`PUT ${path}`, response);
   }
 
-  /** Turns a request into a connection in both directions, which has no time limit any more. */
+  /** Turns a request into a connection in both directions, which has no time limit. */
   async upgrade(path: string, call: Call): Promise<Duplex> {
     const limit = AbortSignal.timeout(call.timeout ?? this.#timeout);
     const name = `POST ${path}`;
@@ -130,7 +130,7 @@ export class Engine {
       });
       request.on("upgrade", (_response, socket, head) => {
         over();
-        // Without a listener an error of the connection would end the process; whoever uses it hears of the close.
+        // Without a listener an error of the connection would end the process; anyone who uses it hears of the close.
         socket.on("error", () => {});
         if (head.length > 0) socket.unshift(head);
         resolve(socket);
@@ -183,7 +183,7 @@ export class Engine {
     const answered = new Promise<IncomingMessage>((resolve, reject) => {
       request.on("error", (error) => reject(failure(name, error, call)));
       request.on("response", (response) => {
-        // Errors of a body reach whoever reads it; this is for the time before.
+        // Errors of a body reach anyone who reads it; this is for the time before.
         response.on("error", () => {});
         // Who asks for the head of an answer looks at its status too: a refusal has no words there.
         if ((response.statusCode ?? 500) < 400 || method === "HEAD") resolve(response);

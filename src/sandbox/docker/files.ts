@@ -7,11 +7,11 @@ import { moveOf, removalOf, WORKSPACE } from "./script.js";
 import { fillOf, TAR_END, tarHeader } from "./tar-write.js";
 import type { Owner } from "./user.js";
 
-/** Longer files are read in parts by whoever needs them; a file can pretend any length. */
+/** Longer files are read in parts by anyone who needs them; a file can pretend any length. */
 const READ_BYTES = 512 * 1024 ** 2;
 
 /** What work on files needs of the container they are in. */
-export interface Shelter {
+export interface FileHost {
   readonly archive: Archive;
   readonly owner: Owner;
   /** Does something while no process of the container runs, so that nothing changes between a look and what follows. */
@@ -27,15 +27,15 @@ export interface Shelter {
  * container stands still meanwhile, and each step of a path is looked at first.
  */
 export class ContainerFiles implements SandboxFiles {
-  readonly #shelter: Shelter;
+  readonly #host: FileHost;
 
-  constructor(shelter: Shelter) {
-    this.#shelter = shelter;
+  constructor(host: FileHost) {
+    this.#host = host;
   }
 
   async read(path: string): Promise<Uint8Array> {
     const names = namesOf(path);
-    return this.#shelter.still(async () => {
+    return this.#host.still(async () => {
       const there = await this.#walk(path, names);
       if (there === undefined) throw missing(path);
       if (there.kind === "link") throw new PathRefusedError(path, "it is a link, and links are not followed");
@@ -43,11 +43,11 @@ export class ContainerFiles implements SandboxFiles {
         throw new FileError(
           "not-a-file",
           path,
-          there.kind === "directory" ? "it is a directory" : "it is no regular file",
+          there.kind === "directory" ? "it is a directory" : "it is not a regular file",
         );
       if (there.size > READ_BYTES)
         throw new FileError("failed", path, `it has ${there.size} bytes, too many to read at once`);
-      for await (const { kind, body } of this.#shelter.archive.read(placeOf(names))) {
+      for await (const { kind, body } of this.#host.archive.read(placeOf(names))) {
         if (kind !== "file")
           throw new FileError(
             "failed",
@@ -66,7 +66,7 @@ export class ContainerFiles implements SandboxFiles {
     const names = namesOf(path);
     const content = Buffer.from(contentOf(path, bytes));
     const asked = modeOf(path, options);
-    await this.#shelter.still(async () => {
+    await this.#host.still(async () => {
       const last = names.at(-1);
       const there = last === undefined ? undefined : await this.#walk(path, names);
       if (last === undefined || there?.kind === "directory")
@@ -78,7 +78,7 @@ export class ContainerFiles implements SandboxFiles {
 
   async list(path = ""): Promise<readonly FileEntry[]> {
     const names = namesOf(path);
-    return this.#shelter.still(async () => {
+    return this.#host.still(async () => {
       const there = await this.#walk(path, names);
       if (there === undefined) throw missing(path);
       if (there.kind === "link")
@@ -87,7 +87,7 @@ export class ContainerFiles implements SandboxFiles {
       const entries: FileEntry[] = [];
       const sizes = new Map<string, number>();
       // The engine has no way to show one directory alone: its archive holds all that is below it too.
-      for await (const { name, kind, size, mode, target } of this.#shelter.archive.read(placeOf(names))) {
+      for await (const { name, kind, size, mode, target } of this.#host.archive.read(placeOf(names))) {
         const own = ownName(name);
         if (kind === "file") sizes.set(name.toString("latin1"), size);
         if (own === undefined) continue;
@@ -105,7 +105,7 @@ export class ContainerFiles implements SandboxFiles {
 
   async stat(path: string): Promise<FileEntry | undefined> {
     const names = namesOf(path);
-    return this.#shelter.look(() =>
+    return this.#host.look(() =>
       this.#walk(path, names).catch((error: unknown) => {
         if (error instanceof FileError && error.code === "file-not-a-directory") return undefined;
         throw error;
@@ -115,11 +115,11 @@ export class ContainerFiles implements SandboxFiles {
 
   async link(path: string): Promise<string> {
     const names = namesOf(path);
-    return this.#shelter.still(async () => {
+    return this.#host.still(async () => {
       const there = await this.#walk(path, names);
       if (there === undefined) throw missing(path);
-      if (there.kind !== "link") throw new FileError("failed", path, "it is no link");
-      const target = await this.#shelter.archive.target(placeOf(names));
+      if (there.kind !== "link") throw new FileError("failed", path, "it is not a link");
+      const target = await this.#host.archive.target(placeOf(names));
       if (target === undefined) throw missing(path);
       return textOfName(target);
     });
@@ -127,13 +127,13 @@ export class ContainerFiles implements SandboxFiles {
 
   async make(path: string): Promise<void> {
     const names = namesOf(path);
-    await this.#shelter.still(() => this.#put(path, names));
+    await this.#host.still(() => this.#put(path, names));
   }
 
   async remove(path: string): Promise<void> {
     const names = namesOf(path);
     if (names.length === 0) throw new PathRefusedError(path, "it is the workspace itself");
-    const said = await this.#shelter.script(removalOf(names.map(bytesOfName)));
+    const said = await this.#host.script(removalOf(names.map(bytesOfName)));
     if (said !== "missing" && said !== "not-a-directory") refuse(said, path);
   }
 
@@ -142,7 +142,7 @@ export class ContainerFiles implements SandboxFiles {
     for (const [path, names] of [[from, here] as const, [to, there] as const])
       if (names.length === 0) throw new PathRefusedError(path, "it is the workspace itself");
     if (here.join("/") === there.join("/") && (await this.stat(from)) !== undefined) return;
-    const said = await this.#shelter.script(moveOf(here.map(bytesOfName), there.map(bytesOfName)));
+    const said = await this.#host.script(moveOf(here.map(bytesOfName), there.map(bytesOfName)));
     const [side = "", word = ""] = said.split(" ");
     refuse(word === "" ? side : word, side === "to" ? to : from);
   }
@@ -159,7 +159,7 @@ export class ContainerFiles implements SandboxFiles {
           path,
           `${JSON.stringify(names[length - 2])} is not a directory`,
         );
-      there = await this.#shelter.archive.look(placeOf(names.slice(0, length)));
+      there = await this.#host.archive.look(placeOf(names.slice(0, length)));
       if (there === undefined) return undefined;
       there = { ...there, name: names[length - 1] ?? "" };
     }
@@ -174,7 +174,7 @@ export class ContainerFiles implements SandboxFiles {
   ): Promise<void> {
     let present = 0;
     while (present < names.length) {
-      const there = await this.#shelter.archive.look(placeOf(names.slice(0, present + 1)));
+      const there = await this.#host.archive.look(placeOf(names.slice(0, present + 1)));
       if (there === undefined) break;
       const name = JSON.stringify(names[present]);
       if (there.kind === "link") throw new PathRefusedError(path, `${name} is a link`);
@@ -183,7 +183,7 @@ export class ContainerFiles implements SandboxFiles {
       present += 1;
     }
     if (file === undefined && present === names.length) return;
-    const { archive, owner } = this.#shelter;
+    const { archive, owner } = this.#host;
     const common = { ...owner, mtime: Math.floor(Date.now() / 1000), target: Buffer.alloc(0), size: 0 };
     const parts: Uint8Array[] = [];
     for (let length = present + 1; length <= names.length; length++)

@@ -32,7 +32,7 @@ describe("the stream of a command", () => {
     );
   });
 
-  it("[D4] refuses what is no frame", () => {
+  it("[D4] refuses what is not a frame", () => {
     expect(() => new Frames().take(Buffer.from("HTTP/1.1 200 OK\r\n"))).toThrow(EngineError);
     expect(() => new Frames().take(Buffer.from([1, 0, 1, 0, 0, 0, 0, 1]))).toThrow(EngineError);
   });

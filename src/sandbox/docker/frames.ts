@@ -43,7 +43,7 @@ export class Frames {
       throw new EngineError(
         "to tell the output of a command",
         101,
-        "it sent something that is no frame of it",
+        "it sent bytes that are not a frame of it",
       );
     this.#left = this.#header.readUInt32BE(4);
     if (this.#left === 0) this.#have = 0;

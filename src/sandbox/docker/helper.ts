@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "./engine.js";
 import { EngineError } from "./error.js";
 import { Frames } from "./frames.js";
-import { settled } from "./settle.js";
+import { untilUnpaused } from "./retry.js";
 
 const LONGEST_ANSWER = 64 * 1024;
 const HELPER_MILLISECONDS = 30_000;
@@ -17,7 +17,7 @@ export function runHelper(
   words: readonly string[],
   user?: string,
 ): Promise<string> {
-  return settled(() => run(engine, container, words, user));
+  return untilUnpaused(() => run(engine, container, words, user));
 }
 
 async function run(

@@ -3,7 +3,7 @@ import type { SandboxRef } from "../spec.js";
 import { LABELS, labelled } from "./body.js";
 import type { Engine } from "./engine.js";
 import { made } from "./launch.js";
-import { removeContainer } from "./remove.js";
+import { removeContainer } from "./retry.js";
 import { statusOf } from "./status.js";
 
 type Listed = {
@@ -14,7 +14,7 @@ type Listed = {
   readonly Labels?: { readonly [name: string]: string } | null;
 };
 
-/** The sandboxes of an engine, whoever made them. */
+/** The sandboxes of an engine, of any process. */
 export async function* inventory(engine: Engine): AsyncGenerator<SandboxRef, void, void> {
   for (const { Id, Labels } of await listed(engine, LABELS.id)) {
     const about = labelled(Labels ?? {});
@@ -27,7 +27,7 @@ export async function* inventory(engine: Engine): AsyncGenerator<SandboxRef, voi
 }
 
 /**
- * Removes what nobody owns any more: sandboxes whose process has certainly ended, unless they were given a time of their
+ * Removes what nobody owns: sandboxes whose process has certainly ended, unless they were given a time of their
  * own that is not over. What another process of this machine or elsewhere may still use is left alone. How many it was.
  */
 export async function sweep(engine: Engine): Promise<number> {

@@ -10,7 +10,7 @@ import { bodyOf, type DockerOptions, LABELS, nameOf, stageOf } from "./body.js";
 import type { Engine } from "./engine.js";
 import { EngineError } from "./error.js";
 import { runHelper } from "./helper.js";
-import { removeContainer } from "./remove.js";
+import { removeContainer } from "./retry.js";
 import { WORKSPACE } from "./script.js";
 import type { Inspected } from "./status.js";
 import { leadsOut, writeTree } from "./tree-write.js";
@@ -26,7 +26,7 @@ const USER_HINT = 'give a number instead: dockerSandbox({ user: "1000:1000" })';
 
 /**
  * Makes the container of a sandbox, fills its workspace and starts it, in this order: one that was started is complete.
- * The engine gives a name once, so whoever comes second finds what the first one made.
+ * The engine gives a name once, so anyone who comes second finds what the first one made.
  */
 export async function launch(
   engine: Engine,
@@ -89,7 +89,7 @@ export type Filling = {
   readonly inspected: Inspected;
   readonly owner: Owner;
   readonly archive: Archive;
-  /** Whether the workspace itself shall belong to the owner, which it does not at first. */
+  /** Whether the workspace itself should belong to the owner, which it does not at first. */
   readonly whole?: boolean;
 };
 
@@ -133,7 +133,7 @@ export async function owned(engine: Engine, inspected: Inspected): Promise<Owner
   throw new SandboxSpecError("user", `the image has no user ${JSON.stringify(user)}`, USER_HINT);
 }
 
-/** The container of a name; undefined when there is none any more. */
+/** The container of a name; undefined when there is none. */
 export async function made(engine: Engine, name: string): Promise<Inspected | undefined> {
   try {
     return await engine.json<Inspected>("GET", `/containers/${name}/json`);
@@ -149,13 +149,13 @@ function isTaken(error: unknown): boolean {
   return error.status === 409 || (error.status === 500 && /already in use/.test(String(error.data.reason)));
 }
 
-/** A name stands for the digest of an id; whoever gives that name to something else must not be taken for it. */
+/** A name stands for the digest of an id; anyone who gives that name to something else must not be taken for it. */
 function checkSame({ Config }: Inspected, { id, incarnation }: CreateOptions, name: string): void {
   const labels = Config.Labels ?? {};
   if (labels[LABELS.id] === id && labels[LABELS.incarnation] === String(incarnation)) return;
   throw new SandboxSpecError(
     "id",
-    `the engine has a container ${name} already that is no such sandbox`,
+    `the engine has a container ${name} already that is not this sandbox`,
     `remove it: docker rm --force ${name}`,
   );
 }

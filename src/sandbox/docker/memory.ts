@@ -38,7 +38,7 @@ export class MemoryWatch {
         await sleep(LATE_MILLISECONDS);
         told = await this.#wasTold(since);
       }
-      // How often it was is not known then: the count is no measure until it is looked at again.
+      // How often it was is not known then: the count is not a measure until it is looked at again.
       if (told) this.#seen = undefined;
       if (told) return true;
       const before = this.#seen;

@@ -4,8 +4,9 @@ import { bytesOfName } from "../path.js";
 import type { Trees } from "../trees.js";
 import { Exclude } from "../workspace/exclude.js";
 import type { Archive } from "./archive.js";
+import type { Freezer } from "./freeze.js";
 import { emptying, removalOf, WORKSPACE } from "./script.js";
-import type { Standstill } from "./standstill.js";
+
 import { partsOf } from "./tree-read.js";
 
 const ATTEMPTS = 3;
@@ -16,7 +17,7 @@ type Names = readonly string[];
 export type Emptying = {
   readonly archive: Archive;
   readonly trees: Trees;
-  readonly standstill: Standstill;
+  readonly freezer: Freezer;
   readonly script: (words: readonly string[]) => Promise<string>;
 };
 
@@ -26,7 +27,7 @@ export type Emptying = {
  * whether it is empty. What the tree that comes next excludes stays, unless the directory it is in goes.
  */
 export async function emptied(
-  { archive, trees, standstill, script }: Emptying,
+  { archive, trees, freezer, script }: Emptying,
   next: Digest | null,
   work: () => Promise<void>,
 ): Promise<void> {
@@ -35,14 +36,14 @@ export async function emptied(
   const directories = isPlain ? new Set<string>() : await directoriesOf(next, trees);
   let waste: readonly Names[] = isPlain
     ? []
-    : await standstill.asleep(() => wasteIn(archive, exclude, directories));
+    : await freezer.whileFrozen(() => wasteIn(archive, exclude, directories));
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const now = waste;
-    await standstill.awake(async () => {
+    await freezer.whileRunning(async () => {
       if (isPlain) await script(emptying());
       else for (const names of now) await script(removalOf(names.map(bytesOfName)));
     });
-    const isDone = await standstill.asleep(async () => {
+    const isDone = await freezer.whileFrozen(async () => {
       waste = await wasteIn(archive, exclude, directories);
       if (waste.length > 0) return false;
       await work();

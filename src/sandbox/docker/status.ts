@@ -53,7 +53,7 @@ export function statusOf(state: Inspected["State"] | undefined, known: Known = {
   if (phase === "running") say("Ready", true, "Started", started);
   else if (phase === "suspended") say("Ready", false, "Suspended", known.paused?.at);
   else if (phase === "pending") say("Ready", false, "NotStarted");
-  else if (state === undefined) say("Ready", false, "Gone", now, "its container is not there any more");
+  else if (state === undefined) say("Ready", false, "Gone", now, "its container is gone");
   else say("Ready", false, "Ended", state.FinishedAt, endOf(state));
   if (phase === "lost") say("Isolated", "unknown", "Lost");
   else say("Isolated", true, "Container", started);
@@ -79,7 +79,7 @@ export function finishedOf({ expired }: Known): SandboxStatus {
   });
 }
 
-/** How a container that does not run any more came to its end. */
+/** How a container that has stopped came to its end. */
 export function endOf({ Status, OOMKilled, ExitCode }: Inspected["State"]): string {
   if (OOMKilled === true) return "its container ran out of memory and ended";
   return `its container is ${Status}${ExitCode === undefined ? "" : ` with code ${ExitCode}`}`;

@@ -94,7 +94,7 @@ function numberOf(records: ReadonlyMap<string, Buffer>, key: string): number | u
   const text = records.get(key)?.toString("latin1");
   if (text === undefined) return undefined;
   if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text)))
-    throw new ArchiveError(`the ${key} of an entry is no number`);
+    throw new ArchiveError(`the ${key} of an entry is not a number`);
   return Number(text);
 }
 
@@ -110,7 +110,7 @@ function numberAt(header: Buffer, which: keyof typeof FIELDS): number {
     return value;
   }
   const text = bytes.toString("latin1").replace(/^[ \0]+|[ \0]+$/g, "");
-  if (!/^[0-7]*$/.test(text)) throw new ArchiveError(`the ${which} of an entry is no number`);
+  if (!/^[0-7]*$/.test(text)) throw new ArchiveError(`the ${which} of an entry is not a number`);
   return text === "" ? 0 : Number.parseInt(text, 8);
 }
 

@@ -211,7 +211,7 @@ describe("archives", () => {
       TAR_END,
     ]);
     await expect(readTree(relative(readTar(inChunks(through, 512))), trees)).rejects.toThrow(
-      "which is no directory",
+      "which is not a directory",
     );
   });
 

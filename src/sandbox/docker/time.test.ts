@@ -1,11 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openStore } from "../../store/index.js";
-import { Life as LocalLife } from "../local/life.js";
-import { LongTimer } from "../timer.js";
+import { Life } from "../life.js";
+import { LongTimer, WallTimer } from "../timer.js";
 import { Trees } from "../trees.js";
-import { Life as VirtualLife } from "../virtual/life.js";
 import { dockerSandbox } from "./docker.js";
-import { Stopwatch } from "./stopwatch.js";
 import { FakeEngine } from "./testing/fake-engine.js";
 
 const DAY = 24 * 60 * 60 * 1000;
@@ -45,7 +43,7 @@ describe("times longer than a timer of Node can wait", () => {
 
   it("[D29] the time of a command that was stopped meanwhile is counted without that", () => {
     const ring = vi.fn();
-    const watch = new Stopwatch(60 * DAY, ring);
+    const watch = new WallTimer(60 * DAY, ring);
     watch.start();
     vi.advanceTimersByTime(40 * DAY);
     watch.stop();
@@ -59,15 +57,8 @@ describe("times longer than a timer of Node can wait", () => {
 
   it("[D29] a sandbox of any kind that is given sixty days has them", async () => {
     const over = vi.fn(async () => {});
-    const lives = [
-      new LocalLife(60 * DAY, over),
-      new VirtualLife(
-        () => 0,
-        60 * DAY,
-        () => void over(),
-      ),
-    ];
-    for (const life of lives) if (life instanceof LocalLife) life.begin();
+    const lives = [new Life(over), new Life(over, () => 0)];
+    for (const life of lives) life.begin(60 * DAY, []);
     vi.advanceTimersByTime(59 * DAY);
     expect(over).not.toHaveBeenCalled();
     for (const life of lives) life.renew(60 * DAY);

@@ -99,7 +99,7 @@ class TreeReader {
         found.entries.set(name, next);
       }
       if (!isDirectory(next))
-        throw new ArchiveError(`an entry goes through ${JSON.stringify(name)}, which is no directory`);
+        throw new ArchiveError(`an entry goes through ${JSON.stringify(name)}, which is not a directory`);
       found = next;
     }
     return found;

@@ -55,7 +55,7 @@ describe("the output of a command", () => {
     );
   });
 
-  it("[H2] whoever looks on, from whenever, sees all of it in order, the start first and the exit last", async () => {
+  it("[H2] anyone who looks on, from whenever, sees all of it in order, the start first and the exit last", async () => {
     await fc.assert(
       fc.asyncProperty(writes, async (told) => {
         const collector = new Collector(1000);

@@ -1,16 +1,18 @@
 import { mkdir } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { join } from "node:path";
+import { defined } from "../../util/index.js";
 import { checkSpec } from "../check-spec.js";
-import { SandboxLostError, SandboxUnavailableError } from "../error.js";
-import { type Box, Registry, stateDirectory } from "../local/registry.js";
+import { SandboxUnavailableError } from "../error.js";
+import { Lazy } from "../lazy.js";
+import { Registry, removeBox, stateDirectory } from "../local/registry.js";
 import { type SweepReport, sweep } from "../local/sweep.js";
+import { copiedWorkspace } from "../local/workspace.js";
+import { identityOf } from "../open-sandbox.js";
+import { OpenedSandboxes } from "../opened-sandboxes.js";
 import type { ConnectOptions, CreateOptions, Sandbox, SandboxProvider } from "../sandbox.js";
-import type { Capabilities, SandboxRef, SandboxSpec } from "../spec.js";
-import { Directory } from "../workspace/directory.js";
-import { removeEntry } from "../workspace/remove.js";
+import { type Capabilities, DEFAULT_LIMITS, type SandboxRef, type SandboxSpec } from "../spec.js";
 import { environmentOf } from "./environment.js";
 import { HostSandbox } from "./sandbox.js";
-import { HostWorkspace } from "./workspace.js";
 
 export type HostOptions = {
   /** Where workspaces are kept; only this user may be able to look into it. */
@@ -20,7 +22,7 @@ export type HostOptions = {
 };
 
 /**
- * No sandbox at all, under its own name: commands run on this machine as whoever runs us, in a folder of their own, with
+ * No sandbox at all, under its own name: commands run on this machine as the user who runs us, in a folder of their own, with
  * an environment that holds nothing of ours, and with limits of time and output. For machines that are themselves a
  * sandbox. What is recorded says `isolation: "none"`. Nothing falls back to it.
  */
@@ -32,22 +34,20 @@ const CAPABILITIES: Capabilities = Object.freeze({
   isolation: "none",
   limits: Object.freeze(["wall", "output"] as const),
   network: Object.freeze(["full"] as const),
-  ...{
-    fork: "copy",
-    suspend: "freeze",
-    exact: true,
-    stdin: true,
-    background: true,
-    pty: false,
-    names: "bytes",
-  },
+  fork: "copy",
+  suspend: "freeze",
+  exact: true,
+  stdin: true,
+  background: true,
+  pty: false,
+  names: "bytes",
 } as const);
 
 class HostProvider implements SandboxProvider {
   readonly name = "host";
   readonly #options: HostOptions;
-  readonly #open = new Map<string, Promise<HostSandbox>>();
-  #registry: Promise<Registry> | undefined;
+  readonly #opened = new OpenedSandboxes<HostSandbox>();
+  readonly #registry = new Lazy(() => this.#prepare());
 
   constructor(options: HostOptions) {
     this.#options = options;
@@ -58,49 +58,30 @@ class HostProvider implements SandboxProvider {
   }
 
   async create(spec: SandboxSpec, options: CreateOptions): Promise<Sandbox> {
-    const key = keyOf(options);
-    const known = this.#open.get(key);
-    if (known !== undefined) return known;
-    const opening = this.#make(spec, options, () => {
-      if (this.#open.get(key) === opening) this.#open.delete(key);
-    });
-    this.#open.set(key, opening);
-    opening.catch(() => this.#open.delete(key));
-    return opening;
+    return this.#opened.open(options, (forget) => this.#make(spec, options, forget));
   }
 
   async connect(ref: SandboxRef, _options: ConnectOptions): Promise<Sandbox> {
-    const sandbox = await this.#open.get(keyOf(ref));
-    if (sandbox === undefined)
-      throw new SandboxLostError(ref.id, "no process of this host holds it any more");
+    const sandbox = await this.#opened.require(ref, "no process of this host holds it");
     await sandbox.resume();
     return sandbox;
   }
 
   async *list(): AsyncIterable<SandboxRef> {
-    const registry = await this.#prepared();
+    const registry = await this.#registry.get();
     for (const { ref, provider } of await registry.list())
       if (provider === this.name && ref !== undefined) yield ref;
   }
 
   async sweep(): Promise<void> {
-    await this.#prepared();
+    await this.#registry.get();
   }
 
   async close(): Promise<void> {
-    const all = await Promise.allSettled([...this.#open.values()]);
-    await Promise.all(all.map((one) => (one.status === "fulfilled" ? one.value.destroy() : undefined)));
-    const registry = await this.#registry?.catch(() => undefined);
-    this.#registry = undefined;
+    await this.#opened.close();
+    const registry = await this.#registry.known?.catch(() => undefined);
+    this.#registry.forget();
     await registry?.close();
-  }
-
-  #prepared(): Promise<Registry> {
-    this.#registry ??= this.#prepare().catch((error: unknown) => {
-      this.#registry = undefined;
-      throw error;
-    });
-    return this.#registry;
   }
 
   async #prepare(): Promise<Registry> {
@@ -112,31 +93,37 @@ class HostProvider implements SandboxProvider {
       );
     const { directory, onSweep } = this.#options;
     const state = stateDirectory(this.name, directory);
-    // What could not be cleaned up is no reason to open nothing.
-    await sweep(state, onSweep === undefined ? {} : { onSweep }).catch(() => {});
+    // A failed clean-up must not keep sandboxes from opening.
+    await sweep(state, defined({ onSweep })).catch(() => {});
     return new Registry(state);
   }
 
-  async #make(given: SandboxSpec, options: CreateOptions, over: () => void): Promise<HostSandbox> {
+  async #make(given: SandboxSpec, options: CreateOptions, forget: () => void): Promise<HostSandbox> {
     const spec = checkSpec(given, this.name, CAPABILITIES);
-    const registry = await this.#prepared();
+    const registry = await this.#registry.get();
     options.signal?.throwIfAborted();
-    const { id, incarnation, trees, tree } = options;
+    const { id, incarnation, trees, tree, signal } = options;
     const box = await registry.add({ provider: this.name, id, incarnation });
     const clean = async () => {
-      over();
+      forget();
       await removeBox(box);
     };
     try {
       const environment = environmentOf(spec, options.secrets ?? {}, box);
       for (const folder of ["", "home", "tmp"]) await mkdir(join(box.directory, folder), { mode: 0o700 });
-      const path = join(box.directory, "workspace");
-      const workspace = await HostWorkspace.make({ path, trees, tree, exclude: spec.exclude });
-      options.signal?.throwIfAborted();
+      const { exclude } = spec;
+      const limit = DEFAULT_LIMITS.disk;
+      const workspace = await copiedWorkspace({
+        folder: box.directory,
+        ...{ trees, tree, exclude, limit, signal },
+      });
+      signal?.throwIfAborted();
+      const identity = identityOf(this.name, spec, options);
       const create = (next: SandboxSpec, others: CreateOptions) => this.create(next, others);
+      const capabilities = CAPABILITIES;
       const sandbox = new HostSandbox({
-        ...{ spec, options, workspace, environment, box, create, clean },
-        capabilities: CAPABILITIES,
+        ...{ identity, options, capabilities, create },
+        ...{ workspace, environment, box, clean },
       });
       await box.update({ ref: sandbox.ref });
       return sandbox;
@@ -145,18 +132,4 @@ class HostProvider implements SandboxProvider {
       throw error;
     }
   }
-}
-
-function keyOf({ id, incarnation }: { readonly id: string; readonly incarnation: number }): string {
-  return `${incarnation} ${id}`;
-}
-
-async function removeBox(box: Box): Promise<void> {
-  const boxes = Directory.at(dirname(box.directory));
-  try {
-    await removeEntry(boxes, basename(box.directory));
-  } finally {
-    boxes.close();
-  }
-  await box.remove();
 }

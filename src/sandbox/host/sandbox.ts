@@ -2,84 +2,60 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Digest } from "../../session/index.js";
 import { commandFault } from "../check-call.js";
-import { limitsOf, requireTime } from "../check-spec.js";
-import { SandboxLostError } from "../error.js";
-import { Life } from "../local/life.js";
+import { limitsOf } from "../check-spec.js";
+import { gated } from "../gated-files.js";
+import { Life } from "../life.js";
 import type { Box } from "../local/registry.js";
+import type { Workspace } from "../local/workspace.js";
+import { OpenSandbox, type OpenSandboxOptions } from "../open-sandbox.js";
 import { namesOf } from "../path.js";
-import type { CreateOptions, ExecOptions, Execution, Sandbox, SandboxFiles, Snapshot } from "../sandbox.js";
-import type { Capabilities, SandboxRef, SandboxSpec, SandboxStatus } from "../spec.js";
+import type { ExecOptions, Execution, SandboxFiles, Snapshot } from "../sandbox.js";
+import type { SandboxRef, SandboxStatus } from "../spec.js";
 import type { Environment } from "./environment.js";
 import { HostExecution } from "./execution.js";
-import { gated } from "./files.js";
 import { endBox, signalBox } from "./processes.js";
-import type { HostWorkspace } from "./workspace.js";
 
 /** What the workspace is called in paths that begin at the root, as in every other kind of sandbox. */
 const WORKSPACE = "/workspace";
 
-export type Opening = {
-  readonly spec: SandboxSpec;
-  readonly options: CreateOptions;
-  readonly capabilities: Capabilities;
-  readonly workspace: HostWorkspace;
+export type HostSandboxOptions = OpenSandboxOptions & {
+  readonly workspace: Workspace;
   readonly environment: Environment;
   readonly box: Box;
-  readonly create: (spec: SandboxSpec, options: CreateOptions) => Promise<Sandbox>;
   /** Removes everything of it that is on disk. */
   readonly clean: () => Promise<void>;
 };
 
-/** A folder of the host in which commands run as whoever runs us. Nothing keeps them in it. */
-export class HostSandbox implements Sandbox {
-  readonly capabilities: Capabilities;
+/** A folder of the host in which commands run as the user who runs us. Nothing keeps them in it. */
+export class HostSandbox extends OpenSandbox {
   readonly files: SandboxFiles;
-  readonly #opening: Opening;
+  readonly #options: HostSandboxOptions;
   readonly #life: Life;
   readonly #running = new Set<HostExecution>();
   #number = 0;
-  #destroyed: Promise<void> | undefined;
 
-  constructor(opening: Opening) {
-    this.#opening = opening;
-    this.capabilities = opening.capabilities;
-    this.files = gated(opening.workspace.files, () => this.#requireThere());
-    const { ttl, onExpire = "delete" } = opening.spec;
-    this.#life = new Life(ttl, async () => {
-      if (onExpire === "suspend") await this.suspend();
-      else if (onExpire === "delete") await this.destroy();
-    });
-    this.#life.begin();
-  }
-
-  get ref(): SandboxRef {
-    const { spec, options, box } = this.#opening;
-    return Object.freeze({
-      provider: "host",
-      id: options.id,
-      incarnation: options.incarnation,
-      native: { directory: box.directory },
-      spec,
-      status: this.#status(),
-      tree: options.tree,
-      ...(options.parent !== undefined && { parent: options.parent }),
-    });
+  constructor(options: HostSandboxOptions) {
+    super(options);
+    this.#options = options;
+    this.files = gated(options.workspace.files, () => this.requireThere());
+    this.#life = new Life(() => this.expire());
+    this.#life.begin(options.identity.spec.ttl, [
+      { type: "Isolated", status: false, reason: "Host", message: "its commands run on the host itself" },
+      { type: "Ready", status: true, reason: "Started" },
+    ]);
   }
 
   exec(command: string | readonly string[], given: ExecOptions = {}): Execution {
-    const { environment, spec, options: opened } = this.#opening;
-    const limits = limitsOf(spec);
     const fault = commandFault(command, given);
     const options = fault === undefined ? given : {};
     const words =
       typeof command === "string" ? [SHELL, "-c", command] : fault === undefined ? [...command] : [];
-    const { directory, obstacle = fault } = this.#place(options);
+    const { directory, obstacle = fault } = this.#directoryFor(options);
     const execution = new HostExecution({
-      id: `${opened.id}/${++this.#number}`,
+      id: `${this.identity.id}/${++this.#number}`,
       ...{ words, directory, options },
-      environment: { ...environment, ...options.env },
-      wall: options.wall ?? limits.wall,
-      output: options.output ?? limits.output,
+      environment: { ...this.#options.environment, ...options.env },
+      limits: limitsOf(this.identity.spec),
       began: (one) => {
         this.#running.add(one);
         this.#register();
@@ -88,88 +64,49 @@ export class HostSandbox implements Sandbox {
         if (this.#running.delete(one)) this.#register();
       },
     });
-    if (obstacle === undefined) execution.begin();
+    if (obstacle === undefined) void execution.run();
     else execution.refuse(obstacle);
     return execution;
   }
 
   async snapshot(): Promise<Snapshot> {
-    this.#requireThere();
-    return this.#opening.workspace.snapshot();
+    this.requireThere();
+    return this.#options.workspace.snapshot();
   }
 
   async restore(tree: Digest | null): Promise<void> {
-    this.#requireThere();
-    await this.#opening.workspace.restore(tree);
-  }
-
-  async fork({
-    id,
-    incarnation = 1,
-  }: {
-    readonly id: string;
-    readonly incarnation?: number;
-  }): Promise<Sandbox> {
-    const { spec, options, create } = this.#opening;
-    const { tree } = await this.snapshot();
-    const parent = { id: options.id, incarnation: options.incarnation, by: "fork" as const };
-    const { signal: _signal, ...rest } = options;
-    return create(spec, { ...rest, id, incarnation, tree, parent });
+    this.requireThere();
+    await this.#options.workspace.restore(tree);
   }
 
   async suspend(): Promise<void> {
     if (this.#life.phase !== "running") return;
     this.#life.suspend();
     for (const execution of this.#running) execution.suspend();
-    signalBox(this.#opening.box.name, "SIGSTOP");
+    signalBox(this.#options.box.name, "SIGSTOP");
   }
 
   async resume(): Promise<void> {
     if (this.#life.phase !== "suspended") return;
-    signalBox(this.#opening.box.name, "SIGCONT");
+    signalBox(this.#options.box.name, "SIGCONT");
     for (const execution of this.#running) execution.resume();
     this.#life.resume();
   }
 
-  async renew(milliseconds: number): Promise<void> {
-    this.#requireThere();
-    requireTime(milliseconds);
+  protected override get native(): SandboxRef["native"] {
+    return { directory: this.#options.box.directory };
+  }
+
+  protected get currentStatus(): SandboxStatus {
+    return this.#life.status;
+  }
+
+  protected expireAfter(milliseconds: number): void {
     this.#life.renew(milliseconds);
   }
 
-  async status(): Promise<SandboxStatus> {
-    return this.#status();
-  }
-
-  destroy(): Promise<void> {
-    this.#destroyed ??= this.#end();
-    return this.#destroyed;
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.destroy();
-  }
-
-  /** As any other, but for what it must say about itself. */
-  #status(): SandboxStatus {
-    const { phase, conditions } = this.#life.status;
-    return Object.freeze({
-      phase,
-      conditions: conditions.map((condition) =>
-        condition.type === "Isolated"
-          ? Object.freeze({
-              ...condition,
-              status: false,
-              reason: "Host",
-              message: "its commands run on the host itself",
-            })
-          : condition,
-      ),
-    });
-  }
-
-  async #end(): Promise<void> {
-    const { box, clean } = this.#opening;
+  protected async remove(): Promise<void> {
+    const { box, clean } = this.#options;
     this.#life.finish();
     const running = [...this.#running];
     for (const execution of running) execution.stop({ outcome: "killed", why: "the sandbox was destroyed" });
@@ -178,20 +115,15 @@ export class HostSandbox implements Sandbox {
     await clean();
   }
 
-  /** Tells whoever cleans up after us which processes there are. */
+  /** Writes down which processes there are, for the janitor and other processes that clean up. */
   #register(): void {
     const processes = [...this.#running].flatMap(({ process }) => process ?? []);
-    void this.#opening.box.update({ processes }).catch(() => {});
+    void this.#options.box.update({ processes }).catch(() => {});
   }
 
-  #requireThere(): void {
-    if (this.#life.phase !== "running" && this.#life.phase !== "suspended")
-      throw new SandboxLostError(this.#opening.options.id, "it was destroyed");
-  }
-
-  /** Where a command shall run, or why it cannot. */
-  #place({ directory = "", pty }: ExecOptions): { directory: string; obstacle?: string } {
-    const root = this.#opening.workspace.path;
+  /** The directory that a command runs in, or why it cannot. */
+  #directoryFor({ directory = "", pty }: ExecOptions): { directory: string; obstacle?: string } {
+    const root = this.#options.workspace.bound;
     const refuse = (obstacle: string) => ({ directory: root, obstacle });
     const { phase } = this.#life;
     if (phase === "suspended") return refuse("the sandbox is suspended: resume it first");

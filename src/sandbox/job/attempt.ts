@@ -13,7 +13,7 @@ export type JobContext = {
   readonly index: number;
   /** Counts from 1. */
   readonly attempt: number;
-  /** Aborted when it shall end: whoever does not soon is left alone, without a sandbox. */
+  /** Aborted when it should end: anyone who does not soon is left alone, without a sandbox. */
   readonly signal: AbortSignal;
 };
 /** As much of an `ExecResult` as a job needs. */

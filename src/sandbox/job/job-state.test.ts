@@ -167,7 +167,7 @@ describe("the state of a job", () => {
     expect([failed.state.indexes[0]?.state, failed.state.finish]).toEqual(["failed", null]);
   });
 
-  it("[J7] what is lost is tried again and is no failure, until it was lost too often", () => {
+  it("[J7] what is lost is tried again and is not a failure, until it was lost too often", () => {
     let turn = begin(checkPolicy({ backoffLimit: 0, lostLimit: 2, backoff: { first: 0 } }), START);
     for (let time = 0; time < 2; time++) {
       turn = ended(turn.state, { index: 0, outcome: "lost", code: null }, START);

@@ -9,7 +9,7 @@ export type JobState = {
   readonly policy: CheckedPolicy;
   readonly indexes: readonly IndexState[];
   readonly isSuspended: boolean;
-  /** Set once; nothing is started any more. It is over when nothing is under way either. */
+  /** Set once; nothing is started from then on. It is over when nothing is under way either. */
   readonly finish: Finish | null;
   /** Failures that count. */
   readonly failures: number;

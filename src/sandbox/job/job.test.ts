@@ -93,7 +93,7 @@ describe("a job on real files", () => {
     expect(await forks()).toEqual([]);
   });
 
-  it("[J12] its status is plain data that a session can keep, and whoever looks on sees every change in order", async () => {
+  it("[J12] its status is plain data that a session can keep, and anyone who looks on sees every change in order", async () => {
     const told: [JobEvent["type"], JobStatus][] = [];
     const { result } = runJob(sandbox, { ...quick, completions: 2 }, '[ "$JOB_ATTEMPT" = 2 ]', {
       observe: (status, { type }) => told.push([type, status]),

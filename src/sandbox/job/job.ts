@@ -1,7 +1,6 @@
 import type { Sandbox } from "../sandbox.js";
 import { Attempt, type JobTask } from "./attempt.js";
 import { type Clock, systemClock } from "./clock.js";
-import { JobPolicyError } from "./error.js";
 import {
   begin,
   cancel,
@@ -13,7 +12,7 @@ import {
   type Turn,
   tick,
 } from "./job-state.js";
-import { checkPolicy, type JobPolicy } from "./policy.js";
+import { checkPolicy, type JobPolicy, JobPolicyError } from "./policy.js";
 import { type JobSource, type Origin, originOf } from "./source.js";
 import { type JobAttempt, type JobStatus, statusOf } from "./status.js";
 

@@ -1,5 +1,15 @@
+import { type Json, RathError } from "../../session/index.js";
 import { nearestOf } from "../../util/index.js";
-import { JobPolicyError } from "./error.js";
+
+/** A policy of a job that makes no sense. */
+export class JobPolicyError extends RathError {
+  constructor(setting: string, reason: string, hint: string, data: { [name: string]: Json } = {}) {
+    super("job-policy-refused", `Cannot run a job with this ${setting}: ${reason}.`, {
+      hint,
+      data: { setting, reason, ...data },
+    });
+  }
+}
 
 /** How a job runs: how often, how many at a time, and what is done about what fails. Modelled on the Jobs of Kubernetes. */
 export type JobPolicy = {
@@ -147,7 +157,7 @@ function rule(given: ExitRule, place: number): ExitRule {
     throw new JobPolicyError(name, "it must have codes, or not, and not both", `write ${RULE}`);
   const checked = Object.freeze(codes.map((code) => whole(`${name}.codes`, code, 0, 255)));
   if ("codes" in given && checked.includes(0))
-    throw new JobPolicyError(name, "0 is no failure", "leave it out");
+    throw new JobPolicyError(name, "0 is not a failure", "leave it out");
   return Object.freeze("codes" in given ? { codes: checked, action } : { not: checked, action });
 }
 

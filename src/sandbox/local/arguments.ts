@@ -2,8 +2,8 @@ import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "nod
 import { basename, dirname, join, resolve } from "node:path";
 import { SandboxSpecError } from "../error.js";
 import type { Limits, Network, SandboxSpec } from "../spec.js";
-import { INSIDE, type Place } from "./place.js";
 import { procArguments } from "./proc.js";
+import { INSIDE, type StateDirectory } from "./state-dir.js";
 
 /** Where things are inside. */
 export const WORKSPACE = "/workspace";
@@ -11,7 +11,7 @@ export const PIPES = "/run/openrath";
 const NODE = "/opt/node";
 
 export type Mounts = {
-  readonly place: Place;
+  readonly state: StateDirectory;
   /** The workspace on the host. */
   readonly workspace: string;
   /** The folder of the pipes that output comes through. */
@@ -24,15 +24,15 @@ export type Mounts = {
  * What bubblewrap is told, except for file descriptors and the command. Nothing of the host is there but what this list
  * names, and everything that can be written to has a size.
  */
-export function mountArguments({ place, workspace, pipes, spec, limits }: Mounts): readonly string[] {
+export function mountArguments({ state, workspace, pipes, spec, limits }: Mounts): readonly string[] {
   return [
     ...namespaceArguments(spec.network ?? { mode: "none" }),
     ...systemArguments(),
     // Written to by commands, so all of them have a size: together the scratch space.
     ...scratch(limits.scratch),
-    ...etc(place, spec.network?.mode === "full"),
+    ...etc(state, spec.network?.mode === "full"),
     ...node(),
-    ...(spec.readable ?? []).flatMap((folder) => readable(folder, place)),
+    ...(spec.readable ?? []).flatMap((folder) => readable(folder, state)),
     ...["--ro-bind", pipes, PIPES],
     ...["--bind", workspace, WORKSPACE],
     // What is left of / and /dev is memory too, without a size: nothing may be created there.
@@ -114,10 +114,10 @@ function scratch(bytes: number): readonly string[] {
 }
 
 /** With the network of the host, its names are resolved as on the host. */
-function etc(place: Place, network: boolean): readonly string[] {
+function etc(state: StateDirectory, network: boolean): readonly string[] {
   const names = network && existsSync("/etc/resolv.conf") ? realpathSync("/etc/resolv.conf") : undefined;
   return [
-    ...["--ro-bind", place.etc, "/etc"],
+    ...["--ro-bind", state.etc, "/etc"],
     ...(names === undefined ? [] : ["--ro-bind", names, "/etc/resolv.conf"]),
   ];
 }
@@ -153,7 +153,7 @@ function nodeIsElsewhere(): boolean {
 /** Folders that are something else inside, or whose content would be. */
 const TAKEN = ["/proc", "/dev", "/sys", "/run", "/etc", "/tmp", "/home", WORKSPACE];
 
-function readable(folder: string, { root }: Place): readonly string[] {
+function readable(folder: string, { root }: StateDirectory): readonly string[] {
   const path = resolve(folder);
   const refuse = (reason: string) =>
     new SandboxSpecError(

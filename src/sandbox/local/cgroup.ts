@@ -5,7 +5,7 @@ import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Limits } from "../spec.js";
-import { OWN_PROCESSES } from "./limits.js";
+import { OWN_PROCESSES } from "./shell.js";
 
 /** Where groups can be made: one hierarchy for all controllers (version 2), or one for each (version 1). */
 export type Groups = {

@@ -22,7 +22,7 @@ export function startCleaning(state: string, output: "ignore" | "pipe"): ChildPr
     // Nothing of our environment: it lives longer than we do, and everybody can see it.
     env: { PATH: `/usr/sbin:/usr/bin:/sbin:/bin:${process.env.PATH ?? ""}`, LC_ALL: "C" },
   });
-  // Whoever writes to a process that has just ended learns of it by its end.
+  // Anyone who writes to a process that has just ended learns of it by its end.
   child.stdin?.on("error", () => {});
   return child;
 }
@@ -142,7 +142,7 @@ slay() {
   return "$((found > 0))"
 }
 
-# Until nothing is found any more, but not for ever: a process may hang in the kernel.
+# Until nothing is found, but with a limit: a process may hang in the kernel.
 slaughter() {
   turns=0
   while ! slay; do
@@ -152,7 +152,7 @@ slaughter() {
   done
 }
 
-# Whether nothing is mounted in box $1 any more.
+# Whether nothing is left mounted in box $1.
 unmounted() {
   [ -r /proc/self/mountinfo ] || return 0
   grep -q "/live/$1" /proc/self/mountinfo || return 0

@@ -6,14 +6,12 @@ import type { ExecOptions, ExecResult, Execution } from "../sandbox.js";
 import type { Limits } from "../spec.js";
 import { WORKSPACE } from "./arguments.js";
 import type { DiskWatch } from "./disk-watch.js";
-import { LocalExecution } from "./execution.js";
-import type { Ground } from "./ground.js";
-import { ulimits } from "./limits.js";
-import type { Outside } from "./outside.js";
+import { type ExecutionHost, LocalExecution } from "./execution.js";
+import type { NetworkAccess } from "./network.js";
 import type { Pipes, Slot } from "./pipes.js";
 import { Family } from "./processes.js";
 import type { Report } from "./report.js";
-import { ordered, quoted } from "./shell.js";
+import { ordered, quoted, ulimits } from "./shell.js";
 import type { Supervisor } from "./supervisor.js";
 
 export type CommandsOptions = {
@@ -25,13 +23,13 @@ export type CommandsOptions = {
   readonly disk: DiskWatch;
   /** How often a process of the sandbox was ended for want of memory. */
   readonly outOfMemory: () => number;
-  readonly outside: Outside | undefined;
+  readonly network: NetworkAccess | undefined;
   /** Told when the first one is over. */
   readonly used: () => void;
 };
 
 /** The commands that run in a sandbox. */
-export class Commands implements Ground {
+export class Commands implements ExecutionHost {
   readonly #options: CommandsOptions;
   readonly #running = new Map<number, LocalExecution>();
   #supervisor: Supervisor | undefined;
@@ -62,7 +60,7 @@ export class Commands implements Ground {
     const execution = new LocalExecution(this, place, this.#options.limits, given);
     const why = obstacle ?? fault ?? lengthFault(words);
     if (why !== undefined) execution.refuse(why);
-    else void execution.begin();
+    else void execution.run();
     return execution;
   }
 
@@ -81,7 +79,7 @@ export class Commands implements Ground {
 
   /** Takes what the supervisor reports. What it says of a command that is over, or never was, is of no use. */
   readonly take = (report: Report): void => {
-    if (report.kind !== "ready") this.#running.get(report.number)?.take(report);
+    if (report.kind !== "ready") this.#running.get(report.number)?.report(report);
   };
 
   begin(execution: LocalExecution, slot: Slot): void {
@@ -137,11 +135,11 @@ export class Commands implements Ground {
   }
 
   network(since: number): ExecResult["network"] {
-    return this.#options.outside?.since(since);
+    return this.#options.network?.since(since);
   }
 
   networkMark(): number {
-    return this.#options.outside?.mark ?? 0;
+    return this.#options.network?.mark ?? 0;
   }
 }
 

@@ -3,7 +3,7 @@ import { openSync, readdirSync, readFileSync } from "node:fs";
 type Stdio = "pipe" | "ignore" | "inherit" | number;
 
 /**
- * What a process is started with, and nothing else: whoever started us may have left descriptors open that every child of
+ * What a process is started with, and nothing else: anyone who started us may have left descriptors open that every child of
  * ours would get as well (a terminal, a socket, a file of the host). Node closes its own, not those. In their places the
  * child gets a descriptor of nothing.
  */

@@ -26,7 +26,7 @@ export class DiskWatch {
 
   /**
    * @param path what the workspace writes to, on the host
-   * @param held bytes of files that have no name any more but are still open inside
+   * @param held bytes of files that have no name but are still open inside
    */
   constructor(path: string, limit: number, held: () => number) {
     this.#path = path;
@@ -117,7 +117,7 @@ async function writtenSince(path: string, since: number): Promise<number> {
   }
 }
 
-/** The bytes of files that processes of a sandbox hold open and that have no name any more. */
+/** The bytes of files that processes of a sandbox hold open and that have no name. */
 export function heldBy(first: number): number {
   const root = `/proc/${first}/root/proc`;
   const seen = new Map<string, number>();

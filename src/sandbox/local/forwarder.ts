@@ -8,7 +8,7 @@ const PORT = 3128;
 /**
  * What runs inside a sandbox that may speak with some hosts: listens where programs look for a proxy, and passes bytes to
  * the unix socket that leads to ours. `socat` does it with a tenth of the memory and of the time to start; where the host
- * does not have it, Node does. Both decide nothing: whoever ends them or takes their place gains nothing.
+ * does not have it, Node does. Both decide nothing: anyone who ends them or takes their place gains nothing.
  *
  * @param socket the proxy's socket, as it is called inside
  * @param node where Node is inside

@@ -115,10 +115,10 @@ function ruleOf(pattern: string): Rule {
       'name hosts like these: "example.com", "*.example.com", "example.com:8443", "127.0.0.1:8080"',
       { pattern },
     );
-  if (target === undefined) throw refuse("is no name of a host and no address");
+  if (target === undefined) throw refuse("is neither a host name nor an address");
   const { host } = target;
   if (isIP(host) !== 0 && below) throw refuse("asks for names below an address");
-  // Whoever lists an address shall see which.
+  // Anyone who lists an address should see which.
   if (isIPv4(host) && !text.startsWith(host)) throw refuse(`is the address ${host} in other words`);
   return { name: host, below, port: port === undefined ? undefined : Number(port) };
 }

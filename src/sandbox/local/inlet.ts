@@ -13,7 +13,7 @@ export class Inlet {
     this.#socket.on("error", () => {});
   }
 
-  /** Resolves when the bytes are in the pipe, or when nobody will read them any more. */
+  /** Resolves when the bytes are in the pipe, or when nobody will read them. */
   write(bytes: Uint8Array | string): Promise<void> {
     if (this.#ending || this.#socket.destroyed) return Promise.resolve();
     this.#waiting += 1;
@@ -32,7 +32,7 @@ export class Inlet {
     this.#settle();
   }
 
-  /** The command has opened its end. Before that ours must stay: it would wait for another for ever. */
+  /** The command has opened its end. Before that ours must stay: it would wait for another forever. */
   opened(): void {
     this.#open = true;
     this.#settle();

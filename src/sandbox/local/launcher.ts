@@ -18,7 +18,7 @@ export const CHANNEL = {
   worker: 5,
   /** The filter of system calls. */
   filter: 6,
-  /** What the launcher shall become. */
+  /** What the launcher should become. */
   launch: 7,
 } as const;
 
@@ -103,7 +103,7 @@ export class Launcher {
   }
 }
 
-/** Closes what it need not have, then waits for what it shall become. */
+/** Closes what it need not have, then waits for what it should become. */
 const PROGRAM = `
 for descriptor in /proc/self/fd/*; do
   descriptor=\${descriptor##*/}

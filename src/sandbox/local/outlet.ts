@@ -11,7 +11,7 @@ export class Outlet {
   #take: (bytes: Uint8Array) => void;
   #ended = false;
 
-  /** @param ended called once nobody holds the other end any more */
+  /** @param ended called once nobody holds the other end */
   constructor(descriptor: number, take: (bytes: Uint8Array) => void, ended: () => void) {
     this.#descriptor = descriptor;
     this.#take = take;
@@ -46,7 +46,7 @@ export class Outlet {
     return true;
   }
 
-  /** Goes on reading and drops what comes: whoever still writes must not die of it. */
+  /** Goes on reading and drops what comes: anyone who still writes must not die of it. */
   ignore(): void {
     this.#take = () => {};
     this.#socket.unref();

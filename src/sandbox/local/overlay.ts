@@ -12,7 +12,7 @@ import { captureOverlay } from "../workspace/overlay.js";
 import { removeEntry } from "../workspace/remove.js";
 import { StatCache } from "../workspace/stat-cache.js";
 import { WORKSPACE } from "./arguments.js";
-import { programOf } from "./programs.js";
+import { programOf } from "./requirements.js";
 import type { Workspace, WorkspaceOptions } from "./workspace.js";
 
 /** Words that the options of a mount cannot hold as they are. */

@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { probe } from "./probe.js";
 import { localSandbox } from "./provider.js";
-import { refusal } from "./refusal.js";
 import { type Report, Reports } from "./report.js";
+import { refusal } from "./requirements.js";
 import { framed, ordered, quoted } from "./shell.js";
 import { folder } from "./testing/folder.js";
 import { memoryTrees } from "./testing/open.js";
@@ -188,7 +188,7 @@ describe("what comes out of a local sandbox", () => {
     expect(read(...all)).toEqual({ taken: expected, nonsense: [] });
   });
 
-  it("[E14] is not trusted any more after anything else", () => {
+  it("[E14] is not trusted after anything else", () => {
     for (const line of [
       "",
       "x",

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { closeSync, constants, fstatSync, mkdirSync, openSync, unlink } from "node:fs";
 import { join } from "node:path";
-import { programOf } from "./programs.js";
+import { programOf } from "./requirements.js";
 
 /** The pipes of one command: three names in the folder of a sandbox. */
 export type Slot = { readonly stdin: string; readonly stdout: string; readonly stderr: string };
@@ -45,7 +45,7 @@ export class Pipes {
     });
   }
 
-  /** Gives a slot back that nobody inside holds any more. */
+  /** Gives a slot back that nobody inside holds. */
   give(slot: Slot): void {
     this.#held.delete(slot);
     const waiting = this.#waiting.shift();
@@ -54,7 +54,7 @@ export class Pipes {
   }
 
   /**
-   * Asks whether a slot may wait until nobody holds it any more, with our ends open. Not if many do: then it is given up,
+   * Asks whether a slot may wait until nobody holds it, with our ends open. Not if many do: then it is given up,
    * since whatever runs inside could have us open ever more. Those that may are given back by `give`.
    */
   mayWait(slot: Slot): boolean {
@@ -71,7 +71,7 @@ export class Pipes {
     const descriptor = openSync(join(this.folder, name), flags | constants.O_NONBLOCK | constants.O_NOFOLLOW);
     if (fstatSync(descriptor).isFIFO()) return descriptor;
     closeSync(descriptor);
-    throw new Error(`${name} is no pipe`);
+    throw new Error(`${name} is not a pipe`);
   }
 
   async #make(count: number): Promise<void> {

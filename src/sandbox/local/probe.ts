@@ -4,8 +4,7 @@ import { SandboxUnavailableError } from "../error.js";
 import type { Capabilities } from "../spec.js";
 import { namespaceArguments, systemArguments } from "./arguments.js";
 import { type Groups, probeGroups } from "./cgroup.js";
-import { programOf } from "./programs.js";
-import { missing, refusal } from "./refusal.js";
+import { missing, programOf, refusal } from "./requirements.js";
 import { seccompFilter } from "./seccomp.js";
 
 /** What was found out about this machine. */
@@ -25,7 +24,7 @@ export function probe(bwrap?: string): Promise<Findings> {
   if (known !== undefined) return known;
   const looking = look(bwrap);
   found.set(bwrap, looking);
-  // Whoever installs what is missing need not start again.
+  // Anyone who installs what is missing need not start again.
   looking.catch(() => found.delete(bwrap));
   return looking;
 }

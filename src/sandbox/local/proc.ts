@@ -20,7 +20,7 @@ const SETTINGS = "sys";
 let known: readonly string[] | undefined;
 
 /**
- * What of /proc is hidden or can only be read. Whoever is root on the host owns its files and needs no power to write to
+ * What of /proc is hidden or can only be read. Anyone who is root on the host owns its files and needs no power to write to
  * them, so for root everything is covered that its owner may write to; the processes' own entries are a matter of
  * whose they are. For others the modes are enough.
  */

@@ -1,19 +1,23 @@
+import { defined } from "../../util/index.js";
 import { checkSpec, limitsOf, secretsOf } from "../check-spec.js";
 import { SandboxLostError } from "../error.js";
+import { Lazy } from "../lazy.js";
+import { identityOf } from "../open-sandbox.js";
+import { OpenedSandboxes } from "../opened-sandboxes.js";
 import type { ConnectOptions, CreateOptions, Sandbox, SandboxProvider } from "../sandbox.js";
 import type { Capabilities, SandboxRef, SandboxSpec } from "../spec.js";
 import { totalsOf } from "../workspace/entries.js";
 import { baseEnvironment } from "./arguments.js";
 import { Commands } from "./commands.js";
 import { DiskWatch, heldBy } from "./disk-watch.js";
-import { shapeOf, start } from "./opening.js";
-import { Outside } from "./outside.js";
+import { NetworkAccess } from "./network.js";
 import { overlaidWorkspace, overlayObstacle } from "./overlay.js";
-import { openPlace, type Place } from "./place.js";
 import { type Findings, probe } from "./probe.js";
 import { Registry, stateDirectory } from "./registry.js";
 import { LocalSandbox } from "./sandbox.js";
-import { Stock } from "./stock.js";
+import { SparePool } from "./spare-pool.js";
+import { shapeOf, start } from "./start.js";
+import { openStateDirectory, type StateDirectory } from "./state-dir.js";
 import { type SweepReport, sweep } from "./sweep.js";
 import { copiedWorkspace } from "./workspace.js";
 
@@ -36,10 +40,11 @@ export function localSandbox(options: LocalOptions = {}): SandboxProvider {
   return new LocalProvider(options);
 }
 
-type Ground = {
-  readonly place: Place;
+/** What was found out about this machine, and what its sandboxes share. */
+type Machine = {
+  readonly state: StateDirectory;
   readonly registry: Registry;
-  readonly stock: Stock;
+  readonly spares: SparePool;
   readonly findings: Findings;
   /** Why workspaces cannot be layers over a shared checkout. */
   readonly obstacle: string | undefined;
@@ -48,16 +53,16 @@ type Ground = {
 class LocalProvider implements SandboxProvider {
   readonly name = "local";
   readonly #options: LocalOptions;
-  readonly #open = new Map<string, Promise<LocalSandbox>>();
-  #ground: Promise<Ground> | undefined;
-  #swept: Promise<void> | undefined;
+  readonly #opened = new OpenedSandboxes<LocalSandbox>();
+  readonly #machine = new Lazy(() => this.#prepare());
+  readonly #swept = new Lazy(() => this.#sweep());
 
   constructor(options: LocalOptions) {
     this.#options = options;
   }
 
   async capabilities(): Promise<Capabilities> {
-    const { obstacle, findings } = await this.#prepared();
+    const { obstacle, findings } = await this.#machine.get();
     const { capabilities } = findings;
     const { detail } = capabilities;
     return {
@@ -68,21 +73,11 @@ class LocalProvider implements SandboxProvider {
   }
 
   async create(spec: SandboxSpec, options: CreateOptions): Promise<Sandbox> {
-    const key = keyOf(options);
-    const known = this.#open.get(key);
-    if (known !== undefined) return known;
-    const opening = this.#make(spec, options, () => {
-      if (this.#open.get(key) === opening) this.#open.delete(key);
-    });
-    this.#open.set(key, opening);
-    opening.catch(() => this.#open.delete(key));
-    return opening;
+    return this.#opened.open(options, (forget) => this.#make(spec, options, forget));
   }
 
   async connect(ref: SandboxRef, _options: ConnectOptions): Promise<Sandbox> {
-    const sandbox = await this.#open.get(keyOf(ref));
-    if (sandbox === undefined)
-      throw new SandboxLostError(ref.id, "no process of this host holds it any more");
+    const sandbox = await this.#opened.require(ref, "no process of this host holds it");
     const { phase, conditions } = await sandbox.status();
     if (phase === "lost")
       throw new SandboxLostError(
@@ -94,77 +89,60 @@ class LocalProvider implements SandboxProvider {
   }
 
   async *list(): AsyncIterable<SandboxRef> {
-    const { registry } = await this.#prepared();
-    const ours = new Set<string>();
-    for (const [key, opening] of [...this.#open]) {
-      const sandbox = await opening.catch(() => undefined);
-      ours.add(key);
-      if (sandbox !== undefined && this.#open.has(key)) yield sandbox.ref;
-    }
+    const { registry } = await this.#machine.get();
+    for await (const ref of this.#opened.refs()) yield ref;
+    // Those of other processes; ours are written down a little later than they are opened.
     for (const { ref, provider } of await registry.list())
-      if (provider === this.name && ref !== undefined && !ours.has(keyOf(ref))) yield ref;
+      if (provider === this.name && ref !== undefined && this.#opened.get(ref) === undefined) yield ref;
   }
 
   sweep(): Promise<void> {
-    this.#swept ??= this.#sweep().catch((error: unknown) => {
-      this.#swept = undefined;
-      throw error;
-    });
-    return this.#swept;
+    return this.#swept.get();
   }
 
   async close(): Promise<void> {
-    await this.#swept?.catch(() => {});
-    this.#swept = undefined;
-    const all = await Promise.allSettled([...this.#open.values()]);
-    await Promise.all(all.map((one) => (one.status === "fulfilled" ? one.value.destroy() : undefined)));
-    if (this.#ground === undefined) return;
-    const { registry, stock } = await this.#ground;
-    await stock.close();
-    await registry.close();
-    this.#ground = undefined;
+    await this.#swept.known?.catch(() => {});
+    this.#swept.forget();
+    await this.#opened.close();
+    const machine = await this.#machine.known;
+    if (machine === undefined) return;
+    await machine.spares.close();
+    await machine.registry.close();
+    this.#machine.forget();
   }
 
   async #sweep(): Promise<void> {
     const { directory, onSweep } = this.#options;
-    await sweep(stateDirectory(this.name, directory), onSweep === undefined ? {} : { onSweep });
+    await sweep(stateDirectory(this.name, directory), defined({ onSweep }));
   }
 
-  #prepared(): Promise<Ground> {
-    this.#ground ??= this.#prepare().catch((error: unknown) => {
-      this.#ground = undefined;
-      throw error;
-    });
-    return this.#ground;
-  }
-
-  async #prepare(): Promise<Ground> {
+  async #prepare(): Promise<Machine> {
     const { directory, bwrap } = this.#options;
-    // What could not be cleaned up is no reason to open nothing.
+    // A failed clean-up must not keep sandboxes from opening.
     await this.sweep().catch(() => {});
     const findings = await probe(bwrap);
-    const place = await openPlace(directory);
-    const registry = new Registry(place.root);
-    const obstacle = await overlayObstacle(place.root);
-    return { place, registry, stock: new Stock(registry, findings.groups), findings, obstacle };
+    const state = await openStateDirectory(directory);
+    const registry = new Registry(state.root);
+    const obstacle = await overlayObstacle(state.root);
+    return { state, registry, spares: new SparePool(registry, findings.groups), findings, obstacle };
   }
 
-  async #make(given: SandboxSpec, options: CreateOptions, over: () => void): Promise<LocalSandbox> {
+  async #make(given: SandboxSpec, options: CreateOptions, forget: () => void): Promise<LocalSandbox> {
     const capabilities = await this.capabilities();
     const spec = checkSpec(given, this.name, capabilities);
     const secrets = secretsOf(spec, options.secrets);
-    const { place, stock, findings } = await this.#prepared();
+    const { state, spares, findings } = await this.#machine.get();
     const { id, incarnation, signal, trees, tree } = options;
     signal?.throwIfAborted();
     const limits = limitsOf(spec);
     const layers = await this.#isLayered(options);
-    const shape = shapeOf(place, findings.bwrap, spec, limits);
-    const spare = await stock.take(layers ? undefined : shape);
+    const shape = shapeOf(state, findings.bwrap, spec, limits);
+    const spare = await spares.take(layers ? undefined : shape);
     const { box, group, launcher, pipes, clean, used, supervisor: ready } = spare;
     // What must be undone, the last first.
     const ends: (() => Promise<void>)[] = [clean, () => launcher.stop()];
     const end = async () => {
-      over();
+      forget();
       for (const each of ends.splice(0).reverse()) await each();
     };
     if (ready !== undefined) ends.push(() => ready.end("it was destroyed"));
@@ -173,35 +151,36 @@ class LocalProvider implements SandboxProvider {
       const files = { folder: box.directory, trees, exclude: spec.exclude, limit: limits.disk, signal };
       const workspace =
         layers && tree !== null
-          ? await overlaidWorkspace({ ...files, tree, shelf: place.frozen })
+          ? await overlaidWorkspace({ ...files, tree, shelf: state.frozen })
           : await copiedWorkspace({ ...files, tree });
       ends.push(() => workspace.release());
-      const outside = await Outside.open(spec.network, pipes.folder, this.#options.private === true);
-      if (outside !== undefined) ends.push(() => outside.close());
+      const network = await NetworkAccess.open(spec.network, pipes.folder, this.#options.private === true);
+      if (network !== undefined) ends.push(() => network.close());
       const starting =
-        ready ?? start(place, findings.bwrap, spec, limits, { box, launcher, pipes, workspace });
+        ready ?? start(state, findings.bwrap, spec, limits, { box, launcher, pipes, workspace });
       // While it starts: it was written down before, but not whose it is.
       await box.update({ id, incarnation });
       const supervisor = await starting;
       if (ready === undefined) ends.push(() => supervisor.end("it was destroyed"));
       const commands = new Commands({
-        ...{ id, pipes, limits, outside, used, countsProcesses: findings.countsProcesses },
+        ...{ id, pipes, limits, network, used, countsProcesses: findings.countsProcesses },
         disk: new DiskWatch(workspace.written, limits.disk, () => heldBy(supervisor.process)),
         outOfMemory: () => group?.outOfMemory() ?? 0,
       });
       const sandbox = new LocalSandbox({
-        ...{ spec, options, capabilities, workspace, commands, group, clean: end },
+        ...{ identity: identityOf(this.name, spec, options), options, capabilities },
+        ...{ workspace, commands, group, clean: end },
         create: (next, others) => this.create(next, others),
       });
       supervisor.serve({
-        environment: { ...baseEnvironment(), ...outside?.environment, ...spec.env, ...secrets },
+        environment: { ...baseEnvironment(), ...network?.environment, ...spec.env, ...secrets },
         report: commands.take,
         gone: sandbox.lose,
       });
-      await outside?.connect(supervisor);
+      await network?.connect(supervisor);
       sandbox.attach(supervisor);
       signal?.throwIfAborted();
-      // Whoever opens a sandbox uses it first: what others may want to know of it is written down a little later.
+      // Anyone who opens a sandbox uses it first: what others may want to know of it is written down a little later.
       const processes = [launcher.process ?? 0, supervisor.process];
       setTimeout(() => void box.update({ processes, ref: sandbox.ref }), LATER_MILLISECONDS).unref();
       return sandbox;
@@ -222,7 +201,3 @@ class LocalProvider implements SandboxProvider {
 const LATER_MILLISECONDS = 20;
 /** So many are copied in less time than layers are mounted. */
 const FEW_FILES = 200;
-
-function keyOf({ id, incarnation }: { readonly id: string; readonly incarnation: number }): string {
-  return `${incarnation} ${id}`;
-}

@@ -250,7 +250,7 @@ describe("the proxy", () => {
     expect(outside.connections()).toBe(0);
   });
 
-  it("[N12] what is no request, breaks off, or cannot be reached is answered or closed, and the next one is served", async () => {
+  it("[N12] what is not a request, breaks off, or cannot be reached is answered or closed, and the next one is served", async () => {
     const { port } = await server();
     const closed = await server();
     const { socket } = await proxy({ hosts: [`127.0.0.1:${port}`, `127.0.0.1:${closed.port}`] });
@@ -332,7 +332,7 @@ describe("the proxy", () => {
     );
   });
 
-  it("[N15] a folder with a long name is no obstacle, nor a socket that was left there", async () => {
+  it("[N15] a folder with a long name is not an obstacle, nor a socket that was left there", async () => {
     const { port } = await server();
     const deep = join(folder(), "d".repeat(120));
     mkdirSync(deep);

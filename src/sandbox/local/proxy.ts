@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import { connect, type Socket } from "node:net";
 import { basename, dirname } from "node:path";
 import type { Duplex } from "node:stream";
-import { Attempts } from "./attempts.js";
+import type { ExecResult } from "../sandbox.js";
 import { Hosts, type Target, targetOf } from "./hosts.js";
-import { shortPath } from "./presence.js";
+import { shortPath } from "./liveness.js";
 import { type Resolve, resolve as systemResolve } from "./resolve.js";
 
 export type ProxyOptions = {
@@ -53,7 +53,7 @@ export class NetworkProxy {
       void this.#pass(incoming, outgoing).catch(() => outgoing.destroy());
     });
     this.#server.on("clientError", (_error, socket) =>
-      refuse(socket, refusal(400, "this is no request for a proxy")),
+      refuse(socket, refusal(400, "this is not a request for a proxy")),
     );
     // Of the server itself, after it began to listen: connections that could not be taken. The next may.
     this.#server.on("error", () => {});
@@ -258,4 +258,38 @@ function refuse(socket: Duplex, { status, why }: Refusal): void {
   socket.end(
     `HTTP/1.1 ${status} ${REASONS[status]}\r\nContent-Type: text/plain\r\nContent-Length: ${length}\r\nConnection: close\r\n\r\n${body}`,
   );
+}
+
+type Attempt = NonNullable<ExecResult["network"]>[number];
+
+/** Somebody who asks for more different places than this is only told of the last of them. */
+const REMEMBERED = 1000;
+
+/** What was asked of the network: each place once, however often it was asked for. */
+export class Attempts {
+  readonly #seen = new Map<string, { readonly attempt: Attempt; last: number }>();
+  #count = 0;
+
+  get mark(): number {
+    return this.#count;
+  }
+
+  add({ host, port }: Target, allowed: boolean): void {
+    const key = `${allowed} ${port} ${host}`;
+    const seen = this.#seen.get(key);
+    const last = this.#count++;
+    if (seen !== undefined) {
+      seen.last = last;
+      return;
+    }
+    if (this.#seen.size >= REMEMBERED) {
+      const [oldest] = this.#seen.keys();
+      if (oldest !== undefined) this.#seen.delete(oldest);
+    }
+    this.#seen.set(key, { attempt: Object.freeze({ host, port, allowed }), last });
+  }
+
+  since(mark: number): readonly Attempt[] {
+    return [...this.#seen.values()].filter(({ last }) => last >= mark).map(({ attempt }) => attempt);
+  }
 }

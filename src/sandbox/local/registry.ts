@@ -1,16 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import { isDead, newOwner } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import { SandboxSpecError, SandboxUnavailableError } from "../error.js";
 import type { SandboxRef } from "../spec.js";
+import { Directory } from "../workspace/directory.js";
+import { removeEntry } from "../workspace/remove.js";
 import type { ProcessMark } from "./cleaner.js";
 import { Janitor, startOf } from "./janitor.js";
-import { Presence } from "./presence.js";
+import { Liveness } from "./liveness.js";
 
 /**
- * What is written down of a sandbox before anything of it exists, and until nothing of it does: whoever finds it can tell
+ * What is written down of a sandbox before anything of it exists, and until nothing of it does: anyone who finds it can tell
  * whose it is, and what belongs to it.
  */
 export type Registration = {
@@ -37,7 +40,7 @@ export class Registry {
   readonly state: string;
   readonly #owner = newOwner();
   readonly #janitor: Janitor;
-  #presence: Promise<Presence | undefined> | undefined;
+  #liveness: Promise<Liveness | undefined> | undefined;
 
   constructor(state: string) {
     this.state = state;
@@ -54,13 +57,12 @@ export class Registry {
     const { provider, id, incarnation, ref } = entry;
     for (const folder of ["registry", "live"])
       mkdirSync(join(this.state, folder), { recursive: true, mode: 0o700 });
-    const presence = (await this.#present())?.name;
+    const presence = (await this.#signOfLife())?.name;
     const name = randomBytes(16).toString("hex");
     const registration: Registration = {
       ...{ format: 1, name, provider, id, incarnation, owner: this.#owner, at: new Date().toISOString() },
       ...{ processes: [], cgroups: [] },
-      ...(presence !== undefined && { presence }),
-      ...(ref !== undefined && { ref }),
+      ...defined({ presence, ref }),
     };
     return new Box(this.state, registration, this.#janitor);
   }
@@ -75,19 +77,19 @@ export class Registry {
   /** Ends the janitor, which removes whatever is still there. */
   async close(): Promise<void> {
     await this.#janitor.close();
-    await (await this.#presence)?.close();
-    this.#presence = undefined;
+    await (await this.#liveness)?.close();
+    this.#liveness = undefined;
   }
 
   /** There is one for all its boxes, from before the first of them. */
-  #present(): Promise<Presence | undefined> {
-    if (this.#presence === undefined) {
-      const name = Presence.newName();
+  #signOfLife(): Promise<Liveness | undefined> {
+    if (this.#liveness === undefined) {
+      const name = Liveness.newName();
       // Told before it is there, like everything: else nobody would remove it.
       this.#janitor.sign(name);
-      this.#presence = Presence.begin(this.state, name).catch(() => undefined);
+      this.#liveness = Liveness.begin(this.state, name).catch(() => undefined);
     }
-    return this.#presence;
+    return this.#liveness;
   }
 }
 
@@ -141,12 +143,23 @@ export class Box {
     this.#janitor.remove(this.name);
   }
 
-  /** Whoever reads it sees all of it or nothing. The draft says whose it is, for who finds it when its writer is gone. */
+  /** Anyone who reads it sees all of it or nothing. The draft says whose it is, for who finds it when its writer is gone. */
   #write(): void {
     const draft = join(this.#state, "registry", `.${this.name}.${this.#registration.owner}.tmp`);
     writeFileSync(draft, JSON.stringify(this.#registration), { mode: 0o600 });
     renameSync(draft, fileOf(this.#state, this.name));
   }
+}
+
+/** Removes everything of a sandbox that is on disk. */
+export async function removeBox(box: Box): Promise<void> {
+  const boxes = Directory.at(dirname(box.directory));
+  try {
+    await removeEntry(boxes, basename(box.directory));
+  } finally {
+    boxes.close();
+  }
+  await box.remove();
 }
 
 export function fileOf(state: string, name: string): string {
@@ -200,14 +213,14 @@ function isRegistration(
 
 /**
  * Where sandboxes are kept: a directory that only we can enter. One that somebody else prepared, or that lies behind a
- * link, is refused: whoever can write there could put files under ours. It is on disk unless it is said otherwise, since
+ * link, is refused: anyone who can write there could put files under ours. It is on disk unless it is said otherwise, since
  * workspaces are large.
  */
 export function stateDirectory(provider: string, given?: string): string {
   if (given !== undefined && !isAbsolute(given))
     throw new SandboxSpecError(
       "directory",
-      `${JSON.stringify(given)} is no absolute path`,
+      `${JSON.stringify(given)} is not an absolute path`,
       "give the whole path",
       {
         directory: given,

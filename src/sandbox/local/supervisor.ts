@@ -11,7 +11,7 @@ export type SupervisorOptions = {
   readonly launch: readonly string[];
   /** What bubblewrap is told, except for channels and the command. */
   readonly arguments: readonly string[];
-  /** A name that stands among the arguments, so that it is found by whoever cleans up after us. */
+  /** A name that stands among the arguments, so that it is found by anyone who cleans up after us. */
   readonly name: string;
   readonly seccomp: Uint8Array | undefined;
 };
@@ -164,7 +164,7 @@ export class Supervisor {
     });
   }
 
-  /** Rejects when it ends before it is ready; later it says so to whoever asked. */
+  /** Rejects when it ends before it is ready; later it says so to anyone who asked. */
   #failure(): Promise<never> {
     const launcher = this.#launcher;
     let complaint = "";
@@ -172,7 +172,7 @@ export class Supervisor {
       complaint = `${complaint}${bytes.toString("utf8")}`.slice(-LONGEST_COMPLAINT);
     });
     const failure = new Promise<never>((_resolve, reject) => {
-      // Its last words come before "close", its end comes with "exit": whoever waits for it need not wait for a pipe.
+      // Its last words come before "close", its end comes with "exit": anyone who waits for it need not wait for a pipe.
       launcher.on("close", () => reject(unavailable(complaint.trim() || this.#why)));
       launcher.on("exit", () => {
         if (this.#ready) void launcher.ended().then(() => this.#user?.gone(this.#why));

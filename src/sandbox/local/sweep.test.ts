@@ -134,7 +134,7 @@ describe("a sweep", () => {
     expect(readdirSync(join(state, "registry"))).toEqual([]);
   });
 
-  it("[J15] what may be somebody's stays: another container, another machine's owner, a later version, names that are no names", async () => {
+  it("[J15] what may be somebody's stays: another container, another machine's owner, a later version, names that are not names", async () => {
     const state = folder();
     plant(state, "a", { owner: other(newOwner(), /in \d+/, "in 1") });
     plant(state, "b", { owner: "somebody" });
@@ -179,7 +179,7 @@ describe("a sweep", () => {
       await child.crash();
       for (let turn = 0; processesOf(state).length > 0 && turn < 500; turn++) await sleep(10);
       for (const sign of readdirSync(join(state, "alive"))) utimesSync(join(state, "alive", sign), 1, 1);
-      // A process that is ending cannot be found by its name any more a moment before it lets go of its socket.
+      // A process that is ending cannot be found by its name a moment before it lets go of its socket.
       const removed: (string | undefined)[] = [];
       for (let turn = 0; removed.length < 2 && turn < 100; turn++) {
         if (turn > 0) await sleep(50);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { identityOf, isDead, thisProcess } from "../../store/index.js";
 import { sweepWorkspaces } from "../workspace/left-over.js";
 import { lineOf, startCleaning } from "./cleaner.js";
-import { isAbsent } from "./presence.js";
+import { isAbsent } from "./liveness.js";
 import { type Registration, readRegistry } from "./registry.js";
 
 /** What a sweep found and did. */
@@ -57,7 +57,7 @@ export async function sweep(
       left.push({ ...told(name, registration), why: "not all of it could be removed" });
   }
   const report: SweepReport = Object.freeze({ removed, left, killed });
-  // What may belong to somebody is no news: it is there every time.
+  // What may belong to somebody is not new: it is there every time.
   if (removed.length > 0 || (still.size > 0 && dead.some(({ name }) => still.has(name)))) {
     if (options.onSweep !== undefined) options.onSweep(report);
     else

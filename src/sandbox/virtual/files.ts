@@ -65,7 +65,7 @@ export class VirtualFiles implements SandboxFiles {
   async link(path: string): Promise<string> {
     const names = namesOf(path);
     const node = await this.#see((workspace) => must(nodeAt(workspace, names, path), path));
-    if (node.kind !== "link") throw new FileError("failed", path, "it is no link");
+    if (node.kind !== "link") throw new FileError("failed", path, "it is not a link");
     return node.target;
   }
 

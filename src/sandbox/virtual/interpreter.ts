@@ -1,13 +1,11 @@
 import type { ExecOptions } from "../sandbox.js";
 import type { Limits } from "../spec.js";
-import type { Ran } from "./execution.js";
-import { bytesOfOutput } from "./output.js";
+import type { ShellResult } from "./execution.js";
 import { Quota, type Scratch } from "./quota.js";
 import type { Shell, VirtualCommand } from "./shell.js";
 import { ShellFiles } from "./shell-files.js";
 import { type Space, WORKSPACE } from "./space.js";
 import { PathError } from "./walk.js";
-import { Watch } from "./watch.js";
 
 type Parts = {
   readonly shell: Shell;
@@ -39,7 +37,7 @@ export class Interpreter {
     command: string | readonly string[],
     { directory, env }: ExecOptions,
     { input, left, signal, full }: Circumstances,
-  ): Promise<Ran | { readonly unstarted: string }> {
+  ): Promise<ShellResult | { readonly unstarted: string }> {
     const { shell, commands, space, limits, environment } = this.#parts;
     const files = new ShellFiles(space, new Quota(limits, this.#scratch, full));
     const cwd = files.resolvePath(`/${WORKSPACE}`, directory ?? ".");
@@ -109,4 +107,51 @@ async function isDirectory(files: ShellFiles, path: string): Promise<boolean> {
 
 function quoted(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/**
+ * The bytes of what the shell printed. It hands out a text, in which bytes that are not UTF-8 stand as the characters
+ * U+0080 to U+00FF, beside real characters of that range. No text has control characters from there, binary data nearly
+ * always does; so they tell one from the other. What is neither (text in Latin-1) comes out as the same text in UTF-8.
+ * This is why the capability `exact` is false. Files are not concerned: commands read and write their bytes.
+ */
+export function bytesOfOutput(text: string): Uint8Array {
+  return Buffer.from(text, isBinary(text) ? "latin1" : "utf8");
+}
+
+function isBinary(text: string): boolean {
+  let control = false;
+  for (let place = 0; place < text.length; place++) {
+    const unit = text.charCodeAt(place);
+    if (unit > 0xff) return false;
+    if (unit >= 0x80 && unit <= 0x9f) control = true;
+  }
+  return control;
+}
+
+/** Taken before the shell begins: it forbids what runs on its behalf to look at most of what there is. */
+const now = performance.now.bind(performance);
+
+/**
+ * Ends a program of the shell from within. It runs on our thread, so while it computes no timer goes off; but it tells of
+ * every step that it takes (`hit`), and there the time is looked at. Its own loops look at `maxExecutionTimeMs`; those of
+ * awk and sed do not.
+ */
+export class Watch {
+  readonly #end: number;
+  readonly #signal: AbortSignal;
+
+  /** @param milliseconds from now on */
+  constructor(milliseconds: number, signal: AbortSignal) {
+    this.#end = now() + milliseconds;
+    this.#signal = signal;
+  }
+
+  get isLate(): boolean {
+    return now() >= this.#end;
+  }
+
+  readonly hit = (): void => {
+    if (this.#signal.aborted || this.isLate) throw new Error("it is ended");
+  };
 }

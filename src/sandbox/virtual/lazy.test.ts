@@ -64,7 +64,7 @@ it("[V3] a snapshot writes what changed since the last one, and nothing when not
   expect(space.put[0]).toBe(digestOf("x/y/threemore\n"));
 });
 
-it("[V4] what is kept is not held in memory any more, and what is withheld is an error and no end", async () => {
+it("[V4] what is kept is not held in memory, and what is withheld is an error and no end", async () => {
   const { open, space } = virtual();
   const sandbox = await open();
   await sandbox.files.write("dir/a.txt", "text");

@@ -13,7 +13,7 @@ export type FileNode = {
 export type LinkNode = { readonly kind: "link"; readonly target: string; readonly mtime: number };
 
 /**
- * The bytes of a file: here, or where trees are kept. Once they are kept they are not held here any more, so a sandbox
+ * The bytes of a file: here, or where trees are kept. Once they are kept they are not held here, so a sandbox
  * needs memory only for what was changed since its last snapshot.
  */
 export type Content = {

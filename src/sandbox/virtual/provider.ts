@@ -1,10 +1,14 @@
+import { defined } from "../../util/index.js";
 import { checkSpec } from "../check-spec.js";
-import { SandboxLostError } from "../error.js";
+import { Lazy } from "../lazy.js";
+import { identityOf } from "../open-sandbox.js";
+import { OpenedSandboxes } from "../opened-sandboxes.js";
 import type { ConnectOptions, CreateOptions, Sandbox, SandboxProvider } from "../sandbox.js";
 import type { Capabilities, SandboxRef, SandboxSpec } from "../spec.js";
 import { remove } from "./remove.js";
-import { type Opening, VirtualSandbox } from "./sandbox.js";
-import { loadShell, type Shell, type VirtualCommand } from "./shell.js";
+import { VirtualSandbox } from "./sandbox.js";
+import { loadShell, type VirtualCommand } from "./shell.js";
+import type { Space } from "./space.js";
 
 export type VirtualOptions = {
   /** Commands beside those that the shell has, made with just-bash's `defineCommand`. They run in this process. */
@@ -25,8 +29,8 @@ class VirtualProvider implements SandboxProvider {
   readonly name = "virtual";
   readonly #commands: readonly VirtualCommand[];
   readonly #now: () => number;
-  readonly #open = new Map<string, Promise<VirtualSandbox>>();
-  #shell: Promise<Shell> | undefined;
+  readonly #opened = new OpenedSandboxes<VirtualSandbox>();
+  readonly #shell = new Lazy(() => loadShell(this.#commands));
 
   constructor({ commands = [], now = Date.now }: VirtualOptions) {
     this.#commands = [remove, ...commands];
@@ -34,67 +38,41 @@ class VirtualProvider implements SandboxProvider {
   }
 
   async capabilities(): Promise<Capabilities> {
-    const { version } = await this.#loaded();
+    const { version } = await this.#shell.get();
     return capabilitiesOf(version);
   }
 
   create(given: SandboxSpec, options: CreateOptions): Promise<Sandbox> {
-    return this.#once(options, async () => {
-      const shell = await this.#loaded();
-      const capabilities = capabilitiesOf(shell.version);
-      const spec = checkSpec(given, this.name, capabilities);
-      options.signal?.throwIfAborted();
-      return new VirtualSandbox({
-        ...{ spec, options, capabilities, shell, commands: this.#commands, now: this.#now },
-        fork: (opening: Opening) => this.#once(opening.options, async () => new VirtualSandbox(opening)),
-        over: ({ ref }) => this.#open.delete(keyOf(ref)),
-      });
-    });
+    return this.#make(given, options);
   }
 
   async connect(ref: SandboxRef, _options: ConnectOptions): Promise<Sandbox> {
-    const sandbox = await this.#open.get(keyOf(ref));
-    if (sandbox === undefined)
-      throw new SandboxLostError(
-        ref.id,
-        "a virtual sandbox is gone with the process that opened it, or was destroyed",
-      );
+    const why = "a virtual sandbox is gone with the process that opened it, or was destroyed";
+    const sandbox = await this.#opened.require(ref, why);
     await sandbox.resume();
     return sandbox;
   }
 
-  async *list(): AsyncIterable<SandboxRef> {
-    for (const opening of [...this.#open.values()]) {
-      const sandbox = await opening.catch(() => undefined);
-      if (sandbox !== undefined) yield sandbox.ref;
-    }
+  list(): AsyncIterable<SandboxRef> {
+    return this.#opened.refs();
   }
 
-  async close(): Promise<void> {
-    const all = await Promise.allSettled([...this.#open.values()]);
-    await Promise.all(all.map((one) => (one.status === "fulfilled" ? one.value.destroy() : undefined)));
+  close(): Promise<void> {
+    return this.#opened.close();
   }
 
-  /** The sandbox of an id and incarnation, made only if it is not there. */
-  #once(
-    place: { readonly id: string; readonly incarnation: number },
-    make: () => Promise<VirtualSandbox>,
-  ): Promise<VirtualSandbox> {
-    const key = keyOf(place);
-    const known = this.#open.get(key);
-    if (known !== undefined) return known;
-    const opening = make();
-    this.#open.set(key, opening);
-    opening.catch(() => this.#open.delete(key));
-    return opening;
-  }
-
-  #loaded(): Promise<Shell> {
-    this.#shell ??= loadShell(this.#commands).catch((error: unknown) => {
-      this.#shell = undefined;
-      throw error;
+  #make(given: SandboxSpec, options: CreateOptions, space?: Space): Promise<Sandbox> {
+    return this.#opened.open(options, async (over) => {
+      const shell = await this.#shell.get();
+      const capabilities = capabilitiesOf(shell.version);
+      const spec = checkSpec(given, this.name, capabilities);
+      options.signal?.throwIfAborted();
+      return new VirtualSandbox({
+        ...{ identity: identityOf(this.name, spec, options), options, capabilities },
+        ...{ shell, commands: this.#commands, now: this.#now, over, ...defined({ space }) },
+        create: (next, others, files) => this.#make(next, others, files),
+      });
     });
-    return this.#shell;
   }
 }
 
@@ -112,14 +90,10 @@ function capabilitiesOf(version: string | undefined): Capabilities {
     names: "text",
     detail: Object.freeze({
       shell: "just-bash",
-      ...(version !== undefined && { version }),
+      ...defined({ version }),
       // Output comes when the command ends, and not at all where it is ended before; input is taken when it is whole.
       streaming: false,
       partial: false,
     }),
   });
-}
-
-function keyOf({ id, incarnation }: { readonly id: string; readonly incarnation: number }): string {
-  return `${incarnation} ${id}`;
 }

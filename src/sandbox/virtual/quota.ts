@@ -14,7 +14,7 @@ export class Quota {
   readonly #full: () => void;
   #grown = 0;
 
-  /** @param full is told when the workspace may not grow any more */
+  /** @param full is told when the workspace may not grow */
   constructor(limits: Required<Limits>, scratch: Scratch, full: () => void) {
     this.#limits = limits;
     this.#scratch = scratch;

@@ -1,37 +1,43 @@
 import type { Digest } from "../../session/index.js";
 import { commandFault } from "../check-call.js";
-import { limitsOf, requireTime, secretsOf } from "../check-spec.js";
-import { SandboxLostError } from "../error.js";
+import { limitsOf, secretsOf } from "../check-spec.js";
+import { Life } from "../life.js";
+import { OpenSandbox, type OpenSandboxOptions } from "../open-sandbox.js";
 import { namesOf } from "../path.js";
-import type { CreateOptions, ExecOptions, Execution, Sandbox, SandboxFiles, Snapshot } from "../sandbox.js";
-import type { Capabilities, Limits, SandboxRef, SandboxSpec, SandboxStatus } from "../spec.js";
+import type {
+  CreateOptions,
+  ExecOptions,
+  Execution,
+  ForkOptions,
+  Sandbox,
+  SandboxFiles,
+  Snapshot,
+} from "../sandbox.js";
+import type { Limits, SandboxSpec, SandboxStatus } from "../spec.js";
 import { VirtualExecution } from "./execution.js";
 import { VirtualFiles } from "./files.js";
 import { Interpreter } from "./interpreter.js";
-import { Life } from "./life.js";
 import type { Directory } from "./node.js";
 import type { Shell, VirtualCommand } from "./shell.js";
 import { Keeper } from "./snapshot.js";
 import { Space } from "./space.js";
 
-export type Opening = {
-  readonly spec: SandboxSpec;
-  readonly options: CreateOptions;
-  readonly capabilities: Capabilities;
+export type VirtualSandboxOptions = Omit<OpenSandboxOptions, "create"> & {
   readonly shell: Shell;
   readonly commands: readonly VirtualCommand[];
   readonly now: () => number;
   /** What a fork begins with, instead of the tree. */
   readonly space?: Space;
-  /** Makes another one of the same kind known. */
-  readonly fork: (opening: Opening) => Promise<VirtualSandbox>;
-  readonly over: (sandbox: VirtualSandbox) => void;
+  /** Opens another one of the same kind; with a space, with its files. */
+  readonly create: (spec: SandboxSpec, options: CreateOptions, space?: Space) => Promise<Sandbox>;
+  /** Called when it is destroyed. */
+  readonly over: () => void;
 };
 
 /** A sandbox without an operating system: a shell that is interpreted, over files that are in memory. */
-export class VirtualSandbox implements Sandbox {
+export class VirtualSandbox extends OpenSandbox {
   readonly files: SandboxFiles;
-  readonly #opening: Opening;
+  readonly #options: VirtualSandboxOptions;
   readonly #limits: Required<Limits>;
   readonly #interpreter: Interpreter;
   readonly #space: Space;
@@ -39,136 +45,105 @@ export class VirtualSandbox implements Sandbox {
   readonly #life: Life;
   #keeping: Promise<unknown> = Promise.resolve();
 
-  constructor(opening: Opening) {
-    const { spec, options, shell, now } = opening;
-    this.#opening = opening;
+  constructor(options: VirtualSandboxOptions) {
+    super(options);
+    const { identity, shell, commands, now } = options;
+    const { spec, tree } = identity;
+    const { trees, secrets } = options.options;
+    this.#options = options;
     this.#limits = limitsOf(spec);
-    this.#space = opening.space ?? new Space(options.trees, now, shell.system, options.tree);
+    this.#space = options.space ?? new Space(trees, now, shell.system, tree);
     this.#interpreter = new Interpreter({
-      ...{ shell, commands: opening.commands, space: this.#space, limits: this.#limits },
-      environment: { ...spec.env, ...secretsOf(spec, options.secrets) },
+      ...{ shell, commands, space: this.#space, limits: this.#limits },
+      environment: { ...spec.env, ...secretsOf(spec, secrets) },
     });
-    this.files = new VirtualFiles(this.#space, () => this.#check());
-    const { ttl, onExpire = "delete" } = spec;
-    this.#life = new Life(now, ttl, () => {
-      if (onExpire === "suspend") void this.suspend();
-      else if (onExpire === "delete") void this.destroy();
-    });
-  }
-
-  get capabilities(): Capabilities {
-    return this.#opening.capabilities;
-  }
-
-  get ref(): SandboxRef {
-    const { spec, options } = this.#opening;
-    const { id, incarnation, tree, parent } = options;
-    const { status } = this.#life;
-    return Object.freeze({
-      provider: "virtual",
-      id,
-      incarnation,
-      spec,
-      status,
-      tree,
-      ...(parent !== undefined && { parent }),
-    });
+    this.files = new VirtualFiles(this.#space, () => this.requireThere());
+    this.#life = new Life(() => this.expire(), now);
+    this.#life.begin(spec.ttl, [
+      { type: "Ready", status: true, reason: "Opened" },
+      {
+        type: "Isolated",
+        status: true,
+        reason: "Virtual",
+        message: "commands are interpreted; none runs on the host",
+      },
+    ]);
   }
 
   exec(command: string | readonly string[], options: ExecOptions = {}): Execution {
     const fault = commandFault(command, options);
-    const execution = new VirtualExecution(fault === undefined ? options : {}, this.#limits);
+    const execution = new VirtualExecution(
+      fault === undefined ? options : {},
+      this.#limits,
+      (input, left, signal, full) => this.#interpreter.run(command, options, { input, left, signal, full }),
+    );
     const obstacle = fault ?? this.#obstacle(options);
     if (obstacle !== undefined) execution.refuse(obstacle);
     else {
       this.#running.add(execution);
-      void execution
-        .run(
-          (input, left, signal, full) =>
-            this.#interpreter.run(command, options, { input, left, signal, full }),
-          options.wall ?? this.#limits.wall,
-        )
-        .finally(() => this.#running.delete(execution));
+      void execution.run().finally(() => this.#running.delete(execution));
     }
     return execution;
   }
 
   async snapshot(): Promise<Snapshot> {
-    this.#check();
+    this.requireThere();
     const workspace = this.#space.freeze();
     return this.#keep((keeper) => keeper.keep(workspace));
   }
 
   async restore(tree: Digest | null): Promise<void> {
-    this.#check();
+    this.requireThere();
     // Looked for first: a tree that is not there must not take the place of files that are.
-    await this.#opening.options.trees.tree(tree);
-    this.#check();
+    await this.#options.options.trees.tree(tree);
+    this.requireThere();
     this.#space.restore(tree);
   }
 
-  async fork({
-    id,
-    incarnation = 1,
-  }: {
-    readonly id: string;
-    readonly incarnation?: number;
-  }): Promise<Sandbox> {
-    this.#check();
-    const { options, shell } = this.#opening;
-    const { signal: _signal, ...rest } = options;
-    const parent = { id: options.id, incarnation: options.incarnation, by: "fork" as const };
+  override async fork(options: ForkOptions): Promise<Sandbox> {
+    this.requireThere();
+    const { create, shell } = this.#options;
     const space = this.#space.fork(shell.system);
     const workspace = space.freeze();
     // What it begins with is on record: nothing to be done unless something was changed since it was last kept.
     const tree = await this.#keep((keeper) => keeper.tree(workspace));
-    return this.#opening.fork({
-      ...this.#opening,
-      options: { ...rest, id, incarnation, parent, tree },
-      space,
-    });
+    return create(this.identity.spec, { ...this.forkOptions(options), tree }, space);
   }
 
   /** Ends what is running, and begins nothing until it is resumed. The files stay. */
   async suspend(): Promise<void> {
-    this.#check();
+    this.requireThere();
     if (this.#life.phase === "suspended") return;
     this.#life.suspend();
     await this.#end("the sandbox was suspended");
   }
 
   async resume(): Promise<void> {
-    this.#check();
+    this.requireThere();
     if (this.#life.phase === "suspended") this.#life.resume();
   }
 
-  async renew(milliseconds: number): Promise<void> {
-    this.#check();
-    requireTime(milliseconds);
-    this.#life.renew(milliseconds);
-  }
-
-  async status(): Promise<SandboxStatus> {
+  protected get currentStatus(): SandboxStatus {
     return this.#life.status;
   }
 
-  async destroy(): Promise<void> {
-    if (this.#life.phase === "finished") return;
+  protected expireAfter(milliseconds: number): void {
+    this.#life.renew(milliseconds);
+  }
+
+  protected async remove(): Promise<void> {
     this.#life.finish();
-    this.#opening.over(this);
+    this.#options.over();
     await this.#end("the sandbox was destroyed");
     this.#space.restore(null);
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.destroy();
-  }
-
   /** One after the other: the second finds what the first has kept. */
   #keep<Kept>(step: (keeper: Keeper) => Promise<Kept>): Promise<Kept> {
-    const { spec, options } = this.#opening;
+    const { trees } = this.#options.options;
+    const { exclude = [] } = this.identity.spec;
     const read = (directory: Directory) => this.#space.read(directory);
-    const keeping = this.#keeping.then(() => step(new Keeper(options.trees, read, spec.exclude ?? [])));
+    const keeping = this.#keeping.then(() => step(new Keeper(trees, read, exclude)));
     this.#keeping = keeping.catch(() => {});
     return keeping;
   }
@@ -189,11 +164,6 @@ export class VirtualSandbox implements Sandbox {
     const running = [...this.#running];
     for (const execution of running) execution.stop({ outcome: "killed", why });
     await Promise.all(running.map((execution) => execution.result));
-  }
-
-  #check(): void {
-    if (this.#life.phase === "finished")
-      throw new SandboxLostError(this.#opening.options.id, "it was destroyed");
   }
 }
 

@@ -45,7 +45,7 @@ describe("the shell", () => {
     expect(await said(sandbox, ["shout", "a.txt"])).toBe("HELLO\n");
   });
 
-  it("[V12] ends loops and recursion that go on for ever, and the sandbox goes on", async () => {
+  it("[V12] ends loops and recursion that go on forever, and the sandbox goes on", async () => {
     const { open } = virtual();
     const sandbox = await open();
     for (const command of [
@@ -128,7 +128,7 @@ describe("the shell", () => {
     );
   });
 
-  it("[V15] has a system around the workspace, which is no part of it and not inherited", async () => {
+  it("[V15] has a system around the workspace, which is not a part of it and not inherited", async () => {
     const { open } = virtual();
     const sandbox = await open();
     expect(

@@ -34,7 +34,7 @@ export class Keeper {
   async tree(workspace: Directory): Promise<Digest> {
     // Only the tree itself tells what was excluded when it was made.
     await this.#read(workspace);
-    // Files before the trees that name them: whoever finds a tree finds what is in it.
+    // Files before the trees that name them: anyone who finds a tree finds what is in it.
     await this.#files(workspace, []);
     await this.#flush();
     const tree = await this.#directory(workspace, []);
@@ -91,7 +91,7 @@ export class Keeper {
     const { patterns: exclude } = this.#exclude;
     const isMarked = way.length === 0 && exclude.length > 0;
     const { id, bytes } = this.#trees.written({ entries: sorted(entries), ...(isMarked && { exclude }) });
-    // It is frozen, so whoever changes it changes a copy.
+    // It is frozen, so anyone who changes it changes a copy.
     const under = underOf(exclude, way);
     await this.#put(bytes, (digest) => void Object.assign(directory, { digest, under }));
     return id;

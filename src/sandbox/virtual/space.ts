@@ -8,7 +8,7 @@ export const WORKSPACE = "workspace";
 
 /**
  * All that commands of a sandbox can see, in memory: the workspace, whose directories are read from their trees when
- * they are first looked into, and around it what a system has (`/bin`, `/tmp`), which is no part of the workspace.
+ * they are first looked into, and around it what a system has (`/bin`, `/tmp`), which is not a part of the workspace.
  *
  * Everything is done in one step that does not wait. A step that comes to a directory which was not read yet is undone
  * by doing nothing: it throws `Unread`, the directory is read, and the step is taken again. So commands that run at the
@@ -54,7 +54,7 @@ export class Space {
     step(this.#edit());
   }
 
-  /** The workspace as it is now: whoever has it sees no later change, and nobody sees what it is changed to. */
+  /** The workspace as it is now: anyone who has it sees no later change, and nobody sees what it is changed to. */
   freeze(): Directory {
     this.#owner = {};
     return this.#workspace();

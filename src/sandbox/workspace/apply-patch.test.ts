@@ -267,7 +267,7 @@ describe("applying patches", () => {
     );
   });
 
-  it("[P25] what is no patch, or counts wrong, is told and changes nothing", async () => {
+  it("[P25] what is not a patch, or counts wrong, is told and changes nothing", async () => {
     expect((await run({}, "")).whys).toEqual([expect.stringContaining("no file in it")]);
     expect((await run({}, "hello\n")).whys).toEqual([expect.stringContaining("no file in it")]);
     expect((await run({}, "@@ -1 +1 @@\n-a\n+b\n")).whys).toEqual(["a hunk stands before any file"]);

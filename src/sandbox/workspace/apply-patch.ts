@@ -96,7 +96,7 @@ class Draft {
     try {
       for (const one of [from, to])
         if (one !== undefined && namesOf(one).join("/") !== one)
-          return fail("it is no path of the workspace");
+          return fail("it is not a path of the workspace");
       if (path === "") return fail("it has no name");
       if (isLink && this.#files.links === undefined) return fail("links cannot be made here");
       if (patch.isBinary) return fail("it is not text, and a patch in words cannot change it");

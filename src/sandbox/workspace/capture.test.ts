@@ -27,7 +27,7 @@ import { StatCache } from "./stat-cache.js";
 import { coarseFolder, folder, newTrees, Space, turnsDuring } from "./testing/space.js";
 import { asOrdinaryUser } from "./testing/user.js";
 
-/** Waits until nothing that is there is fresh any more. */
+/** Waits until nothing that is there is fresh. */
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 40));
 
 async function pathsOf(trees: Trees, tree: string): Promise<string[]> {

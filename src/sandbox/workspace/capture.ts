@@ -144,7 +144,7 @@ class Capture {
     return { before, looked: { device: stats.dev, stats, leaves, skipped }, directories };
   }
 
-  /** A directory below; undefined when it is not there any more. */
+  /** A directory below; undefined when it is not there. */
   async #enter(
     parent: Directory,
     name: string,

@@ -294,7 +294,7 @@ describe("a directory made what a tree says", () => {
     expect(readdirSync(copy)).toEqual([]);
   });
 
-  it("[K10] what root puts there belongs to whoever the workspace belongs to", async (context) => {
+  it("[K10] what root puts there belongs to the owner of the workspace", async (context) => {
     if (process.geteuid?.() !== 0) context.skip("needs root");
     const { trees } = newTrees();
     const { tree } = await example(trees);
@@ -371,7 +371,7 @@ describe("a directory made what a tree says", () => {
     expect(statSync(join(copy, "run")).ino).not.toBe(statSync(join(like, "run")).ino);
     // Four trees, and the four files that are not there, not the same, or behind a link.
     expect(asked).toHaveLength(4 + 4);
-    // What is copied is never shared: whoever writes to one of them writes to that one.
+    // What is copied is never shared: anyone who writes to one of them writes to that one.
     const fresh = folder();
     await checkout(like, trees, tree, { cache: new StatCache() });
     await checkout(fresh, trees, tree, { cache: new StatCache(), like });

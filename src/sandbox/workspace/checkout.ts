@@ -53,7 +53,7 @@ export function checkout(
     if (from !== undefined && cache.root?.tree !== (from ?? EMPTY_TREE)) cache.clear();
     const surveyed = from === undefined ? await survey(cache, root, options.signal) : undefined;
     const seen = cache.root;
-    // Whoever is cut off here leaves something that was not seen.
+    // Anyone who is cut off here leaves something that was not seen.
     cache.clear();
     cache.excluded = excluded;
     const work = new Checkout(trees, surveyed, new Exclude(exclude), options);
@@ -185,7 +185,7 @@ class Checkout {
     return { before: seen, looked: { device, stats, leaves, skipped }, directories };
   }
 
-  /** Removes what shall not be there. */
+  /** Removes what must not be there. */
   async #clear(work: Work, wanted: ReadonlySet<string>): Promise<void> {
     for (const name of work.there.keys()) {
       if (wanted.has(name)) continue;
@@ -221,7 +221,7 @@ class Checkout {
     return placer.place(directory, leaf, stats === undefined, work.like);
   }
 
-  /** Makes a directory below what it shall be. */
+  /** Makes a directory below what it should be. */
   async #below(work: Work, entry: Below): Promise<Draft | Seen | undefined> {
     const had = work.there.get(entry.name);
     const old = work.seen?.directories.get(entry.name);

@@ -1,4 +1,13 @@
-import { type Json, RecordError, readTree, type TreeEntry, writeTree } from "../../session/index.js";
+import {
+  type Digest,
+  type Json,
+  RecordError,
+  readTree,
+  type TreeEntry,
+  writeTree,
+} from "../../session/index.js";
+import type { Trees } from "../trees.js";
+import { entryAt } from "./entries.js";
 
 /**
  * A path that two sides changed in ways that do not go together. Plain JSON, so that a fact can hold it. A side that has
@@ -14,7 +23,7 @@ export type Conflict = {
 
 /**
  * - `content`: both changed the same lines of a text; the tree holds them between markers.
- * - `binary`: both changed a file that is no text, or too long to be merged.
+ * - `binary`: both changed a file that is not text, or too long to be merged.
  * - `mode`: both changed the mode, of a file or a directory.
  * - `delete-modify`: ours deleted what theirs changed; `modify-delete` is the other way round.
  * - `add-add`: both added a file there, not the same.
@@ -75,4 +84,20 @@ function checkedSide(value: Json): Side {
   }
   const [entry] = readTree(text).entries;
   return sideOf(entry as TreeEntry);
+}
+
+/** Of the paths that were in conflict, those whose text still has the marks of it. */
+export async function markedPaths(
+  trees: Trees,
+  tree: Digest,
+  conflicts: readonly Conflict[],
+): Promise<readonly string[]> {
+  const marked: string[] = [];
+  for (const { path, kind } of conflicts) {
+    const entry = kind === "content" || kind === "add-add" ? await entryAt(trees, tree, path) : undefined;
+    if (entry?.kind !== "file") continue;
+    const text = Buffer.from(await trees.blob(entry.digest)).toString("latin1");
+    if (/^(<{7}|>{7}|\|{7}) /m.test(text)) marked.push(path);
+  }
+  return marked;
 }

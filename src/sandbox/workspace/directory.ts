@@ -18,7 +18,7 @@ import { bytesOfName, textOfName } from "../path.js";
 /**
  * Whether a directory can be held open and its entries be reached through it. Elsewhere (macOS, Windows) they are
  * reached by path, each directory on the way looked at first: that is as good while nothing else is running in the
- * workspace, but whoever swaps a directory for a link between the look and the use gets the use. So nothing that runs
+ * workspace, but anyone who swaps a directory for a link between the look and the use gets the use. So nothing that runs
  * untrusted programs on a directory of the host may claim isolation there.
  */
 const HOLDS = process.platform === "linux" && existsSync("/proc/self/fd");
@@ -31,7 +31,7 @@ export type Named = { readonly name: string; readonly kind: Kind | "unknown" };
 
 /**
  * A directory held open. Whatever happens to the path it was found by, its entries are those of this one directory, and
- * no link is followed on the way to them. Whoever opens it closes it.
+ * no link is followed on the way to them. Anyone who opens it closes it.
  */
 export class Directory {
   readonly #fd: number | undefined;
@@ -116,7 +116,7 @@ export class Directory {
   }
 }
 
-/** Opens the file of an entry and nothing else: no link, no pipe that waits for its other end. Whoever asks looks at what it is. */
+/** Opens the file of an entry and nothing else: no link, no pipe that waits for its other end. Anyone who asks looks at what it is. */
 export const READ_FLAGS: number =
   constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 /** Makes a file where nothing is. */
@@ -133,7 +133,7 @@ export function kindOf(entry: Dirent | Stats): Kind | "unknown" {
   return "unknown";
 }
 
-/** What the host makes as root belongs to whoever the workspace belongs to: those inside are often someone else. */
+/** What the host makes as root belongs to the owner of the workspace: those inside are often someone else. */
 export function belong(like: Pick<Stats, "uid" | "gid">, chown: (uid: number, gid: number) => void): void {
   if ((like.uid !== 0 || like.gid !== 0) && process.geteuid?.() === 0) chown(like.uid, like.gid);
 }

@@ -2,10 +2,8 @@ import { type Digest, EMPTY_TREE, type TreeEntry } from "../../session/index.js"
 import { GitError } from "../error.js";
 import { bytesOfName } from "../path.js";
 import type { Trees } from "../trees.js";
-import { ByteReader } from "./byte-reader.js";
 import { diffTrees } from "./diff.js";
-import { type Repository, type RunningGit, runGit, startGit } from "./git.js";
-import { isRefusedByGit } from "./git-name.js";
+import { ByteReader, isRefusedByGit, type Repository, type RunningGit, runGit, startGit } from "./git.js";
 import { quoted } from "./patch-name.js";
 import type { Step } from "./step.js";
 
@@ -222,7 +220,7 @@ export class FastImport {
   }
 }
 
-/** Git does not listen any more: how it ended says why. */
+/** Git does not listen: how it ended says why. */
 class GitStopped extends Error {}
 
 /** The path up to a name that git refuses. */

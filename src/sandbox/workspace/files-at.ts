@@ -10,6 +10,7 @@ import {
   type TreeEntry,
 } from "../../session/index.js";
 import { FileError, PathRefusedError, UnmergedFilesError } from "../error.js";
+import { Lazy } from "../lazy.js";
 import { bytesOfName, namesOf } from "../path.js";
 import type { FileEntry } from "../sandbox.js";
 import { type BlobSpace, Trees } from "../trees.js";
@@ -58,7 +59,8 @@ export function filesAt(session: Session, blobs: BlobSpace | Trees): WorkspaceFi
 class FilesAt implements WorkspaceFiles {
   readonly #session: Session;
   readonly #trees: Trees;
-  #tree: Promise<Digest> | undefined;
+  // A file that is missing may come: the next call tries again.
+  readonly #tree = new Lazy(() => treeOf(this.#session, this.#trees));
 
   constructor(session: Session, trees: Trees) {
     this.#session = session;
@@ -66,20 +68,12 @@ class FilesAt implements WorkspaceFiles {
   }
 
   tree(): Promise<Digest> {
-    if (this.#tree === undefined) {
-      const tree = treeOf(this.#session, this.#trees);
-      this.#tree = tree;
-      // What was missing may come: the next one who asks tries again.
-      tree.catch(() => {
-        this.#tree = undefined;
-      });
-    }
-    return this.#tree;
+    return this.#tree.get();
   }
 
   async list(path = ""): Promise<readonly FileEntry[]> {
     const entry = await this.#found(path);
-    if (entry.kind !== "tree") throw new FileError("not-a-directory", path, "it is no directory");
+    if (entry.kind !== "tree") throw new FileError("not-a-directory", path, "it is not a directory");
     const { entries } = await this.#trees.tree(entry.digest);
     return entries.map(shown);
   }
@@ -101,7 +95,7 @@ class FilesAt implements WorkspaceFiles {
 
   async link(path: string): Promise<string> {
     const entry = await this.#found(path);
-    if (entry.kind !== "link") throw new FileError("not-a-file", path, "it is no link");
+    if (entry.kind !== "link") throw new FileError("not-a-file", path, "it is not a link");
     return entry.target;
   }
 

@@ -271,7 +271,7 @@ describe("the files of a workspace", () => {
     expect(await files.list()).toHaveLength(3);
   });
 
-  it("[F11] what root makes belongs to whoever the directory belongs to", async (context) => {
+  it("[F11] what root makes belongs to the owner of the directory", async (context) => {
     if (process.geteuid?.() !== 0) context.skip("needs root");
     const { root, files } = workspace();
     chownSync(root, 1234, 1235);

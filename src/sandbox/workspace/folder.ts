@@ -9,7 +9,7 @@ import { Pace, Turns } from "./pace.js";
 import { removeEntry, spareName } from "./remove.js";
 import { entered, made, missing } from "./way.js";
 
-/** Longer files are read in parts by whoever needs them; a file can pretend any length. */
+/** Longer files are read in parts by anyone who needs them; a file can pretend any length. */
 const READ_BYTES = 512 * 1024 ** 2;
 const FILE_MODE = 0o644;
 
@@ -102,7 +102,8 @@ export class Folder implements SandboxFiles {
     return this.#at(path, {}, async (directory, name) => {
       const there = name === undefined ? directory.stat() : directory.look(name);
       if (there === undefined) throw missing(path);
-      if (name === undefined || !there.isSymbolicLink()) throw new FileError("failed", path, "it is no link");
+      if (name === undefined || !there.isSymbolicLink())
+        throw new FileError("failed", path, "it is not a link");
       return textOfName(readlinkSync(directory.to(name), { encoding: "buffer" }));
     });
   }
@@ -201,7 +202,7 @@ function requireFile(there: Stats | undefined, path: string): Stats {
     throw new FileError(
       "not-a-file",
       path,
-      there.isDirectory() ? "it is a directory" : "it is no regular file",
+      there.isDirectory() ? "it is a directory" : "it is not a regular file",
     );
   return there;
 }

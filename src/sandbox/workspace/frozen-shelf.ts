@@ -55,7 +55,7 @@ export class FrozenShelf {
         await writeFile(path, "", { flag: "wx" });
         return path;
       } catch (error) {
-        // Whoever removed the tree took the empty folder along.
+        // Anyone who removed the tree took the empty folder along.
         if (codeOf(error) !== "ENOENT" || attempt === ATTEMPTS) throw error;
       }
     }

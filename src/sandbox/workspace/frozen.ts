@@ -31,7 +31,7 @@ export async function frozen(
   let lease: string | undefined;
   try {
     await shelf.prepare();
-    // Told before anything is looked at: whoever removes a tree says so first, and then looks for this.
+    // Told before anything is looked at: anyone who removes a tree says so first, and then looks for this.
     lease = await shelf.sign("use", tree);
     await shelf.wait(tree);
     if (await shelf.has(tree)) await shelf.touch(tree);

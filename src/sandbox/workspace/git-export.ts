@@ -89,7 +89,7 @@ async function madeRepository(path: string, branch: string, attempt: string): Pr
   if ((await readdir(path)).length > 0)
     throw new GitError(
       attempt,
-      "there is a directory that is no repository",
+      "the directory is not a git repository and not empty",
       "give a repository, or a path where there is nothing",
     );
   const { code, complaint } = await runGit([

@@ -5,10 +5,16 @@ import type { Digest, TreeEntry } from "../../session/index.js";
 import { GitError } from "../error.js";
 import { textOfName } from "../path.js";
 import { PIECE_BYTES, type Trees } from "../trees.js";
-import { ByteReader } from "./byte-reader.js";
 import { Deposit } from "./deposit.js";
-import { commitOf, type Repository, repositoryAt, runGit, startGit } from "./git.js";
-import { isRefusedByGit } from "./git-name.js";
+import {
+  ByteReader,
+  commitOf,
+  isRefusedByGit,
+  type Repository,
+  repositoryAt,
+  runGit,
+  startGit,
+} from "./git.js";
 import { quoted } from "./patch-name.js";
 
 export type ImportedGit = {

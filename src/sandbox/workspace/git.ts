@@ -2,6 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { devNull } from "node:os";
 import { basename, dirname, resolve } from "node:path";
+import type { Readable } from "node:stream";
 import { GitError, GitUnavailableError } from "../error.js";
 
 /** How long git may take for one thing. */
@@ -64,7 +65,7 @@ export function startGit(args: readonly string[], options: GitOptions = {}): Run
     stdio: "pipe",
     windowsHide: true,
   });
-  // Whoever writes to a git that has ended finds out by how it ended.
+  // Anyone who writes to a git that has ended finds out by how it ended.
   child.stdin.on("error", () => undefined);
   child.stdout.on("error", () => undefined);
   child.stderr.on("error", () => undefined);
@@ -94,7 +95,7 @@ export function startGit(args: readonly string[], options: GitOptions = {}): Run
     });
     if (options.signal?.aborted === true) abort();
   });
-  // Someone who stopped reading may not wait for the end any more.
+  // Someone who stopped reading may not wait for the end.
   ended.catch(() => undefined);
   return { child, ended };
 }
@@ -171,4 +172,67 @@ function missing(directory: string | undefined, error: Error): Error {
   return directory === undefined || existsSync(directory)
     ? new GitUnavailableError(error)
     : new GitError(`run git in ${basename(directory)}`, "there is no such directory");
+}
+
+/** Characters that some file systems pass over in a name. */
+const PASSED_OVER = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
+
+/**
+ * Whether git would refuse a name on some system: `.git` in any case, as it is called in short on Windows, or with what
+ * Windows and macOS pass over.
+ */
+export function isRefusedByGit(name: string): boolean {
+  const plain = name
+    .replace(PASSED_OVER, "")
+    .toLowerCase()
+    .replace(/[. ]*(:.*)?$/s, "");
+  return plain === ".git" || plain === "git~1";
+}
+
+/** Takes a stream apart, so many bytes at a time. */
+export class ByteReader {
+  readonly #chunks: AsyncIterator<Buffer>;
+  readonly #held: Buffer[] = [];
+  #size = 0;
+
+  constructor(stream: Readable) {
+    this.#chunks = stream[Symbol.asyncIterator]();
+  }
+
+  /** The next line; undefined at the end. */
+  async line(): Promise<string | undefined> {
+    let text = "";
+    for (;;) {
+      if (this.#size === 0 && !(await this.#more())) return text === "" ? undefined : text;
+      const [first] = this.#held as [Buffer];
+      const end = first.indexOf(10);
+      const part = await this.take(end === -1 ? first.length : end + 1);
+      text += part.toString("latin1");
+      if (end !== -1) return text.slice(0, -1);
+    }
+  }
+
+  /** Exactly so many bytes. */
+  async take(size: number): Promise<Buffer> {
+    while (this.#size < size)
+      if (!(await this.#more())) throw new GitError("read from git", "it ended in the middle");
+    const parts: Buffer[] = [];
+    for (let left = size; left > 0; ) {
+      const first = this.#held.shift() as Buffer;
+      const part = first.subarray(0, left);
+      if (part.length < first.length) this.#held.unshift(first.subarray(left));
+      parts.push(part);
+      left -= part.length;
+    }
+    this.#size -= size;
+    return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
+  }
+
+  async #more(): Promise<boolean> {
+    const { value, done } = await this.#chunks.next();
+    if (done === true) return false;
+    this.#held.push(value);
+    this.#size += value.length;
+    return true;
+  }
 }

@@ -96,7 +96,7 @@ export class Intake {
     return { what: "skipped", why: "it changes from one kind of thing into another all the time" };
   }
 
-  /** Reads a file; undefined when it is none any more. */
+  /** Reads a file; undefined when it is not a file by now. */
   async #file(
     directory: Directory,
     way: readonly string[],

@@ -87,7 +87,7 @@ describe("merging trees", () => {
     expect(merge.paths).toEqual([{ path: "a", change: "modify" }]);
   });
 
-  it("[M5] files that are no text keep ours, and are a conflict", async () => {
+  it("[M5] files that are not text keep ours, and are a conflict", async () => {
     const binary = (byte: number): Uint8Array => Uint8Array.of(0, byte);
     const latin = (byte: number): Uint8Array => Uint8Array.of(0x61, byte, 0x0a);
     const { files, kinds } = await merged(

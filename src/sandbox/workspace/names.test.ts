@@ -41,14 +41,14 @@ describe("names", () => {
   });
 
   it.each(["\ud800", "a\ud83d", "\udc00", "\udc7f", "\udd00"])(
-    "[F12] half of a character (%j) is no name",
+    "[F12] half of a character (%j) is not a name",
     (name) => {
       expect(() => bytesOfName(name)).toThrow(expect.objectContaining({ code: "path-refused" }));
     },
   );
 
   it.each(["\udcc3\udca9", "a\udce2\udc82\udcac", "\udcf0\udc9f\udc98\udc80", "x/\udcc3\udca9/y"])(
-    "[F12] a character that is spelled in bytes (%j) is no name: it has another",
+    "[F12] a character that is spelled in bytes (%j) is not a name: it has another",
     (path) => {
       expect(() => namesOf(path)).toThrow(expect.objectContaining({ code: "path-refused" }));
       const name = path.split("/").find((one) => !one.isWellFormed()) as string;

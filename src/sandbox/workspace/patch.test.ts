@@ -121,7 +121,7 @@ describe("patches", () => {
     );
   });
 
-  it("[P3] of files that are no text it says that they differ", async () => {
+  it("[P3] of files that are not text it says that they differ", async () => {
     const text = await patched(
       { a: Uint8Array.of(0), c: Uint8Array.of(0xff), d: "x".repeat(9_000_000) },
       { a: Uint8Array.of(1, 0), b: Uint8Array.of(0), d: "y".repeat(9_000_000) },

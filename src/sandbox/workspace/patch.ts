@@ -17,7 +17,7 @@ export type PatchOptions = {
 
 /**
  * What makes one tree into another, as text that `git apply` takes: files and links that are new, changed or gone, and
- * modes. Of files that are no text, or longer than a piece, it only says that they differ; directories without files
+ * modes. Of files that are not text, or longer than a piece, it only says that they differ; directories without files
  * are not in it.
  */
 export async function patchOf(
@@ -95,7 +95,7 @@ function sameContent(one: Leaf, other: Leaf): boolean {
   );
 }
 
-/** What a file holds, or where a link leads; undefined when that is no text. */
+/** What a file holds, or where a link leads; undefined when that is not text. */
 async function contentOf(trees: Trees, entry: Leaf | undefined): Promise<string | undefined> {
   if (entry === undefined) return "";
   if (entry.kind === "link") return entry.target.isWellFormed() ? entry.target : undefined;

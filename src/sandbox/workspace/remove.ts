@@ -36,7 +36,7 @@ export async function removeEntry(parent: Directory, name: string): Promise<void
       inside = directory.open(entry);
     } catch (error) {
       if (codeOf(error) === "ENOENT") return true;
-      // It was swapped for something that is no directory.
+      // It was swapped for something that is not a directory.
       if (codeOf(error) === "ENOTDIR" || codeOf(error) === "ELOOP") return unlinked(directory, entry);
       throw error;
     }
@@ -85,7 +85,7 @@ function unlockEntry(directory: Directory, name: string): void {
   }
 }
 
-/** Whether nothing is there any more; false for a directory. */
+/** Whether nothing is there; false for a directory. */
 function unlinked(directory: Directory, name: string): boolean {
   for (let attempt = 0; ; attempt++) {
     try {

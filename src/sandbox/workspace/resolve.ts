@@ -4,11 +4,10 @@ import type { Trees } from "../trees.js";
 import { type Conflict, type Side, sideOf } from "./conflict.js";
 import { Deposit } from "./deposit.js";
 import { diffTrees } from "./diff.js";
-import { edited, entryAt, type TreeEdit } from "./entries.js";
+import { edited, entryAt, type TreeEdit, withoutEmptyDirectories } from "./entries.js";
 import type { MergedTree } from "./merge.js";
-import { swept } from "./sweep.js";
 
-/** What shall stand at a path in conflict: what a side has there, nothing, or something else. */
+/** What should stand at a path in conflict: what a side has there, nothing, or something else. */
 export type Choice =
   | "ours"
   | "theirs"
@@ -51,7 +50,7 @@ export async function resolveTree(
       value: typeof choice === "string" ? choice : (side as unknown as Json),
       enumerable: true,
     });
-    // What is in a directory that goes needs no choice of its own any more.
+    // What is in a directory that goes needs no choice of its own.
     if (gone.some((above) => path.startsWith(`${above}/`))) continue;
     if (side === null) gone.push(path);
     edits.push({ path, entry: side });
@@ -60,10 +59,15 @@ export async function resolveTree(
   const { ours, theirs } = merged.sides;
   const emptied = edits.filter(({ entry }) => entry === null).map(({ path }) => path);
   // Directories that only a conflict kept, and that a side had deleted.
-  const tree = await swept(trees, await edited(trees, merged.tree, edits), emptied, async (above) => {
-    const sides = [await entryAt(trees, ours, above), await entryAt(trees, theirs, above)];
-    return sides.some((side) => side?.kind !== "tree");
-  });
+  const tree = await withoutEmptyDirectories(
+    trees,
+    await edited(trees, merged.tree, edits),
+    emptied,
+    async (above) => {
+      const sides = [await entryAt(trees, ours, above), await entryAt(trees, theirs, above)];
+      return sides.some((side) => side?.kind !== "tree");
+    },
+  );
   return { tree, paths: await diffTrees(trees, merged.tree, tree), choices: noted };
 }
 

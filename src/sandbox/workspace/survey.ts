@@ -18,7 +18,7 @@ export type Surveyed = {
 
 /**
  * Which of the directories that were seen do not look the same now. Nothing is opened, and paths are used as they are:
- * whoever plays tricks with links meanwhile can make a directory look changed, which only means that it is read, through
+ * anyone who plays tricks with links meanwhile can make a directory look changed, which only means that it is read, through
  * directories held open.
  */
 export async function survey(cache: StatCache, root: string, signal?: AbortSignal): Promise<Surveyed> {

@@ -4,8 +4,7 @@ import type { Trees } from "../trees.js";
 import { type ApplyOptions, applyPatch, type PatchFiles, type PatchOutcome } from "./apply-patch.js";
 import { sideOf } from "./conflict.js";
 import { Deposit } from "./deposit.js";
-import { edited, entriesOf, entryAt, type TreeEdit } from "./entries.js";
-import { swept } from "./sweep.js";
+import { edited, entriesOf, entryAt, type TreeEdit, withoutEmptyDirectories } from "./entries.js";
 
 /** What a patch makes of a tree, and what came of it. Nothing is changed when it does not fit. */
 export async function patchTree(
@@ -79,6 +78,6 @@ class TreeFiles implements PatchFiles {
     const tree = await edited(this.#trees, this.#tree, this.#edits);
     const removed = this.#edits.filter(({ entry }) => entry === null).map(({ path }) => path);
     // As git does: a directory goes with its last file.
-    return swept(this.#trees, tree, removed, async () => true);
+    return withoutEmptyDirectories(this.#trees, tree, removed, async () => true);
   }
 }

@@ -7,6 +7,7 @@ import type {
   ExecResult,
   Execution,
   Sandbox,
+  SandboxFiles,
   SandboxProvider,
   SandboxSpec,
 } from "../../sandbox/index.js";
@@ -37,24 +38,24 @@ export interface Bench {
 }
 
 /** A case from its title, which begins with the id it proves: `[E1] a command …`. */
-export function promise(
-  quoted: string,
-  hold: (bench: Bench) => Promise<void> | Promise<string | undefined>,
-): SandboxCase {
+export function promise(quoted: string, hold: (bench: Bench) => Promise<void>): SandboxCase {
   return caseOf(quoted, async (place: SandboxPlace) => {
     const owned: Sandbox[] = [];
     let provider: SandboxProvider | undefined;
     try {
       provider = await place.provider();
       const trees = place.trees?.() ?? new Trees(memorySpace());
-      const { create } = bound(provider, trees);
+      const opened = provider;
       const own = (sandbox: Sandbox): Sandbox => {
         owned.push(sandbox);
         return sandbox;
       };
-      const open: Bench["open"] = async (spec = {}, options = {}) => own(await create(spec, options));
+      const open: Bench["open"] = async (spec = {}, options = {}) => {
+        const given = { id: newId(), incarnation: 1, tree: null, trees, ...options };
+        return own(await within("the opening of a sandbox", opened.create(spec, given), 60_000));
+      };
       const capabilities = await provider.capabilities();
-      return (await hold({ provider, capabilities, trees, open, own })) ?? undefined;
+      await hold({ provider, capabilities, trees, open, own });
     } finally {
       for (const sandbox of owned) await within("the end of a sandbox", sandbox.destroy());
       if (provider !== undefined) await within("the end of the provider", provider.close());
@@ -73,20 +74,6 @@ function memorySpace(): ConstructorParameters<typeof Trees>[0] {
         return digest;
       }),
     blob: async (digest) => kept.get(digest),
-  };
-}
-
-function bound(
-  provider: SandboxProvider,
-  trees: Trees,
-): { create: (spec: SandboxSpec, options: Partial<CreateOptions>) => Promise<Sandbox> } {
-  return {
-    create: (spec, options) =>
-      within(
-        "the opening of a sandbox",
-        provider.create(spec, { id: newId(), incarnation: 1, tree: null, trees, ...options }),
-        60_000,
-      ),
   };
 }
 
@@ -121,6 +108,11 @@ export async function done(
   const { outcome, code, out, err, why } = await run(sandbox, command, options);
   deepStrictEqual({ outcome, code, err, why }, { outcome: "ok", code: 0, err: "", why: undefined });
   return out;
+}
+
+/** The names of the entries of a directory. */
+export async function namesIn(files: SandboxFiles, path?: string): Promise<readonly string[]> {
+  return (await files.list(path)).map(({ name }) => name);
 }
 
 export function text(bytes: Uint8Array): string {

@@ -23,70 +23,61 @@ const odd = [
 ];
 
 export const commandCases: readonly SandboxCase[] = [
-  promise(
-    "[E1] a command ends with its code: 0 is ok, another an error, and neither throws",
-    async ({ open }) => {
-      const sandbox = await open();
-      for (const [command, code] of [
-        ["true", 0],
-        ["false", 1],
-        ["exit 7", 7],
-        ["exit 255", 255],
-        ["(exit 3)", 3],
-      ] as const) {
-        const result = await run(sandbox, command);
-        deepStrictEqual([command, result.code, result.outcome], [command, code, code === 0 ? "ok" : "error"]);
-        deepStrictEqual([result.cut, result.signal, result.why], [0, undefined, undefined]);
-        ok(result.milliseconds >= 0 && result.milliseconds < 60_000, `it took ${result.milliseconds} ms`);
-      }
-      deepStrictEqual([(await run(sandbox, ["true"])).code, (await run(sandbox, ["false"])).code], [0, 1]);
-    },
-  ),
+  promise("[E1] a command ends with its code: 0 is ok, another is an error", async ({ open }) => {
+    const sandbox = await open();
+    for (const [command, code] of [
+      ["true", 0],
+      ["false", 1],
+      ["exit 7", 7],
+      ["exit 255", 255],
+      ["(exit 3)", 3],
+    ] as const) {
+      const result = await run(sandbox, command);
+      deepStrictEqual([command, result.code, result.outcome], [command, code, code === 0 ? "ok" : "error"]);
+      deepStrictEqual([result.cut, result.signal, result.why], [0, undefined, undefined]);
+      ok(result.milliseconds >= 0 && result.milliseconds < 60_000, `it took ${result.milliseconds} ms`);
+    }
+    deepStrictEqual([(await run(sandbox, ["true"])).code, (await run(sandbox, ["false"])).code], [0, 1]);
+  }),
 
-  promise(
-    "[E2] a program that is not there is code 127 of the shell that looked for it, and never began without a shell",
-    async ({ open }) => {
-      const sandbox = await open();
-      const name = `nothing-${newId()}`;
-      const shell = await run(sandbox, `${name} argument`);
-      deepStrictEqual([shell.outcome, shell.code], ["error", 127]);
-      ok(shell.err.includes(name), `the error does not name the program: ${shell.err}`);
-      const bare = await run(sandbox, [name, "argument"]);
-      deepStrictEqual([bare.outcome, bare.code], ["unstarted", null]);
-      ok(bare.why?.includes(name), `the reason does not name the program: ${bare.why}`);
-    },
-  ),
+  promise("[E2] a missing program is code 127 of the shell, and unstarted without one", async ({ open }) => {
+    const sandbox = await open();
+    const name = `nothing-${newId()}`;
+    const shell = await run(sandbox, `${name} argument`);
+    deepStrictEqual([shell.outcome, shell.code], ["error", 127]);
+    ok(shell.err.includes(name), `the error does not name the program: ${shell.err}`);
+    const bare = await run(sandbox, [name, "argument"]);
+    deepStrictEqual([bare.outcome, bare.code], ["unstarted", null]);
+    ok(bare.why?.includes(name), `the reason does not name the program: ${bare.why}`);
+  }),
 
   promise("[E3] arguments arrive as they are given, whatever is in them", async ({ open }) => {
     const sandbox = await open();
     const expected = odd.map((argument) => `<${argument}>`).join("");
     equal(await done(sandbox, ["printf", "<%s>", ...odd]), expected);
-    // And the name of the program is no word of a shell either.
+    // And the name of the program is not a word of a shell either.
     await sandbox.files.write("odd name;echo", "#!/bin/sh\nprintf '%s' \"$1\"\n", { mode: 0o755 });
     equal(await done(sandbox, ["./odd name;echo", "a  b"]), "a  b");
   }),
 
-  promise(
-    "[E4] a text is a program of the shell: lines, pipes, quotes, here-documents, comments",
-    async ({ open }) => {
-      const sandbox = await open();
-      equal(
-        await done(sandbox, "x=1; y='a  b'; echo \"$x $y\" | tr a-z A-Z && echo two # comment"),
-        "1 A  B\ntwo\n",
-      );
-      equal(await done(sandbox, "cat <<'END'\n  indented $x\n\ttab\nEND\n"), "  indented $x\n\ttab\n");
-      equal(
-        await done(sandbox, "for i in 1 2 3; do\n  if [ $i = 2 ]; then continue; fi\n  echo $i\ndone"),
-        "1\n3\n",
-      );
-      equal(await done(sandbox, "printf '%s' '日本 🙂'"), "日本 🙂");
-      equal(await done(sandbox, ""), "");
-      equal(await done(sandbox, "# nothing"), "");
-      const syntax = await run(sandbox, "if then (");
-      deepStrictEqual([syntax.outcome, syntax.out], ["error", ""]);
-      ok(syntax.err.length > 0, "a mistake is not told");
-    },
-  ),
+  promise("[E4] a text is a program of the shell: pipes, quotes, here-documents", async ({ open }) => {
+    const sandbox = await open();
+    equal(
+      await done(sandbox, "x=1; y='a  b'; echo \"$x $y\" | tr a-z A-Z && echo two # comment"),
+      "1 A  B\ntwo\n",
+    );
+    equal(await done(sandbox, "cat <<'END'\n  indented $x\n\ttab\nEND\n"), "  indented $x\n\ttab\n");
+    equal(
+      await done(sandbox, "for i in 1 2 3; do\n  if [ $i = 2 ]; then continue; fi\n  echo $i\ndone"),
+      "1\n3\n",
+    );
+    equal(await done(sandbox, "printf '%s' '日本 🙂'"), "日本 🙂");
+    equal(await done(sandbox, ""), "");
+    equal(await done(sandbox, "# nothing"), "");
+    const syntax = await run(sandbox, "if then (");
+    deepStrictEqual([syntax.outcome, syntax.out], ["error", ""]);
+    ok(syntax.err.length > 0, "a mistake is not told");
+  }),
 
   promise("[E5] a command runs where it is told to, by default in the workspace", async ({ open }) => {
     const sandbox = await open();
@@ -103,20 +94,17 @@ export const commandCases: readonly SandboxCase[] = [
     equal(await sandbox.files.stat("began"), undefined);
   }),
 
-  promise(
-    "[E6] variables come from the spec and from the call, which counts for itself only",
-    async ({ open }) => {
-      const sandbox = await open({ env: { FIRST: "of the spec", SECOND: "of the spec" } });
-      const value = "line one\nline 'two' \"$FIRST\" = ü";
-      const show = 'printf \'%s|\' "$FIRST" "$SECOND" "$THIRD"';
-      equal(
-        await done(sandbox, show, { env: { SECOND: "of the call", THIRD: value } }),
-        `of the spec|of the call|${value}|`,
-      );
-      equal(await done(sandbox, show), "of the spec|of the spec||");
-      equal(await done(sandbox, ["sh", "-c", show], { env: { THIRD: "" } }), "of the spec|of the spec||");
-    },
-  ),
+  promise("[E6] variables come from the spec and, for one command, from the call", async ({ open }) => {
+    const sandbox = await open({ env: { FIRST: "of the spec", SECOND: "of the spec" } });
+    const value = "line one\nline 'two' \"$FIRST\" = ü";
+    const show = 'printf \'%s|\' "$FIRST" "$SECOND" "$THIRD"';
+    equal(
+      await done(sandbox, show, { env: { SECOND: "of the call", THIRD: value } }),
+      `of the spec|of the call|${value}|`,
+    );
+    equal(await done(sandbox, show), "of the spec|of the spec||");
+    equal(await done(sandbox, ["sh", "-c", show], { env: { THIRD: "" } }), "of the spec|of the spec||");
+  }),
 
   promise("[E7] nothing of the environment of the host is visible", async ({ open }) => {
     const canary = `canary-${newId()}`;
@@ -135,36 +123,24 @@ export const commandCases: readonly SandboxCase[] = [
     }
   }),
 
-  promise(
-    "[E8] secrets are in the environment of commands, and nowhere in what is recorded",
-    async ({ open, own }) => {
-      const value = `s3cr3t-${newId()}`;
-      const sandbox = await open(
-        { secrets: ["TOKEN"] },
-        { secrets: { TOKEN: value, OTHER: "not asked for" } },
-      );
-      equal(await done(sandbox, 'printf \'%s|%s\' "$TOKEN" "$OTHER"'), `${value}|`);
-      const fork = own(await sandbox.fork({ id: newId() }));
-      equal(await done(fork, "printf %s $TOKEN"), value);
-      const recorded = JSON.stringify([sandbox.ref, fork.ref, await sandbox.status(), sandbox.capabilities]);
-      ok(!recorded.includes(value), "the value of a secret is part of the record");
-    },
-  ),
+  promise("[E8] secrets are in the environment of commands and in no record", async ({ open, own }) => {
+    const value = `s3cr3t-${newId()}`;
+    const sandbox = await open({ secrets: ["TOKEN"] }, { secrets: { TOKEN: value, OTHER: "not asked for" } });
+    equal(await done(sandbox, 'printf \'%s|%s\' "$TOKEN" "$OTHER"'), `${value}|`);
+    const fork = own(await sandbox.fork({ id: newId() }));
+    equal(await done(fork, "printf %s $TOKEN"), value);
+    const recorded = JSON.stringify([sandbox.ref, fork.ref, await sandbox.status(), sandbox.capabilities]);
+    ok(!recorded.includes(value), "the value of a secret is part of the record");
+  }),
 
-  promise(
-    "[E9] commands leave nothing behind but files: no directory, no variable, no function",
-    async ({ open }) => {
-      const sandbox = await open();
-      await done(
-        sandbox,
-        "mkdir sub && cd sub && X=1 && export X && f() { echo f; } && echo done > ../a.txt",
-      );
-      equal(await done(sandbox, "printf '%s|' \"$X\"; cat a.txt"), "|done\n");
-      equal((await run(sandbox, "f")).code, 127);
-      await run(sandbox, "exit 3");
-      equal(await done(sandbox, "echo on"), "on\n");
-    },
-  ),
+  promise("[E9] a command leaves only files: no directory, variable or function", async ({ open }) => {
+    const sandbox = await open();
+    await done(sandbox, "mkdir sub && cd sub && X=1 && export X && f() { echo f; } && echo done > ../a.txt");
+    equal(await done(sandbox, "printf '%s|' \"$X\"; cat a.txt"), "|done\n");
+    equal((await run(sandbox, "f")).code, 127);
+    await run(sandbox, "exit 3");
+    equal(await done(sandbox, "echo on"), "on\n");
+  }),
 
   promise("[E10] commands run side by side and can wait for each other", async ({ open }) => {
     const sandbox = await open();
@@ -202,38 +178,35 @@ export const commandCases: readonly SandboxCase[] = [
     equal(await done(sandbox, ["printf", "%s", long]), long);
   }),
 
-  promise(
-    "[E13] arguments that no compiler has checked are a result with the reason, and nothing throws",
-    async ({ open }) => {
-      const sandbox = await open();
-      const calls: readonly (readonly [unknown, unknown?])[] = [
-        ...[[3], [null], [undefined], [{}], [["echo", 3]], [[null]], [["echo"], null], ["echo", 3]],
-        ...[
-          { directory: 3 },
-          { env: { A: 1 } },
-          { env: ["A=1"] },
-          { env: { "A=B": "1" } },
-          { env: { "": "" } },
-        ].map((options) => ["echo", options]),
-        ...[
-          { stdin: 3 },
-          { stdin: ["a"] },
-          { wall: "soon" },
-          { wall: Number.NaN },
-          { wall: -1 },
-          { output: "all" },
-        ].map((options) => ["echo", options]),
-        ...[{ cwd: "/" }, { signal: "stop" }, { pty: 80 }, { background: "yes" }].map((options) => [
-          "echo",
-          options,
-        ]),
-      ] as never;
-      for (const [command, options] of calls) {
-        const what = JSON.stringify([command, options]);
-        const { outcome, code, why } = await run(sandbox, command as string, options as ExecOptions);
-        deepStrictEqual([what, outcome, code, typeof why], [what, "unstarted", null, "string"]);
-      }
-      equal(await done(sandbox, "echo on"), "on\n");
-    },
-  ),
+  promise("[E13] arguments of wrong types are a result with the reason; none throws", async ({ open }) => {
+    const sandbox = await open();
+    const calls: readonly (readonly [unknown, unknown?])[] = [
+      ...[[3], [null], [undefined], [{}], [["echo", 3]], [[null]], [["echo"], null], ["echo", 3]],
+      ...[
+        { directory: 3 },
+        { env: { A: 1 } },
+        { env: ["A=1"] },
+        { env: { "A=B": "1" } },
+        { env: { "": "" } },
+      ].map((options) => ["echo", options]),
+      ...[
+        { stdin: 3 },
+        { stdin: ["a"] },
+        { wall: "soon" },
+        { wall: Number.NaN },
+        { wall: -1 },
+        { output: "all" },
+      ].map((options) => ["echo", options]),
+      ...[{ cwd: "/" }, { signal: "stop" }, { pty: 80 }, { background: "yes" }].map((options) => [
+        "echo",
+        options,
+      ]),
+    ] as never;
+    for (const [command, options] of calls) {
+      const what = JSON.stringify([command, options]);
+      const { outcome, code, why } = await run(sandbox, command as string, options as ExecOptions);
+      deepStrictEqual([what, outcome, code, typeof why], [what, "unstarted", null, "string"]);
+    }
+    equal(await done(sandbox, "echo on"), "on\n");
+  }),
 ];

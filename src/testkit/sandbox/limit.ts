@@ -1,7 +1,7 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { createServer, type Socket } from "node:net";
 import type { Limits, Sandbox } from "../../sandbox/index.js";
-import { until } from "../runner.js";
+import { skip, until } from "../runner.js";
 import { type Bench, done, promise, run, type SandboxCase } from "./case.js";
 
 const MEGA = 1024 ** 2;
@@ -16,22 +16,18 @@ export const limitCases: readonly SandboxCase[] = [
     equal(await done(sandbox, "cat half > copy; ls"), "copy\nhalf\nwhole\n");
   }),
 
-  limited(
-    "disk",
-    "[M2] a command that makes the workspace grow by more than its limit is ended",
-    async ({ open }) => {
-      const sandbox = await open({ limits: { disk: 4 * MEGA } });
-      await sandbox.files.write("mega", Buffer.alloc(MEGA, "x"));
-      const { outcome, code, why } = await run(
-        sandbox,
-        "i=0; while [ $i -lt 400 ]; do i=$((i+1)); cat mega > copy$i; sleep 0.02; done",
-      );
-      deepStrictEqual([outcome, code, typeof why], ["disk", null, "string"]);
-      const copies = (await sandbox.files.list()).length - 1;
-      ok(copies >= 3 && copies < 300, `${copies} megabytes were written`);
-      equal(await done(sandbox, "rm copy*; echo small > small; ls"), "mega\nsmall\n");
-    },
-  ),
+  limited("disk", "[M2] a command that fills the workspace is ended", async ({ open }) => {
+    const sandbox = await open({ limits: { disk: 4 * MEGA } });
+    await sandbox.files.write("mega", Buffer.alloc(MEGA, "x"));
+    const { outcome, code, why } = await run(
+      sandbox,
+      "i=0; while [ $i -lt 400 ]; do i=$((i+1)); cat mega > copy$i; sleep 0.02; done",
+    );
+    deepStrictEqual([outcome, code, typeof why], ["disk", null, "string"]);
+    const copies = (await sandbox.files.list()).length - 1;
+    ok(copies >= 3 && copies < 300, `${copies} megabytes were written`);
+    equal(await done(sandbox, "rm copy*; echo small > small; ls"), "mega\nsmall\n");
+  }),
 
   limited("scratch", "[M3] outside of the workspace there is only so much room", async ({ open }) => {
     const sandbox = await open({ limits: { scratch: 4 * MEGA } });
@@ -47,19 +43,15 @@ export const limitCases: readonly SandboxCase[] = [
     );
   }),
 
-  limited(
-    "memory",
-    "[M4] a process that wants more memory than its limit does not get it",
-    async ({ open }) => {
-      const want = "x=$(head -c 80000000 /dev/zero | tr '\\0' x); printf '%s' \"$x\" | wc -c";
-      const sandbox = await open({ limits: { memory: 40 * MEGA } });
-      const { outcome, out } = await run(sandbox, want);
-      ok(outcome !== "ok" && !out.includes("80000000"), "it got 80 megabytes");
-      equal(await done(sandbox, "echo on"), "on\n");
-      const other = await open({ limits: { memory: 2048 * MEGA } });
-      equal(await done(other, want).then(Number), 80_000_000);
-    },
-  ),
+  limited("memory", "[M4] a process does not get more memory than its limit", async ({ open }) => {
+    const want = "x=$(head -c 80000000 /dev/zero | tr '\\0' x); printf '%s' \"$x\" | wc -c";
+    const sandbox = await open({ limits: { memory: 40 * MEGA } });
+    const { outcome, out } = await run(sandbox, want);
+    ok(outcome !== "ok" && !out.includes("80000000"), "it got 80 megabytes");
+    equal(await done(sandbox, "echo on"), "on\n");
+    const other = await open({ limits: { memory: 2048 * MEGA } });
+    equal(await done(other, want).then(Number), 80_000_000);
+  }),
 
   limited("pids", "[M5] there are only so many processes at a time", async ({ open }) => {
     const want = "for i in $(seq 60); do (: > made$i; exec sleep 60) & done; wait";
@@ -88,68 +80,60 @@ export const limitCases: readonly SandboxCase[] = [
   }),
 
   promise("[N1] without a network not even the host itself is reached", async ({ capabilities, open }) => {
-    if (!capabilities.network.includes("none")) return "the network cannot be kept away here";
-    return listening(async (port, connections) => {
+    if (!capabilities.network.includes("none")) skip("the network cannot be kept away here");
+    await listening(async (port, connections) => {
       const attempt = attempts(port);
       for (const spec of [{}, { network: { mode: "none" as const } }]) await run(await open(spec), attempt);
       equal(connections(), 0, "a server of the host was reached");
-      if (!capabilities.network.includes("full")) return undefined;
+      if (!capabilities.network.includes("full")) return;
       await run(await open({ network: { mode: "full" } }), attempt);
-      return connections() > 0 ? undefined : "no program that could connect was found inside";
+      if (connections() === 0) skip("no program that could connect was found inside");
     });
   }),
 
   promise("[N2] with all of it, the host is reached", async ({ capabilities, open }) => {
-    if (!capabilities.network.includes("full")) return "the network of the host is not to be had here";
-    return listening(async (port, connections) => {
+    if (!capabilities.network.includes("full")) skip("the network of the host is not to be had here");
+    await listening(async (port, connections) => {
       const sandbox = await open({ network: { mode: "full" } });
       const { out } = await run(sandbox, attempts(port));
-      if (out.includes("nothing to connect with")) return "no program that could connect was found inside";
+      if (out.includes("nothing to connect with")) skip("no program that could connect was found inside");
       ok(connections() > 0, "a server of the host was not reached");
-      return undefined;
     });
   }),
 
-  promise(
-    "[N3] with some hosts, those are reached and no other, and what was asked for is told",
-    async ({ capabilities, open }) => {
-      if (!capabilities.network.includes("allow")) return "single hosts cannot be allowed here";
-      return listening((port, connections) =>
-        listening(async (other, others) => {
-          const sandbox = await open({ network: { mode: "allow", hosts: [`127.0.0.1:${port}`] } });
-          if ((await run(sandbox, "command -v curl")).code !== 0)
-            return "no program that could connect was found inside";
-          const { out } = await run(sandbox, `curl -sS -m 10 http://127.0.0.1:${port}/`);
-          deepStrictEqual([out, connections()], ["reached\n", 1]);
-          const refusal = await run(
-            sandbox,
-            `curl -sS -f -m 10 http://127.0.0.1:${other}/; ${attempts(other)}`,
-          );
-          deepStrictEqual([refusal.out.includes("reached"), others()], [false, 0]);
-          const asked = (refusal.network ?? []).find((one) => one.port === other);
-          deepStrictEqual(asked, { host: "127.0.0.1", port: other, allowed: false });
-          const again = await run(sandbox, `curl -sS -m 10 http://127.0.0.1:${port}/`);
-          deepStrictEqual(again.network, [{ host: "127.0.0.1", port, allowed: true }]);
-          return undefined;
-        }),
-      );
-    },
-  ),
+  promise("[N3] allowed hosts are reached, and no others", async ({ capabilities, open }) => {
+    if (!capabilities.network.includes("allow")) skip("single hosts cannot be allowed here");
+    await listening((port, connections) =>
+      listening(async (other, others) => {
+        const sandbox = await open({ network: { mode: "allow", hosts: [`127.0.0.1:${port}`] } });
+        if ((await run(sandbox, "command -v curl")).code !== 0)
+          skip("no program that could connect was found inside");
+        const { out } = await run(sandbox, `curl -sS -m 10 http://127.0.0.1:${port}/`);
+        deepStrictEqual([out, connections()], ["reached\n", 1]);
+        const refusal = await run(
+          sandbox,
+          `curl -sS -f -m 10 http://127.0.0.1:${other}/; ${attempts(other)}`,
+        );
+        deepStrictEqual([refusal.out.includes("reached"), others()], [false, 0]);
+        const asked = (refusal.network ?? []).find((one) => one.port === other);
+        deepStrictEqual(asked, { host: "127.0.0.1", port: other, allowed: false });
+        const again = await run(sandbox, `curl -sS -m 10 http://127.0.0.1:${port}/`);
+        deepStrictEqual(again.network, [{ host: "127.0.0.1", port, allowed: true }]);
+      }),
+    );
+  }),
 ];
 
 /** A case about a limit, for providers that hold it. */
 function limited(limit: keyof Limits, quoted: string, hold: (bench: Bench) => Promise<void>): SandboxCase {
   return promise(quoted, async (bench) => {
-    if (!bench.capabilities.limits.includes(limit)) return `${limit} is not limited here`;
+    if (!bench.capabilities.limits.includes(limit)) skip(`${limit} is not limited here`);
     await hold(bench);
-    return undefined;
   });
 }
 
 /** A server of the host, and how many have come. */
-async function listening(
-  use: (port: number, connections: () => number) => Promise<string | undefined>,
-): Promise<string | undefined> {
+async function listening(use: (port: number, connections: () => number) => Promise<void>): Promise<void> {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
     sockets.push(socket);
@@ -162,10 +146,7 @@ async function listening(
   });
   try {
     const address = server.address();
-    return await use(
-      typeof address === "object" && address !== null ? address.port : 0,
-      () => sockets.length,
-    );
+    await use(typeof address === "object" && address !== null ? address.port : 0, () => sockets.length);
   } finally {
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));

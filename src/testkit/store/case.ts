@@ -43,10 +43,7 @@ export interface Bench {
 }
 
 /** A case from its title, which begins with the id it proves: `[S1] a saved session loads …`. */
-export function promise(
-  quoted: string,
-  hold: (bench: Bench) => Promise<void> | Promise<string | undefined>,
-): StoreCase {
+export function promise(quoted: string, hold: (bench: Bench) => Promise<void>): StoreCase {
   return caseOf(quoted, async (makeStore: MakeStore) => {
     const made: MadeStore[] = [];
     const opened: Store[] = [];
@@ -72,7 +69,7 @@ export function promise(
           return open(home);
         },
       };
-      return (await hold(bench)) ?? undefined;
+      await hold(bench);
     } finally {
       for (const store of opened) await store.close();
       for (const place of made) await place.destroy();

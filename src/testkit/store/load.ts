@@ -55,55 +55,52 @@ export const loadCases: readonly StoreCase[] = [
     }
   }),
 
-  promise(
-    "[S107] the history of several sessions without the past of others has each fact once, in the same order",
-    async ({ store }) => {
-      for (let seed = 400; seed < 406; seed++) {
-        const dice = new Dice(seed);
-        const made = randomGraph(dice, 70);
-        for (const head of dice.shuffled(headsOf(made))) await store.save(head);
-        for (let round = 0; round < 30; round++) {
-          const some = (most: number): Session[] =>
-            Array.from({ length: dice.roll(most + 1) }, () => dice.pick(made));
-          const [heads, without] = [some(4), some(3)];
-          const left = new Set(without.flatMap((one) => [...one.history()].map(({ id }) => id)));
-          const expected: Session[] = [];
-          for (const one of heads.flatMap((head) => [...head.history()])) {
-            if (left.has(one.id)) continue;
-            left.add(one.id);
-            expected.push(one);
-          }
-          const ids = heads.map(({ id }) => id);
-          const options = { without: without.map(({ id }) => id) };
-          deepStrictEqual(
-            (await collected(store.lines(ids, options))).flat(),
-            expected.map(({ id, line }) => ({ id, line })),
-          );
-          deepStrictEqual(
-            await collected(store.history(ids, options)),
-            expected.map(({ id, line, parentIds, fact }) => ({ id, parents: parentIds, line, fact })),
-          );
+  promise("[S107] the history of many sessions has each fact once, in the same order", async ({ store }) => {
+    for (let seed = 400; seed < 406; seed++) {
+      const dice = new Dice(seed);
+      const made = randomGraph(dice, 70);
+      for (const head of dice.shuffled(headsOf(made))) await store.save(head);
+      for (let round = 0; round < 30; round++) {
+        const some = (most: number): Session[] =>
+          Array.from({ length: dice.roll(most + 1) }, () => dice.pick(made));
+        const [heads, without] = [some(4), some(3)];
+        const left = new Set(without.flatMap((one) => [...one.history()].map(({ id }) => id)));
+        const expected: Session[] = [];
+        for (const one of heads.flatMap((head) => [...head.history()])) {
+          if (left.has(one.id)) continue;
+          left.add(one.id);
+          expected.push(one);
         }
+        const ids = heads.map(({ id }) => id);
+        const options = { without: without.map(({ id }) => id) };
+        deepStrictEqual(
+          (await collected(store.lines(ids, options))).flat(),
+          expected.map(({ id, line }) => ({ id, line })),
+        );
+        deepStrictEqual(
+          await collected(store.history(ids, options)),
+          expected.map(({ id, line, parentIds, fact }) => ({ id, parents: parentIds, line, fact })),
+        );
       }
-      const session = chain(Session.start("long"), 2500);
-      const middle = [...session.history()][1200] as Session;
-      await store.save(session, { name: "long", also: { middle } });
-      deepStrictEqual(
-        (await collected(store.lines("long", { without: ["middle"] }))).flat().map(({ id }) => id),
-        [...session.history()].slice(1201).map(({ id }) => id),
-      );
-      deepStrictEqual(await collected(store.lines([])), []);
-      deepStrictEqual(await collected(store.lines("middle", { without: ["long"] })), []);
-      await refused("not-found", () => collected(store.lines(["long", "nobody"])));
-      await refused("not-found", () => collected(store.history("long", { without: ["nobody"] })));
-      for (const wrong of [5, null, undefined, [5]] as unknown as string[]) {
-        await refused("store-failed", () => collected(store.lines(wrong)));
-        await refused("store-failed", () => collected(store.history(wrong)));
-      }
-      await refused("store-failed", () => collected(store.lines("long", null as never)));
-      await refused("store-failed", () => collected(store.lines("long", { without: [null as never] })));
-    },
-  ),
+    }
+    const session = chain(Session.start("long"), 2500);
+    const middle = [...session.history()][1200] as Session;
+    await store.save(session, { name: "long", also: { middle } });
+    deepStrictEqual(
+      (await collected(store.lines("long", { without: ["middle"] }))).flat().map(({ id }) => id),
+      [...session.history()].slice(1201).map(({ id }) => id),
+    );
+    deepStrictEqual(await collected(store.lines([])), []);
+    deepStrictEqual(await collected(store.lines("middle", { without: ["long"] })), []);
+    await refused("not-found", () => collected(store.lines(["long", "nobody"])));
+    await refused("not-found", () => collected(store.history("long", { without: ["nobody"] })));
+    for (const wrong of [5, null, undefined, [5]] as unknown as string[]) {
+      await refused("store-failed", () => collected(store.lines(wrong)));
+      await refused("store-failed", () => collected(store.history(wrong)));
+    }
+    await refused("store-failed", () => collected(store.lines("long", null as never)));
+    await refused("store-failed", () => collected(store.lines("long", { without: [null as never] })));
+  }),
 
   promise("[S43] children are the sessions made directly from one, each once", async ({ store }) => {
     for (let seed = 200; seed < 208; seed++) {
@@ -120,131 +117,115 @@ export const loadCases: readonly StoreCase[] = [
     }
   }),
 
-  promise(
-    "[S44] a session longer than the horizon opens with its newest part and all its answers",
-    async ({ store }) => {
-      const session = await long(store, 600);
-      const loaded = await store.load("long", { horizon: 100 });
-      ok(loadedPart(loaded) <= 100, `${loadedPart(loaded)} facts were loaded where 100 were asked for`);
-      const { id, line, depth, fact, usage, placement, pending, lineage, branch } = session;
-      deepStrictEqual([loaded.id, loaded.line, loaded.depth, loaded.fact], [id, line, depth, fact]);
-      deepStrictEqual(
-        [loaded.usage, loaded.placement, loaded.pending, loaded.lineage, loaded.branch],
-        [usage, placement, pending, lineage, branch],
-      );
-      deepStrictEqual(loaded.recent(20), session.recent(20));
-      deepStrictEqual(
-        (await collected(store.history("long"))).map((one) => one.line),
-        [...session.history()].map((one) => one.line),
-      );
-      same(await store.load("long", { horizon: Number.POSITIVE_INFINITY }), session);
-      for (const horizon of [0, -1, Number.NaN])
-        await refused("store-failed", store.load("long", { horizon }));
-    },
-  ),
+  promise("[S44] a long session opens with its newest part and all its answers", async ({ store }) => {
+    const session = await long(store, 600);
+    const loaded = await store.load("long", { horizon: 100 });
+    ok(loadedPart(loaded) <= 100, `${loadedPart(loaded)} facts were loaded where 100 were asked for`);
+    const { id, line, depth, fact, usage, placement, pending, lineage, branch } = session;
+    deepStrictEqual([loaded.id, loaded.line, loaded.depth, loaded.fact], [id, line, depth, fact]);
+    deepStrictEqual(
+      [loaded.usage, loaded.placement, loaded.pending, loaded.lineage, loaded.branch],
+      [usage, placement, pending, lineage, branch],
+    );
+    deepStrictEqual(loaded.recent(20), session.recent(20));
+    deepStrictEqual(
+      (await collected(store.history("long"))).map((one) => one.line),
+      [...session.history()].map((one) => one.line),
+    );
+    same(await store.load("long", { horizon: Number.POSITIVE_INFINITY }), session);
+    for (const horizon of [0, -1, Number.NaN]) await refused("store-failed", store.load("long", { horizon }));
+  }),
 
-  promise(
-    "[S45] questions that reach beyond the horizon are typed errors, never wrong answers",
-    async ({ store }) => {
-      const session = await long(store, 600);
-      const loaded = await store.load("long", { horizon: 100 });
-      const count = { start: 0, step: (sum: number): number => sum + 1 };
-      await refused("beyond-horizon", () => loaded.view(count));
-      await refused("beyond-horizon", () => [...loaded.history()]);
-      let first = loaded;
-      while (!first.atHorizon) first = first.parents[0] as Session;
-      await refused("beyond-horizon", () => first.parents);
-      deepStrictEqual(first.parentIds, [...session.history()].find(({ id }) => id === first.id)?.parentIds);
-    },
-  ),
+  promise("[S45] questions beyond the horizon are typed errors, never wrong answers", async ({ store }) => {
+    const session = await long(store, 600);
+    const loaded = await store.load("long", { horizon: 100 });
+    const count = { start: 0, step: (sum: number): number => sum + 1 };
+    await refused("beyond-horizon", () => loaded.view(count));
+    await refused("beyond-horizon", () => [...loaded.history()]);
+    let first = loaded;
+    while (!first.atHorizon) first = first.parents[0] as Session;
+    await refused("beyond-horizon", () => first.parents);
+    deepStrictEqual(first.parentIds, [...session.history()].find(({ id }) => id === first.id)?.parentIds);
+  }),
 
-  promise(
-    "[S46] what is appended, forked and merged within the horizon is what it would be without one",
-    async ({ store }) => {
-      const whole = await long(store, 600);
-      const loaded = await store.load("long", { horizon: 100 });
-      const go = (session: Session): Session => {
-        const trunk = session.say("on", { at: AT });
-        const [left, right] = [
-          chain(trunk.fork("left", { at: AT }), 5),
-          chain(trunk.fork("right", { at: AT }), 5),
-        ];
-        return left.merge(right, { at: AT }).say("end", { at: AT });
-      };
-      const [expected, session] = [go(whole), go(loaded)];
-      equal(session.id, expected.id);
-      deepStrictEqual(
-        [session.usage, session.lineage, session.branch],
-        [expected.usage, expected.lineage, expected.branch],
-      );
-      equal((await store.save(session, { name: "long" })).written, 15);
-      same(await store.load("long"), expected);
-      const again = await store.load("long", { horizon: 100 });
-      deepStrictEqual(
-        [again.usage, again.lineage, again.recent(3)],
-        [expected.usage, expected.lineage, expected.recent(3)],
-      );
-    },
-  ),
-
-  promise(
-    "[S47] branches that were loaded apart, each with its horizon, merge to what they are together or say why not",
-    async ({ store, fresh }) => {
-      const trunk = await long(store, 600);
+  promise("[S46] appends, forks and merges within the horizon change nothing", async ({ store }) => {
+    const whole = await long(store, 600);
+    const loaded = await store.load("long", { horizon: 100 });
+    const go = (session: Session): Session => {
+      const trunk = session.say("on", { at: AT });
       const [left, right] = [
-        chain(trunk.fork("left", { at: AT }), 10, "l"),
-        chain(trunk.fork("right", { at: AT }), 20, "r"),
+        chain(trunk.fork("left", { at: AT }), 5),
+        chain(trunk.fork("right", { at: AT }), 5),
       ];
-      await store.save(left, { name: "left" });
-      await store.save(right, { name: "right" });
-      const expected = left.merge(right, { at: AT });
-      for (const horizon of [5, 15, 25, 100]) {
-        for (let time = 0; time < 2; time++) {
-          const [ours, theirs] = [
-            await store.load("left", { horizon }),
-            await store.load("right", { horizon }),
-          ];
-          let merged: Session;
-          try {
-            merged = ours.merge(theirs, { at: AT });
-            equal(merged.id, expected.id);
-            deepStrictEqual([merged.usage, merged.lineage], [expected.usage, expected.lineage]);
-          } catch (error) {
-            equal((error as { code?: string }).code, "beyond-horizon", String(error));
-            continue;
-          }
-          await store.save(merged);
-          same(await store.load(merged.id), expected);
-        }
-      }
-      const apart = await store.load("left", { horizon: 5 });
-      if (loadedPart(apart) < 600) await refused("beyond-horizon", (await fresh()).save(apart));
-      deepStrictEqual((await store.check()).findings, []);
-    },
-  ),
+      return left.merge(right, { at: AT }).say("end", { at: AT });
+    };
+    const [expected, session] = [go(whole), go(loaded)];
+    equal(session.id, expected.id);
+    deepStrictEqual(
+      [session.usage, session.lineage, session.branch],
+      [expected.usage, expected.lineage, expected.branch],
+    );
+    equal((await store.save(session, { name: "long" })).written, 15);
+    same(await store.load("long"), expected);
+    const again = await store.load("long", { horizon: 100 });
+    deepStrictEqual(
+      [again.usage, again.lineage, again.recent(3)],
+      [expected.usage, expected.lineage, expected.recent(3)],
+    );
+  }),
 
-  promise(
-    "[S48] a session of thousands of facts is prepared for its horizon when it is saved or imported",
-    async ({ store, fresh }) => {
-      const session = chain(Session.start("a long way"), 3000);
-      await store.save(session, { name: "long" });
-      ok(loadedPart(await store.load("long", { horizon: 100 })) <= 100, "a saved session was loaded whole");
-      let grown = session;
-      for (let step = 0; step < 3000; step++) {
-        grown = grown.say(`step ${step}`, { at: AT });
-        if (step % 50 === 49) await store.save(grown, { name: "long" });
+  promise("[S47] branches loaded with horizons merge, or say why not", async ({ store, fresh }) => {
+    const trunk = await long(store, 600);
+    const [left, right] = [
+      chain(trunk.fork("left", { at: AT }), 10, "l"),
+      chain(trunk.fork("right", { at: AT }), 20, "r"),
+    ];
+    await store.save(left, { name: "left" });
+    await store.save(right, { name: "right" });
+    const expected = left.merge(right, { at: AT });
+    for (const horizon of [5, 15, 25, 100]) {
+      for (let time = 0; time < 2; time++) {
+        const [ours, theirs] = [
+          await store.load("left", { horizon }),
+          await store.load("right", { horizon }),
+        ];
+        let merged: Session;
+        try {
+          merged = ours.merge(theirs, { at: AT });
+          equal(merged.id, expected.id);
+          deepStrictEqual([merged.usage, merged.lineage], [expected.usage, expected.lineage]);
+        } catch (error) {
+          equal((error as { code?: string }).code, "beyond-horizon", String(error));
+          continue;
+        }
+        await store.save(merged);
+        same(await store.load(merged.id), expected);
       }
-      const loaded = await store.load("long", { horizon: 2200 });
-      ok(loadedPart(loaded) <= 2200, "a session that grew was loaded whole");
-      deepStrictEqual([loaded.usage, loaded.recent(5)], [grown.usage, grown.recent(5)]);
-      const copy = await fresh();
-      await copy.sync(store);
-      ok(
-        loadedPart(await copy.load("long", { horizon: 100 })) <= 100,
-        "a synchronised session was loaded whole",
-      );
-    },
-  ),
+    }
+    const apart = await store.load("left", { horizon: 5 });
+    if (loadedPart(apart) < 600) await refused("beyond-horizon", (await fresh()).save(apart));
+    deepStrictEqual((await store.check()).findings, []);
+  }),
+
+  promise("[S48] a long session is prepared for its horizon when it is saved", async ({ store, fresh }) => {
+    const session = chain(Session.start("a long way"), 3000);
+    await store.save(session, { name: "long" });
+    ok(loadedPart(await store.load("long", { horizon: 100 })) <= 100, "a saved session was loaded whole");
+    let grown = session;
+    for (let step = 0; step < 3000; step++) {
+      grown = grown.say(`step ${step}`, { at: AT });
+      if (step % 50 === 49) await store.save(grown, { name: "long" });
+    }
+    const loaded = await store.load("long", { horizon: 2200 });
+    ok(loadedPart(loaded) <= 2200, "a session that grew was loaded whole");
+    deepStrictEqual([loaded.usage, loaded.recent(5)], [grown.usage, grown.recent(5)]);
+    const copy = await fresh();
+    await copy.sync(store);
+    ok(
+      loadedPart(await copy.load("long", { horizon: 100 })) <= 100,
+      "a synchronised session was loaded whole",
+    );
+  }),
 ];
 
 /** A long session, and a store that has had the time to prepare for opening it quickly. */

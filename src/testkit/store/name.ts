@@ -18,22 +18,19 @@ export const nameCases: readonly StoreCase[] = [
     same(await store.load("main"), merged);
   }),
 
-  promise(
-    "[S21] `expect` names the place a name must stand at; null is a name that is new",
-    async ({ store }) => {
-      const first = Session.start("hi");
-      const [second, third] = [first.say("a"), first.say("a").say("b")];
-      await refused("name-conflict", store.save(first, { name: "main", expect: first.id }));
-      await store.save(first, { name: "main", expect: null });
-      await refused("name-conflict", store.save(second, { name: "main", expect: null }));
-      await store.save(second, { name: "main", expect: first.id });
-      await refused("name-conflict", store.save(third, { name: "main", expect: first.id }));
-      equal(await store.resolve("main"), second.id);
-      const aside = first.say("aside");
-      await store.save(aside, { name: "main", expect: second.id });
-      equal(await store.resolve("main"), aside.id);
-    },
-  ),
+  promise("[S21] `expect` names the place of a name; null is a new name", async ({ store }) => {
+    const first = Session.start("hi");
+    const [second, third] = [first.say("a"), first.say("a").say("b")];
+    await refused("name-conflict", store.save(first, { name: "main", expect: first.id }));
+    await store.save(first, { name: "main", expect: null });
+    await refused("name-conflict", store.save(second, { name: "main", expect: null }));
+    await store.save(second, { name: "main", expect: first.id });
+    await refused("name-conflict", store.save(third, { name: "main", expect: first.id }));
+    equal(await store.resolve("main"), second.id);
+    const aside = first.say("aside");
+    await store.save(aside, { name: "main", expect: second.id });
+    equal(await store.resolve("main"), aside.id);
+  }),
 
   promise("[S22] `force` moves a name whatever it stood at", async ({ store }) => {
     const [one, other] = [Session.start("one"), Session.start("other")];
@@ -55,24 +52,21 @@ export const nameCases: readonly StoreCase[] = [
     await refused("not-found", store.point("main", "0".repeat(64)));
   }),
 
-  promise(
-    "[S24] names are listed with where they stand; forgetting one leaves its facts",
-    async ({ store }) => {
-      const session = Session.start("hi");
-      deepStrictEqual(await store.names(), []);
-      for (const name of ["b", "a/ü 😀", "main"]) await store.save(session, { name });
-      deepStrictEqual(
-        new Set((await store.names()).map(({ name, id }) => `${name} ${id}`)),
-        new Set(["b", "a/ü 😀", "main"].map((name) => `${name} ${session.id}`)),
-      );
-      await store.forget("b");
-      deepStrictEqual((await store.names()).map(({ name }) => name).sort(), ["a/ü 😀", "main"]);
-      await refused("not-found", store.load("b"));
-      await refused("not-found", store.forget("b"));
-      ok(await store.has(session.id));
-      await store.save(Session.start("anew"), { name: "b", expect: null });
-    },
-  ),
+  promise("[S24] names are listed with their place; forgetting keeps the facts", async ({ store }) => {
+    const session = Session.start("hi");
+    deepStrictEqual(await store.names(), []);
+    for (const name of ["b", "a/ü 😀", "main"]) await store.save(session, { name });
+    deepStrictEqual(
+      new Set((await store.names()).map(({ name, id }) => `${name} ${id}`)),
+      new Set(["b", "a/ü 😀", "main"].map((name) => `${name} ${session.id}`)),
+    );
+    await store.forget("b");
+    deepStrictEqual((await store.names()).map(({ name }) => name).sort(), ["a/ü 😀", "main"]);
+    await refused("not-found", store.load("b"));
+    await refused("not-found", store.forget("b"));
+    ok(await store.has(session.id));
+    await store.save(Session.start("anew"), { name: "b", expect: null });
+  }),
 
   promise("[S25] what cannot be a name is refused before anything is written", async ({ store }) => {
     const session = Session.start("hi");
@@ -81,28 +75,24 @@ export const nameCases: readonly StoreCase[] = [
     equal(await store.has(session.id), false);
   }),
 
-  promise(
-    "[S26] of writers that move a name from the same place at once, exactly one wins and nobody loses a fact",
-    async ({ store }) => {
-      let head = Session.start("hi");
-      await store.save(head, { name: "main" });
-      for (let round = 0; round < 5; round++) {
-        const rivals = Array.from({ length: 8 }, (_, index) => head.say(`round ${round} rival ${index}`));
-        const outcomes = await Promise.allSettled(rivals.map((rival) => store.save(rival, { name: "main" })));
-        const won = outcomes.flatMap((outcome, index) =>
-          outcome.status === "fulfilled" ? [rivals[index] as Session] : [],
-        );
-        equal(won.length, 1, `${won.length} writers won one step`);
-        for (const outcome of outcomes)
-          if (outcome.status === "rejected")
-            equal((outcome.reason as { code: string }).code, "name-conflict");
-        head = won[0] as Session;
-        equal(await store.resolve("main"), head.id);
-        for (const rival of rivals)
-          if (rival !== head) await store.save(rival, { name: `kept ${rival.id.slice(0, 8)}` });
-      }
-      same(await store.load("main"), head);
-      deepStrictEqual((await store.check()).findings, []);
-    },
-  ),
+  promise("[S26] of writers that move a name at once, exactly one wins", async ({ store }) => {
+    let head = Session.start("hi");
+    await store.save(head, { name: "main" });
+    for (let round = 0; round < 5; round++) {
+      const rivals = Array.from({ length: 8 }, (_, index) => head.say(`round ${round} rival ${index}`));
+      const outcomes = await Promise.allSettled(rivals.map((rival) => store.save(rival, { name: "main" })));
+      const won = outcomes.flatMap((outcome, index) =>
+        outcome.status === "fulfilled" ? [rivals[index] as Session] : [],
+      );
+      equal(won.length, 1, `${won.length} writers won one step`);
+      for (const outcome of outcomes)
+        if (outcome.status === "rejected") equal((outcome.reason as { code: string }).code, "name-conflict");
+      head = won[0] as Session;
+      equal(await store.resolve("main"), head.id);
+      for (const rival of rivals)
+        if (rival !== head) await store.save(rival, { name: `kept ${rival.id.slice(0, 8)}` });
+    }
+    same(await store.load("main"), head);
+    deepStrictEqual((await store.check()).findings, []);
+  }),
 ];

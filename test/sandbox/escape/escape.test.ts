@@ -48,7 +48,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe.skipIf(obstacle !== undefined)(
   `the escape battery${obstacle === undefined ? "" : ` (skipped: ${obstacle})`}`,
   () => {
-    it.concurrent("[X1] nothing gets out of a local sandbox, whoever this is", async () => {
+    it.concurrent("[X1] nothing gets out of a local sandbox, run by root or not", async () => {
       const findings = await battery(false);
       expect(findings.filter(({ outcome }) => outcome === "escaped")).toEqual([]);
       const held = findings.filter(({ outcome }) => outcome === "held");

@@ -100,7 +100,7 @@ function obstacle(): string | undefined {
 /** The sources as JavaScript: Node 20 reads no TypeScript. */
 function compile(folder: string): void {
   chmodSync(folder, 0o755);
-  for (const part of ["session", "store", "sandbox", "testkit"])
+  for (const part of ["util", "session", "store", "sandbox", "testkit"])
     for (const file of readdirSync(join(source, part), { recursive: true, encoding: "utf8" })) {
       if (!file.endsWith(".ts") || /\.test(-d)?\.ts$|(^|\/)testing\//.test(file)) continue;
       const target = join(folder, part, file.replace(/\.ts$/, ".js"));

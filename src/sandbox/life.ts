@@ -1,19 +1,20 @@
-import type { Condition, SandboxStatus } from "../spec.js";
-import { LongTimer } from "../timer.js";
+import { defined } from "../util/index.js";
+import type { Condition, SandboxStatus } from "./spec.js";
+import { LongTimer } from "./timer.js";
 
 type Phase = SandboxStatus["phase"];
 
-/** How a sandbox fares: its phase, when that last changed and why, and when its time is over. */
+/** The phase of a sandbox, when its conditions last changed and why, and when its time is over. */
 export class Life {
   readonly #expire: () => Promise<void>;
-  readonly #ttl: number | undefined;
-  readonly #since = new Map<Condition["type"], Condition>();
+  readonly #now: () => number;
+  readonly #conditions = new Map<Condition["type"], Condition>();
   #phase: Phase = "pending";
   #timer: LongTimer | undefined;
 
-  constructor(ttl: number | undefined, expire: () => Promise<void>) {
-    this.#ttl = ttl;
+  constructor(expire: () => Promise<void>, now: () => number = Date.now) {
     this.#expire = expire;
+    this.#now = now;
   }
 
   get phase(): Phase {
@@ -21,14 +22,14 @@ export class Life {
   }
 
   get status(): SandboxStatus {
-    return Object.freeze({ phase: this.#phase, conditions: Object.freeze([...this.#since.values()]) });
+    return Object.freeze({ phase: this.#phase, conditions: Object.freeze([...this.#conditions.values()]) });
   }
 
-  begin(): void {
+  /** It is running from here on. */
+  begin(ttl: number | undefined, conditions: readonly Omit<Condition, "at">[]): void {
     this.#phase = "running";
-    this.#set("Isolated", true, "Namespaces", "it has namespaces of its own");
-    this.#set("Ready", true, "Started");
-    if (this.#ttl !== undefined) this.renew(this.#ttl);
+    for (const { type, status, reason, message } of conditions) this.#set(type, status, reason, message);
+    if (ttl !== undefined) this.renew(ttl);
   }
 
   suspend(): void {
@@ -58,8 +59,8 @@ export class Life {
   /** Sets how long it may exist from now on. */
   renew(milliseconds: number): void {
     this.#timer?.clear();
-    if (this.#since.has("Expired")) this.#set("Expired", false, "Renewed");
-    // Nobody waits for it: a program that is done must be able to end.
+    if (this.#conditions.has("Expired")) this.#set("Expired", false, "Renewed");
+    // Nothing waits for it: a program that is done must be able to end.
     this.#timer = new LongTimer(milliseconds, () => {
       this.#set("Expired", true, "TimeOver", `it was given ${milliseconds} ms`);
       void this.#expire().catch(() => {});
@@ -72,10 +73,7 @@ export class Life {
   }
 
   #set(type: Condition["type"], status: Condition["status"], reason: string, message?: string): void {
-    const at = new Date().toISOString();
-    this.#since.set(
-      type,
-      Object.freeze({ type, status, reason, ...(message !== undefined && { message }), at }),
-    );
+    const at = new Date(this.#now()).toISOString();
+    this.#conditions.set(type, Object.freeze({ type, status, reason, ...defined({ message }), at }));
   }
 }

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { stateDirectory } from "./registry.js";
 
 /** Where the sandboxes of this user lie on the host, and what they share there. */
-export type Place = {
+export type StateDirectory = {
   readonly root: string;
   /** Checkouts that are shared by sandboxes and never written to. */
   readonly frozen: string;
@@ -13,15 +13,15 @@ export type Place = {
   readonly etc: string;
 };
 
-export async function openPlace(directory?: string): Promise<Place> {
+export async function openStateDirectory(directory?: string): Promise<StateDirectory> {
   const root = stateDirectory("local", directory);
-  const place: Place = { root, frozen: join(root, "frozen"), etc: join(root, `etc-${versionOf()}`) };
-  await mkdir(place.frozen, { recursive: true, mode: 0o700 });
-  await writeEtc(place);
-  return place;
+  const state: StateDirectory = { root, frozen: join(root, "frozen"), etc: join(root, `etc-${versionOf()}`) };
+  await mkdir(state.frozen, { recursive: true, mode: 0o700 });
+  await writeEtc(state);
+  return state;
 }
 
-/** Who a command is inside, whoever runs us outside. */
+/** Who a command is inside, for any user who runs us outside. */
 export const INSIDE = { user: "agent", id: 1000, home: "/home/agent" } as const;
 
 const ETC: { readonly [name: string]: string } = {
@@ -51,7 +51,7 @@ function versionOf(): string {
 }
 
 /** Written beside and put in place at once: several processes may begin at the same time. */
-async function writeEtc({ root, etc }: Place): Promise<void> {
+async function writeEtc({ root, etc }: StateDirectory): Promise<void> {
   if ((await lstat(etc).catch(() => undefined)) !== undefined) return;
   const draft = join(root, `etc-draft-${randomBytes(6).toString("hex")}`);
   await mkdir(draft, { mode: 0o755 });

@@ -1,13 +1,12 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { Cgroup, type Groups } from "./cgroup.js";
 import { Launcher } from "./launcher.js";
-import type { Pipes } from "./pipes.js";
-import type { Box, Registry } from "./registry.js";
-import { removeBox, Shed } from "./shed.js";
+import { Pipes } from "./pipes.js";
+import { type Box, type Registry, removeBox } from "./registry.js";
 import type { Supervisor } from "./supervisor.js";
 
-/** Everything of a sandbox that does not depend on what it shall be; with a shape, a sandbox that runs and is empty. */
+/** Everything of a sandbox that does not depend on what it should be; with a shape, a sandbox that runs and is empty. */
 export type Spare = {
   readonly box: Box;
   readonly group: Cgroup | undefined;
@@ -27,7 +26,7 @@ export type Shape = {
   readonly start: (parts: Pick<Spare, "box" | "launcher" | "pipes">) => Promise<Supervisor>;
 };
 
-/** When the next one is made at the latest after one was taken. Whoever has just opened a sandbox uses it first. */
+/** When the next one is made at the latest after one was taken. Anyone who has just opened a sandbox uses it first. */
 const PAUSE_MILLISECONDS = 50;
 /** How long one is kept that nobody asks for. */
 const KEEP_MILLISECONDS = 60_000;
@@ -40,10 +39,10 @@ type Kept = { readonly name: string; readonly spare: Promise<Spare>; readonly ti
  * Keeps spare sandboxes of the shape that was asked for last: making one takes several times as long as using it. One
  * usually, more while many are opened, none when nobody has opened any for a while.
  */
-export class Stock {
+export class SparePool {
   readonly #registry: Registry;
   readonly #groups: Groups | undefined;
-  readonly #shed: Shed;
+  readonly #pipes: SparePipes;
   #kept: readonly Kept[] = [];
   #wanted = 1;
   #timer: NodeJS.Timeout | undefined;
@@ -52,7 +51,7 @@ export class Stock {
   constructor(registry: Registry, groups: Groups | undefined) {
     this.#registry = registry;
     this.#groups = groups;
-    this.#shed = new Shed(registry);
+    this.#pipes = new SparePipes(registry);
   }
 
   /** One of a shape, running; or, where none is ready, one that has not started. */
@@ -64,7 +63,7 @@ export class Stock {
     this.#refill(shape, PAUSE_MILLISECONDS);
     const spare = kept === undefined ? undefined : await this.#out(kept);
     if (spare !== undefined && !spare.launcher.over) return spare;
-    // Whoever cleans up by hand may have ended it while it waited.
+    // Anyone who cleans up by hand may have ended it while it waited.
     await spare?.clean();
     return this.#prepare(shape, false);
   }
@@ -73,7 +72,7 @@ export class Stock {
     this.#closed = true;
     clearTimeout(this.#timer);
     await Promise.all(this.#kept.map((kept) => this.#drop(kept)));
-    await this.#shed.close();
+    await this.#pipes.close();
   }
 
   /** Makes the next ones ready. Nobody need know if it fails: who needs it will. */
@@ -127,7 +126,7 @@ export class Stock {
         cgroups: group?.paths ?? [],
         ...(process !== undefined && { processes: [process] }),
       });
-      const making = this.#shed.pipes(join(box.directory, "pipes"));
+      const making = this.#pipes.pipes(join(box.directory, "pipes"));
       making.catch(() => {});
       await group?.make();
       if (process !== undefined) await group?.admit(process);
@@ -139,5 +138,50 @@ export class Stock {
       await clean();
       throw error;
     }
+  }
+}
+
+const AT_ONCE = 8;
+
+/** Folders of pipes for sandboxes that are not there yet. */
+export class SparePipes {
+  readonly #registry: Registry;
+  readonly #folders: string[] = [];
+  #box: Promise<Box> | undefined;
+  #making: Promise<void> | undefined;
+  #count = 0;
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+  }
+
+  /** Pipes in a folder that is not there yet. */
+  async pipes(at: string): Promise<Pipes> {
+    let folder = this.#folders.pop();
+    while (folder === undefined) {
+      this.#making ??= this.#make().finally(() => {
+        this.#making = undefined;
+      });
+      await this.#making;
+      folder = this.#folders.pop();
+    }
+    renameSync(folder, at);
+    return new Pipes(at);
+  }
+
+  async close(): Promise<void> {
+    await this.#making?.catch(() => {});
+    const box = await this.#box?.catch(() => undefined);
+    this.#box = undefined;
+    if (box !== undefined) await removeBox(box);
+  }
+
+  async #make(): Promise<void> {
+    this.#box ??= this.#registry.add({ provider: "local", id: "spare", incarnation: 0 });
+    const { directory } = await this.#box;
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const folders = Array.from({ length: AT_ONCE }, () => join(directory, `${this.#count++}`));
+    await Pipes.prepare(folders);
+    this.#folders.push(...folders);
   }
 }

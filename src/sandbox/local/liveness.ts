@@ -8,7 +8,7 @@ import { join } from "node:path";
  * live. The number of a process says nothing in another container, where it may be anybody's; but a socket to which nobody
  * listens refuses, and that is certain.
  */
-export class Presence {
+export class Liveness {
   /** The name of the socket, in `alive` of the state directory. */
   readonly name: string;
   readonly #server: Server;
@@ -24,7 +24,7 @@ export class Presence {
   }
 
   /** Undefined where there can be no such socket. Then only what is known of the process counts. */
-  static async begin(state: string, name: string): Promise<Presence | undefined> {
+  static async begin(state: string, name: string): Promise<Liveness | undefined> {
     if (process.platform !== "linux") return undefined;
     const server = createServer((socket) => socket.destroy());
     mkdirSync(join(state, "alive"), { recursive: true, mode: 0o700 });
@@ -36,7 +36,7 @@ export class Presence {
     server.on("error", () => {});
     // The name that it is removed by goes through this descriptor.
     server.once("close", () => closeSync(folder));
-    if (listening) return new Presence(name, server.unref());
+    if (listening) return new Liveness(name, server.unref());
     closeSync(folder);
     return undefined;
   }
@@ -46,7 +46,7 @@ export class Presence {
   }
 }
 
-/** Whether nobody listens any more. False also where that cannot be found out, for instance because the socket is gone. */
+/** Whether nobody listens. False also where that cannot be found out, for instance because the socket is gone. */
 export async function isAbsent(state: string, name: string): Promise<boolean> {
   if (!PRESENCE.test(name)) return false;
   let folder: number;

@@ -10,7 +10,7 @@ import type { Supervisor } from "./supervisor.js";
 const SOCKET = "proxy";
 
 /** The way out of a sandbox that may speak with some hosts: our proxy, and what leads to it inside. */
-export class Outside {
+export class NetworkAccess {
   readonly environment: { readonly [name: string]: string };
   readonly #proxy: NetworkProxy;
 
@@ -27,11 +27,11 @@ export class Outside {
     network: Network | undefined,
     folder: string,
     isPrivate: boolean,
-  ): Promise<Outside | undefined> {
+  ): Promise<NetworkAccess | undefined> {
     if (network?.mode !== "allow") return undefined;
     const { hosts } = network;
     const proxy = await NetworkProxy.start({ socket: join(folder, SOCKET), hosts, private: isPrivate });
-    return new Outside(proxy, hosts);
+    return new NetworkAccess(proxy, hosts);
   }
 
   /** Starts what listens inside, and waits until it does. */

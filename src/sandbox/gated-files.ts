@@ -1,4 +1,4 @@
-import type { SandboxFiles } from "../sandbox.js";
+import type { SandboxFiles } from "./sandbox.js";
 
 /** The files of a workspace as long as it is there: every call asks first. */
 export function gated(files: SandboxFiles, ask: () => void): SandboxFiles {

@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
+import { accessSync, constants, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import { SandboxUnavailableError } from "../error.js";
-import { programOf } from "./programs.js";
 
 /** Something is missing that a package of the system brings. */
 export function missing(what: string, program: string, name: string): SandboxUnavailableError {
@@ -63,4 +63,20 @@ function install(name: string): string {
   return command === undefined
     ? `install ${name} with the package manager of this system`
     : `${command} ${name}`;
+}
+
+/** Where a program is that can be started: in these folders, or in the usual ones. */
+export function programOf(name: string, ...folders: readonly string[]): string | undefined {
+  const usual = [...(process.env.PATH ?? "").split(delimiter), "/usr/bin", "/bin", "/usr/sbin", "/sbin"];
+  return (folders.length > 0 ? folders : usual)
+    .filter((folder) => folder.startsWith("/"))
+    .map((folder) => join(folder, name))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
 }

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "./engine.js";
 import { EngineError } from "./error.js";
-import type { Gate } from "./gate.js";
+import { untilUnpaused } from "./retry.js";
 import { everybody } from "./script.js";
-import { settled } from "./settle.js";
 
 const UNPAUSE_ATTEMPTS = 20;
 const UNPAUSE_MILLISECONDS = 30;
@@ -17,7 +16,7 @@ const STILL_MILLISECONDS = 500;
  * Docker pauses the container. What Podman shows of a paused one lacks some files and takes links for what they lead to;
  * so there, all processes in it are stopped by signals, which none of them can refuse, and the container goes on.
  */
-export class Standstill {
+export class Freezer {
   /** Whether somebody asked for it to stand still until it is resumed. */
   isSuspended = false;
   /** Whether it stands still, or is about to, only for a moment. */
@@ -31,18 +30,18 @@ export class Standstill {
   readonly #waiting: { readonly run: () => Promise<void>; readonly fail: (error: unknown) => void }[] = [];
 
   constructor(
-    ground: { readonly engine: Engine; readonly container: string; readonly gate: Gate },
+    container: { readonly engine: Engine; readonly container: string; readonly gate: Gate },
     script: (words: readonly string[]) => Promise<string>,
     state: () => Promise<string>,
   ) {
-    this.#engine = ground.engine;
-    this.#container = ground.container;
-    this.#gate = ground.gate;
+    this.#engine = container.engine;
+    this.#container = container.container;
+    this.#gate = container.gate;
     this.#script = script;
     this.#state = state;
   }
 
-  /** Does something in a standstill of its own, or in one that others have asked for at the same time. */
+  /** Does something while the container stands still, in one freeze with calls that came at the same time. */
   share<Value>(work: () => Promise<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ run: () => work().then(resolve, reject), fail: reject });
@@ -50,8 +49,8 @@ export class Standstill {
     });
   }
 
-  /** Does something while it stands still; for whoever is through the gate. */
-  async asleep<Value>(work: () => Promise<Value>): Promise<Value> {
+  /** Does something while it stands still; for callers that are through the gate. */
+  async whileFrozen<Value>(work: () => Promise<Value>): Promise<Value> {
     if (this.isSuspended) return work();
     this.isBrief = true;
     try {
@@ -67,7 +66,7 @@ export class Standstill {
   }
 
   /** Does something for which it must not stand still; one that was suspended is again afterwards. */
-  async awake<Value>(work: () => Promise<Value>): Promise<Value> {
+  async whileRunning<Value>(work: () => Promise<Value>): Promise<Value> {
     if (!this.isSuspended || this.#isPodman) return work();
     await this.unpause();
     try {
@@ -105,7 +104,7 @@ export class Standstill {
 
   async #tell(verb: "pause" | "unpause", signal: "STOP" | "CONT"): Promise<void> {
     const ask = () => this.#engine.json("POST", `/containers/${this.#container}/${verb}`);
-    if (!this.#isPodman) await (verb === "pause" ? settled(ask) : ask());
+    if (!this.#isPodman) await (verb === "pause" ? untilUnpaused(ask) : ask());
     else if ((await this.#script(everybody(signal))) !== "ok")
       throw new EngineError(`to ${verb} a container`, 500, "no process could be started in it for that");
   }
@@ -114,11 +113,11 @@ export class Standstill {
     return this.#engine.about.name === "podman";
   }
 
-  /** Calls that came together are served in one standstill, one after the other; but not for long. */
+  /** Calls that came together are served in one freeze, one after the other; but not for long. */
   #serve(): void {
     const all = this.#waiting;
     const served = this.#gate.alone(() =>
-      this.asleep(async () => {
+      this.whileFrozen(async () => {
         const until = performance.now() + STILL_MILLISECONDS;
         for (let [next] = all; next !== undefined && performance.now() < until; [next] = all) {
           await next.run();
@@ -134,5 +133,48 @@ export class Standstill {
         for (const { fail } of all.splice(0)) fail(error);
       },
     );
+  }
+}
+
+/**
+ * Who may do something in a container at a time: commands start side by side, but not while the container is stopped for
+ * work on its files, which is done alone. First come, first served, so nobody waits forever.
+ */
+export class Gate {
+  readonly #waiting: { readonly alone: boolean; readonly enter: () => void }[] = [];
+  #inside = 0;
+  #isAlone = false;
+
+  /** Together with others that say so. */
+  async together<Value>(work: () => Promise<Value>): Promise<Value> {
+    return this.#through(false, work);
+  }
+
+  async alone<Value>(work: () => Promise<Value>): Promise<Value> {
+    return this.#through(true, work);
+  }
+
+  async #through<Value>(alone: boolean, work: () => Promise<Value>): Promise<Value> {
+    await new Promise<void>((enter) => {
+      this.#waiting.push({ alone, enter });
+      this.#admit();
+    });
+    try {
+      return await work();
+    } finally {
+      this.#inside -= 1;
+      this.#isAlone = false;
+      this.#admit();
+    }
+  }
+
+  #admit(): void {
+    for (let [next] = this.#waiting; next !== undefined; [next] = this.#waiting) {
+      if (this.#isAlone || (next.alone && this.#inside > 0)) return;
+      this.#waiting.shift();
+      this.#inside += 1;
+      this.#isAlone = next.alone;
+      next.enter();
+    }
   }
 }

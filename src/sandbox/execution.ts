@@ -1,0 +1,221 @@
+import { constants } from "node:os";
+import { Collector } from "./collector.js";
+import type { ExecEvent, ExecOptions, ExecResult, Execution } from "./sandbox.js";
+import { WallTimer } from "./timer.js";
+
+export type Signal = NonNullable<Parameters<Execution["kill"]>[0]>;
+/** How a command ended; its output and its time are added by `CommandExecution`. */
+export type Outcome = Omit<ExecResult, "stdout" | "stderr" | "cut" | "milliseconds">;
+/** Why we end a command. */
+export type StopReason = Pick<Outcome, "signal"> & {
+  readonly outcome: "timeout" | "killed" | "disk";
+  readonly why: string;
+};
+
+/** Where the input of a command goes once it has begun. */
+export type InputSink = {
+  /** Resolves when the bytes are taken, or never will be. */
+  write(bytes: Uint8Array): Promise<void>;
+  end(): void;
+};
+
+/** How long output is awaited that a process left behind by the command may still write: until so long nothing came. */
+const QUIET_MILLISECONDS = 100;
+const DRAIN_MILLISECONDS = 1_000;
+
+/**
+ * The life of a command, which is the same in every kind of sandbox: input that comes early, time that passes, the reason
+ * that ends it, output that comes late, one result. A kind of sandbox adds how its commands begin and get signals.
+ */
+export abstract class CommandExecution implements Execution {
+  readonly id: string;
+  readonly options: ExecOptions;
+  protected readonly collector: Collector;
+  /** undefined where time does not end it. */
+  protected readonly wall: WallTimer | undefined;
+  /** The signals that it was sent by us. */
+  protected readonly sent: Set<string> = new Set();
+  protected reason: StopReason | undefined;
+  readonly #began = performance.now();
+  readonly #early: Uint8Array[] = [];
+  #isInputOpen: boolean;
+  #sink: InputSink | undefined;
+  #quiet: NodeJS.Timeout | undefined;
+  #last: NodeJS.Timeout | undefined;
+
+  constructor(
+    id: string,
+    options: ExecOptions,
+    limits: { readonly wall: number; readonly output: number },
+    wall: number | undefined = options.background === true ? undefined : (options.wall ?? limits.wall),
+  ) {
+    this.id = id;
+    this.options = options;
+    this.collector = new Collector(options.output ?? limits.output);
+    if (wall !== undefined) this.wall = new WallTimer(wall, () => this.stop(lateAfter(wall)));
+    const { stdin } = options;
+    this.#isInputOpen = stdin === "open";
+    if (stdin !== undefined && stdin !== "open") this.#early.push(Buffer.from(stdin));
+  }
+
+  get result(): Promise<ExecResult> {
+    return this.collector.result;
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<ExecEvent> {
+    return this.collector[Symbol.asyncIterator]();
+  }
+
+  /** Begins. Never throws: a command that cannot begin has that as its result. */
+  async run(): Promise<void> {
+    const { signal } = this.options;
+    if (signal?.aborted === true) return this.refuse("it was aborted before it began");
+    signal?.addEventListener("abort", this.#abort, { once: true });
+    try {
+      await this.begin();
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  /** It never began. */
+  refuse(why: string): void {
+    this.finish({ code: null, outcome: "unstarted", why });
+  }
+
+  /** Ends it for a reason; the first one counts. */
+  stop(reason: StopReason): void {
+    if (this.isOver) return;
+    this.reason ??= reason;
+    this.terminate();
+  }
+
+  async write(bytes: Uint8Array | string): Promise<void> {
+    if (!this.#isInputOpen || this.collector.ended) return;
+    const taken = Buffer.from(bytes);
+    if (this.#sink === undefined) this.#early.push(taken);
+    else await this.#sink.write(taken);
+  }
+
+  end(): void {
+    if (!this.#isInputOpen) return;
+    this.#isInputOpen = false;
+    this.#sink?.end();
+  }
+
+  abstract kill(signal?: Signal): Promise<void>;
+
+  /** Time does not count while the sandbox is suspended. */
+  suspend(): void {
+    this.wall?.stop();
+  }
+
+  /** Starts the command. What it throws is why it did not begin. */
+  protected abstract begin(): void | Promise<void>;
+
+  /** Gives back what the command held, once it is over. */
+  protected abstract released(): void;
+
+  /** Whether it is settled how it ended. */
+  protected get isOver(): boolean {
+    return this.collector.ended;
+  }
+
+  protected terminate(): void {
+    void this.kill("SIGKILL");
+  }
+
+  protected failed(error: unknown): void {
+    this.refuse(error instanceof Error ? error.message : String(error));
+  }
+
+  /** From here on input goes to the command, first what came before it began. */
+  protected connectInput(sink: InputSink): void {
+    this.#sink = sink;
+    for (const bytes of this.#early.splice(0)) void sink.write(bytes);
+    if (!this.#isInputOpen) sink.end();
+  }
+
+  protected take(from: "stdout" | "stderr", bytes: Uint8Array): void {
+    this.#quiet?.refresh();
+    this.collector.take(from, bytes);
+  }
+
+  /** Does something if the command, which was killed, is not gone in time. False when that was arranged before. */
+  protected expectEnd(milliseconds: number, late: () => void, again = false): boolean {
+    if (this.#last !== undefined && !again) return false;
+    clearTimeout(this.#last);
+    this.#last = setTimeout(late, milliseconds);
+    return true;
+  }
+
+  /** The command itself is over: neither its time nor its end is waited for. */
+  protected clearTimers(): void {
+    clearTimeout(this.#quiet);
+    clearTimeout(this.#last);
+    this.#last = undefined;
+    this.wall?.stop();
+  }
+
+  /** Waits for what processes that the command left behind still write, but not for long. */
+  protected drain(over: () => void): void {
+    this.#quiet = setTimeout(over, QUIET_MILLISECONDS);
+    this.#last = setTimeout(over, DRAIN_MILLISECONDS);
+  }
+
+  /** Its result, and the end of all of it. The first one counts. */
+  protected finish(outcome: Outcome): void {
+    if (this.collector.ended) return;
+    this.clearTimers();
+    this.options.signal?.removeEventListener("abort", this.#abort);
+    this.collector.end({ ...outcome, milliseconds: performance.now() - this.#began });
+    this.released();
+  }
+
+  readonly #abort = (): void => this.stop({ outcome: "killed", why: "it was aborted" });
+}
+
+/** What is known of a process when it is over. */
+export type ProcessExit = {
+  /** As shells count: 128 and the number of the signal, if one ended it. */
+  readonly status: number;
+  readonly signalled: boolean;
+};
+
+/** How a command ended, and why. */
+export function outcomeOf(
+  { status, signalled }: ProcessExit,
+  {
+    reason,
+    sent,
+    outOfMemory,
+  }: {
+    readonly reason: StopReason | undefined;
+    readonly sent: ReadonlySet<string>;
+    /** Whether the kernel ended a process of the sandbox for want of memory while it ran. */
+    readonly outOfMemory: boolean;
+  },
+): Outcome {
+  const signal = signalNamed(status - 128);
+  const how = signalled && signal !== undefined ? { code: null, signal } : { code: status };
+  // One that was over by itself when our signal came was not ended by it.
+  if (reason !== undefined && signalled) return { ...how, ...reason };
+  if (status !== 0 && outOfMemory) return { ...how, ...OUT_OF_MEMORY };
+  if (signal !== undefined && sent.has(signal)) return { ...how, ...killedBy(signal) };
+  return { ...how, outcome: status === 0 ? "ok" : "error" };
+}
+
+export const OUT_OF_MEMORY = { outcome: "oom", why: "the sandbox has used up its memory" } as const;
+
+export function killedBy(signal: string): StopReason {
+  return { outcome: "killed", why: `it was sent ${signal}` };
+}
+
+export function lateAfter(milliseconds: number): StopReason {
+  return { outcome: "timeout", why: `it took longer than ${milliseconds} ms` };
+}
+
+/** The name of a signal of this system; undefined when no signal has the number. */
+export function signalNamed(number: number): string | undefined {
+  return Object.entries(constants.signals).find(([, one]) => one === number)?.[0];
+}
