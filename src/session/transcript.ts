@@ -114,6 +114,7 @@ export const transcriptView: View<Transcript> = {
       cut: hidden === undefined ? Object.freeze({ mark: "", forgot: true }) : (cut ?? undefined),
     });
   },
+  isPartial: ({ omitted }) => omitted > 0,
 };
 
 type Saved = {
@@ -146,6 +147,11 @@ export function newestOf(transcript: Transcript, count: number): readonly Messag
   const before = Math.max(0, settled.length - Math.max(0, count - open.length));
   const newest = [...settled.from(before), ...open].map((entry) => entry.message);
   return Object.freeze(newest.length > count ? newest.slice(newest.length - count) : newest);
+}
+
+/** Whether the newest messages, up to `count`, are not all known. */
+export function lacks({ omitted, settled, open }: Transcript, count: number): boolean {
+  return omitted > 0 && settled.length + open.length < count;
 }
 
 function stepTranscript(transcript: Transcript, fact: Fact, session: Session): Transcript {
