@@ -3,6 +3,7 @@ import {
   type Fact,
   frozen,
   type Json,
+  keepInSnapshots,
   type Principal,
   type Session,
   type View,
@@ -31,7 +32,7 @@ export function behalfOf(session: Session, by?: Principal): Principal {
   return session.view(delegationView).asker ?? by ?? "runtime";
 }
 
-export const delegationView: View<Delegation> = {
+export const delegationView: View<Delegation> = keepInSnapshots<Delegation>({
   name: "delegation",
   start: Object.freeze({ chain: Object.freeze([]), asker: null, caller: null }),
   step: (given, fact) => {
@@ -41,7 +42,7 @@ export const delegationView: View<Delegation> = {
   merge: (sides, merge) => sides[adopted(merge) ?? 0] as Delegation,
   save: (delegation) => delegation as unknown as Json,
   load: (saved) => frozen(saved) as unknown as Delegation,
-};
+});
 
 function stepped(given: Delegation, fact: Fact): Delegation {
   const { chain, asker, caller } = given;
