@@ -45,7 +45,7 @@ function atHorizon(session: Session, past?: PastSource): Session {
   );
   const views = past === undefined ? [transcriptView, placementView] : SAVED;
   for (const view of views) {
-    const saved = JSON.parse(JSON.stringify(view.save?.(session.view(view)))) as Json;
+    const saved = JSON.parse(JSON.stringify(view.save?.(session.view(view), session))) as Json;
     seedView(head, view, view.load?.(saved));
   }
   return head;
@@ -237,7 +237,9 @@ describe("past the horizon", () => {
     const start = long;
     for (let count = 0; count < 3_000; count++) long = long.say(`${count}`);
     const summed = long.append({ type: "context-compress", from: start.id, to: long.id, summary: "S" });
-    expect(JSON.stringify(transcriptView.save?.(summed.view(transcriptView))).length).toBeLessThan(100_000);
+    expect(JSON.stringify(transcriptView.save?.(summed.view(transcriptView), summed)).length).toBeLessThan(
+      100_000,
+    );
     const again = atHorizon(summed);
     expect(texts(again.transcript)).toEqual(["S"]);
     expect(() => again.merge(start.fork("x").say("y")).transcript).toThrow(BeyondHorizonError);

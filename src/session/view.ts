@@ -16,7 +16,7 @@ export interface View<State> {
   merge?(sides: readonly State[], merge: Merge<State>): State;
   /** Views with a name can be kept in a store's snapshots, so that a long session opens without its past. */
   readonly name?: string;
-  save?(state: State): Json | undefined;
+  save?(state: State, session: Session): Json | undefined;
   load?(saved: Json): State;
   /** Whether a loaded state lacks what its snapshot left out. A session that can read its past answers without it then. */
   isPartial?(state: State): boolean;
@@ -51,7 +51,7 @@ export function viewOf<State>(
   session: Session,
   view: View<State>,
   canRead: boolean,
-  isPartial: ((state: State) => boolean) | undefined = view.isPartial,
+  isPartial: ((state: State) => boolean) | undefined = view?.isPartial,
 ): State {
   const memo = memosOf(view);
   const state = fold(session, view, memo.all);

@@ -56,7 +56,7 @@ export function takeSnapshot(session: Session): string {
 /** Nothing for a view whose answer would have to be read from the store first. */
 function savedState<State>(session: Session, view: View<State>): Json | undefined {
   try {
-    return view.save?.(knownOf(session, view));
+    return view.save?.(knownOf(session, view), session);
   } catch (error) {
     if (error instanceof BeyondHorizonError) return undefined;
     throw error;
