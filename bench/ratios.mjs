@@ -38,6 +38,8 @@ export const benches = {
       "fork at 100,000 facts / at 10": found.fork_ns_100k / found.fork_ns_10,
       "merge on 100,000 facts / on 10": found.merge_ns_trunk_100k / found.merge_ns_trunk_10,
       "durable append / append and fdatasync": found.durable_vs_fdatasync,
+      "writing ten times as many facts": found.million_write_ratio,
+      "two steps on a long session / their limit of 150 ms": found.million_run_cpu_ms / 150,
       "bytes of a step / its content": found.bytes_per_step_10k / found.content_bytes_per_step,
     }),
   },

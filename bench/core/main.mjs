@@ -117,6 +117,20 @@ function table(found) {
       "",
       "under 1 s, under 300 MB",
     ],
+    [
+      "… two steps on it",
+      `${ms(found.million_run_cpu_ms)} of CPU`,
+      `${found.million_run_heap_mb.toFixed(1)} MB of heap`,
+      "",
+      "at most 150 ms, at most 100 MB",
+    ],
+    [
+      "… writing it",
+      `${ms(found.million_write_cpu_ms)} of CPU`,
+      "a tenth as many facts",
+      times(found.million_write_ratio),
+      "at most 12x",
+    ],
   ];
   if (found.langgraph_skipped !== undefined)
     rows.push(["LangGraph.js", "skipped", found.langgraph_skipped, "", ""]);

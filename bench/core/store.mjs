@@ -1,13 +1,12 @@
 // @ts-check
 // The SQLite store: what a durable step costs beside the disk itself, how it grows, how it opens.
-import { fork } from "node:child_process";
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { Session } from "openrath";
 import { openStore } from "openrath/store";
 import { median, time, timeAsync, words } from "../measure.mjs";
+import { measureLong } from "./million.mjs";
 
 const KILOBYTE = 1024;
 
@@ -20,7 +19,7 @@ export async function measureStore({ progress, facts }) {
       ...(await grouped(folder, progress)),
       ...(await growth(folder, progress)),
       ...(await loading(folder, progress)),
-      ...(await opening(folder, progress, facts)),
+      ...(await measureLong(folder, progress, facts)),
     };
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -135,36 +134,4 @@ async function loading(folder, progress) {
     forks.push(await timeAsync(() => store.save(session.fork(`f${count}`), { name: `f${count}` })));
   await store.close();
   return { load_10k_ms: results[0], load_1k_1kb_ms: results[1], fork_saved_ms: median(forks) };
-}
-
-/** A session of a million facts, opened by a process of its own, so that its memory is its own. @param {string} folder @param {(text: string) => void} progress @param {number} facts */
-async function opening(folder, progress, facts) {
-  const path = join(folder, "long.db");
-  const store = await openStore(`sqlite:${path}`);
-  let session = Session.start("long");
-  for (let step = 1; step < facts; step++) {
-    session = session.say(words(200, step));
-    if (step % 25_000 !== 0 && step !== facts - 1) continue;
-    progress(`building a session of ${facts.toLocaleString("en")} facts: ${step.toLocaleString("en")}`);
-    await store.save(session, { name: "long" });
-    // The past stays in the store; only its newest part is needed to go on.
-    session = await store.load("long", { horizon: 5_000 });
-  }
-  await store.close();
-  progress("opening it");
-  const times = [];
-  const resident = [];
-  for (let round = 0; round < 7; round++) {
-    const result = await new Promise((resolve, reject) => {
-      const child = fork(fileURLToPath(new URL("./open-long.mjs", import.meta.url)), [path], {
-        execArgv: [],
-      });
-      child.once("message", resolve);
-      child.once("error", reject);
-      child.once("exit", (code) => code !== 0 && reject(new Error(`opening failed with exit code ${code}`)));
-    });
-    times.push(result.ms);
-    resident.push(result.rss);
-  }
-  return { open_1m_facts: facts, open_1m_ms: median(times), open_1m_rss_mb: median(resident) };
 }

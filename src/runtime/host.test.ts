@@ -622,7 +622,37 @@ describe("what makes no sense", () => {
     const merged = Session.start("short").merge(opened, { adopt: "ours" });
     expect(statusOf(await rath.run(module, merged, { name: "m" }))).toBe("finished");
     // Where there is no store to ask, it is refused; nothing waits for ever.
-    await expect(module.forward(opened)).rejects.toBeInstanceOf(BeyondHorizonError);
+    const bare = Session.restore(long.line, undefined, { inline: 4096 }, { id: long.id, depth: long.depth });
+    await expect(module.forward(bare)).rejects.toBeInstanceOf(BeyondHorizonError);
+    await rath.close();
+  });
+
+  it("[H21] a run on a long session reads only its newest part", async () => {
+    const store = await openStore("memory:");
+    let long = Session.start("go", { by: "user:ada" }).to("local");
+    for (let index = 0; index < 20_000; index++) {
+      long = long.append({ type: "note", kind: "tick", index });
+      if (index % 2_000 === 0) await store.save(long, { name: "long" });
+    }
+    await store.save(long, { name: "long" });
+    const rath = openRath({ store });
+    const world = new World();
+    const module = moduleOf("two", async (session) => {
+      const one = await perform(session, world.step("one"));
+      return perform(one, world.step("two"));
+    });
+    const session = await rath.run(module, await rath.load("long", { horizon: 3_000 }), { name: "r" });
+    expect(statusOf(session)).toBe("finished");
+    const verified = await rath.replay("r", module, { mode: "verify" });
+    expect(verified.id).toBe(session.id);
+    const next = await rath.run(module, await rath.load("r", { horizon: 3_000 }));
+    expect(next.usage).toEqual(session.usage);
+    for (const one of [session, verified, next]) expect(loadedFacts(one)).toBeLessThan(11_000);
+    expect(loadedFacts(session)).toBeLessThan(3_100);
+    // What needs all of it reads all of it.
+    expect([...session.history()].length).toBe(session.depth + 1);
+    expect(loadedFacts(session)).toBe(session.depth + 1);
+    await expect(rath.load("long", { horizon: 0 })).rejects.toMatchObject({ code: "store-failed" });
     await rath.close();
   });
 
@@ -710,3 +740,11 @@ describe("what is in the way", () => {
     await rath.close();
   });
 });
+
+/** How many facts of a straight line are in memory. */
+function loadedFacts(session: Session): number {
+  let count = 1;
+  for (let node = session; node.isPastLoaded && node.parents[0] !== undefined; node = node.parents[0])
+    count += 1;
+  return count;
+}

@@ -7,7 +7,7 @@ import {
   Session,
   type StartOptions,
 } from "../session/index.js";
-import { openStore, type Store } from "../store/index.js";
+import { type LoadOptions, openStore, type Store } from "../store/index.js";
 import { NotOpenError } from "./error.js";
 import { requireBudget, requireKnown } from "./given.js";
 import type { Module } from "./module.js";
@@ -111,9 +111,12 @@ export class Rath {
     return Session.start(text, { at: this.services.time(), ...options, host: this });
   }
 
-  /** The session of a name, an id, or the beginning of an id, hosted here. */
-  async load(nameOrId: string): Promise<Session> {
-    return this.#hosted(await (await this.store()).load(nameOrId));
+  /**
+   * The session of a name, an id, or the beginning of an id, hosted here. At most `horizon` facts of it (default 10,000) are
+   * held in memory at first; a question that needs older ones reads them then, as long as the store is open.
+   */
+  async load(nameOrId: string, options: Pick<LoadOptions, "horizon"> = {}): Promise<Session> {
+    return this.#hosted(await (await this.store()).load(nameOrId, { ...options, fetch: true }));
   }
 
   /**
@@ -276,12 +279,7 @@ export class Rath {
   }
 
   #hosted(session: Session): Session {
-    return Session.restore(
-      session.line,
-      session.atHorizon ? undefined : session.parents,
-      Object.freeze({ ...Session.realmOf(session), host: this }),
-      { id: session.id, depth: session.depth },
-    );
+    return Session.moved(session, Object.freeze({ ...Session.realmOf(session), host: this }));
   }
 }
 

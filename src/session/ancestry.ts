@@ -26,11 +26,9 @@ export function unseen(head: Session, known: Session): Iterable<Session> {
   // The common case first: `head` goes on from `known` in a straight line.
   const path: Session[] = [];
   let node = head;
-  for (
-    let parent = node.soleParent;
-    parent !== undefined && node !== known && node.depth > known.depth;
-    parent = node.soleParent
-  ) {
+  while (node !== known && node.depth > known.depth) {
+    const parent = node.soleParent;
+    if (parent === undefined) break;
     path.push(node);
     node = parent;
   }
@@ -70,11 +68,9 @@ export function descends(session: Session, ancestor: Session): boolean {
   let cut: Session | undefined;
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     // Straight stretches are walked remembering a step now and then: many branches may lead to one trunk.
-    for (
-      let parent = node.soleParent;
-      parent !== undefined && node.depth > ancestor.depth && !seen.has(node);
-      parent = node.soleParent
-    ) {
+    while (node.depth > ancestor.depth && !seen.has(node)) {
+      const parent: Session | undefined = node.soleParent;
+      if (parent === undefined) break;
       if (node.depth % REMEMBER_EVERY === 0) seen.add(node);
       node = parent;
     }
@@ -89,6 +85,24 @@ export function descends(session: Session, ancestor: Session): boolean {
 }
 
 const REMEMBER_EVERY = 64;
+
+/** Whether all of a session's past can be had: what is not in memory can be read. Reads nothing. */
+export function isWithinReach(session: Session): boolean {
+  const seen = new Set<Session>();
+  const open = [session];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    // Along one line of facts nothing need be remembered.
+    for (let next: Session | undefined = node; next !== undefined; ) {
+      if (next.atHorizon) return false;
+      node = next;
+      next = node.isPastLoaded ? node.soleParent : undefined;
+    }
+    if (!node.isPastLoaded || node.parents.length < 2 || seen.has(node)) continue;
+    seen.add(node);
+    open.push(...node.parents);
+  }
+  return true;
+}
 
 /** Equal ids mean equal histories, so two objects with one id are one session. */
 function same(one: Session, other: Session): boolean {
@@ -156,11 +170,9 @@ function paint(
     if (mark.seen === OURS) found.ours.add(session.id);
     else if (mark.seen === THEIRS) found.theirs.add(session.id);
     else if (!mark.inherited) base.push(session);
-    if (session.atHorizon) {
-      if (waiting > 0 || mark.seen === THEIRS || (mark.seen === OURS && want === "both"))
-        throw new BeyondHorizonError("what two sessions share", session.id);
-      continue;
-    }
+    // What comes before the last mark that counts changes nothing, and need not be read.
+    if (waiting === 0 && mark.seen !== THEIRS && !(mark.seen === OURS && want === "both")) break;
+    if (session.atHorizon) throw new BeyondHorizonError("what two sessions share", session.id);
     for (const parent of session.parents) reach(parent, mark.seen);
   }
   return { ...found, base };

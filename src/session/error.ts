@@ -83,7 +83,7 @@ export class PlacementMismatchError extends RathError {
 export class BeyondHorizonError extends RathError {
   constructor(question: string, id: string) {
     super("beyond-horizon", `Cannot answer ${question}: the past before ${id.slice(0, 12)} is not loaded.`, {
-      hint: "load it with store.load(id, { horizon: Infinity }), or walk it with `for await (… of store.history(id))`",
+      hint: "load it with store.load(id, { fetch: true }), which reads what a question needs, or walk it with `for await (… of store.history(id))`",
       data: { question, horizon: id },
     });
   }

@@ -222,7 +222,7 @@ describe("the files of a session", () => {
   it("[FI10] are known past the horizon, and what is not is a typed error", () => {
     const open = change(trunk.fork("a"), B).merge(change(trunk.fork("b"), C));
     for (const session of [Session.start("task"), trunk, open]) {
-      const saved = JSON.parse(JSON.stringify(filesView.save?.(files(session)))) as Json;
+      const saved = JSON.parse(JSON.stringify(filesView.save?.(files(session), session))) as Json;
       const head = Session.restore(
         session.line,
         undefined,
@@ -393,7 +393,9 @@ describe("the conflicts of a session", () => {
       { id: marked.id, depth: marked.depth },
     );
     expect(() => head.conflicts).toThrow(BeyondHorizonError);
-    const saved = JSON.parse(JSON.stringify(conflictsView.save?.(marked.view(conflictsView)))) as Json;
+    const saved = JSON.parse(
+      JSON.stringify(conflictsView.save?.(marked.view(conflictsView), marked)),
+    ) as Json;
     seedView(head, conflictsView, conflictsView.load?.(saved) as ConflictsState);
     expect(head.conflicts).toEqual([marked.id]);
     expect(resolve(head, marked.id).conflicts).toEqual([]);

@@ -2,42 +2,65 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   BeyondHorizonError,
+  branchView,
   type FactId,
+  filesView,
+  goesOnFrom,
   type Json,
+  lineageView,
   type Message,
+  type PastSource,
+  pendingView,
   placementView,
   Session,
+  sandboxView,
   seedView,
   transcriptView,
+  usageView,
+  type View,
 } from "./index.js";
 import { programs, run } from "./testing/program.js";
-import { MapBlobs } from "./testing/record.js";
+import { answers, MapBlobs } from "./testing/record.js";
 import { wordsOf } from "./testing/words.js";
 
+const AT = "2026-01-01T00:00:00.000Z";
+// biome-ignore lint/suspicious/noExplicitAny: the views have nothing in common but how they are saved.
+const SAVED: readonly View<any>[] = [
+  transcriptView,
+  placementView,
+  usageView,
+  pendingView,
+  lineageView,
+  branchView,
+  filesView,
+];
+
 /** What a store makes of a session whose past stays on disk: the line and a snapshot of its conversation. */
-function atHorizon(session: Session): Session {
+function atHorizon(session: Session, past?: PastSource): Session {
   const head = Session.restore(
     session.line,
     undefined,
-    { inline: 4096, blobs: MapBlobs.alone(session) },
+    { inline: 4096, blobs: MapBlobs.alone(session), ...(past && { past }) },
     { id: session.id, depth: session.depth },
   );
-  const saved = JSON.parse(JSON.stringify(transcriptView.save?.(session.view(transcriptView)))) as Json;
-  seedView(head, transcriptView, transcriptView.load?.(saved));
-  seedView(head, placementView, session.view(placementView));
+  const views = past === undefined ? [transcriptView, placementView] : SAVED;
+  for (const view of views) {
+    const saved = JSON.parse(JSON.stringify(view.save?.(session.view(view), session))) as Json;
+    seedView(head, view, view.load?.(saved));
+  }
   return head;
 }
 
 /** The same session built again, with the past of `cuts` left in the store. */
-function reopened(head: Session, cuts: ReadonlySet<FactId>): Session {
+function reopened(head: Session, cuts: ReadonlySet<FactId>, past?: PastSource): Session {
   const made = new Map<FactId, Session>();
   for (const session of head.history()) {
     const again = cuts.has(session.id)
-      ? atHorizon(session)
+      ? atHorizon(session, past)
       : Session.restore(
           session.line,
           session.parentIds.map((id) => made.get(id) as Session),
-          { inline: 4096, blobs: MapBlobs.alone(session) },
+          { inline: 4096, blobs: MapBlobs.alone(session), ...(past && { past }) },
         );
     made.set(session.id, again);
   }
@@ -55,6 +78,90 @@ function asked<Answer>(question: () => Answer): Answer | undefined {
 
 const texts = (messages: readonly Message[]): unknown[] =>
   messages.map((message) => ("content" in message ? wordsOf(message.content) : message.output));
+
+/** The same session again, where the past of `cuts` is read when it is asked for. Notes what was read. */
+function readable(head: Session, cuts: ReadonlySet<FactId>, read: FactId[] = []): Session {
+  const originals = new Map([...head.history()].map((session) => [session.id, session]));
+  const past = {
+    parentsOf: ({ id }: Session): readonly Session[] => {
+      read.push(id);
+      return (originals.get(id) as Session).parents.map((parent) => readable(parent, cuts, read));
+    },
+  };
+  return reopened(head, cuts, past);
+}
+
+describe("a past that can be read", () => {
+  const count: View<number> = { start: 0, step: (sum) => sum + 1 };
+  const everything = (session: Session): object => ({
+    ...answers(session),
+    files: session.files,
+    conflicts: session.conflicts,
+    sandbox: session.view(sandboxView),
+    recent: [1, 3, 50].map((most) => session.recent(most)),
+    count: session.view(count),
+    history: [...session.history()].map(({ id }) => id),
+    trunk: goesOnFrom(session)?.id,
+  });
+
+  it("[W9] answers are those of a session that is loaded whole, on any graph", () => {
+    let reads = 0;
+    fc.assert(
+      fc.property(
+        programs(40),
+        fc.array(fc.nat(), { minLength: 1, maxLength: 4 }),
+        fc.boolean(),
+        (program, numbers, long) => {
+          const start = Session.start(long ? "x".repeat(70_000) : "task", { nonce: "n", inline: 1_000_000 });
+          const padded = long
+            ? Array.from({ length: 60 }).reduce<Session>((one, _, index) => one.say(`p${index}`), start)
+            : start;
+          const made = run(program, padded);
+          const cuts = new Set(numbers.map((number) => (made[number % made.length] as Session).id));
+          const newest = made.slice(-4);
+          const again = newest.map((session) => {
+            const read: FactId[] = [];
+            const one = readable(session, cuts, read);
+            expect(everything(one)).toEqual(everything(session));
+            reads += read.length;
+            return readable(session, cuts);
+          });
+          // Two that were opened apart have the same past, and merge so.
+          const [ours, theirs] = newest as [Session, Session | undefined];
+          if (theirs === undefined || ours.id === theirs.id) return;
+          const merge = ([one, other]: readonly Session[]): Session =>
+            (one as Session).merge(other as Session, { adopt: "ours", at: AT });
+          expect(everything(merge(again))).toEqual(everything(merge(newest)));
+          expect(again[0]?.descendsFrom(again[1] as Session)).toBe(ours.descendsFrom(theirs));
+        },
+      ),
+      { numRuns: 100 },
+    );
+    expect(reads).toBeGreaterThan(100);
+  });
+
+  it("[W9] what is known is answered without reading", () => {
+    let long = Session.start("go").to("local").fork("side");
+    for (let count = 0; count < 2_000; count++) long = long.say(`message ${count}`);
+    const read: FactId[] = [];
+    const opened = readable(long, new Set([long.id]), read).say("on");
+    const whole = long.say("on");
+    const left = opened.fork("left").say("a");
+    const merged = left.merge(opened.fork("right").say("b"));
+    expect([merged.placement, merged.branch, merged.usage, merged.pending]).toEqual([
+      { sandbox: "local" },
+      "left",
+      whole.usage,
+      [],
+    ]);
+    expect(merged.recent(50).slice(0, 48)).toEqual(whole.recent(48));
+    expect(merged.descendsFrom(opened)).toBe(true);
+    expect(merged.lineage.length).toBe(5);
+    expect(read).toEqual([]);
+    expect(opened.transcript).toEqual(whole.transcript);
+    expect(read.length).toBeGreaterThan(0);
+  });
+});
 
 describe("past the horizon", () => {
   it("[W6] a conversation is the true one or a typed error, and what is recent is the true end", () => {
@@ -130,7 +237,9 @@ describe("past the horizon", () => {
     const start = long;
     for (let count = 0; count < 3_000; count++) long = long.say(`${count}`);
     const summed = long.append({ type: "context-compress", from: start.id, to: long.id, summary: "S" });
-    expect(JSON.stringify(transcriptView.save?.(summed.view(transcriptView))).length).toBeLessThan(100_000);
+    expect(JSON.stringify(transcriptView.save?.(summed.view(transcriptView), summed)).length).toBeLessThan(
+      100_000,
+    );
     const again = atHorizon(summed);
     expect(texts(again.transcript)).toEqual(["S"]);
     expect(() => again.merge(start.fork("x").say("y")).transcript).toThrow(BeyondHorizonError);

@@ -1,3 +1,4 @@
+export { isWithinReach } from "./ancestry.js";
 export { type BlobRef, type BlobSource, digestOf, secretFrom, Withheld } from "./blob.js";
 export { canonical } from "./canonical.js";
 export { type Cost, costText, costWith } from "./cost.js";
@@ -72,6 +73,7 @@ export {
   type Draft,
   drafted,
   type Host,
+  type PastSource,
   type Realm,
   requireSession,
   Session,
@@ -92,5 +94,14 @@ export {
 export { EMPTY_TREE, readTree, type Tree, type TreeEntry, treesOf, writeTree } from "./tree.js";
 export { type TotalUsage, usageView } from "./usage.js";
 export { VERSION } from "./version.js";
-export { adopted, adoptedSide, goesOnFrom, seedView, type View } from "./view.js";
+export {
+  adopted,
+  adoptedSide,
+  goesOnFrom,
+  keepInSnapshots,
+  knownOf,
+  seedView,
+  snapshotViews,
+  type View,
+} from "./view.js";
 export { visible, visibleText } from "./visible.js";

@@ -130,7 +130,7 @@ describe("the sandbox of a session", () => {
       const { line, id, depth } = session;
       const head = Session.restore(line, undefined, { inline: 4096 }, { id, depth });
       expect(() => state(head)).toThrow(BeyondHorizonError);
-      const saved = JSON.parse(JSON.stringify(sandboxView.save?.(state(session)))) as Json;
+      const saved = JSON.parse(JSON.stringify(sandboxView.save?.(state(session), session))) as Json;
       seedView(head, sandboxView, sandboxView.load?.(saved) as SandboxState);
       for (const one of [head, session]) {
         expect(Object.isFrozen(state(one))).toBe(true);

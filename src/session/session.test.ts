@@ -72,7 +72,7 @@ describe("the value", () => {
 
   it("[V2] what views loaded from a snapshot hold is frozen as well", () => {
     const session = trunk.fork("a").append({ type: "tool-call", name: "t", input: null });
-    const saved = JSON.parse(JSON.stringify(transcriptView.save?.(session.view(transcriptView))));
+    const saved = JSON.parse(JSON.stringify(transcriptView.save?.(session.view(transcriptView), session)));
     const loaded = transcriptView.load?.(saved);
     for (const entry of [...(loaded?.settled ?? []), ...(loaded?.open ?? [])])
       for (const part of reachable(entry)) expect(Object.isFrozen(part)).toBe(true);

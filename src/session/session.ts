@@ -23,9 +23,9 @@ import { blobsOf, INLINE_BYTES, parentsOf, readFact, writeLine } from "./line.js
 import { branchView, type LineageStep, lineageView } from "./lineage.js";
 import { type Pending, pendingOf, pendingView } from "./pending.js";
 import { checkPlacement, placementView } from "./placement.js";
-import { messagesOf, newestOf, transcriptView } from "./transcript.js";
+import { lacks, messagesOf, newestOf, transcriptView } from "./transcript.js";
 import { type TotalUsage, usageView } from "./usage.js";
-import { type View, viewOf } from "./view.js";
+import { copySeeds, type View, viewOf } from "./view.js";
 
 /** What rides along with sessions and is no part of them: never hashed, never stored, inherited from the parent. */
 export interface Realm {
@@ -40,6 +40,13 @@ export interface Realm {
   readonly key?: { readonly id: string; readonly secret: Uint8Array };
   /** Where the content of loaded lines is read. */
   readonly blobs?: BlobSource;
+  /** Where a session whose past is not in memory reads it; without one, it cannot. */
+  readonly past?: PastSource;
+}
+
+/** Reads facts that were not loaded, at once: a question is answered without waiting. */
+export interface PastSource {
+  parentsOf(session: Session): readonly Session[];
 }
 
 /** A runtime under whose eyes sessions are made: each new fact becomes the session that it answers with. */
@@ -86,8 +93,8 @@ export type StartOptions = Stamped & {
 export class Session {
   /** How many steps the longest way from a root has. */
   readonly depth: number;
-  // One parent is held directly, several in a list, and past the horizon only the depth is known.
-  readonly #past: Session | readonly Session[] | undefined;
+  // One parent is held directly, several in a list. Where the past is not in memory, it is read on first use.
+  #past: Session | readonly Session[] | undefined;
   readonly #realm: Realm;
   #fact: Fact | undefined;
   // biome-ignore lint/style/useReadonlyClassProperties: #seal writes it, through another name than `this`.
@@ -158,6 +165,7 @@ export class Session {
   static moved(session: Session, realm: Realm): Session {
     const moved = new Session(session.#past, session.depth, realm, session.#fact, session.line);
     moved.#id = session.#id;
+    if (!session.isPastLoaded) copySeeds(session, moved);
     return moved;
   }
 
@@ -189,14 +197,15 @@ export class Session {
 
   /** The sessions this one was made from: none at a root, one normally, more after a merge. */
   get parents(): readonly Session[] {
-    const past = this.#past;
+    const past = this.#past ?? this.#readPast();
     if (past === undefined) throw new BeyondHorizonError("what came before", this.id);
     return past instanceof Session ? Object.freeze([past]) : past;
   }
 
-  /** The parent of a session that has one: none at a root, at a merge, or where the past is not loaded. */
+  /** The parent of a session that has one: none at a root, at a merge, or where the past is out of reach. */
   get soleParent(): Session | undefined {
-    return this.#past instanceof Session ? this.#past : undefined;
+    const past = this.#past ?? this.#readPast();
+    return past instanceof Session ? past : undefined;
   }
 
   /** The ids of the parents, known even where the past is not loaded. */
@@ -208,9 +217,24 @@ export class Session {
     );
   }
 
-  /** Whether the past before this session is left in the store. */
+  /** Whether the past before this session is out of reach: it was left in the store, and cannot be read from here. */
   get atHorizon(): boolean {
-    return this.#past === undefined;
+    return this.#past === undefined && !this.#canRead;
+  }
+
+  /** Whether the parents are in memory, so that asking for them reads nothing. */
+  get isPastLoaded(): boolean {
+    return this.#past !== undefined;
+  }
+
+  get #canRead(): boolean {
+    return this.#realm.past !== undefined;
+  }
+
+  #readPast(): Session | readonly Session[] | undefined {
+    const parents = this.#realm.past?.parentsOf(this);
+    this.#past = parents?.length === 1 ? parents[0] : parents;
+    return this.#past;
   }
 
   /** The runtime that rides along, if any. */
@@ -330,7 +354,7 @@ export class Session {
 
   /** Answers a question about the whole history; answers are remembered. */
   view<State>(view: View<State>): State {
-    return viewOf(this, view);
+    return viewOf(this, view, this.#canRead);
   }
 
   /** The conversation, as a model would see it. */
@@ -345,9 +369,10 @@ export class Session {
    * to load. A `BeyondHorizonError` where none is known for certain.
    */
   recent(count = 50): readonly Message[] {
-    const transcript = this.view(transcriptView);
-    const newest = newestOf(transcript, count > 0 ? Math.trunc(count) : 0);
-    if (count > 0 && newest.length === 0 && transcript.omitted > 0)
+    const most = count > 0 ? Math.trunc(count) : 0;
+    const transcript = viewOf(this, transcriptView, this.#canRead, (known) => lacks(known, most));
+    const newest = newestOf(transcript, most);
+    if (most > 0 && newest.length === 0 && transcript.omitted > 0)
       throw this.#cut("what was said last", transcript.omitted);
     return newest;
   }

@@ -24,7 +24,7 @@ const told = (session: Session): unknown[] =>
 
 const reload = (session: Session): Transcript =>
   (transcriptView.load as (saved: Json) => Transcript)(
-    JSON.parse(JSON.stringify(transcriptView.save?.(session.view(transcriptView)))),
+    JSON.parse(JSON.stringify(transcriptView.save?.(session.view(transcriptView), session))),
   );
 
 describe("the transcript", () => {

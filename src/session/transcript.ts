@@ -48,7 +48,7 @@ export type Asked = { readonly id: FactId; readonly call: string; readonly name:
 
 /**
  * The part of a transcript that is not known here. Two transcripts with one cut do not know the same things,
- * so what they do know says how they differ. `mark` is a digest of what was left out, "" when that is not known.
+ * so what they do know says how they differ. `mark` tells what was left out, "" when that is not known.
  */
 export type Cut = {
   readonly mark: string;
@@ -86,20 +86,19 @@ export const transcriptView: View<Transcript> = {
       return ahead ? theirs : join(joined, theirs);
     });
   },
-  save(transcript) {
-    const entries = [...transcript.settled, ...transcript.open];
-    const whole =
-      transcript.omitted === 0 && charactersOf(entries, SNAPSHOT_CHARACTERS) <= SNAPSHOT_CHARACTERS;
+  save(transcript, session) {
+    const { settled, open } = transcript;
     // What waits is kept whatever it takes: an outcome must find its request.
-    const kept = whole ? entries.length : Math.max(SNAPSHOT_MESSAGES, transcript.open.length);
-    const without = entries.slice(0, Math.max(0, entries.length - kept));
-    const forgotten = transcript.hidden.length - SNAPSHOT_HIDDEN;
+    const without = isSmall(transcript)
+      ? 0
+      : Math.max(0, settled.length - Math.max(0, SNAPSHOT_MESSAGES - open.length));
+    const forgotten = Math.max(0, transcript.hidden.length - SNAPSHOT_HIDDEN);
     return {
-      omitted: Number.isFinite(transcript.omitted) ? transcript.omitted + without.length : null,
-      entries: entries.slice(without.length),
-      hidden: [...transcript.hidden.from(Math.max(0, forgotten))],
+      omitted: Number.isFinite(transcript.omitted) ? transcript.omitted + without : null,
+      entries: [...settled.from(without), ...open],
+      hidden: [...transcript.hidden.from(forgotten)],
       late: [...recentlyAsked(transcript)],
-      cut: cutBefore(transcript, without, Math.max(0, forgotten)) ?? null,
+      cut: cutBefore(transcript, session, without, forgotten) ?? null,
     } as unknown as Json;
   },
   load(saved) {
@@ -114,6 +113,7 @@ export const transcriptView: View<Transcript> = {
       cut: hidden === undefined ? Object.freeze({ mark: "", forgot: true }) : (cut ?? undefined),
     });
   },
+  isPartial: ({ omitted }) => omitted > 0,
 };
 
 type Saved = {
@@ -146,6 +146,11 @@ export function newestOf(transcript: Transcript, count: number): readonly Messag
   const before = Math.max(0, settled.length - Math.max(0, count - open.length));
   const newest = [...settled.from(before), ...open].map((entry) => entry.message);
   return Object.freeze(newest.length > count ? newest.slice(newest.length - count) : newest);
+}
+
+/** Whether the newest messages, up to `count`, are not all known. */
+export function lacks({ omitted, settled, open }: Transcript, count: number): boolean {
+  return omitted > 0 && settled.length + open.length < count;
 }
 
 function stepTranscript(transcript: Transcript, fact: Fact, session: Session): Transcript {
@@ -350,15 +355,18 @@ function unknown(transcript: Transcript): Transcript {
   });
 }
 
-/** What is not known when a snapshot leaves out these entries and so many of the hidden ids. */
-function cutBefore(transcript: Transcript, entries: readonly Entry[], forgotten: number): Cut | undefined {
-  const { cut } = transcript;
-  if (entries.length === 0 && forgotten === 0) return cut;
+/** What is not known when a snapshot of a session leaves out so many entries and hidden ids. */
+function cutBefore(
+  { cut }: Transcript,
+  session: Session,
+  entries: number,
+  forgotten: number,
+): Cut | undefined {
+  if (entries === 0 && forgotten === 0) return cut;
   const forgot = forgotten > 0 || cut?.forgot === true;
   if (cut?.mark === "") return { mark: "", forgot };
-  const left = entries.map((entry) => `${entry.id}:${entry.outcome ?? ""}`);
-  const hidden = [...transcript.hidden].slice(0, forgotten);
-  return { mark: digestOf([cut?.mark, ...left, "hidden", ...hidden].join("\n")), forgot };
+  // The id stands for all that was said until then; to name what is left out would take longer with every snapshot.
+  return { mark: digestOf([cut?.mark, session.id, entries, forgotten].join("\n")), forgot };
 }
 
 /** What a transcript hides, and these ids too unless it shows them from `place` on. */
@@ -497,11 +505,15 @@ function failure(error: Failure | Withheld): Failure {
     : error;
 }
 
-function charactersOf(entries: readonly Entry[], enough: number): number {
+/** Whether a snapshot keeps the whole conversation. */
+function isSmall({ omitted, settled, open }: Transcript): boolean {
+  if (omitted > 0) return false;
   let characters = 0;
-  for (const entry of entries) {
-    characters += JSON.stringify(entry).length;
-    if (characters > enough) break;
+  for (const entries of [settled, open]) {
+    for (const entry of entries) {
+      characters += JSON.stringify(entry).length;
+      if (characters > SNAPSHOT_CHARACTERS) return false;
+    }
   }
-  return characters;
+  return true;
 }

@@ -16,8 +16,10 @@ export interface View<State> {
   merge?(sides: readonly State[], merge: Merge<State>): State;
   /** Views with a name can be kept in a store's snapshots, so that a long session opens without its past. */
   readonly name?: string;
-  save?(state: State): Json | undefined;
+  save?(state: State, session: Session): Json | undefined;
   load?(saved: Json): State;
+  /** Whether a loaded state lacks what its snapshot left out. A session that can read its past answers without it then. */
+  isPartial?(state: State): boolean;
 }
 
 /** What `View.merge` may ask about the merge it reconciles. */
@@ -29,63 +31,115 @@ export interface Merge<State> {
 }
 
 /** Answers are remembered at the session asked about, at merges, and every so often on the way. */
-const memos = new WeakMap<View<never>, WeakMap<Session, unknown>>();
+type Memo<State> = {
+  readonly states: WeakMap<Session, State>;
+  /** Whether facts that are not in memory are read where no answer is known. */
+  readonly reads: boolean;
+};
+type Memos<State> = {
+  /** Answers that rest on what snapshots say. */
+  readonly known: Memo<State>;
+  readonly all: Memo<State>;
+  /** Answers of a view whose snapshots may lack something, from all facts. Made when the first is needed. */
+  whole?: Memo<State>;
+};
+const memos = new WeakMap<object, Memos<unknown>>();
 const MEMO_EVERY = 256;
 
-/** The state of `view` after all facts of `session`. */
-export function viewOf<State>(session: Session, view: View<State>): State {
-  const memo = memoOf(view);
-  if (memo.has(session)) return memo.get(session) as State;
-  return view.merge === undefined ? foldHistory(session, view, memo) : foldSides(session, view, memo);
+/** The state of `view` after all facts of `session`: of those that can be read too, where a snapshot left out what is needed. */
+export function viewOf<State>(
+  session: Session,
+  view: View<State>,
+  canRead: boolean,
+  isPartial: ((state: State) => boolean) | undefined = view?.isPartial,
+): State {
+  const memo = memosOf(view);
+  const state = fold(session, view, memo.all);
+  if (!canRead || isPartial?.(state) !== true) return state;
+  memo.whole ??= { states: new WeakMap(), reads: true };
+  return fold(session, view, memo.whole);
+}
+
+/** The state of `view` as far as it is known without reading facts that are not in memory; it may be partial. */
+export function knownOf<State>(session: Session, view: View<State>): State {
+  return fold(session, view, memosOf(view).known);
 }
 
 /** Says what the state of a view is at a session whose past is not loaded. For stores. */
 export function seedView<State>(session: Session, view: View<State>, state: State): void {
-  memoOf(view).set(session, state);
+  memosOf(view).known.states.set(session, state);
+  const known = seeds.get(session) ?? new Map();
+  seeds.set(session, known.set(view, state));
 }
 
-function memoOf<State>(view: View<State>): WeakMap<Session, unknown> {
-  let memo = memos.get(view as View<never>);
+/** Says the same of another object for the same session. */
+export function copySeeds(from: Session, to: Session): void {
+  for (const [view, state] of seeds.get(from) ?? []) seedView(to, view, state);
+}
+
+const seeds = new WeakMap<Session, Map<View<unknown>, unknown>>();
+
+/** Views of other layers whose answers stores keep in snapshots too. Each has a name of its own, `save` and `load`. */
+// biome-ignore lint/suspicious/noExplicitAny: the views have nothing in common but how they are saved.
+export const snapshotViews: View<any>[] = [];
+
+/** Has stores keep the answers of a view, so that a long session need not be read for it. */
+export function keepInSnapshots<State>(view: View<State>): View<State> {
+  snapshotViews.push(view);
+  return view;
+}
+
+function memosOf<State>(view: View<State>): Memos<State> {
+  let memo = memos.get(view) as Memos<State> | undefined;
   if (memo === undefined) {
     if (typeof view?.step !== "function")
       throw new RathError("option-refused", "Cannot answer a view without a step.", {
         hint: "pass { start, step(state, fact) { … } }",
       });
-    memo = new WeakMap();
-    memos.set(view as View<never>, memo);
+    const states = new WeakMap<Session, State>();
+    memo = { known: { states, reads: false }, all: { states, reads: true } };
+    memos.set(view, memo as Memos<unknown>);
   }
   return memo;
 }
 
+function fold<State>(session: Session, view: View<State>, memo: Memo<State>): State {
+  if (memo.states.has(session)) return memo.states.get(session) as State;
+  return view.merge === undefined ? foldHistory(session, view, memo) : foldSides(session, view, memo);
+}
+
+/** Throws where the parents are out of reach, or would have to be read for an answer that shall not read. */
+function requireParents(node: Session, reads: boolean): void {
+  if (node.isPastLoaded || (reads && !node.atHorizon)) return;
+  throw new BeyondHorizonError("this view", node.id);
+}
+
 /** The first parents back to where the answer is known: `known`, or undefined when that is the root. */
-function pathTo(
-  memo: WeakMap<Session, unknown>,
+function pathTo<State>(
+  { states, reads }: Memo<State>,
   session: Session,
 ): { path: Session[]; known: Session | undefined; merges: boolean } {
   const path: Session[] = [];
   let merges = false;
   for (let node: Session | undefined = session; node !== undefined; ) {
-    if (memo.has(node)) return { path, known: node, merges };
+    if (states.has(node)) return { path, known: node, merges };
     path.push(node);
+    requireParents(node, reads);
     const parent: Session | undefined = node.soleParent;
-    if (parent === undefined) {
-      if (node.atHorizon) throw new BeyondHorizonError("this view", node.id);
-      merges ||= node.parents.length > 1;
-    }
+    merges ||= parent === undefined && node.parents.length > 1;
     node = parent ?? node.parents[0];
   }
   return { path, known: undefined, merges };
 }
 
-function foldHistory<State>(session: Session, view: View<State>, memo: WeakMap<Session, unknown>): State {
+function foldHistory<State>(session: Session, view: View<State>, memo: Memo<State>): State {
   const { path, known, merges } = pathTo(memo, session);
+  let state = known === undefined ? view.start : (memo.states.get(known) as State);
   // The history of a first parent is a prefix of the history of its child: fold on from there, once, whatever was merged in since.
-  if (!merges)
-    return foldPath(path, known === undefined ? view.start : (memo.get(known) as State), view, memo);
-  let state = known === undefined ? view.start : (memo.get(known) as State);
+  if (!merges) return foldPath(path, state, view, memo);
   for (const node of known === undefined ? historyOf(session) : unseen(session, known))
     state = view.step(state, node.fact, node);
-  memo.set(session, state);
+  memo.states.set(session, state);
   return state;
 }
 
@@ -93,45 +147,50 @@ function foldPath<State>(
   path: readonly Session[],
   start: State,
   view: View<State>,
-  memo: WeakMap<Session, unknown>,
+  { states }: Memo<State>,
 ): State {
   let state = start;
   for (let index = path.length - 1; index >= 0; index--) {
     const node = path[index] as Session;
     state = view.step(state, node.fact, node);
-    if (index === 0 || node.depth % MEMO_EVERY === 0) memo.set(node, state);
+    if (index === 0 || node.depth % MEMO_EVERY === 0) states.set(node, state);
   }
   return state;
 }
 
-function foldSides<State>(session: Session, view: View<State>, memo: WeakMap<Session, unknown>): State {
+function foldSides<State>(session: Session, view: View<State>, memo: Memo<State>): State {
+  const { states, reads } = memo;
   const open = [session];
   for (let node = open.at(-1); node !== undefined; node = open.at(-1)) {
-    if (memo.has(node)) {
+    if (states.has(node)) {
       open.pop();
       continue;
     }
     const path: Session[] = [];
     let at: Session = node;
-    for (let parent = at.soleParent; parent !== undefined && !memo.has(at); parent = at.soleParent) {
+    while (!states.has(at)) {
+      requireParents(at, reads);
+      const parent = at.soleParent;
+      if (parent === undefined) break;
       path.push(at);
       at = parent;
     }
-    if (!memo.has(at)) {
-      if (at.atHorizon) throw new BeyondHorizonError("this view", at.id);
-      const unknown = at.parents.filter((parent) => !memo.has(parent));
+    if (!states.has(at)) {
+      const unknown = at.parents.filter((parent) => !states.has(parent));
       if (unknown.length > 0) {
         for (const parent of unknown) open.push(parent);
         continue;
       }
-      const sides = at.parents.map((parent) => memo.get(parent) as State);
+      const sides = at.parents.map((parent) => states.get(parent) as State);
       const before =
-        at.fact.type === "branch-merge" ? reconciled(view, sides, at, at.fact) : (sides[0] ?? view.start);
-      memo.set(at, view.step(before, at.fact, at));
+        at.fact.type === "branch-merge"
+          ? reconciled(view, sides, at, at.fact, memo)
+          : (sides[0] ?? view.start);
+      states.set(at, view.step(before, at.fact, at));
     }
-    foldPath(path, memo.get(at) as State, view, memo);
+    foldPath(path, states.get(at) as State, view, memo);
   }
-  return memo.get(session) as State;
+  return states.get(session) as State;
 }
 
 function reconciled<State>(
@@ -139,10 +198,11 @@ function reconciled<State>(
   sides: readonly State[],
   session: Session,
   fact: FactOf<"branch-merge">,
+  memo: Memo<State>,
 ): State {
   const merge = view.merge as NonNullable<View<State>["merge"]>;
   const { parents } = session;
-  const at = (shared: Session): State => viewOf(shared, view);
+  const at = (shared: Session): State => fold(shared, view, memo);
   if (fact.adopt !== "none") return merge.call(view, sides, { fact, parents, at });
   // To a view, what a merge without a preference goes on from is one more side, and the adopted one.
   const trunk = goesOnFrom(session) as Session;

@@ -27,6 +27,7 @@ export {
 export type {
   Checked,
   Line,
+  LoadOptions,
   Name,
   Recorded,
   SaveOptions,

@@ -35,6 +35,11 @@ export interface Shelf {
    * all others descend from the first alone. Undefined when there is no such place.
    */
   tail(head: FactId, most: number): Promise<Tail | undefined>;
+  /** The same two questions about one head, answered at once. Absent where every reading waits. */
+  readonly past?: {
+    history(head: FactId): Iterable<readonly string[]>;
+    tail(head: FactId, most: number): Tail | undefined;
+  };
   saveSnapshot(id: FactId, snapshot: string): Promise<void>;
   /** All lines, in no particular order, in batches. */
   every(): AsyncIterable<readonly string[]>;

@@ -131,12 +131,17 @@ export type Saved = {
 
 export type LoadOptions = {
   /**
-   * How many facts to hold in memory at most (default 100,000). A longer session opens with its newest part
-   * and the answers of its views; `store.history` reads the rest. Where no place to open it at was prepared near
-   * enough (that happens while sessions are saved and imported, every few thousand facts as its size allows),
-   * this one loading holds all of it and prepares such a place for the next.
+   * How many facts to hold in memory at most (default 100,000; with `fetch`, 10,000). A longer session opens with its
+   * newest part and the answers of its views; `store.history` reads the rest. Where no place to open it at was prepared
+   * near enough (that happens while sessions are saved and imported, every few thousand facts as its size allows),
+   * this one loading holds more of it and prepares such a place for the next.
    */
   readonly horizon?: number;
+  /**
+   * Whether a question that needs older facts reads them, instead of throwing a `BeyondHorizonError`. The thread waits
+   * while they are read, and they stay in memory. Once the store is closed, such a question is a `store-closed` error.
+   */
+  readonly fetch?: boolean;
 };
 
 export type HistoryOptions = {

@@ -2,6 +2,7 @@ import {
   adopted,
   type Fact,
   frozen,
+  keepInSnapshots,
   type Principal,
   type Session,
   type View,
@@ -30,7 +31,7 @@ export function behalfOf(session: Session, by?: Principal): Principal {
   return session.view(delegationView).asker ?? by ?? "runtime";
 }
 
-export const delegationView: View<Delegation> = {
+export const delegationView: View<Delegation> = keepInSnapshots<Delegation>({
   name: "delegation",
   start: Object.freeze({ chain: Object.freeze([]), asker: null, caller: null }),
   step: (given, fact) => {
@@ -40,7 +41,7 @@ export const delegationView: View<Delegation> = {
   merge: (sides, merge) => sides[adopted(merge) ?? 0] as Delegation,
   save: (delegation) => delegation,
   load: (saved) => frozen(saved) as Delegation,
-};
+});
 
 function stepped(given: Delegation, fact: Fact): Delegation {
   const { chain, asker, caller } = given;

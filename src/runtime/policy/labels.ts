@@ -5,6 +5,7 @@ import {
   type FactId,
   frozen,
   type Json,
+  keepInSnapshots,
   type Principal,
   type Session,
   type View,
@@ -28,7 +29,7 @@ export function untrustedIn(session: Session): readonly Origin[] {
 }
 
 /** Where the conversation of a session comes from. It only grows: a summary does not make what it sums up better. */
-export const labelsView: View<Labels> = {
+export const labelsView: View<Labels> = keepInSnapshots<Labels>({
   name: "labels",
   start: Object.freeze({}),
   step(labels, fact, session) {
@@ -47,7 +48,7 @@ export const labelsView: View<Labels> = {
   },
   save: (labels) => labels as Json,
   load: (saved) => frozen(saved) as Labels,
-};
+});
 
 /** What the newest fact of a session brings into the conversation, with the answer that it takes in. */
 export function broughtBy({ fact, parents }: Session): readonly Origin[] {

@@ -1,4 +1,4 @@
-import { requireSession, Session, sandboxView } from "../../session/index.js";
+import { isWithinReach, requireSession, Session, sandboxView } from "../../session/index.js";
 import { ConflictError, type Lease, type Store } from "../../store/index.js";
 import { NameTakenError, NotARunError, PendingWorkError, VerificationError } from "../error.js";
 import {
@@ -67,7 +67,7 @@ export class Runs {
         "make it a part of that run: await module.forward(session); or run it beside: rath.run(module, await rath.load(session.id))",
       );
     if (session.fact.type === "run-suspend" && this.#kept) return this.resume(session.id, module, settings);
-    const base = this.#kept ? await this.#loadFully(await this.#store(), session) : session;
+    const base = this.#kept ? await this.#withinReach(await this.#store(), session) : session;
     const { pending } = base;
     if (pending.length > 0) throw new PendingWorkError(pending);
     this.#shared.pool.require(base.placement?.sandbox);
@@ -191,7 +191,7 @@ export class Runs {
     const session = await this.#begin({
       ...reopened,
       module,
-      base: await this.#loadFully(store, this.#hosted(await store.load(base))),
+      base: this.#hosted(await store.load(base, { fetch: true })),
       signal,
       mode,
       ...(lease && { lease }),
@@ -221,13 +221,13 @@ export class Runs {
   }
 
   /**
-   * The session with all of its past: policies and prompts ask for what lies before the horizon of a long one too, and a run
-   * that finds out in the middle of its work cannot go on.
+   * The session with its past within reach: policies and prompts ask for what lies before the horizon of a long one too, and
+   * a run that finds out in the middle of its work cannot go on.
    */
-  async #loadFully(store: Store, session: Session): Promise<Session> {
-    if (isWhole(session)) return session;
+  async #withinReach(store: Store, session: Session): Promise<Session> {
+    if (isWithinReach(session)) return session;
     if (!(await store.has(session.id))) await store.save(session);
-    return this.#hosted(await store.load(session.id, { horizon: Number.POSITIVE_INFINITY }));
+    return this.#hosted(await store.load(session.id, { fetch: true }));
   }
 }
 
@@ -242,21 +242,4 @@ function closeSandboxOf(session: Session): Session {
   if (open === null || suspended === true) return session;
   const { id: sandbox, incarnation } = open;
   return session.append({ type: "sandbox-close", sandbox, incarnation, why: "the run is over" });
-}
-
-/** Whether all of a session's past is in memory. */
-function isWhole(session: Session): boolean {
-  const seen = new Set<Session>();
-  const open = [session];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    // Along one line of facts nothing need be remembered.
-    for (let next: Session | undefined = node; next !== undefined; next = next.soleParent) {
-      if (next.atHorizon) return false;
-      node = next;
-    }
-    if (node.parents.length < 2 || seen.has(node)) continue;
-    seen.add(node);
-    open.push(...node.parents);
-  }
-  return true;
 }

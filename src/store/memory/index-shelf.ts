@@ -101,6 +101,10 @@ export abstract class IndexShelf implements Shelf {
     heads: readonly FactId[],
     without: readonly FactId[] = [],
   ): AsyncIterable<readonly string[]> {
+    yield* this.#history(heads, without);
+  }
+
+  *#history(heads: readonly FactId[], without: readonly FactId[]): Generator<readonly string[]> {
     this.refresh();
     const known = without.map((id) => this.facts.row(id)).filter((row) => row >= 0);
     yield* this.#batches(
@@ -111,12 +115,21 @@ export abstract class IndexShelf implements Shelf {
     );
   }
 
+  readonly past = {
+    history: (head: FactId): Iterable<readonly string[]> => this.#history([head], []),
+    tail: (head: FactId, most: number): Tail | undefined => this.#tail(head, most),
+  };
+
   async count(id: FactId): Promise<number> {
     this.refresh();
     return this.facts.size(this.#rowOrFail(id));
   }
 
   async tail(head: FactId, most: number): Promise<Tail | undefined> {
+    return this.#tail(head, most);
+  }
+
+  #tail(head: FactId, most: number): Tail | undefined {
     this.refresh();
     const places = new Set<number>();
     for (const id of this.snapshots()) places.add(this.facts.row(id));
@@ -215,10 +228,10 @@ export abstract class IndexShelf implements Shelf {
   }
 
   /** Reads rows in batches. A collection may renumber the rows between two batches, so ids lead on then. */
-  async *#batches(
+  *#batches(
     rows: Uint32Array,
     rowOf = (id: FactId): number => this.#rowOrFail(id),
-  ): AsyncIterable<readonly string[]> {
+  ): Generator<readonly string[]> {
     const facts = this.facts;
     for (let from = 0; from < rows.length; from += BATCH) {
       if (from > 0) this.refresh();

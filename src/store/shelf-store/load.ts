@@ -10,12 +10,18 @@ import {
 import { misuse, NotFoundError } from "../error.js";
 import { soundBlob } from "../exchange/export.js";
 import { shown } from "../name/move.js";
-import type { Shelf } from "../shelf.js";
+import type { Shelf, Tail } from "../shelf.js";
+import type { LoadOptions } from "../store.js";
 import { Loader } from "./loader.js";
 import { depthIn, isCurrent, isSealed, takeSnapshot, useSnapshot } from "./snapshot.js";
 
 /** How many facts of a session are held in memory unless said otherwise. */
 export const HORIZON = 100_000;
+/** The same for a session that reads older facts when it needs them. */
+const FETCH_HORIZON = 10_000;
+/** How many facts are read at once, at least. Where no place to stop was prepared within them, so many times as many. */
+const FETCHED = 8_192;
+const GROWTH = 4;
 const KEPT_EVERY = 64;
 /** Names that a runtime keeps for itself: of no use to who looks for one of theirs. */
 const KEPT_BY_RUNTIME = /^(?:run|answer)\//;
@@ -42,14 +48,21 @@ export class SessionReader {
     };
   }
 
-  async load(id: FactId, horizon = HORIZON): Promise<Session> {
-    const long = (await this.#shelf.count(id)) > horizon;
+  async load(
+    id: FactId,
+    { fetch = false, horizon = fetch ? FETCH_HORIZON : HORIZON }: LoadOptions = {},
+  ): Promise<Session> {
+    const { past } = this.#shelf;
+    // Where nothing can be read later, all of it is read now.
+    const long = (past !== undefined || !fetch) && (await this.#shelf.count(id)) > horizon;
     const found = long ? await this.#shelf.tail(id, horizon) : undefined;
-    const sealed = found !== undefined && isSealed(digestOf(found.lines[0] ?? ""), found.snapshot);
-    const tail = sealed && isCurrent(found.snapshot) ? found : undefined;
+    const tail = found && sound(found) && isCurrent(found.snapshot) ? found : undefined;
     // Those of an older version would be found again and again; what they save is taken anew below.
-    if (sealed && tail === undefined) await this.#shelf.remove({ snapshots: true }).catch(() => {});
+    if (found !== undefined && tail === undefined && sound(found))
+      await this.#shelf.remove({ snapshots: true }).catch(() => {});
     const realm: { -readonly [Key in keyof Realm]: Realm[Key] } = { inline: 0, blobs: this.blobs };
+    if (fetch && past !== undefined)
+      realm.past = { parentsOf: (session) => this.#parentsOf(session, realm, past) };
     const loader = new Loader(realm, tail && depthIn(tail.snapshot));
     if (tail !== undefined) {
       loader.add(tail.lines);
@@ -68,13 +81,34 @@ export class SessionReader {
           ? { id: setting.key, secret }
           : { id: randomUUID(), secret: randomSecret() };
     Object.freeze(realm);
-    // Marking every 64th session is enough to cut later walks short.
-    for (let index = loader.sessions.length - 1; index >= 0; index -= KEPT_EVERY)
-      this.known.kept.add(loader.sessions[index] as Session);
+    this.#remember(loader.sessions);
     // No place to start from was found, so all of it was read; the next time is quicker, if it can be.
     if (long && tail === undefined) await this.keep(session).catch(() => {});
     if (tail !== undefined) this.known.prepared.add(loader.sessions[0] as Session);
     return session;
+  }
+
+  /** The parents of a session whose past is not in memory, with some of what is before them. */
+  #parentsOf({ id, depth }: Session, realm: Realm, past: NonNullable<Shelf["past"]>): readonly Session[] {
+    let tail: Tail | undefined;
+    for (let most = FETCHED; tail === undefined && most <= depth; most *= GROWTH) {
+      const found = past.tail(id, most);
+      // The session has a snapshot itself, and more than itself is needed.
+      if (found && found.lines.length > 1 && sound(found) && isCurrent(found.snapshot)) tail = found;
+    }
+    const loader = new Loader(realm, tail && depthIn(tail.snapshot));
+    for (const lines of tail === undefined ? past.history(id) : [tail.lines]) loader.add(lines);
+    if (tail !== undefined) useSnapshot(loader.sessions[0] as Session, tail.snapshot);
+    this.#remember(loader.sessions);
+    return loader.finish(id).parents;
+  }
+
+  /** Notes that these are in the store. Marking every 64th session is enough to cut later walks short. */
+  #remember(loaded: readonly Session[]): void {
+    for (let index = loaded.length - 1; index > 0; index -= KEPT_EVERY)
+      this.known.kept.add(loaded[index] as Session);
+    // What is before the first may not be in memory, and a walk must not read it.
+    this.known.kept.add(loaded[0] as Session);
   }
 
   /** Takes a snapshot of a session, so that the next loading need not read what came before it. */
@@ -111,6 +145,10 @@ export class SessionReader {
         : `names here: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}`,
     );
   }
+}
+
+function sound({ lines: [first = ""], snapshot }: Tail): boolean {
+  return isSealed(digestOf(first), snapshot);
 }
 
 function randomSecret(): Uint8Array {

@@ -28,19 +28,19 @@ export class SessionWriter {
   async save(heads: readonly Session[], naming: Naming): Promise<Saved> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#write(heads, naming);
+        return await this.#write(heads, naming, attempt > 1);
       } catch (error) {
         if (!(error instanceof BeyondHorizonError) || attempt === ATTEMPTS) throw error;
-        // Someone may have collected what was known to be here: then all of it is written again.
+        // Someone may have collected what was known to be here, or it is in another store: then all of it is written again.
         this.#reader.known.kept = new WeakSet();
       }
     }
   }
 
   /** Writes what is new of some sessions. The first is the one that is saved and that the name moves to. */
-  async #write(heads: readonly Session[], naming: Naming): Promise<Saved> {
+  async #write(heads: readonly Session[], naming: Naming, reads: boolean): Promise<Saved> {
     const seen = new Set<Session>();
-    const news = heads.map((head) => this.#notKept(head, seen));
+    const news = heads.map((head) => this.#notKept(head, seen, reads));
     const [mine = []] = news;
     const fresh = news.length === 1 ? mine : news.flat();
     const parts = Math.ceil(fresh.length / FACTS_PER_COMMIT);
@@ -106,14 +106,15 @@ export class SessionWriter {
   }
 
   /** The part of a history that is not known to be here and was not seen before, parents before children. */
-  #notKept(head: Session, seen: Set<Session>): readonly Session[] {
+  #notKept(head: Session, seen: Set<Session>, reads: boolean): readonly Session[] {
     const found: Session[] = [];
     if (seen.has(head)) return found;
     const { kept } = this.#reader.known;
     const stack: { session: Session; next: number }[] = kept.has(head) ? [] : [{ session: head, next: 0 }];
     for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
       // A session whose past is not loaded came from a store; if that was another one, the commit finds the parent missing.
-      const parent = top.session.atHorizon ? undefined : top.session.parents[top.next];
+      const endsHere = reads ? top.session.atHorizon : !top.session.isPastLoaded;
+      const parent = endsHere ? undefined : top.session.parents[top.next];
       if (parent !== undefined) {
         top.next += 1;
         if (!kept.has(parent) && !seen.has(parent)) stack.push({ session: parent, next: 0 });

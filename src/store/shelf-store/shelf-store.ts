@@ -84,13 +84,17 @@ export class ShelfStore implements Store {
 
   async load(nameOrId: string, options: LoadOptions = {}): Promise<Session> {
     checkOptions(options, "store.load(name, { horizon: 5000 })");
-    const { horizon } = options;
+    const { horizon, fetch = false } = options;
     if (horizon !== undefined && (typeof horizon !== "number" || !(horizon >= 1)))
       throw misuse(
         `load with a horizon of ${String(horizon)}`,
         "give the number of facts to hold in memory, at least 1",
       );
-    return this.#reader.load(await this.resolve(nameOrId), horizon);
+    if (typeof fetch !== "boolean") throw misuse(`load with fetch: ${shown(fetch)}`, "give true or false");
+    return this.#reader.load(await this.resolve(nameOrId), {
+      fetch,
+      ...(horizon !== undefined && { horizon }),
+    });
   }
 
   async resolve(nameOrId: string): Promise<FactId> {

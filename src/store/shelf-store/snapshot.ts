@@ -1,16 +1,19 @@
 import {
+  BeyondHorizonError,
   branchView,
   digestOf,
   type FactId,
   filesView,
   type Json,
   keepingView,
+  knownOf,
   lineageView,
   pendingView,
   placementView,
   type Session,
   sandboxView,
   seedView,
+  snapshotViews,
   transcriptView,
   usageView,
   type View,
@@ -25,7 +28,7 @@ const SHARE = 0.02;
 const VIEW_CHARACTERS = 262_144;
 
 // biome-ignore lint/suspicious/noExplicitAny: the views have nothing in common but how they are saved.
-const views: readonly View<any>[] = [
+const ours: readonly View<any>[] = [
   usageView,
   placementView,
   pendingView,
@@ -36,18 +39,28 @@ const views: readonly View<any>[] = [
   filesView,
   sandboxView,
 ];
-const VIEWS = views.map(({ name }) => name).join();
+const VIEWS = ours.map(({ name }) => name).join();
 
-/** The answers of the built-in views at a session, as text: with it a long session opens without its past. */
+/** The answers of the views at a session, as text: with it a long session opens without its past. */
 export function takeSnapshot(session: Session): string {
   const saved: { [name: string]: Json } = {};
-  for (const view of views) {
-    const state = view.save?.(session.view(view));
+  for (const view of [...ours, ...snapshotViews]) {
+    const state = savedState(session, view);
     if (state !== undefined && JSON.stringify(state).length <= VIEW_CHARACTERS)
       saved[view.name as string] = state;
   }
   const body = JSON.stringify({ depth: session.depth, of: VIEWS, views: saved });
   return `${SEAL}${sealOf(session.id, body)}",${body.slice(1)}`;
+}
+
+/** Nothing for a view whose answer would have to be read from the store first. */
+function savedState<State>(session: Session, view: View<State>): Json | undefined {
+  try {
+    return view.save?.(knownOf(session, view), session);
+  } catch (error) {
+    if (error instanceof BeyondHorizonError) return undefined;
+    throw error;
+  }
 }
 
 /** Whether a snapshot is to be thought of after writing from one depth to another. */
@@ -66,7 +79,7 @@ export function isWorthKeeping(
   for (let count = 0; at !== undefined && !prepared.has(at); count++) {
     written += at.line.length;
     if (count >= SNAPSHOT_AT_LATEST || snapshot.length <= SHARE * written) return true;
-    at = at.atHorizon ? undefined : at.parents[0];
+    at = at.isPastLoaded ? at.parents[0] : undefined;
   }
   return false;
 }
@@ -96,7 +109,7 @@ export function depthIn(snapshot: string): number {
 /** Tells a session whose past is not loaded what its views answer. */
 export function useSnapshot(session: Session, snapshot: string): void {
   const { views: saved } = JSON.parse(snapshot) as { views: { [name: string]: Json } };
-  for (const view of views) {
+  for (const view of [...ours, ...snapshotViews]) {
     const state = saved[view.name as string];
     if (state !== undefined) seedView(session, view, view.load?.(state));
   }

@@ -18,7 +18,7 @@ export class Histories {
     this.#facts = facts;
   }
 
-  async *read(heads: readonly FactId[], without: readonly FactId[] = []): AsyncIterable<readonly string[]> {
+  *read(heads: readonly FactId[], without: readonly FactId[] = []): Iterable<readonly string[]> {
     const { places, ranges, generation } = this.#facts.atOnce(() => {
       const known = this.#facts.chains.reach(without.map((id) => this.#facts.placeOrFail(id)));
       const places = heads.map((id) => this.#facts.placeOrFail(id));

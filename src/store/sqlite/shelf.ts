@@ -166,15 +166,27 @@ export class SqliteShelf implements Shelf {
     });
   }
 
-  history(heads: readonly FactId[], without: readonly FactId[] = []): AsyncIterable<readonly string[]> {
-    return this.#histories.read(heads, without);
+  async *history(
+    heads: readonly FactId[],
+    without: readonly FactId[] = [],
+  ): AsyncIterable<readonly string[]> {
+    yield* this.#histories.read(heads, without);
   }
+
+  readonly past = {
+    history: (head: FactId): Iterable<readonly string[]> => this.#histories.read([head]),
+    tail: (head: FactId, most: number): Tail | undefined => this.#tail(head, most),
+  };
 
   async count(id: FactId): Promise<number> {
     return this.#facts.atOnce(() => this.#histories.count(id));
   }
 
   async tail(head: FactId, most: number): Promise<Tail | undefined> {
+    return this.#tail(head, most);
+  }
+
+  #tail(head: FactId, most: number): Tail | undefined {
     return this.#facts.atOnce(() => this.#histories.tail(head, most));
   }
 

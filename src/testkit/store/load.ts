@@ -207,6 +207,46 @@ export const loadCases: readonly StoreCase[] = [
     deepStrictEqual((await store.check()).findings, []);
   }),
 
+  promise(
+    "[S140] a session that fetches its past answers as one that is loaded whole, and can be saved anywhere",
+    async ({ store, fresh }) => {
+      const count = { start: 0, step: (sum: number): number => sum + 1 };
+      for (let seed = 300; seed < 303; seed++) {
+        const heads = headsOf(randomGraph(new Dice(seed), 60));
+        for (const head of heads) await store.save(chain(head, 12), { name: head.id.slice(0, 8) });
+        for (const { id } of heads) {
+          const whole = await store.load(id.slice(0, 8));
+          // The first loading prepares the place that the others open at.
+          for (const horizon of [10, 10, 3]) {
+            const loaded = await store.load(whole.id, { horizon, fetch: true });
+            equal(loaded.view(count), whole.view(count));
+            same(loaded, whole);
+            deepStrictEqual([loaded.files, loaded.conflicts], [whole.files, whole.conflicts]);
+          }
+        }
+      }
+      const trunk = await long(store, 600);
+      const open = (): Promise<Session> => store.load("long", { horizon: 100, fetch: true });
+      const [ours, theirs] = [(await open()).fork("a", { at: AT }), (await open()).fork("b", { at: AT })];
+      const merged = ours.merge(theirs, { at: AT });
+      equal(merged.id, trunk.fork("a", { at: AT }).merge(trunk.fork("b", { at: AT }), { at: AT }).id);
+      deepStrictEqual(merged.lineage.length, trunk.lineage.length + 3);
+      equal((await store.save(merged, { name: "merged" })).written, 3);
+      const copy = await fresh();
+      equal((await copy.save(merged, { name: "merged" })).written, merged.depth + 2);
+      same(await copy.load("merged"), await store.load("merged"));
+      await refused("store-failed", store.load("long", { fetch: "yes" as never }));
+      const left = await open();
+      await store.close();
+      deepStrictEqual(left.usage, trunk.usage);
+      try {
+        equal(left.view(count), 603);
+      } catch (error) {
+        equal((error as { code?: string }).code, "store-closed", String(error));
+      }
+    },
+  ),
+
   promise("[S48] a long session is prepared for its horizon when it is saved", async ({ store, fresh }) => {
     const session = chain(Session.start("a long way"), 3000);
     await store.save(session, { name: "long" });
