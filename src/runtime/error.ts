@@ -8,6 +8,7 @@ import {
   type Session,
   type Withheld,
 } from "../session/index.js";
+import { firstDifference } from "./difference.js";
 import type { Status } from "./status.js";
 
 /** The program did something else than the record says, and nothing was called to find out. */
@@ -19,9 +20,11 @@ export class DivergenceError extends RathError {
     actual: Side | undefined,
     declared: readonly string[] = [],
   ) {
+    const path = expected && actual && firstDifference(expected.fact, actual.fact);
+    const where = declared.length > 0 ? declared.join(", ") : path;
     super(
       "divergence",
-      `Run ${run} does not go the way it was recorded.${declared.length > 0 ? ` What differs is ${declared.join(", ")}.` : ""}\n  recorded: ${shown(expected)}\n  now:      ${shown(actual)}`,
+      `Run ${run} does not go the way it was recorded.${where ? ` What differs is ${where}.` : ""}\n  recorded: ${shown(expected)}\n  now:      ${shown(actual)}`,
       {
         hint: 'run the program that made this record, or go on from here on a branch: replay(name, module, { mode: "what-if" })',
         data: {
@@ -29,6 +32,7 @@ export class DivergenceError extends RathError {
           expected: expected ?? null,
           actual: actual ?? null,
           ...(declared.length > 0 && { declared }),
+          ...(path && { path }),
         },
       },
     );

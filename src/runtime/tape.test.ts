@@ -589,6 +589,18 @@ describe("a replay", () => {
     expect(error.message).toContain('"bye"} in outer › inner');
   });
 
+  it("[M6] the path of the first value that differs is told, however long the values are", async () => {
+    const rath = rathOf();
+    const make = (to: string): Module =>
+      moduleOf("m", async (session) =>
+        session.append({ type: "note", kind: "mail", mail: { text: "x".repeat(1_000), to: ["ada", to] } }),
+      );
+    await rath.run(make("bob"), rath.start("go"), { name: "n" });
+    const error = (await rath.replay("n", make("eve")).catch((thrown: unknown) => thrown)) as DivergenceError;
+    expect(error.data.path).toBe("mail.to[1]");
+    expect(error.message).toContain("What differs is mail.to[1].");
+  });
+
   it("[M3] of several branches that differ, the one that was recorded first is shown", async () => {
     const store = await storeOf();
     const rath = rathOf({ store });
