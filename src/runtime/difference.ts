@@ -6,7 +6,7 @@ export function firstDifference(one: Json, other: Json): string | undefined {
   let [left, right]: [Json | undefined, Json | undefined] = [one, other];
   while (isNested(left) && isNested(right) && Array.isArray(left) === Array.isArray(right)) {
     const [here, there] = [left as Fields, right as Fields];
-    const key = [...new Set([...Object.keys(here), ...Object.keys(there)])].find(
+    const key: string | undefined = [...new Set([...Object.keys(here), ...Object.keys(there)])].find(
       (name) => !isSame(here[name], there[name]),
     );
     if (key === undefined) return undefined;
