@@ -5,7 +5,7 @@ export function firstDifference(one: Json, other: Json): string | undefined {
   let path = "";
   let [left, right]: [Json | undefined, Json | undefined] = [one, other];
   while (isNested(left) && isNested(right) && Array.isArray(left) === Array.isArray(right)) {
-    const [here, there] = [left as Fields, right as Fields];
+    const [here, there]: [Fields, Fields] = [left as Fields, right as Fields];
     const key: string | undefined = [...new Set([...Object.keys(here), ...Object.keys(there)])].find(
       (name) => !isSame(here[name], there[name]),
     );
