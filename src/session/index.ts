@@ -3,6 +3,7 @@ export { type BlobRef, type BlobSource, digestOf, secretFrom, Withheld } from ".
 export { canonical } from "./canonical.js";
 export { type Cost, costText, costWith } from "./cost.js";
 export { diff } from "./diff.js";
+export { type Draft, drafted, type Stamped } from "./draft.js";
 export {
   BeyondHorizonError,
   ContentError,
@@ -68,18 +69,9 @@ export { List } from "./list.js";
 export { dueOf, type Pending, pendingView } from "./pending.js";
 export { placementView } from "./placement.js";
 export { isPerson, isPrincipal, isWorkflow, PRINCIPAL_KINDS } from "./principal.js";
+export type { Host, PastSource, Realm } from "./realm.js";
 export { type SandboxState, sandboxView } from "./sandbox.js";
-export {
-  type Draft,
-  drafted,
-  type Host,
-  type PastSource,
-  type Realm,
-  requireSession,
-  Session,
-  type Stamped,
-  type StartOptions,
-} from "./session.js";
+export { requireSession, Session, type StartOptions } from "./session.js";
 export { approversOf, mayAgree, maySettle, settlersOf, type Terms, termsFault } from "./terms.js";
 export { readableError, thrownMessage, warnOf } from "./thrown.js";
 export {
@@ -90,7 +82,7 @@ export {
   stubbed,
   type Transcript,
   transcriptView,
-} from "./transcript.js";
+} from "./transcript/index.js";
 export { EMPTY_TREE, readTree, type Tree, type TreeEntry, treesOf, writeTree } from "./tree.js";
 export { type TotalUsage, usageView } from "./usage.js";
 export { VERSION } from "./version.js";

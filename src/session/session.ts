@@ -1,70 +1,22 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
+import { adoptOf } from "./adopt.js";
 import { descends, historyOf } from "./ancestry.js";
-import { type BlobRef, type BlobSource, digestOf } from "./blob.js";
-import { BeyondHorizonError, FactError, MergeError, RathError } from "./error.js";
-import type {
-  Adopt,
-  Content,
-  Fact,
-  FactId,
-  FactInput,
-  FactOf,
-  Message,
-  Placement,
-  Principal,
-  Role,
-  Stamp,
-} from "./fact/index.js";
-import { checkShape } from "./fact/index.js";
+import { type BlobRef, digestOf } from "./blob.js";
+import { drafted, type Stamped, stamped, stampOf, withoutMethod } from "./draft.js";
+import { BeyondHorizonError, RathError } from "./error.js";
+import type { Adopt, Content, Fact, FactId, FactInput, Message, Placement, Role } from "./fact/index.js";
 import { conflictsView, type FilesState, filesView } from "./files.js";
-import { type Json, keepFields } from "./json.js";
-import { strictestOf } from "./keeping.js";
+import { given, named, requirePlace } from "./given.js";
+import type { Json } from "./json.js";
 import { blobsOf, INLINE_BYTES, parentsOf, readFact, writeLine } from "./line.js";
 import { branchView, type LineageStep, lineageView } from "./lineage.js";
 import { type Pending, pendingOf, pendingView } from "./pending.js";
 import { checkPlacement, placementView } from "./placement.js";
-import { lacks, messagesOf, newestOf, transcriptView } from "./transcript.js";
+import { hostOf, keepingOf, newKey, type Realm, strictest } from "./realm.js";
+import { lacks, messagesOf, newestOf, transcriptView } from "./transcript/index.js";
 import { type TotalUsage, usageView } from "./usage.js";
 import { copySeeds, type View, viewOf } from "./view.js";
 
-/** What rides along with sessions and is no part of them: never hashed, never stored, inherited from the parent. */
-export interface Realm {
-  /** The runtime a session lives in, if any. A `Host` has a say in what is made of it. */
-  readonly host?: object;
-  /** Content of up to this many bytes stays in the line, unless it is personal; 0 puts all content into salted blobs. */
-  readonly inline: number;
-  /**
-   * What salts are made of, and the name it is kept under. Erasing it makes erased content unguessable. Sessions of version
-   * 0.1 have none unless `inline` is 0: their personal content stays in the line like any other.
-   */
-  readonly key?: { readonly id: string; readonly secret: Uint8Array };
-  /** Where the content of loaded lines is read. */
-  readonly blobs?: BlobSource;
-  /** Where a session whose past is not in memory reads it; without one, it cannot. */
-  readonly past?: PastSource;
-}
-
-/** Reads facts that were not loaded, at once: a question is answered without waiting. */
-export interface PastSource {
-  parentsOf(session: Session): readonly Session[];
-}
-
-/** A runtime under whose eyes sessions are made: each new fact becomes the session that it answers with. */
-export interface Host {
-  next(parents: readonly Session[], fact: Draft, realm: Realm): Session;
-  /** Stands where a root would otherwise have a random word. */
-  readonly nonce: string;
-  /** The module that acts: the author of facts that would otherwise be the user's. */
-  readonly actor?: Principal | undefined;
-}
-
-/** A fact that is checked and not stamped yet: `at` is empty unless its author gave it, `run` and `seq` are to be set. */
-export type Draft = { -readonly [Field in keyof Stamp]: Stamp[Field] } & {
-  readonly type: Fact["type"];
-  readonly [field: string]: unknown;
-};
-
-export type Stamped = { readonly by?: Principal; readonly at?: string };
 export type StartOptions = Stamped & {
   /** Makes this start unlike any other. Random unless given. */
   readonly nonce?: string;
@@ -245,8 +197,8 @@ export class Session {
   /** The next session: this one and one more fact. */
   append(fact: FactInput): Session {
     const host = hostOf(this.#realm);
-    if (host !== undefined) return host.next([this], plain(drafted(fact, host.actor)), this.#realm);
-    return new Session(this, this.depth + 1, this.#realm, plain(stamped(fact)), undefined);
+    if (host !== undefined) return host.next([this], withoutMethod(drafted(fact, host.actor)), this.#realm);
+    return new Session(this, this.depth + 1, this.#realm, withoutMethod(stamped(fact)), undefined);
   }
 
   /**
@@ -300,7 +252,7 @@ export class Session {
       ...(why !== undefined && { why }),
       ...stampOf(options),
     };
-    const realm = strictest(parents);
+    const realm = strictest([this.#realm, ...parents.slice(1).map((parent) => parent.#realm)]);
     const host = hostOf(realm);
     if (host !== undefined) return host.next(parents, drafted(fact, host.actor), realm);
     return new Session(parents, depthAbove(parents), realm, stamped(fact), undefined);
@@ -462,25 +414,8 @@ export class Session {
   }
 }
 
-const SECRET_BYTES = 32;
-const OPERATORS: ReadonlySet<string> = new Set(["session-start", "session-detach", "branch-merge"]);
 const lineages = new WeakMap<object, readonly LineageStep[]>();
-const NO_STAMP: Stamped = Object.freeze({});
 const NO_PARENTS: readonly Session[] = Object.freeze([]);
-
-function keepingOf(realm: Realm): { inline: number; secret?: Uint8Array } {
-  return realm.key === undefined
-    ? { inline: realm.inline }
-    : { inline: realm.inline, secret: realm.key.secret };
-}
-
-function stampOf(options: Stamped): Stamped {
-  if (options.by === undefined && options.at === undefined) return NO_STAMP;
-  return {
-    ...(options.by !== undefined && { by: options.by }),
-    ...(options.at !== undefined && { at: options.at }),
-  };
-}
 
 /** The value, if it is a session; for callers the compiler did not check. */
 export function requireSession(value: unknown, use: string): Session {
@@ -499,19 +434,6 @@ export function requireSession(value: unknown, use: string): Session {
   });
 }
 
-/** Where side effects shall happen is a name: a runtime knows what stands behind it, the record cannot. */
-function requirePlace(sandbox: unknown): void {
-  if (typeof sandbox === "string") return;
-  const what = sandbox === undefined ? "nothing" : named(sandbox);
-  const provider = typeof (sandbox as { create?: unknown } | null | undefined)?.create === "function";
-  throw new RathError("place-refused", `Cannot move a session to ${what}: a place is a name.`, {
-    hint: provider
-      ? 'give it a name where the runtime is opened: openRath({ sandboxes: { mine: provider } }), then session.to("mine")'
-      : 'say which, then what it shall be: session.to("local"), or session.to("local", { workspace: "./repo" })',
-    data: { given: what },
-  });
-}
-
 /** A root has no past that says what its sides had in common, so they must be one before. */
 function requireMerged({ id, files: { unmerged = [] } }: Session): void {
   if (unmerged.length === 0) return;
@@ -525,116 +447,8 @@ function requireMerged({ id, files: { unmerged = [] } }: Session): void {
   );
 }
 
-function given<Options extends object>(options: Options, use: string): Options {
-  if (typeof options === "object" && options !== null) return options;
-  throw new RathError("option-refused", `Cannot ${use} with ${named(options)} for options.`, {
-    hint: 'leave the options out, or pass an object: { by: "user:ada" }',
-    data: { use },
-  });
-}
-
-function named(value: unknown): string {
-  return value === null ? "null" : Array.isArray(value) ? "a list" : typeof value;
-}
-
-/** The fact as the record will hold it: checked, copied, frozen, with its time and author. */
-function stamped(input: FactInput): Fact {
-  const time = now();
-  return Object.freeze(checked({ type: "", at: time, by: null }, input, time)) as unknown as Fact;
-}
-
-/** The fact as a host gets it: checked and copied, with room for its stamp where every fact of a run has it. */
-export function drafted(input: FactInput, actor?: Principal): Draft {
-  return checked({ type: "", at: "", run: "", seq: 0, by: null }, input, "", actor) as unknown as Draft;
-}
-
-function checked(
-  fact: { [field: string]: Json },
-  input: FactInput,
-  time: string,
-  actor?: Principal,
-): { [field: string]: Json } {
-  if (typeof input !== "object" || input === null)
-    throw new FactError(
-      typeof input,
-      "a fact is an object with a type",
-      'append({ type: "note", kind: "…" })',
-    );
-  keepFields(fact, input);
-  // The copy is checked, not the original: a getter may answer differently the second time.
-  checkShape(fact, time, actor);
-  return fact;
-}
-
-/** The fact, unless it is one of those that have a method of their own. */
-function plain<Checked extends { readonly type: string }>(fact: Checked): Checked {
-  if (!OPERATORS.has(fact.type)) return fact;
-  throw new FactError(fact.type, "it says what parents a session has", "use Session.start, detach or merge");
-}
-
-function hostOf(realm: Realm): Host | undefined {
-  const host = realm.host as Partial<Host> | undefined;
-  return host?.next === undefined ? undefined : (host as Host);
-}
-
-let lastMillisecond = 0;
-let lastTime = "";
-
-/** The clock's time as text. Formatting is half the cost of an append, so one millisecond is formatted once. */
-function now(): string {
-  const millisecond = Date.now();
-  if (millisecond !== lastMillisecond) {
-    lastMillisecond = millisecond;
-    lastTime = new Date(millisecond).toISOString();
-  }
-  return lastTime;
-}
-
 function depthAbove(parents: readonly Session[]): number {
   let depth = -1;
   for (const parent of parents) if (parent.depth > depth) depth = parent.depth;
   return depth + 1;
-}
-
-/** A merge with a session whose content must stay erasable keeps its own content erasable. */
-function strictest(parents: readonly Session[]): Realm {
-  const realms = parents.map((parent) => Session.realmOf(parent));
-  const [ours] = realms as [Realm];
-  const { inline, key } = strictestOf(realms);
-  if (inline === ours.inline && key === ours.key) return ours;
-  return Object.freeze({ ...ours, inline, ...(key && { key }) });
-}
-
-/** The key of a new root. Its id comes from the secret, so that the same secret is the same session. */
-function newKey(secret: Uint8Array = randomBytes(SECRET_BYTES)): { id: string; secret: Uint8Array } {
-  if (secret instanceof Uint8Array && secret.length === SECRET_BYTES)
-    return { id: digestOf(secret).slice(0, 32), secret };
-  throw new RathError("option-refused", "Cannot start a session: `secret` must be 32 bytes.", {
-    hint: "leave `secret` out, or pass 32 random bytes: randomBytes(32)",
-  });
-}
-
-function adoptOf(adopt: Adopt | Session, parents: readonly Session[]): FactOf<"branch-merge">["adopt"] {
-  if (parents.length < 2)
-    throw new MergeError("there is nothing to merge", "pass one session or a list of at least one");
-  if (new Set(parents.map((parent) => parent.id)).size !== parents.length) {
-    throw new MergeError(
-      "the same session is there twice",
-      "merge each branch once; a session cannot merge with itself",
-    );
-  }
-  const choice = adopt instanceof Session ? parents.findIndex((parent) => parent.id === adopt.id) : adopt;
-  if (
-    choice === "ours" ||
-    choice === "both" ||
-    choice === "none" ||
-    (choice === "theirs" && parents.length === 2)
-  )
-    return choice;
-  if (typeof choice === "number" && Number.isInteger(choice) && choice >= 0 && choice < parents.length)
-    return choice;
-  throw new MergeError(
-    `no side answers to adopt: ${typeof adopt === "string" ? `"${adopt}"` : typeof adopt === "number" ? adopt : named(adopt)}`,
-    'adopt "ours", "theirs" (of two), "both", "none" to gather without preferring a side, one of the merged sessions, or its place in the list',
-  );
 }

@@ -7,23 +7,69 @@ import { sumOfRow } from "./names.js";
 
 /** How many digests are read at once. */
 const BATCH = 1000;
+/** How many blobs are read ahead, at first and at most. Larger ones than this are not. */
+const FEW_AHEAD = 8;
+const MANY_AHEAD = 256;
+const LARGE = 16_384;
+const AHEAD =
+  "SELECT rowid AS n, digest, CASE WHEN length(bytes) < ? THEN bytes END AS bytes FROM blobs WHERE rowid > ? AND rowid <= ?";
 
 /** Content outside of lines: blobs, what was erased of them, and the secrets that salts are made of. */
 export class Blobs {
   readonly #connection: Connection;
+  /** Blobs that were read with the one before them, until the current task is over. */
+  readonly #ahead = new Map<Digest, Uint8Array>();
+  /** The row after the last one that was read. */
+  #next = -1;
+  #rows = FEW_AHEAD;
 
   constructor(connection: Connection) {
     this.#connection = connection;
   }
 
   get(digest: Digest): Uint8Array | undefined {
-    const bytes = this.#connection.get("SELECT bytes FROM blobs WHERE digest = ?", bytesOf(digest))?.bytes;
-    if (bytes !== undefined && !(bytes instanceof Uint8Array))
+    const ahead = this.#ahead.get(digest);
+    if (ahead !== undefined) {
+      // Handed over once: what a caller does to its bytes must not reach the next one.
+      this.#ahead.delete(digest);
+      return ahead;
+    }
+    const row = this.#connection.get("SELECT rowid AS n, bytes FROM blobs WHERE digest = ?", bytesOf(digest));
+    if (row === undefined) return undefined;
+    if (!(row.bytes instanceof Uint8Array))
       throw new DamageError(
         `${this.#connection.path} blob ${digest}`,
         "its bytes are not those that were written",
       );
-    return bytes;
+    this.#readAhead(row.n as number);
+    return row.bytes;
+  }
+
+  /**
+   * Who reads blobs in the order in which they came, as a conversation is read, gets the next ones with one query. They are
+   * forgotten when the current task is over, so content that is erased is not held here.
+   */
+  #readAhead(row: number): void {
+    const isNext = row === this.#next;
+    this.#next = row + 1;
+    if (!isNext) {
+      this.#rows = FEW_AHEAD;
+      return;
+    }
+    if (this.#ahead.size === 0) setImmediate(() => this.#forget());
+    this.#ahead.clear();
+    for (const { n, digest, bytes } of this.#connection.all(AHEAD, LARGE, row, row + this.#rows)) {
+      this.#next = (n as number) + 1;
+      if (digest instanceof Uint8Array && bytes instanceof Uint8Array)
+        this.#ahead.set(Buffer.from(digest).toString("hex"), bytes);
+    }
+    this.#rows = Math.min(2 * this.#rows, MANY_AHEAD);
+  }
+
+  #forget(): void {
+    this.#ahead.clear();
+    this.#next = -1;
+    this.#rows = FEW_AHEAD;
   }
 
   async *digests(): AsyncIterable<readonly Digest[]> {
@@ -54,6 +100,7 @@ export class Blobs {
   }
 
   drop(digest: Digest): void {
+    this.#forget();
     this.#connection.run("DELETE FROM blobs WHERE digest = ?", bytesOf(digest));
   }
 

@@ -7,9 +7,9 @@ import {
   Session,
   type Transcript,
   transcriptView,
-} from "./index.js";
-import { MapBlobs, rebuilt } from "./testing/record.js";
-import { wordsOf } from "./testing/words.js";
+} from "../index.js";
+import { MapBlobs, rebuilt } from "../testing/record.js";
+import { wordsOf } from "../testing/words.js";
 
 const call = (session: Session, name: string): Session =>
   session.append({ type: "tool-call", name, input: {}, call: `call-${name}` });

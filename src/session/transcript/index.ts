@@ -1,0 +1,3 @@
+export { DROP_OUTPUTS, placesOf, stubbed } from "./compress.js";
+export type { Entry, Transcript } from "./state.js";
+export { lacks, messagesOf, newestOf, transcriptView } from "./transcript.js";
