@@ -193,7 +193,9 @@ describe("time to agree", () => {
     expect(await rath.unfinished()).toMatchObject([{ waiting: true, due: "2026-01-01T01:00:00.000Z" }]);
     pass(HOUR);
     await expect(rath.approve("n", { by: "user:ada" })).rejects.toMatchObject({
-      message: expect.stringContaining("Cannot answer: it was to be answered by 2026-01-01T01:00:00.000Z."),
+      message: expect.stringContaining(
+        "Cannot answer: the deadline for an answer was 2026-01-01T01:00:00.000Z.",
+      ),
     });
     await rath.resume("n", module);
     expect(await asked(rath)).toEqual([[["user:boss"], false]]);

@@ -73,7 +73,9 @@ describe("what a runtime is opened with", () => {
         const failure = JSON.parse((error.cause as Error).message) as object;
         expect(failure).toMatchObject({
           code: "place-unfit",
-          message: expect.stringContaining(`"mine" is no provider of sandboxes: it has no ${missing}`),
+          message: expect.stringContaining(
+            `\`sandboxes\` must map "mine" to a sandbox provider; it lacks ${missing}`,
+          ),
           data: {
             name: "mine",
             missing: missing.split(", "),

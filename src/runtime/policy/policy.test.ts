@@ -118,7 +118,7 @@ describe("rules", () => {
     expect(isFeared({ by: "*:ada" }, { by: "agent:eve\n:ada" })).toBe(true);
     for (const host of [{}, { except: 5 }, { except: [""] }, { only: "x" }])
       expect(() => policy("p", [{ name: "r", verdict: "deny", host: host as never }])).toThrow(
-        "host that is no text",
+        "`host` must be a text",
       );
   });
 
@@ -137,10 +137,10 @@ describe("rules", () => {
       [[{ ...rule, tol: "x" }], 'did you mean "tool"'],
       [[{ ...rule, name: "" }], "a rule has no name"],
       [[{ ...rule, verdict: "perhaps" }], "has no verdict"],
-      [[{ ...rule, tool: 5 }], "tool that is no text"],
-      [[{ ...rule, amount: {} }], "an amount that is none"],
+      [[{ ...rule, tool: 5 }], "`tool` must be a text"],
+      [[{ ...rule, amount: {} }], "`amount` must have a number"],
       [[{ ...rule, untrusted: false }], "untrusted"],
-      [[{ ...rule, when: true }], "no function"],
+      [[{ ...rule, when: true }], "`when` must be a function"],
       [[rule, rule], "two rules are called"],
       ["rules", "not a list"],
     ] as [never, string][])
@@ -175,7 +175,7 @@ describe("rules", () => {
     });
   });
 
-  it("[G6] that say neither yes nor no deny, and an amount that is none is feared", () => {
+  it("[G6] that say neither yes nor no deny, and an unknown amount counts as feared", () => {
     for (const when of [async () => true, () => "yes", () => undefined])
       expect(verdictOf({ verdict: "allow", when: when as never })).toBe("deny");
     expect(isFeared({ amount: { above: 100 } }, { touches: { amount: Number("900 EUR") } })).toBe(true);

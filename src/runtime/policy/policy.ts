@@ -4,7 +4,7 @@ import type { Action, Policy, PolicyDecision, Verdict } from "./action.js";
 import { isMet, type PolicyRule } from "./rule.js";
 
 export type PolicyOptions = {
-  /** What counts where no rule does. Default "allow". */
+  /** The verdict where no rule applies. Default "allow". */
   readonly otherwise?: Verdict;
 };
 
@@ -146,7 +146,7 @@ function checkRule(rule: unknown, refuse: (reason: string, hint?: string) => Pol
     );
     if (kind !== "other" && (!isTexts || (kind === "text" && Array.isArray(value))))
       throw refuse(
-        `${at} has a ${field} that is no text`,
+        `${at}: \`${field}\` must be a text`,
         `${field}: "…"${kind === "texts" ? " or a list" : ""}`,
       );
   }
@@ -157,7 +157,7 @@ function checkRule(rule: unknown, refuse: (reason: string, hint?: string) => Pol
     numbers.some(([field, value]) => !["above", "upTo"].includes(field) || !Number.isFinite(value)) ||
     (amount !== undefined && numbers.length === 0)
   )
-    throw refuse(`${at} has an amount that is none`, "amount: { above: 100 }");
+    throw refuse(`${at}: \`amount\` must have a number \`above\` or \`upTo\``, "amount: { above: 100 }");
   if (
     untrusted !== undefined &&
     untrusted !== true &&
@@ -173,7 +173,7 @@ function checkRule(rule: unknown, refuse: (reason: string, hint?: string) => Pol
   const fault = approval === undefined ? undefined : termsFault(approval);
   if (fault !== undefined) throw refuse(`${at}: ${fault.reason}`, fault.hint);
   if (when !== undefined && typeof when !== "function")
-    throw refuse(`${at} has a when that is no function`, "when: (action) => true");
+    throw refuse(`${at}: \`when\` must be a function`, "when: (action) => true");
   if (irreversible !== undefined && typeof irreversible !== "boolean")
     throw refuse(`${at} has an irreversible that is not true or false`);
 }
@@ -182,7 +182,7 @@ function isPath(path: unknown): boolean {
   return typeof path === "string" && path.split(".").every((part) => part !== "");
 }
 
-/** A policy that cannot be: a rule that makes no sense would be no rule. */
+/** The rules or options of a policy make no sense. */
 export class PolicyError extends RathError {
   constructor(name: string, reason: string, hint: string) {
     super("policy-refused", `Cannot make the policy ${JSON.stringify(name)}: ${reason}.`, {
