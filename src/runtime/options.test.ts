@@ -86,7 +86,7 @@ describe("what a runtime is opened with", () => {
     },
   );
 
-  it("[H12] names that every object has are no kinds of sandboxes", async () => {
+  it("[H12] names that every object has are not kinds of sandboxes", async () => {
     const rath = rathOf({});
     for (const name of ["constructor", "__proto__", "toString"])
       await expect(rath.run(using, rath.start("go").to(name))).rejects.toThrow("There is no kind of sandbox");

@@ -122,7 +122,7 @@ describe("rules", () => {
       );
   });
 
-  it("[P4] what does not say what it touches is feared, unless it is pure", () => {
+  it("[P4] a call that does not say what it touches is feared, unless it is pure", () => {
     for (const rule of [{ path: "x" }, { command: "x" }, { host: "x" }, { amount: { above: 1 } }]) {
       expect(isFeared(rule, { touches: undefined }), JSON.stringify(rule)).toBe(true);
       expect(isFeared(rule, { touches: {} })).toBe(true);
@@ -351,7 +351,7 @@ describe("labels", () => {
       { input: to === undefined ? {} : { to }, session: Session.start(said), ...some },
     );
 
-  it("[L4] what is missing or empty was said by nobody, and true where it is named", () => {
+  it("[L4] a missing or empty argument was said by nobody, and true where it is named", () => {
     for (const to of [true, false, "", " ", ".", null, undefined, [], {}, [""], { email: null }] as Json[])
       expect(isUnsaid("Share it.", to), JSON.stringify(to)).toBe(true);
     const isPublicUnsaid = (said: string, value: boolean, name = "public"): boolean =>
@@ -365,7 +365,7 @@ describe("labels", () => {
     }
   });
 
-  it("[L4] what an agent's own instructions say was said, and not what those of others do", () => {
+  it("[L4] an agent's own instructions count as said, and not those of others", () => {
     const told = session.append({
       type: "agent-configure",
       agent: "clerk",
