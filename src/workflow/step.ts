@@ -55,7 +55,7 @@ export type StepOptions<Input> = {
 };
 
 /**
- * An effect of your own, through the same door as models and tools: recorded, replayed, resumed. One that can do without
+ * An effect of your own, like models and tools: recorded, replayed, resumed. One that can do without
  * an input is a module; one that cannot is called, or forwarded, with it.
  */
 export interface Step<Input, Value> extends Omit<Module, "forward">, Rebuilds {

@@ -1,7 +1,7 @@
 import type { Phase, RunContext } from "./context.js";
 import type { BodyOutcome } from "./ending.js";
 
-/** Milliseconds that a cancelled body has for what it awaits beside the door. */
+/** Milliseconds that a cancelled body has for work of its own that it awaits. */
 const GRACE = 1_000;
 
 /** A run that makes new facts: outcomes are told as they come. */
