@@ -58,7 +58,7 @@ describe("who acts in a run", () => {
     expect(behalf(await rath.run(flow, Session.start("hm", { by: "agent:x" })))).toBe("runtime");
   });
 
-  it("[T14] what a body says stays what a model is told, as trusted as the program, and is nobody's word", async () => {
+  it("[T14] a model is told the words of a body, as trusted as the program, and no person said them", async () => {
     const flow = moduleOf("flow", async (session) => session.say("Now the tests."));
     const ended = await flow.forward(rathOf().start("go", { by: "user:ada" }));
     expect(ended.transcript).toEqual([

@@ -352,7 +352,7 @@ describe("an approval", () => {
     for (const [method, given, hint] of [
       ["settle", {}, 'rath.settle("n", { by: "user:ada", decision: "done", value })'],
       ["settle", { by: "user:ada" }, '"again" (do it again)'],
-      ["settle", { by: "user:ada", decision: "maybe" }, '"failed" (it did not, and shall not)'],
+      ["settle", { by: "user:ada", decision: "maybe" }, '"failed" (it did not happen, and must not)'],
       ["settle", { decision: "done" }, 'rath.settle("n", { by: "user:ada"'],
       ["approve", {}, 'rath.approve("n", { by: "user:ada" })'],
       ["reject", { by: "" }, 'rath.reject("n", { by: "user:ada" })'],

@@ -360,7 +360,7 @@ describe("a budget", () => {
     }
   });
 
-  it("[B2] what one part did not use is there for the next, and what it used is not", async () => {
+  it("[B2] the next part has the budget that one part left, and no more", async () => {
     const rath = rathOf();
     const world = new World();
     const part = (count: number) =>

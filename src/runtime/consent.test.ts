@@ -51,7 +51,7 @@ describe("who is asked", () => {
     expect(world.calls).toEqual([]);
   });
 
-  it("[A7] whoever asks for it cannot agree to it", async () => {
+  it("[A7] the requester cannot agree to it", async () => {
     const rath = rathOf();
     const world = new World();
     const request = paying(world, {});
@@ -91,7 +91,7 @@ describe("who is asked", () => {
 });
 
 describe("several who must agree", () => {
-  it("[A8] two of three agree, and the third need not answer any more", async () => {
+  it("[A8] two of three agree, and the question to the third is withdrawn", async () => {
     const store = await storeOf();
     const rath = rathOf({ store });
     const world = new World();
@@ -193,7 +193,9 @@ describe("time to agree", () => {
     expect(await rath.unfinished()).toMatchObject([{ waiting: true, due: "2026-01-01T01:00:00.000Z" }]);
     pass(HOUR);
     await expect(rath.approve("n", { by: "user:ada" })).rejects.toMatchObject({
-      message: expect.stringContaining("Cannot answer: it was to be answered by 2026-01-01T01:00:00.000Z."),
+      message: expect.stringContaining(
+        "Cannot answer: the deadline for an answer was 2026-01-01T01:00:00.000Z.",
+      ),
     });
     await rath.resume("n", module);
     expect(await asked(rath)).toEqual([[["user:boss"], false]]);
@@ -239,7 +241,7 @@ describe("time to agree", () => {
     expect(world.calls).toEqual(["slow"]);
   });
 
-  it("[A9] those who said nothing of several are asked after by others", async () => {
+  it("[A9] others are asked after several approvers said nothing", async () => {
     const { clock, pass } = clockOf();
     const rath = rathOf({ clock });
     const world = new World();
@@ -349,7 +351,7 @@ describe("other arguments", () => {
     expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(ended.id);
   });
 
-  it("[A10] of whoever is asked last are not asked about by those who did not answer", async () => {
+  it("[A10] arguments of the last person asked do not go back to those who did not answer", async () => {
     const { clock, pass } = clockOf();
     const rath = rathOf({ clock });
     const world = new World();

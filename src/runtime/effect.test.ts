@@ -77,7 +77,7 @@ describe("what is durable", () => {
     expect(new Set(all(ended, "effect-start").map(({ key }) => key))).toEqual(new Set(world.keys));
   });
 
-  it("[T5] what reads is not worth a write of its own", async () => {
+  it("[T5] a read is not worth a write of its own", async () => {
     const store = fragile(await storeOf());
     const rath = rathOf({ store });
     const world = new World();
@@ -239,7 +239,7 @@ describe("a write in doubt", () => {
     expect(world.count("pay")).toBe(count);
   });
 
-  it("[T6] what somebody is doing right now is in no doubt, and cannot be settled", async () => {
+  it("[T6] a call that a process is making right now is not in doubt, and cannot be settled", async () => {
     const url = urlOf("sqlite");
     const world = new World();
     const hold = gate();
@@ -374,7 +374,7 @@ describe("a write in doubt", () => {
     },
   );
 
-  it("[T6] what merely waits is not in doubt: for an approval, or for a call that meets it at a key", async () => {
+  it("[T6] a request that merely waits is not in doubt: for an approval, or for a call that meets it at a key", async () => {
     const world = new World();
     const url = urlOf("sqlite");
     const hold = gate();
@@ -836,7 +836,7 @@ describe("attempts", () => {
       () => new Error("fetch failed", { cause: Object.assign(new Error("x"), { code: "UND_ERR_SOCKET" }) }),
       3,
     ],
-  ])("[E3] what may pass is repeated, what will not is not: %s", async (_what, error, count) => {
+  ])("[E3] transient failures are repeated, permanent ones are not: %s", async (_what, error, count) => {
     const rath = rathOf();
     const world = new World();
     const ended = await rath.run(

@@ -100,7 +100,7 @@ describe("the hint of a run that failed", () => {
     expect((await failing(bare)).hint).toMatch(/^leave it \(/);
   });
 
-  it("[H10] what is recorded of a failure about a place has the next thing to type, for models and for programs", () => {
+  it("[H10] the record of a failure about a place has the next thing to type, for models and for programs", () => {
     expect(failureOf(ours("move it", "place-unknown", { data: { name: "x" } }))).toEqual({
       name: "RathError",
       message: "It did not go. (move it)",

@@ -143,12 +143,12 @@ export class RunFailedError extends RathError {
   }
 }
 
-/** What is left of a run that failed. Without a runtime it is kept nowhere, so that nothing can go on with it. */
+/** How to go on after a run that failed. Without a runtime the run is not kept, so nothing can go on with it. */
 function goingOn({ host }: Session): string {
   const left = "error.session has the whole record, error.cause what was thrown";
   return host === undefined
     ? left
-    : `${left}; what was finished is kept: go on with rath.retry(error.session.id, module)`;
+    : `${left}; finished work is kept: go on with rath.retry(error.session.id, module)`;
 }
 
 /**
@@ -241,7 +241,7 @@ export class OutsideRunError extends RathError {
   }
 }
 
-/** What a module gave back does not come from what it was given: evidence would be lost. */
+/** A module returned a session that does not descend from its input: evidence would be lost. */
 export class DescentError extends RathError {
   constructor(module: string, given: FactId, returned: FactId) {
     super("descent-broken", `${module} returned a session that does not descend from the one it was given.`, {
@@ -263,10 +263,10 @@ export function failureOf(error: unknown): Failure {
 
 function readFailure(error: unknown): Failure {
   if (error instanceof RathError) {
-    // The first line: what follows is a hint for whoever sees it thrown.
+    // The first line: the hint follows it.
     const [message = ""] = error.message.split("\n  hint: ");
     const data = recordable(error.data);
-    // Whoever reads the outcome of a call, a model too, can do something about a place, or about what is to be remembered: then the next step belongs to it.
+    // A reader of the outcome, a model too, can fix the place that the error names: so the hint belongs to the message.
     if (MENDABLE.test(error.code))
       return {
         name: error.name,
@@ -278,7 +278,7 @@ function readFailure(error: unknown): Failure {
   }
   if (error instanceof Error) {
     const { code } = error as { code?: unknown };
-    // Some libraries put objects there, and what is no text cannot be recorded.
+    // Some libraries put objects there, which the record cannot hold.
     const [name, message] = [inWords(error.name), inWords(error.message)];
     return { name, message, ...(typeof code === "string" && { code }) };
   }

@@ -77,7 +77,7 @@ describe("importing files", () => {
     expect((await store.check()).findings).toEqual([]);
   });
 
-  it("[F3] from what is no folder, or for what is no session, is refused", async () => {
+  it("[F3] from anything but a folder, or for anything but a session, is refused", async () => {
     const rath = rathOf();
     const start = rath.start("go");
     const missing = join(folder(), "missing");
@@ -176,7 +176,7 @@ describe.skipIf(!hasGit)("files from and to git (needs git)", () => {
     expect(only(all(back, "workspace-import")).source).toBe(`${path}#${done.head}`);
   });
 
-  it("[F2] makes the repository where there is none, on the branch rath unless another is named", async () => {
+  it("[F2] creates a missing repository, on the branch rath unless another is named", async () => {
     const rath = rathOf();
     const session = await rath.importFiles(rath.start("go"), work());
     const path = join(folder(), "new.git");

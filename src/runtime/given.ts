@@ -3,7 +3,7 @@ import { isObject, showValue, unknownOption } from "../util/index.js";
 import type { Module } from "./module.js";
 import type { Budget } from "./request/request.js";
 
-/** What a runtime was told to run, or how, makes no sense. Nothing was recorded. */
+/** The arguments of a runtime's method make no sense. Nothing was recorded. */
 export class RefusedError extends RathError {
   constructor(what: string, reason: string, hint: string) {
     super("run-refused", `Cannot ${what}: ${reason}.`, { hint, data: { reason } });
@@ -40,7 +40,7 @@ export function requireDecision<Given>(decision: Given, use: keyof typeof DECISI
   );
 }
 
-/** What is no option is refused: one that is misspelt would be left out without a word, and something else be done. */
+/** Refuses unknown options: a misspelt one would otherwise be ignored without a word. */
 export function requireKnown(options: unknown, known: readonly string[], use: string): void {
   if (typeof options !== "object" || options === null) return;
   const unknown = unknownOption(options, known);
@@ -71,7 +71,7 @@ export function requireFreeName(name: string | undefined, use: string): void {
     );
 }
 
-/** Whoever is named decides what may be done: one that nobody could be would be met by no rule. */
+/** Policies decide by the principal: a name that nobody can have would match no rule. */
 export function requirePrincipal(by: unknown, use: string): void {
   if (by !== undefined && !isPrincipal(by))
     throw new RefusedError(use, `${showValue(by)} is not a principal`, 'say who begins it: by: "user:ada"');
@@ -85,7 +85,7 @@ export function requireBudget(budget: unknown, use: string): void {
 const BUDGET = "budget: { steps: 20, tokens: 100_000, money: 0.5, milliseconds: 60_000 }, or some of them";
 const LIMITS: readonly string[] = ["steps", "tokens", "money", "milliseconds"] satisfies (keyof Budget)[];
 
-/** What is wrong with a budget. A limit that is misspelt, or no number, would be no limit at all. */
+/** The fault of a budget, if it has one. A misspelt limit, or one that is not a number, would limit nothing. */
 export function budgetFault(budget: unknown): { readonly reason: string; readonly hint: string } | undefined {
   if (budget === undefined) return undefined;
   if (!isObject(budget)) return { reason: `its budget is ${showValue(budget)}, not an object`, hint: BUDGET };

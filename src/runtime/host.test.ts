@@ -157,7 +157,7 @@ describe("observers", () => {
     warned.mockRestore();
   });
 
-  it("[H1] that come or go while something is told are no trouble", async () => {
+  it("[H1] may come or go while a fact is told", async () => {
     const rath = rathOf();
     const world = new World();
     const heard: string[] = [];
@@ -238,7 +238,7 @@ describe("closing", () => {
     await expect(own.load("n")).rejects.toMatchObject({ code: "runtime-closed" });
   });
 
-  it("[H2] the lease is given back: whoever resumes need not wait for it", async () => {
+  it("[H2] the lease is given back: the next resume need not wait for it", async () => {
     const store = await storeOf();
     const world = new World();
     const hold = gate();
@@ -309,7 +309,7 @@ describe("without a runtime", () => {
     expect(ended.fact.type).toBe("run-end");
   });
 
-  it("[H3] what must be recorded is refused where nothing is", async () => {
+  it("[H3] effects are refused where nothing is recorded", async () => {
     const session = Session.start("go");
     const world = new World();
     await expect(perform(session, world.step("a"))).rejects.toBeInstanceOf(OutsideRunError);
@@ -476,7 +476,7 @@ describe("unfinished work", () => {
 });
 
 describe("keeping", () => {
-  it("[H3] what is not made by a run is kept when it is saved, and loaded sessions are hosted", async () => {
+  it("[H3] sessions made outside a run are kept when they are saved, and loaded sessions are hosted", async () => {
     const url = urlOf("sqlite");
     const rath = rathOf({ store: url });
     const session = await rath.save(rath.start("go").say("more"), "n");
@@ -580,7 +580,7 @@ describe("what makes no sense", () => {
     expect(statusOf(rath.start("go"))).toBe("open");
   });
 
-  it("[H4] what is said about the record afterwards does not change how a run came out", async () => {
+  it("[H4] later facts about the record do not change how a run came out", async () => {
     const rath = rathOf();
     const done = await rath.run(
       moduleOf("m", async (session) => session),

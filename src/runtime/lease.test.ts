@@ -91,7 +91,7 @@ describe("two that resume one run", () => {
   });
 
   it.each(["write", "idempotent"] as const)(
-    "[T15] who was stopped between its commit and the effect, and replaced meanwhile, does not begin it: %s",
+    "[T15] a process that was stopped between its commit and the effect, and replaced, does not begin it: %s",
     async (effect) => {
       const url = urlOf("sqlite");
       const world = new World();
@@ -116,7 +116,7 @@ describe("two that resume one run", () => {
     },
   );
 
-  it("[T15] who was stopped and not replaced renews its lease, and goes on", async () => {
+  it("[T15] a process that was stopped and not replaced renews its lease, and goes on", async () => {
     const world = new World();
     const store = await storeOf(urlOf("sqlite"));
     const woken = rathOf({
@@ -128,7 +128,7 @@ describe("two that resume one run", () => {
     expect(world.calls).toEqual(["pay"]);
   });
 
-  it("[T11] who was taken over while it slept is fenced: it starts no write, and none of its lines is under the run", async () => {
+  it("[T11] a process that was replaced while it slept is fenced: it starts no write, and none of its lines is under the run", async () => {
     const url = urlOf("sqlite");
     const world = new World();
     const hold = gate();

@@ -66,7 +66,7 @@ describe("by the thousand", () => {
     expect(digestOfModule(of(shared, of(shared, shared)))).not.toBe(digestOfModule(of(shared, shared)));
   });
 
-  it("[T3] what waits to be told is told in order, however it came", () => {
+  it("[T3] queued outcomes are told in order, however they came", () => {
     for (let round = 0; round < 200; round++) {
       const orders = Array.from({ length: round % 20 }, (_, place) => (place * 7919 + round * 31) % 23);
       const queue = new Queue<number>();
@@ -82,7 +82,7 @@ describe("by the thousand", () => {
 });
 
 describe("around a run", () => {
-  it("[E1] of several requests all are made or none: one that cannot be recorded leaves nothing pending", async () => {
+  it("[E1] all requests are made or none: one that cannot be recorded leaves nothing pending", async () => {
     const store = await storeOf();
     const world = new World();
     const module = moduleOf("m", (session) =>
@@ -127,7 +127,7 @@ describe("around a run", () => {
     expect(world.calls).toEqual(["a", "b", "b"]);
   });
 
-  it("[A4] what is awaited is what the whole run awaits now, whichever of its sessions is named", async () => {
+  it("[A4] pending lists everything that the whole run awaits now, whichever of its sessions is named", async () => {
     const store = await storeOf();
     const world = new World();
     const hold = gate();

@@ -77,7 +77,7 @@ export function isOfVersion01(session: Session): boolean {
   return host instanceof Scope && !host.run.namesActors;
 }
 
-/** What models cost, as the host was told. */
+/** The prices of models that the host was given. */
 export function pricesOf(session: Session): Prices {
   return scopeOf(session, "look up a price").run.options.prices;
 }

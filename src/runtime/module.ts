@@ -6,9 +6,9 @@ export interface Module {
   /** The modules this one is made of, by the name it knows them by. */
   readonly parts?: { readonly [name: string]: Module };
   forward(session: Session): Promise<Session>;
-  /** What sort of module it is: "agent", "workflow", "sequence". */
+  /** The sort of module: "agent", "workflow", "sequence". */
   readonly kind?: string;
-  /** What learning may change, and what else tells one configuration from another. Part of its digest. */
+  /** The values that learning may change, and others that tell two configurations apart. Part of its digest. */
   readonly state?: { readonly [name: string]: Json };
 }
 

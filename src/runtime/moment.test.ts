@@ -18,7 +18,7 @@ const awaitGo = (session: Session): Promise<Session> =>
 
 describe("somebody else acts in between", () => {
   it.each(["ends", "waits"])(
-    "[T11] who read the record before the other one went on does nothing again: a run that %s",
+    "[T11] a process that read the record before another went on does nothing again: a run that %s",
     async (then) => {
       const store = await storeOf();
       const world = new World();
@@ -254,7 +254,7 @@ describe("time", () => {
     expect(asked.filter((wait) => wait > 100_000).reduce((sum, wait) => sum + wait, 0)).toBe(days);
   });
 
-  it("[T5] what was done is durable before long, though nothing asks for it", async () => {
+  it("[T5] facts are durable before long, though nothing asks for it", async () => {
     const store = await storeOf();
     const world = new World();
     const hold = gate();

@@ -73,7 +73,9 @@ describe("what a runtime is opened with", () => {
         const failure = JSON.parse((error.cause as Error).message) as object;
         expect(failure).toMatchObject({
           code: "place-unfit",
-          message: expect.stringContaining(`"mine" is no provider of sandboxes: it has no ${missing}`),
+          message: expect.stringContaining(
+            `\`sandboxes\` must map "mine" to a sandbox provider; it lacks ${missing}`,
+          ),
           data: {
             name: "mine",
             missing: missing.split(", "),
@@ -84,7 +86,7 @@ describe("what a runtime is opened with", () => {
     },
   );
 
-  it("[H12] names that every object has are no kinds of sandboxes", async () => {
+  it("[H12] names that every object has are not kinds of sandboxes", async () => {
     const rath = rathOf({});
     for (const name of ["constructor", "__proto__", "toString"])
       await expect(rath.run(using, rath.start("go").to(name))).rejects.toThrow("There is no kind of sandbox");

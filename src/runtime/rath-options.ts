@@ -11,11 +11,11 @@ import type { ServiceOptions } from "./services.js";
 export type RathOptions = ServiceOptions & {
   /** Where sessions are kept: a store, or the URL of one. Default: `sqlite:./rath.db`. */
   readonly store?: Store | string;
-  /** What models cost, for budgets in money: replaces the listed prices of these models. */
+  /** The prices of models, for budgets in money: replaces their listed prices. */
   readonly prices?: Prices;
-  /** What each run may spend, unless it says otherwise. */
+  /** The budget of each run, unless the run has its own. */
   readonly budget?: Budget;
-  /** What may be done at all; of several, the strictest counts. */
+  /** The policies for every run. The strictest verdict counts. */
   readonly policy?: Policy | readonly Policy[];
   /** Kinds of sandboxes by the name that sessions move to, beside and instead of local, virtual, docker and host. */
   readonly sandboxes?: { readonly [name: string]: ProviderSource };
@@ -27,7 +27,7 @@ export type RathOptions = ServiceOptions & {
 };
 
 export type RunSettings = {
-  /** Who begins it, and so on whose behalf everything in it is done: "user:ada". Default: who spoke last in the session. */
+  /** The principal who begins the run, and for whom everything in it is done: "user:ada". Default: the last speaker in the session. */
   readonly by?: Principal;
   /** The name that stands at the run's newest session. Default: one made for this run, `unnamed/…`. */
   readonly name?: string;
@@ -47,7 +47,7 @@ export type ReplaySettings = {
   readonly signal?: AbortSignal;
 };
 
-/** The policies, if that is what they are: what is none would let everything pass. */
+/** The policies, checked: a value of another kind would let everything pass. */
 export function policiesOf(given: Policy | readonly Policy[] | undefined): readonly Policy[] {
   const policies: readonly Policy[] = given === undefined ? [] : [given].flat();
   for (const one of policies)
@@ -62,7 +62,7 @@ export function policiesOf(given: Policy | readonly Policy[] | undefined): reado
 
 export const RUN_SETTINGS = optionNames<RunSettings>()("by name budget signal");
 export const REPLAY_SETTINGS = optionNames<ReplaySettings>()("mode name signal");
-/** A limit, or a secret, that is misspelt would be none. */
+/** A misspelt limit or secret would be ignored. */
 export const RATH_OPTIONS = optionNames<RathOptions>()(
   "store prices budget policy sandboxes secrets clock random uuid patience",
 );

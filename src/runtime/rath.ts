@@ -4,6 +4,7 @@ import {
   type FactId,
   type Json,
   type Principal,
+  requireSession,
   Session,
   type StartOptions,
 } from "../session/index.js";
@@ -24,7 +25,7 @@ import {
 import { Observers } from "./run/observers.js";
 import type { Observation } from "./run/options.js";
 import { Runs } from "./run/runs.js";
-import { SessionFiles } from "./sandboxes/files.js";
+import { importFiles } from "./sandboxes/files.js";
 import { SandboxPool } from "./sandboxes/pool.js";
 import { Secrets } from "./secrets.js";
 import { type Services, services } from "./services.js";
@@ -45,7 +46,6 @@ export class Rath {
   readonly #observers = new Observers();
   readonly #runs: Runs;
   readonly #people: People;
-  readonly #files: SessionFiles;
   readonly #pool: SandboxPool;
   #store: Promise<Store> | undefined;
   #closed = false;
@@ -54,7 +54,6 @@ export class Rath {
     requireBudget(options.budget, "open a runtime");
     this.services = services(options);
     this.#storeOption = store;
-    const policies = policiesOf(options.policy);
     const secrets = new Secrets(options.secrets ?? {});
     const open = (): Promise<Store> => this.store();
     this.#pool = new SandboxPool({
@@ -62,12 +61,11 @@ export class Rath {
       sandboxes: options.sandboxes ?? {},
       secret: (name) => secrets.find(name),
     });
-    this.#files = new SessionFiles(() => this.#pool.trees());
     this.#runs = new Runs(
       {
         services: this.services,
         prices: options.prices ?? {},
-        policies,
+        policies: policiesOf(options.policy),
         secrets,
         pool: this.#pool,
         observe: (observation) => this.#observers.tell(observation),
@@ -127,7 +125,9 @@ export class Rath {
    * ```
    */
   async filesAt(session: Session): Promise<WorkspaceFiles> {
-    return this.#files.at(session);
+    requireSession(session, "look at the files");
+    const { filesAt } = await import("../sandbox/index.js");
+    return filesAt(session, await this.#pool.trees());
   }
 
   /**
@@ -139,7 +139,7 @@ export class Rath {
     source: string | { readonly git: string; readonly commit?: string },
     options: { readonly exclude?: readonly string[] } = {},
   ): Promise<Session> {
-    return this.#files.import(session, source, options);
+    return importFiles(session, source, options, await this.#pool.trees());
   }
 
   /**
@@ -151,7 +151,9 @@ export class Rath {
     repository: string,
     options: ExportOptions = { branch: "rath" },
   ): Promise<ExportedGit> {
-    return this.#files.exportGit(session, repository, options);
+    requireSession(session, "export to git");
+    const { exportGit, stepsOf } = await import("../sandbox/index.js");
+    return exportGit(await this.#pool.trees(), repository, await stepsOf(session), options);
   }
 
   /** Keeps a session, under a name if given: what is not made by a run is in memory only until then. */
@@ -236,7 +238,7 @@ export class Rath {
     return this.#people.signal(nameOrId, signal, value, by);
   }
 
-  /** Answers a request by its id: a signal with a value, and a question of a model with what shall come of it. */
+  /** Answers a request by its id: a signal with its value, or a question of a model. */
   async answer(nameOrId: string, ask: FactId, value: Json, by: Principal): Promise<FactId> {
     return this.#people.answer(nameOrId, ask, value, by);
   }
@@ -249,7 +251,7 @@ export class Rath {
     return this.#people.settle(nameOrId, settle);
   }
 
-  /** Cancels a run that is under way in this process. False when there is none of that name. */
+  /** Cancels the runs of this name in this process. False when there are none. */
   cancel(name: string, why = "somebody asked for it"): boolean {
     return this.#runs.cancel(name, why);
   }

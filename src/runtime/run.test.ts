@@ -256,7 +256,7 @@ describe("a run", () => {
     expect(late).toBeInstanceOf(RunClosedError);
   });
 
-  it("[T12] what is made of a session of a run that has ended is outside of it", async () => {
+  it("[T12] facts after the end of a run are outside of it", async () => {
     const rath = rathOf();
     let kept: Session | undefined;
     const module = moduleOf("leaks", async (session) => {
@@ -342,7 +342,7 @@ describe("a run", () => {
     expect(await store.resolve("n")).toBe(ended.id);
   });
 
-  it("[T1] what a run is told of comes from the base's conversation and stays in the result's", async () => {
+  it("[T1] the conversation of a run comes from its base and stays in its result", async () => {
     const rath = rathOf();
     const module = moduleOf("says", async (session) => session.say("answer", { role: "assistant" }));
     const ended = await rath.run(module, Session.start("question"));

@@ -1,7 +1,7 @@
 import { type Json, RathError } from "../session/index.js";
 import { readingsOf } from "./unescape.js";
 
-/** What is shorter is no secret, and would be found in every other word. */
+/** A shorter text is not treated as a secret: it would be found in every other word. */
 const SHORTEST = 6;
 const KEY = 4;
 
@@ -25,7 +25,7 @@ export class Secrets {
           const key = text.slice(0, KEY);
           this.#forms.set(key, [...(this.#forms.get(key) ?? []), { name, text }]);
         }
-    // What a longer secret begins with must not hide the rest of it.
+    // A shorter secret must not hide the rest of a longer one that begins with it.
     for (const forms of this.#forms.values()) forms.sort((one, other) => other.text.length - one.text.length);
   }
 
@@ -58,7 +58,7 @@ export class Secrets {
     let cut = text.length;
     for (const { text: read, from, open } of readingsOf(text, true)) {
       const sure = open === read.length ? read : read.slice(0, open);
-      // What is not complete may go on with what was begun before it, or stand for itself.
+      // An incomplete escape may continue earlier text, or stand for itself.
       for (const part of new Set([read, sure]))
         cut = Math.min(cut, from(Math.min(open, part.length - this.#begunIn(part))));
     }

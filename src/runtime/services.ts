@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-/** Where time, chance and names come from. Bodies ask for them through the door, so that a replay asks nobody. */
+/** Where time, chance and names come from. Bodies ask the runtime for them, so that a replay asks nobody. */
 export interface Services {
   /** Milliseconds since 1970. */
   now(): number;

@@ -8,7 +8,7 @@ export type Status = "finished" | "failed" | "cancelled" | "waiting" | "open";
 
 export function statusOf(session: Session): Status {
   let newest = session;
-  // What is said about the record does not change how the run came out.
+  // Facts about the record do not change how the run came out.
   while (isAboutTheRecord(newest.fact) && newest.parents[0] !== undefined)
     [newest] = newest.parents as [Session];
   return statusIn(newest.fact);

@@ -557,7 +557,7 @@ describe("a replay", () => {
     expect((await rath.replay("n", chain(1, "a"), { mode: "verify" })).id).toBe(start.id);
   });
 
-  it("[M6] what is declared stays short, however many modules there are", async () => {
+  it("[M6] declarations stay short, however many modules there are", async () => {
     const rath = rathOf();
     const wide = (depth: number): Module =>
       moduleOf(`n${depth}`, async (session) => session, {
@@ -601,7 +601,7 @@ describe("a replay", () => {
     expect(error.message).toContain("What differs is mail.to[1].");
   });
 
-  it("[M3] of several branches that differ, the one that was recorded first is shown", async () => {
+  it("[M3] among branches that differ, the one that was recorded first is shown", async () => {
     const store = await storeOf();
     const rath = rathOf({ store });
     const world = new World();
@@ -622,7 +622,7 @@ describe("a replay", () => {
     });
   });
 
-  it("[M5] of something that is no run is a typed error", async () => {
+  it("[M5] of a session outside any run is a typed error", async () => {
     const store = await storeOf();
     const rath = rathOf({ store });
     const module = moduleOf("m", async (session) => session.say("x"));

@@ -12,7 +12,7 @@ const LAYERS = 3;
 
 const ESCAPE =
   /(?:%[0-9a-f]{2})+|\\u\{[0-9a-f]{1,6}\}|\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|\\["'\\/bfnrt]|&#x[0-9a-f]{1,6};|&#\d{1,7};|&(?:amp|lt|gt|quot|apos);/giu;
-/** What may be the beginning of an escape, at the end of a text. No escape is longer. */
+/** The possible beginning of an escape, at the end of a text. No escape is longer. */
 const BEGUN =
   /(?:(?:%[0-9a-f]{2}){0,3}%[0-9a-f]?|(?:%[0-9a-f]{2}){1,3}|\\(?:u(?:\{[0-9a-f]{0,6}|[0-9a-f]{0,3})|x[0-9a-f]?)?|&(?:#x?[0-9a-f]{0,7}|[a-z]{0,4}))$/iu;
 const LONGEST = 12;

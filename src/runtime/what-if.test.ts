@@ -64,7 +64,7 @@ describe("a what-if", () => {
     expect(await rath.unfinished()).toEqual([]);
   });
 
-  it("[T10] what was not asked before is really done, and an outcome is used only once", async () => {
+  it("[T10] a new request is really done, and an outcome is used only once", async () => {
     const store = await storeOf();
     const rath = rathOf({ store });
     const world = new World();

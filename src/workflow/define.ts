@@ -37,7 +37,7 @@ export function checkOptions<Options extends object>(
     checks[option](options[option], option, refuse);
 }
 
-/** What the body of a module gets: its name, parts and options, all checked. */
+/** The input of a body: the name, parts and options of its module, all checked. */
 export type Given<Options> = {
   readonly name: string;
   /** How the module is called in errors: `loop "polish"`. */
@@ -51,7 +51,6 @@ export type Given<Options> = {
   readonly options: Options;
 };
 
-/** What a module is made of. */
 export type Definition<Options extends object, More extends object> = {
   readonly kind: string;
   readonly name: string;
@@ -65,7 +64,7 @@ export type Definition<Options extends object, More extends object> = {
   readonly limits?: (options: Options) => Limits;
   /** Checks options and parts against each other. */
   readonly check?: (given: Given<Options>) => void;
-  /** What the module has beside the members of every module. */
+  /** Members beside those of every module. */
   readonly more?: (given: Given<Options>, forward: Module["forward"]) => More;
 };
 

@@ -1,7 +1,7 @@
 import { type Failure, type Json, RathError, type Session, thrownMessage } from "../session/index.js";
 import { isDone } from "./advice.js";
 
-/** A module that cannot be: something it was given is no module, no limit, no rule. */
+/** An argument of a module is not a module, not a limit, or not a function. */
 export class ModuleError extends RathError {
   constructor(where: string, reason: string, hint = MODULE) {
     super("module-refused", `Cannot make ${where}: ${reason}.`, { hint, data: { where, reason } });
@@ -11,11 +11,11 @@ export class ModuleError extends RathError {
 export const MODULE =
   "a module is an object with a name and forward(session), such as agent(…), workflow(…) or step(…)";
 
-/** A function that decides something in a module (`until`, `choose`, `when`) gave what is no decision. */
+/** A function that decides something in a module (`until`, `choose`, `when`) returned a value of another kind. */
 export class RuleError extends RathError {
   constructor(where: string, rule: string, gave: string, wanted: string) {
     super("rule-refused", `Cannot go on in ${where}: its \`${rule}\` gave ${gave}, not ${wanted}.`, {
-      hint: "decide at once and from the session alone; what must be awaited belongs into a step before",
+      hint: "decide at once and from the session alone; await everything else in a step before it",
       data: { where, rule, gave, wanted },
     });
   }

@@ -66,7 +66,7 @@ async function decide(side: MergedSide, resolve: MergeFilesOptions["resolve"]): 
   return resolvedBy(await resolve.forward(session), side, resolve.name);
 }
 
-/** What is wrong with an answer. Anything else that stands in the way, no answer can change. */
+/** Faults of an answer. Another answer cannot help against other failures. */
 const OF_THE_ANSWER: ReadonlySet<string> = new Set([
   "conflict-choice-refused",
   "conflicts-unresolved",
@@ -90,7 +90,7 @@ async function askPerson(side: MergedSide, session: Session): Promise<Session> {
       return await resolveMerge(taken, side, { choices: value, by });
     } catch (error) {
       if (!(error instanceof FilesError)) throw error;
-      // With the next thing to type, as everywhere where whoever reads it can do something about it.
+      // With the hint: the person who reads it can act on it.
       const { code = "", message } = error.failure;
       if (!OF_THE_ANSWER.has(code)) throw error;
       now = error.session;

@@ -153,7 +153,7 @@ describe("what a module is given", () => {
     for (const module of asked) expect(stateOf(module)).toEqual({ what: { pay: 1 } });
   });
 
-  it("[W5] names the part that is no module", () => {
+  it("[W5] names the part that is not a module", () => {
     expect(() => workflow("w", { good: part, odd: any(7) }, async (one) => one)).toThrow(
       'its part "odd" is 7',
     );

@@ -26,10 +26,10 @@ export function requireName(name: unknown, kind: string, example: string): void 
   );
 }
 
-/** All options that there are. Whoever adds one to the type is told to add it here. */
+/** All options of a type. A new option must be added here. */
 export type Known<Options> = { readonly [option in keyof Options]-?: true };
 
-/** An object with none but these: an option that is misspelt would be none. */
+/** Refuses unknown options: a misspelt one would be ignored. */
 export function requireOptions<Options extends object>(
   options: Options,
   refuse: Refuse,
@@ -118,7 +118,7 @@ export function requireJson(value: unknown, what: string, refuse: Refuse): Json 
   }
 }
 
-/** What a rule said that goes on the record, as it will stand there. */
+/** The value that a rule returned, as the record will hold it. */
 export function recordable(answer: unknown, rule: string, where: string): Json {
   try {
     return jsonOf(answer);
@@ -137,7 +137,7 @@ function reasonOf({ data }: ContentError): string {
   return path === "" ? String(data.reason) : `${path}: ${data.reason}`;
 }
 
-/** What a rule said that can only say yes or no. */
+/** The value of a rule that says yes or no. */
 export function yesOrNo(answer: unknown, rule: string, where: string): boolean {
   if (typeof answer === "boolean") return answer;
   throw wrong(answer, rule, where, "true or false");
@@ -160,7 +160,7 @@ export function textOrNone(answer: unknown, rule: string, where: string): string
   throw wrong(answer, rule, where, "a text");
 }
 
-/** What a rule said that gives several words. */
+/** The value of a rule that gives several texts. */
 export function texts(answer: unknown, rule: string, where: string): readonly string[] {
   if (Array.isArray(answer) && answer.every((one) => typeof one === "string")) return answer;
   throw wrong(answer, rule, where, "a list of texts");

@@ -4,7 +4,7 @@ import type { Given } from "./define.js";
 import { MODULE } from "./error.js";
 import { enter } from "./part.js";
 
-/** Work for one of several branches that run side by side. */
+/** Work for one branch of those that run side by side. */
 export type Side = {
   readonly branch: string;
   readonly why: string;

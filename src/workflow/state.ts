@@ -5,7 +5,7 @@ import { StateError } from "./error.js";
 import { requireJson } from "./options.js";
 import { isModule, type Parts } from "./part.js";
 
-/** What learning may change about a module and its parts, by path: `{ "coder.instructions": "…" }`. */
+/** State that learning may change in a module and its parts, by path: `{ "coder.instructions": "…" }`. */
 export type State = { readonly [path: string]: Json };
 
 /** Names the method by which a module makes another of its kind, with other state and parts. */
@@ -41,7 +41,7 @@ export function withState(module: Module, state: State): Module {
   if (typeof state !== "object" || state === null)
     throw new StateError(
       `Cannot change the state of "${module.name}" to ${showValue(state)}.`,
-      'pass what shall be different: withState(team, { "coder.instructions": "Be kind." })',
+      'pass the paths to change: withState(team, { "coder.instructions": "Be kind." })',
       { module: module.name },
     );
   const known = entriesOf(module, "", []).map(([path]) => path);
@@ -60,13 +60,13 @@ export function withState(module: Module, state: State): Module {
 function requireModule(module: unknown, use: string): void {
   if (!isModule(module))
     throw new StateError(
-      `Cannot ${use} the state of ${showValue(module)}: it is no module.`,
+      `Cannot ${use} the state of ${showValue(module)}: it is not a module.`,
       "pass what agent(…), workflow(…) or another of them made",
       {},
     );
 }
 
-/** The refusal of a module whose state tells it apart and is no matter of learning. */
+/** The refusal of a module whose state identifies it and cannot be learnt. */
 export function unchangeable(module: Module): StateError {
   const names = Object.keys(module.state ?? {});
   return new StateError(
@@ -130,7 +130,7 @@ const LISTED = 12;
 /** Where paths are longer, their ends tell them apart. */
 const COMPARED = 64;
 
-/** The path that is nearest as a whole; else the one whose last name is, for whoever left out the way to it. */
+/** The nearest path as a whole; else the one with the nearest last name. */
 function nearestPath(path: string, known: readonly string[]): string | undefined {
   const whole = (one: string) => one.replaceAll(/[.:/]/g, "-").slice(-COMPARED);
   const nearest = nearestOf(whole(path), known.map(whole));

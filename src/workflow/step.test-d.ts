@@ -19,7 +19,7 @@ const read = { effect: "read" } as const;
 const stock = step("stock", async (item: string) => item.length, read);
 
 describe("types", () => {
-  it("[E9] a step that needs its input is no module", () => {
+  it("[E9] a step that needs its input is not a module", () => {
     // @ts-expect-error nobody would give it an item
     sequence([stock]);
     // @ts-expect-error nobody would give it an item

@@ -29,14 +29,14 @@ import {
 import { type Rebuilds, rebuild, unchangeable } from "./state.js";
 import { plainValue } from "./value.js";
 
-/** What an effect of your own is told about the attempt it makes. */
+/** The attempt that a step makes. */
 export type StepContext = Attempt;
 
 /** The origin of a step's value. "input": the value depends on nothing but its input. */
 export type StepOrigin = "input" | "trusted" | "tool" | "web" | "file" | "memory" | "agent";
 
 export type StepOptions<Input> = {
-  /** What it does to the world, and so what may happen after a crash. There is no safe guess, so say it. */
+  /** The effect on the world, which decides what may happen after a crash. There is no safe default. */
   readonly effect: Effect;
   /** Tells the other side that two calls are the same: a text, or made from the input. Random-free. */
   readonly key?: string | ((input: Input) => string);
@@ -55,7 +55,7 @@ export type StepOptions<Input> = {
 };
 
 /**
- * An effect of your own, through the same door as models and tools: recorded, replayed, resumed. One that can do without
+ * An effect of your own, like models and tools: recorded, replayed, resumed. One that can do without
  * an input is a module; one that cannot is called, or forwarded, with it.
  */
 export interface Step<Input, Value> extends Omit<Module, "forward">, Rebuilds {
@@ -64,7 +64,7 @@ export interface Step<Input, Value> extends Omit<Module, "forward">, Rebuilds {
   call(session: Session, ...input: Given<Input>): Promise<StepResult<Value>>;
 }
 
-/** What is recorded of a value: nothing is `null`, and what has a `toJSON` (a Date, a URL) is what that says. */
+/** The recorded form of a value: nothing is `null`, and a value with a `toJSON` (a Date, a URL) is its result. */
 export type Recorded<Value> = Value extends Json
   ? Value
   : Value extends undefined
@@ -146,7 +146,7 @@ export function step<Input, Value>(
     forward: (session: Session, given?: unknown): Promise<Session> =>
       forward(module, session, async (entered) => (await call(entered, given)).session),
     call,
-    // What it does to the world is no matter of learning.
+    // The effect cannot be learnt.
     [rebuild]: (): Module => {
       throw unchangeable(module);
     },
@@ -181,7 +181,7 @@ const CHECKS: Checks<StepOptions<never>> = {
   reconcile: optional(functionLike('reconcile: async (input) => ({ value }), or "again"')),
 };
 
-/** What became of it, once it is done: a value that cannot be recorded is no reason to do it again. */
+/** The outcome of a step that was done: a value that cannot be recorded must not make it happen again. */
 function outcome(name: string, origin: StepOrigin, value: unknown): Outcome<"step-call"> {
   try {
     return {

@@ -10,7 +10,7 @@ export function plainValue(given: unknown): unknown {
 }
 
 class Reading {
-  /** What was read already. What contains itself is found here, and left for the record to refuse. */
+  /** Values that were read already. A value that contains itself is found here, and left for the record to refuse. */
   readonly #known = new Map<object, unknown>();
   readonly #path: string[] = [];
 

@@ -27,7 +27,7 @@ describe("waiting", () => {
     expect(() => sleep({ until: "soon" })).toThrow(ModuleError);
   });
 
-  it("[T4] on terms: of several people, with other words than were shown, whatever policy there is", async () => {
+  it("[T4] on terms: several people, with other words than were shown, whatever policy there is", async () => {
     const strict = {
       name: "strict",
       version: "0".repeat(64),
@@ -124,7 +124,7 @@ describe("waiting", () => {
     await rath.close();
   });
 
-  it("[T3] takes no answer that covers something else, whoever put it there", async () => {
+  it("[T3] takes no answer that covers something else, even if it is in the record", async () => {
     const rath = openRath({ store: "memory:" });
     const gate = approve("gate", { deploy: "v2" });
     await rath.run(gate, rath.start("go"), { name: "gate" });

@@ -52,13 +52,13 @@ export function signal(name: string, what?: Json): Signal {
   );
 }
 
-/** What was answered to a question. */
+/** The answer to a question. */
 export type Verdict = {
   readonly session: Session;
   /** Whether it was agreed to exactly what was shown. */
   readonly approved: boolean;
   readonly why?: string;
-  /** What was agreed to in place of what was shown; then that was not. */
+  /** Another content that was approved in place of the one shown, which was not. */
   readonly edit?: Json;
 };
 

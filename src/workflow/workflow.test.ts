@@ -88,7 +88,7 @@ describe("workflows", () => {
     expect(all(session, "module-exit")[0]?.error?.code).toBe("descent-broken");
   });
 
-  it("[W5] refuse what is no module, at once", () => {
+  it("[W5] refuse a part that is not a module, at once", () => {
     const wrong = [
       () => sequence([{} as Module]),
       () => sequence([{ name: "x" } as Module]),

@@ -6,7 +6,7 @@ import { type Parts, partsOf, type Usable } from "./part.js";
 import type { Rebuilds } from "./state.js";
 
 export type WorkflowOptions = {
-  /** What all of it may spend. */
+  /** The limits of the whole workflow. */
   readonly budget?: Budget;
 };
 

@@ -46,17 +46,17 @@ export type Approval = Decision & {
 
 /** A person's word that they did it themselves. */
 export type TakeOver = Decision & {
-  /** What came of it: whoever asked for it gets this in place of an outcome. */
+  /** The value that the caller gets in place of an outcome. */
   readonly value: Json;
 };
 
-/** What became of a write that nobody knew the outcome of. */
+/** The outcome of a write in doubt, as a person knows it. */
 export type Settle = {
   readonly by: Principal;
   /** Which request; may be left out when there is only one in doubt. */
   readonly of?: FactId;
   readonly decision: Settlement;
-  /** What it gave, when it was done. */
+  /** The result, if the write was done. */
   readonly value?: Json;
   readonly error?: Failure;
   readonly why?: string;
@@ -77,7 +77,7 @@ export async function giveAnswer(
   given: { readonly now: number; readonly by?: Principal; readonly digest?: string | undefined },
 ): Promise<FactId> {
   const { digest } = given;
-  // Whoever names an older session of a run means the run: what it waits for now.
+  // The name of an older session of a run means the run: everything that it waits for now.
   const recorded = await recordedRun(store, nameOrId);
   const pending = recorded === undefined ? new Map<FactId, Pending>() : await awaited(store, recorded);
   const waiting = [...pending.values()].filter((one) =>
@@ -88,7 +88,7 @@ export async function giveAnswer(
       ask === undefined ||
       (typeof ask === "string" ? one.id === ask || one.id.startsWith(ask) : one.what === ask.signal),
   );
-  // Of several questions each is meant for somebody: whoever answers means their own.
+  // Several questions go to several people: a person answers their own.
   const fitting =
     named.length > 1 && kind === "approval-ask" ? await addressed(store, named, given.by) : named;
   const [found] = fitting;
@@ -118,9 +118,13 @@ export async function giveAnswer(
   requireAnswer(made, nameOrId);
   if (begun !== undefined) requireSettler(begun, made.by as Principal);
   if (fact.type === "approval-ask")
-    await requireMayAnswer(store, fact, made, { now: given.now, name: nameOrId, id: found.id });
+    await requireMayAnswer(store, fact, made as Made & { type: "approval-give" }, {
+      now: given.now,
+      name: nameOrId,
+      id: found.id,
+    });
   const at = new Date(given.now).toISOString();
-  const answer = asked.append({ ...made, of: found.id, at } as unknown as FactInput);
+  const answer = asked.append({ ...made, of: found.id, at });
   const name = answerName(recorded.nonce, found.id);
   const refused = (): AnswerError =>
     new AnswerError(
@@ -150,7 +154,7 @@ export async function revokeAnswer(
   store: Store,
   nameOrId: string,
   { by, ask, why, now }: Decision & { readonly now: number },
-  conceal: (fact: Made) => Made,
+  conceal: (fact: FactInput) => FactInput,
 ): Promise<FactId> {
   const recorded = await recordedRun(store, nameOrId);
   const refused = (reason: string, hint: string) => new AnswerError(reason, hint, { by });
@@ -181,10 +185,16 @@ export async function revokeAnswer(
     if (mine.length > 1) throw refused(`${by} gave ${mine.length} approvals`, "say which: { ask: id }");
     const approval = await store.load(only.given);
     const { digest } = approval.fact as FactOf<"approval-give">;
-    const fact = { type: "approval-give", of: only.request, decision: "reject", digest, by } as const;
-    const at = new Date(now).toISOString();
-    const made = conceal({ ...fact, why: why ?? "the approval was revoked", at });
-    const answer = approval.append(made as unknown as FactInput);
+    const made = conceal({
+      type: "approval-give",
+      of: only.request,
+      decision: "reject",
+      digest,
+      by,
+      why: why ?? "the approval was revoked",
+      at: new Date(now).toISOString(),
+    });
+    const answer = approval.append(made);
     await store.save(answer, { name: answerName(recorded.nonce, only.request), expect: only.given });
     return answer.id;
   } finally {
@@ -192,9 +202,12 @@ export async function revokeAnswer(
   }
 }
 
-type Made = { readonly type: FactInput["type"] } & { readonly [field: string]: unknown };
+type AnswerType = "approval-give" | "signal-give" | "effect-settle";
 
-/** What is awaited, each as it can be named: two rules may ask about the same. */
+/** An answer, before it is known which request it answers. */
+type Made = { [Type in AnswerType]: Omit<FactInput & { readonly type: Type }, "of"> }[AnswerType];
+
+/** The awaited requests, each with a name of its own: two rules may ask about the same call. */
 async function labels(store: Store, waiting: readonly Pending[]): Promise<readonly string[]> {
   const all: string[] = [];
   for (const { id, what } of waiting) {
@@ -204,7 +217,7 @@ async function labels(store: Store, waiting: readonly Pending[]): Promise<readon
   return all;
 }
 
-/** Those of several questions that somebody may answer. */
+/** The questions that this principal may answer. */
 async function addressed(
   store: Store,
   waiting: readonly Pending[],
@@ -245,18 +258,18 @@ function requireSettler(
   );
 }
 
-/** Whether this is for whoever answers to say, now, and in this way. */
+/** Refuses an answer that its sender may not give, not any longer, or not in this way. */
 async function requireMayAnswer(
   store: Store,
   asking: FactOf<"approval-ask">,
-  { by, decision, edit, value }: Made,
+  { by, decision, edit, value }: Made & { readonly type: "approval-give" },
   { now, name, id }: { readonly now: number; readonly name: string; readonly id: FactId },
 ): Promise<void> {
   const { to, expires, of, fixed, answer } = asking;
-  if (to !== undefined && !to.includes(by as Principal)) throw notTheirs(by, to);
+  if (to !== undefined && !to.includes(by)) throw notTheirs(by, to);
   if (expires !== undefined && Date.parse(expires) <= now)
     throw new AnswerError(
-      `it was to be answered by ${expires}`,
+      `the deadline for an answer was ${expires}`,
       "resume the run: it goes on without, or asks others",
       { expires },
     );
@@ -268,11 +281,11 @@ async function requireMayAnswer(
       { by: asked.by },
     );
   // Anybody may say no, and a question is not an approval.
-  if (decision !== "reject" && answer === undefined && !mayAgree(asking, by as Principal))
+  if (decision !== "reject" && answer === undefined && !mayAgree(asking, by))
     throw new AnswerError(
       `${String(by)} is not a person, and the terms of the approval do not name it`,
       `approve as a person: by: "user:ada"; or name it in the terms: approval: { from: ${JSON.stringify(by)} }`,
-      { by: by as Principal },
+      { by },
     );
   if (edit !== undefined && fixed === true)
     throw new AnswerError(
@@ -287,7 +300,7 @@ async function requireMayAnswer(
       "this is a question of a program, and nothing to take over",
       "approve it, or reject it",
     );
-  if (answer !== undefined) requireFit(decision, value as Json | undefined, answer, { name, id });
+  if (answer !== undefined) requireFit(decision, value, answer, { name, id });
 }
 
 /** Whether it answers a question: with one of the words to choose from, or in words. */
@@ -303,7 +316,9 @@ function requireFit(
   if (decision === "take-over" && fits) return;
   const words = choices === undefined ? '"…"' : choices.map((one) => JSON.stringify(one)).join(" | ");
   throw new AnswerError(
-    decision === "approve" ? "a question cannot be agreed to" : `${JSON.stringify(value)} is no answer to it`,
+    decision === "approve"
+      ? "a question cannot be agreed to"
+      : `${JSON.stringify(value)} does not answer the question`,
     `rath.answer(${JSON.stringify(name)}, "${id.slice(0, 12)}", ${words}, "user:ada")`,
     { answer: schema },
   );
@@ -311,7 +326,7 @@ function requireFit(
 
 const SETTLEMENTS: { readonly [decision in Settlement]: string } = {
   done: "it happened",
-  failed: "it did not, and shall not",
+  failed: "it did not happen, and must not",
   again: "do it again",
 };
 
@@ -335,7 +350,7 @@ function requireAnswer(
   );
 }
 
-/** What a run waits for now, in all of its branches. */
+/** Everything that a run waits for now, in all of its branches. */
 async function awaited(store: Store, { leaves }: Recorded): Promise<ReadonlyMap<FactId, Pending>> {
   const pending = new Map<FactId, Pending>();
   for (const leaf of leaves) {
@@ -395,7 +410,7 @@ async function isTaken(store: Store, run: Recorded, request: FactId, but: FactId
   return false;
 }
 
-/** What the run made of a session as a second parent or a later one: an answer that was taken in, or kept at the end. */
+/** The facts for which the run joined a session: it took in an answer, or kept one at its end. */
 async function joinedTo(store: Store, { nonce }: Recorded, id: FactId): Promise<readonly Fact[]> {
   const joined: Fact[] = [];
   for (const child of await store.children(id)) {

@@ -38,7 +38,6 @@ export type Awaited = Pending &
     readonly answered: boolean;
   };
 
-/** What an approval asks for. */
 export function shownIn(fact: FactOf<"approval-ask">): Partial<Awaited> {
   const { what, digest, to, expires, rule, why, edited, answer, problem, execution } = fact;
   const rest = { to, expires, rule, why, edited, answer, problem, execution };
@@ -46,19 +45,18 @@ export function shownIn(fact: FactOf<"approval-ask">): Partial<Awaited> {
   return { ...visibly(what), digest, ...Object.fromEntries(known) };
 }
 
-/** What is known of a call in doubt. */
 export function begunIn(doubt: Doubt): Partial<Awaited> {
   return { ...doubt, ...visibly(doubt.shown) };
 }
 
-/** What somebody is to look at, with nothing in it that cannot be seen. */
+/** The content to look at, with invisible characters made visible. */
 function visibly(what: Json): Pick<Awaited, "shown" | "escaped"> {
   if ((what as unknown) instanceof Withheld) return { shown: what };
   const shown = visible(what);
   return { shown, ...(canonical(shown) !== canonical(what) && { escaped: true }) };
 }
 
-/** What people are told of something that waits, beside its name, its time and its schema. */
+/** The details of a pending request for a person, beside its name, its time and its schema. */
 export function detailsOf(one: Awaited): { readonly [field: string]: Json } {
   const known = TOLD.flatMap((field) => (one[field] === undefined ? [] : [[field, one[field] as Json]]));
   return Object.fromEntries(known) as { readonly [field: string]: Json };

@@ -95,7 +95,7 @@ function known(value: Json): Json {
   return content instanceof Withheld ? `[${content.reason}]` : value;
 }
 
-/** What was shown, with the arguments that somebody put in place of those that were. */
+/** The call that was shown, with the arguments that a person put in. */
 function withInput(shown: Json, input: Json): Json {
   if (typeof shown !== "object" || shown === null || !("input" in shown)) return shown;
   const { used: _, ...call } = shown as { readonly [key: string]: Json };

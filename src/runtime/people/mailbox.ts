@@ -46,7 +46,7 @@ export class Mailbox {
     const before = parent === request ? undefined : await store?.line(parent);
     if (parent !== request && !isRevocation(line, before, request)) return undefined;
     const revoked = before === undefined ? {} : { revoked: { id: parent, line: before } };
-    // What was said may be in blobs, which only the store has.
+    // The content may be in blobs, which only the store has.
     const { blobs } = digestsOf(line).length > 0 ? Session.realmOf(await (store as Store).load(id)) : {};
     return { id, line, ...(blobs && { blobs }), ...revoked };
   }
@@ -58,7 +58,7 @@ export class Mailbox {
     return names.map(({ name }) => name.slice(under.length));
   }
 
-  /** The same, and takes the place of an answer where there is none, so that none can come from now on. */
+  /** The same; if there is no answer, it takes the place of one, so that none can come from now on. */
   async lastAnswerTo(request: FactId, instead: FactId): Promise<Answer | undefined> {
     const answer = await this.answerTo(request);
     if (answer !== undefined) return answer;

@@ -3,7 +3,7 @@ import { delegationOf } from "../policy/index.js";
 import type { Rath } from "../rath.js";
 import type { Awaited } from "./awaited.js";
 
-/** Who sends answers through a protocol, and whether they may approve what they asked for themselves. */
+/** The sender of answers through a protocol, and whether they may approve their own requests. */
 export type Sender = { readonly who: Principal; readonly selfApproval: boolean };
 
 /**

@@ -8,6 +8,7 @@ import {
   Session,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import { RefusedError, requireDecision } from "../given.js";
 import { answerName } from "../run/writer.js";
 import type { Secrets } from "../secrets.js";
@@ -24,31 +25,27 @@ import {
 import { type Awaited, begunIn, shownIn } from "./awaited.js";
 import { type Doubt, doubtAbout } from "./doubt.js";
 
+type PeopleHost = {
+  readonly store: () => Promise<Store>;
+  readonly secrets: Secrets;
+  readonly services: Services;
+  /** Called after each answer: a run in this process may wait for it. */
+  readonly answered: () => void;
+};
+
 /**
  * What people are asked and what they answer. An answer is kept in the store, where the run that asked finds it: now, or when
  * it is resumed.
  */
 export class People {
-  readonly #store: () => Promise<Store>;
-  readonly #secrets: Secrets;
-  readonly #services: Services;
-  readonly #answered: () => void;
+  readonly #host: PeopleHost;
 
-  constructor(options: {
-    readonly store: () => Promise<Store>;
-    readonly secrets: Secrets;
-    readonly services: Services;
-    /** Called after each answer: a run in this process may wait for it. */
-    readonly answered: () => void;
-  }) {
-    this.#store = options.store;
-    this.#secrets = options.secrets;
-    this.#services = options.services;
-    this.#answered = options.answered;
+  constructor(host: PeopleHost) {
+    this.#host = host;
   }
 
   async pending(nameOrId: string): Promise<readonly Awaited[]> {
-    const store = await this.#store();
+    const store = await this.#host.store();
     const run = await recordedRun(store, nameOrId);
     const heads = run === undefined || run.over ? [nameOrId] : run.leaves;
     const awaited = new Map<FactId, Awaited>();
@@ -72,7 +69,7 @@ export class People {
 
   async approve(nameOrId: string, decision: Approval): Promise<FactId> {
     const { edit } = requireDecision(decision, "approve", nameOrId);
-    const { names } = this.#secrets.conceal(edit ?? null);
+    const { names } = this.#host.secrets.conceal(edit ?? null);
     if (names.length > 0)
       throw new RefusedError(
         `approve what ${JSON.stringify(nameOrId)} waits for`,
@@ -88,9 +85,9 @@ export class People {
 
   async revoke(nameOrId: string, decision: Decision): Promise<FactId> {
     requireDecision(decision, "revoke", nameOrId);
-    const conceal: Parameters<typeof revokeAnswer>[3] = (fact) => this.#secrets.conceal(fact).value;
-    const now = this.#services.now();
-    return revokeAnswer(await this.#store(), nameOrId, { ...decision, now }, conceal);
+    const conceal: Parameters<typeof revokeAnswer>[3] = (fact) => this.#host.secrets.conceal(fact).value;
+    const now = this.#host.services.now();
+    return revokeAnswer(await this.#host.store(), nameOrId, { ...decision, now }, conceal);
   }
 
   async takeOver(nameOrId: string, decision: TakeOver): Promise<FactId> {
@@ -126,9 +123,7 @@ export class People {
       type: "effect-settle" as const,
       by,
       decision,
-      ...(value !== undefined && { value }),
-      ...(error !== undefined && { error }),
-      ...(why !== undefined && { why }),
+      ...defined({ value, error, why }),
       ...(decision === "again" && doubt?.approved !== undefined && { digest: doubt.digest }),
     });
     return this.#answer(nameOrId, settle.of, "doubt", make, { by, digest });
@@ -145,7 +140,7 @@ export class People {
       by,
       decision,
       digest: (decision === "reject" ? undefined : digest) ?? (fact as FactOf<"approval-ask">).digest,
-      ...(why !== undefined && { why }),
+      ...defined({ why }),
       ...more,
     });
     return this.#answer(nameOrId, ask, "approval-ask", make, { by, digest });
@@ -154,7 +149,7 @@ export class People {
   /** Whether what is asked is a question, to be answered as such. */
   async #isQuestion(nameOrId: string, ask: FactId): Promise<boolean> {
     if (typeof ask !== "string" || ask === "") return false;
-    const store = await this.#store();
+    const store = await this.#host.store();
     for (const { id, type } of await this.pending(nameOrId)) {
       if (type !== "approval-ask" || !id.startsWith(ask)) continue;
       const fact = await factAt(store, id);
@@ -170,12 +165,12 @@ export class People {
     make: Parameters<typeof giveAnswer>[4],
     given: { readonly by?: Principal; readonly digest?: string | undefined } = {},
   ): Promise<FactId> {
-    const store = await this.#store();
-    // What a person types may be a secret too.
-    const discreet: typeof make = (...asked) => this.#secrets.conceal(make(...asked)).value;
-    const now = this.#services.now();
+    const store = await this.#host.store();
+    // A person may type a secret too.
+    const discreet: typeof make = (...asked) => this.#host.secrets.conceal(make(...asked)).value;
+    const now = this.#host.services.now();
     const id = await giveAnswer(store, nameOrId, ask, kind, discreet, { now, ...given });
-    this.#answered();
+    this.#host.answered();
     return id;
   }
 }

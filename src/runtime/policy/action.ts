@@ -1,10 +1,10 @@
 import type { Effect, Json, Principal, Session, Terms } from "../../session/index.js";
 
-/** What somebody wants to do, before it is done. */
+/** A call that a principal wants to make, before it is made. */
 export type Action = {
   readonly kind: "tool" | "step" | "model";
   readonly name: string;
-  /** Who wants it. */
+  /** The principal who wants it. */
   readonly by: Principal;
   /** On whose behalf: who began the run, and each agent that let another work for it. */
   readonly for: readonly Principal[];
@@ -12,17 +12,17 @@ export type Action = {
   /** Whether it can be undone: what is not said to be is taken not to be, if it changes something. */
   readonly reversible: boolean;
   readonly input: Json;
-  /** What it touches, as far as it says so; undefined when it says nothing. */
+  /** The resources it touches, as far as it says so; undefined when it says nothing. */
   readonly touches: Touches | undefined;
   /** The session of the request. */
   readonly session: Session;
-  /** Who put this input in place of what was asked for, which the request has. */
+  /** The person who put this input in place of the requested one. */
   readonly editor?: Principal;
   /** The JSON Schema of the input, where there is one. */
   readonly schema?: Json;
 };
 
-/** What a call touches: a list that is not there is not known, an empty one says that there is nothing. */
+/** The resources that a call touches. A missing list is unknown, an empty one says that there is nothing. */
 export type Touches = {
   readonly paths?: readonly string[];
   readonly commands?: readonly string[];
@@ -32,7 +32,7 @@ export type Touches = {
 
 export type Verdict = "allow" | "ask" | "deny";
 
-/** What was decided about an action, and why. */
+/** The decision about an action, and its reason. */
 export type PolicyDecision = {
   readonly verdict: Verdict;
   /** The names of the rules that made it; none when no rule met the action. */

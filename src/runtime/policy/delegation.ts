@@ -12,7 +12,7 @@ import {
 type Delegation = {
   readonly chain: readonly Principal[];
   readonly asker: Principal | null;
-  /** Who made the call that this session is, if it is one: what runs inside of it runs for them. */
+  /** The agent that made the call that this session is: its inside runs for the agent. */
   readonly caller: Principal | null;
 };
 
@@ -73,7 +73,7 @@ function withOne(chain: readonly Principal[], one: Principal): readonly Principa
   return chain.includes(one) ? chain : [...chain, one];
 }
 
-/** Who gets something back that they handed on has it for those who had given it to them. */
+/** An agent that gets a task back works again for those who gave it the task. */
 function handed(chain: readonly Principal[], from: Principal, to: Principal): readonly Principal[] {
   const back = chain.indexOf(to);
   return back < 0 ? withOne(chain, from) : chain.slice(0, back);

@@ -50,13 +50,13 @@ export const labelsView: View<Labels> = keepInSnapshots<Labels>({
   load: (saved) => frozen(saved) as Labels,
 });
 
-/** What the newest fact of a session brings into the conversation, with the answer that it takes in. */
+/** The origins that the newest fact of a session brings into the conversation, with the answer that it takes in. */
 export function broughtBy({ fact, parents }: Session): readonly Origin[] {
   const answer = fact.type === "answer-take" ? parents[1]?.fact : undefined;
   return answer?.type === "signal-give" ? [sayerOf(answer.by)] : originsOf(fact);
 }
 
-/** What a fact brings into the conversation. */
+/** The origins that a fact brings into the conversation. */
 export function originsOf(fact: Fact): readonly Origin[] {
   switch (fact.type) {
     case "session-start":
@@ -67,14 +67,14 @@ export function originsOf(fact: Fact): readonly Origin[] {
         ...attachedIn(fact.content),
         ...(fact.labels ?? []).map(originOf),
       ];
-    // What a body asks for it may have read elsewhere.
+    // A body may have read its request elsewhere.
     case "tool-call":
     case "step-call":
       return (fact.labels ?? []).map(originOf);
-    // Whoever describes a tool of others speaks to the model before anything is called.
+    // The description of a foreign tool reaches the model before anything is called.
     case "agent-configure":
       return fact.foreign === undefined ? [] : ["tool"];
-    // The words of others, whoever they were: their origins were left behind.
+    // The words of others: their origins were left behind.
     case "session-detach":
       return fact.messages.length === 0 ? [] : ["import"];
     case "record-import":
@@ -99,7 +99,7 @@ export function originsOf(fact: Fact): readonly Origin[] {
   }
 }
 
-/** What somebody passes on they have not written, and maybe not read. */
+/** Attachments were not written, and maybe not read, by the person who passes them on. */
 function attachedIn(content: Content): readonly Origin[] {
   return Array.isArray(content) && content.some((part) => part.type === "file") ? ["file"] : [];
 }
@@ -120,7 +120,7 @@ function originOf(origin: string | undefined): Origin {
 export function sayerOf(by: Principal): Origin {
   const [kind] = by.split(":");
   if (kind === "user") return "user";
-  // What the runtime or a body says it says of its own accord, in words of the program.
+  // The runtime and bodies speak in words of the program.
   if (kind === "runtime" || kind === "workflow") return "system";
   return kind === "agent" ? "agent" : "tool";
 }

@@ -118,11 +118,11 @@ describe("rules", () => {
     expect(isFeared({ by: "*:ada" }, { by: "agent:eve\n:ada" })).toBe(true);
     for (const host of [{}, { except: 5 }, { except: [""] }, { only: "x" }])
       expect(() => policy("p", [{ name: "r", verdict: "deny", host: host as never }])).toThrow(
-        "host that is no text",
+        "`host` must be a text",
       );
   });
 
-  it("[P4] what does not say what it touches is feared, unless it is pure", () => {
+  it("[P4] a call that does not say what it touches is feared, unless it is pure", () => {
     for (const rule of [{ path: "x" }, { command: "x" }, { host: "x" }, { amount: { above: 1 } }]) {
       expect(isFeared(rule, { touches: undefined }), JSON.stringify(rule)).toBe(true);
       expect(isFeared(rule, { touches: {} })).toBe(true);
@@ -137,10 +137,10 @@ describe("rules", () => {
       [[{ ...rule, tol: "x" }], 'did you mean "tool"'],
       [[{ ...rule, name: "" }], "a rule has no name"],
       [[{ ...rule, verdict: "perhaps" }], "has no verdict"],
-      [[{ ...rule, tool: 5 }], "tool that is no text"],
-      [[{ ...rule, amount: {} }], "an amount that is none"],
+      [[{ ...rule, tool: 5 }], "`tool` must be a text"],
+      [[{ ...rule, amount: {} }], "`amount` must have a number"],
       [[{ ...rule, untrusted: false }], "untrusted"],
-      [[{ ...rule, when: true }], "no function"],
+      [[{ ...rule, when: true }], "`when` must be a function"],
       [[rule, rule], "two rules are called"],
       ["rules", "not a list"],
     ] as [never, string][])
@@ -175,7 +175,7 @@ describe("rules", () => {
     });
   });
 
-  it("[G6] that say neither yes nor no deny, and an amount that is none is feared", () => {
+  it("[G6] that say neither yes nor no deny, and an unknown amount counts as feared", () => {
     for (const when of [async () => true, () => "yes", () => undefined])
       expect(verdictOf({ verdict: "allow", when: when as never })).toBe("deny");
     expect(isFeared({ amount: { above: 100 } }, { touches: { amount: Number("900 EUR") } })).toBe(true);
@@ -351,7 +351,7 @@ describe("labels", () => {
       { input: to === undefined ? {} : { to }, session: Session.start(said), ...some },
     );
 
-  it("[L4] what is missing or empty was said by nobody, and true where it is named", () => {
+  it("[L4] a missing or empty argument was said by nobody, and true where it is named", () => {
     for (const to of [true, false, "", " ", ".", null, undefined, [], {}, [""], { email: null }] as Json[])
       expect(isUnsaid("Share it.", to), JSON.stringify(to)).toBe(true);
     const isPublicUnsaid = (said: string, value: boolean, name = "public"): boolean =>
@@ -365,7 +365,7 @@ describe("labels", () => {
     }
   });
 
-  it("[L4] what an agent's own instructions say was said, and not what those of others do", () => {
+  it("[L4] an agent's own instructions count as said, and not those of others", () => {
     const told = session.append({
       type: "agent-configure",
       agent: "clerk",

@@ -1,10 +1,10 @@
 import { canonical, digestOf, RathError, termsFault, thrownMessage } from "../../session/index.js";
-import { nearestOf } from "../../util/index.js";
+import { optionNames, unknownOption } from "../../util/index.js";
 import type { Action, Policy, PolicyDecision, Verdict } from "./action.js";
 import { isMet, type PolicyRule } from "./rule.js";
 
 export type PolicyOptions = {
-  /** What counts where no rule does. Default "allow". */
+  /** The verdict where no rule applies. Default "allow". */
   readonly otherwise?: Verdict;
 };
 
@@ -80,25 +80,12 @@ function versionOf(rules: readonly PolicyRule[], otherwise: Verdict): string {
   return digestOf(canonical({ rules: plain, otherwise }));
 }
 
-const FIELDS: { readonly [field in keyof PolicyRule]-?: "text" | "texts" | "other" } = {
-  name: "text",
-  verdict: "other",
-  by: "texts",
-  for: "texts",
-  tool: "texts",
-  step: "texts",
-  model: "texts",
-  effect: "texts",
-  irreversible: "other",
-  path: "texts",
-  command: "texts",
-  host: "texts",
-  amount: "other",
-  untrusted: "other",
-  when: "other",
-  why: "text",
-  approval: "other",
-};
+const CONDITIONS = optionNames<PolicyRule>()(
+  "name verdict by for tool step model effect irreversible path command host",
+  "amount untrusted when why approval",
+);
+const TEXT: ReadonlySet<string> = new Set(["name", "why"]);
+const TEXTS: ReadonlySet<string> = new Set("by for tool step model effect path command host".split(" "));
 
 function check(name: unknown, rules: unknown, options: unknown): void {
   const example = 'policy("careful", [{ name: "payments", verdict: "ask", tool: "pay" }])';
@@ -127,28 +114,19 @@ function checkRule(rule: unknown, refuse: (reason: string, hint?: string) => Pol
   const { name, verdict, amount, untrusted, when, irreversible, approval } = rule as Partial<PolicyRule>;
   if (typeof name !== "string" || name === "") throw refuse("a rule has no name");
   const at = `its rule ${JSON.stringify(name)}`;
-  const known = Object.keys(FIELDS);
+  const unknown = unknownOption(rule, CONDITIONS);
+  if (unknown !== undefined)
+    throw refuse(`${at} has no condition ${JSON.stringify(unknown.name)}`, unknown.hint);
   for (const [field, value] of Object.entries(rule)) {
-    const kind = Object.hasOwn(FIELDS, field) ? FIELDS[field as keyof PolicyRule] : undefined;
-    const meant = nearestOf(field, known);
-    if (kind === undefined)
-      throw refuse(
-        `${at} has no condition ${JSON.stringify(field)}`,
-        meant === undefined
-          ? `the conditions are ${known.join(", ")}`
-          : `did you mean ${JSON.stringify(meant)}?`,
-      );
-    if (value === undefined) continue;
+    const isList = TEXTS.has(field);
+    if (value === undefined || !(isList || TEXT.has(field))) continue;
     const { except } = Object(value) as { readonly except?: unknown };
     const stated = field === "host" && except !== undefined ? except : value;
     const isTexts = (Array.isArray(stated) ? stated : [stated]).every(
       (one) => typeof one === "string" && one !== "",
     );
-    if (kind !== "other" && (!isTexts || (kind === "text" && Array.isArray(value))))
-      throw refuse(
-        `${at} has a ${field} that is no text`,
-        `${field}: "…"${kind === "texts" ? " or a list" : ""}`,
-      );
+    if (!isTexts || (!isList && Array.isArray(value)))
+      throw refuse(`${at}: \`${field}\` must be a text`, `${field}: "…"${isList ? " or a list" : ""}`);
   }
   if (verdict === undefined || !STRICT.includes(verdict))
     throw refuse(`${at} has no verdict`, 'verdict: "allow", "ask" or "deny"');
@@ -157,7 +135,7 @@ function checkRule(rule: unknown, refuse: (reason: string, hint?: string) => Pol
     numbers.some(([field, value]) => !["above", "upTo"].includes(field) || !Number.isFinite(value)) ||
     (amount !== undefined && numbers.length === 0)
   )
-    throw refuse(`${at} has an amount that is none`, "amount: { above: 100 }");
+    throw refuse(`${at}: \`amount\` must have a number \`above\` or \`upTo\``, "amount: { above: 100 }");
   if (
     untrusted !== undefined &&
     untrusted !== true &&
@@ -173,7 +151,7 @@ function checkRule(rule: unknown, refuse: (reason: string, hint?: string) => Pol
   const fault = approval === undefined ? undefined : termsFault(approval);
   if (fault !== undefined) throw refuse(`${at}: ${fault.reason}`, fault.hint);
   if (when !== undefined && typeof when !== "function")
-    throw refuse(`${at} has a when that is no function`, "when: (action) => true");
+    throw refuse(`${at}: \`when\` must be a function`, "when: (action) => true");
   if (irreversible !== undefined && typeof irreversible !== "boolean")
     throw refuse(`${at} has an irreversible that is not true or false`);
 }
@@ -182,7 +160,7 @@ function isPath(path: unknown): boolean {
   return typeof path === "string" && path.split(".").every((part) => part !== "");
 }
 
-/** A policy that cannot be: a rule that makes no sense would be no rule. */
+/** The rules or options of a policy make no sense. */
 export class PolicyError extends RathError {
   constructor(name: string, reason: string, hint: string) {
     super("policy-refused", `Cannot make the policy ${JSON.stringify(name)}: ${reason}.`, {

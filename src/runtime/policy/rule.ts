@@ -41,7 +41,7 @@ export type PolicyRule = {
   readonly untrusted?: true | "call" | readonly string[];
   /** Anything else; at once, and from the action alone. */
   readonly when?: (action: Action) => boolean;
-  /** What whoever is refused, or asked, reads. */
+  /** The reason for a person who is asked, or for the model when the call is refused. */
   readonly why?: string;
   /** With the verdict "ask": who is asked, how many must agree, by when, and who is asked after that. */
   readonly approval?: Terms;
@@ -111,7 +111,7 @@ function isTouched(
   return rule.verdict === "allow" ? touched.length > 0 && touched.every(isMeant) : touched.some(isMeant);
 }
 
-/** What does not say what it touches may touch anything, unless it touches nothing. */
+/** A call that does not say what it touches may touch anything, unless it is pure. */
 function isFeared(verdict: Verdict, { effect }: Action): boolean {
   return verdict !== "allow" && effect !== "pure";
 }
@@ -143,7 +143,7 @@ function knownHosts({ touches }: Action): readonly string[] | undefined {
   return hosts?.every((host) => HOST.test(host) || isIPv6(host)) === true ? hosts : undefined;
 }
 
-/** What permits a host without a port does not permit its other ports; what stops it stops them too. */
+/** A rule that permits a host without a port does not permit its other ports; one that denies it denies all of them. */
 function hasHost(pattern: string, host: string, permits: boolean): boolean {
   const wanted = new Pattern(pattern.toLowerCase());
   return wanted.matches(host) || (!permits && wanted.matches(host.replace(/:\d+$/, "")));
@@ -160,7 +160,7 @@ function isCallSaid(action: Action): boolean {
   const statements = TrustedStatements.of(action.session, action.by);
   const leaves = givenLeaves(action);
   if (!leaves.every((leaf) => statements.has(leaf))) return false;
-  // Whoever typed the arguments asks for it.
+  // A person who typed the arguments asks for the call.
   return (
     (action.editor !== undefined && isPerson(action.editor)) ||
     isAskedFor(action.name, statements.words(), leaves.length > 0)

@@ -16,7 +16,7 @@ export class TrustedStatements {
     this.#numbers = new Set(this.#texts.flatMap(numbersIn));
   }
 
-  /** What users, the system and the agent's own instructions said, on the way to a session. */
+  /** The statements of users, the system and the agent's own instructions, on the way to a session. */
   static of(session: Session, by: Principal): TrustedStatements {
     const said = session.view(saidView);
     const known = made.get(said) ?? new Map<Principal, TrustedStatements>();
@@ -83,7 +83,7 @@ function saidIn(fact: Fact, session: Session): Said | undefined {
 /** A "not" among the last words before. */
 const NEGATED = /(?:\b(?:not|no|non|never|without|nor)|n't)(?:[ -][\p{L}']+){0,3}[ -]?$/u;
 
-/** What the runtime says may repeat what a model said, and what a body says anything that it has read by then. */
+/** The runtime may repeat a model's words, and a body everything that it has read by then. */
 function isQuoting(session: Session): boolean {
   const { by, run } = session.fact;
   return (

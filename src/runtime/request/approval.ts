@@ -8,6 +8,7 @@ import {
   type Json,
   type Session,
 } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { failureOf } from "../error.js";
 import type { Wanted } from "../policy/index.js";
 import type { Secrets } from "../secrets.js";
@@ -18,7 +19,7 @@ import type { Outcome, Request } from "./request.js";
 import { LONGEST_TIMER } from "./timeout.js";
 import type { BatchWork } from "./work.js";
 
-/** What stands between a request and its effect: the policies, and the people that must agree. */
+/** The policies and the people that must agree before an effect begins. */
 export class Approval {
   readonly #work: BatchWork;
   /** Requests whose answers are being taken in. */
@@ -41,10 +42,10 @@ export class Approval {
     return what === undefined || this.#standing(item, request, what).state === "agreed";
   }
 
-  /** Has policies decide, once, before anything is done. What they deny ends here, as a failure that can be read. */
+  /** Lets the policies decide, once, before anything is done. A denied request ends as a failure that a model can read. */
   isLetPass(item: PendingRequest, request: Request): boolean {
     const { scope, chain } = this.#work;
-    // What was started was let pass.
+    // A request that was started had passed.
     if (item.state.verdict === undefined && item.begun === undefined) {
       const editor = item.state.edited ? item.consent.edit?.by : undefined;
       const ruling = rulingOn(scope.policies, request, item.asked, editor);
@@ -60,9 +61,8 @@ export class Approval {
   }
 
   #endSoon(item: PendingRequest, outcome: Outcome): void {
-    const { run, chain, goOn } = this.#work;
-    run.turns.soon(() => {
-      if (item.isDone) return;
+    const { chain, soon, goOn } = this.#work;
+    soon(item, () => {
       chain.end(item, outcome);
       goOn();
     });
@@ -81,13 +81,13 @@ export class Approval {
     const digest = what === undefined ? undefined : digestOf(canonical(what));
     const stale = consent.open.filter((ask) => (ask.fact as FactOf<"approval-ask">).digest !== digest);
     if (stale.length > 0) {
-      this.#withdraw(item, stale).catch((error: unknown) => run.fail(error));
+      run.watch(this.#withdraw(item, stale));
       return false;
     }
     const standing: Standing = what === undefined ? AGREED : this.#standing(item, request, what);
     if (consent.taken === undefined && standing.state === "open" && what !== undefined) {
       for (const question of standing.questions) this.#ask(item, what, question);
-      // Whoever is asked must be able to see it, also while something else is under way.
+      // The people who are asked must be able to see it, also while something else is under way.
       if (standing.questions.length > 0) run.recorder.flushSoon();
       item.problem = undefined;
       for (const ask of consent.open) this.#waitUntil(item, ask);
@@ -119,21 +119,20 @@ export class Approval {
       of: item.asked.id,
       ...(expires !== undefined && { expires }),
       ...(to.length > 0 && { to }),
-      ...(request.name !== undefined && { name: request.name }),
+      ...defined({ name: request.name }),
       ...(rule !== "" && { rule }),
-      ...(why !== undefined && { why }),
+      ...defined({ why }),
       ...(level > 0 && { level }),
       ...(edit !== undefined && edited && { edited: { by: edit.by, was } }),
       ...((request.edit === undefined || request.inside !== undefined) && { fixed: true }),
-      ...(request.answer !== undefined && { answer: request.answer }),
-      ...(item.problem !== undefined && { problem: item.problem }),
+      ...defined({ answer: request.answer, problem: item.problem }),
       ...(item.consent.isSecond && { execution: attempts + 1 }),
     });
   }
 
   /** Takes questions back that are about something else by now, unless somebody has answered them: that is heard first. */
   async #withdraw(item: PendingRequest, asks: readonly Session[]): Promise<void> {
-    const { run, chain, goOn } = this.#work;
+    const { run, chain, soon, goOn } = this.#work;
     const release = run.turns.occupy();
     const answered = new Set<Session>();
     try {
@@ -141,8 +140,7 @@ export class Approval {
     } finally {
       release();
     }
-    run.turns.soon(() => {
-      if (item.isDone) return;
+    soon(item, () => {
       for (const ask of asks) {
         if (!item.consent.open.includes(ask)) continue;
         if (answered.has(ask)) this.#work.wait(item, ask);
@@ -163,23 +161,21 @@ export class Approval {
     const { expires } = ask.fact as FactOf<"approval-ask">;
     if (expires === undefined) return;
     const left = Date.parse(expires) - run.services.now();
-    const expire = (): void => {
-      this.#expire(item, ask, expires).catch((error: unknown) => run.fail(error));
-    };
+    const expire = (): void => run.watch(this.#expire(item, ask, expires));
     if (left <= 0) expire();
-    // Quietly: when nothing else is under way the run is suspended, and whoever resumes it finds that time is up.
+    // Quietly: when nothing else is under way the run is suspended, and the next resume finds that time is up.
     else if (left <= LONGEST_TIMER) run.turns.ring(left, expire, true);
   }
 
   async #expire(item: PendingRequest, ask: Session, expires: string): Promise<void> {
-    const { run, chain, goOn } = this.#work;
+    const { run, chain, soon, goOn } = this.#work;
     if (!item.consent.open.includes(ask)) return;
     const release = run.turns.occupy();
     // One that was given in time counts, and from here on none can be given.
     const given = await run.answers.lastAnswerTo(ask.id).finally(release);
     if (given) return;
-    run.turns.soon(() => {
-      if (item.isDone || !item.consent.open.includes(ask)) return;
+    soon(item, () => {
+      if (!item.consent.open.includes(ask)) return;
       chain.drop(item, ask, `nobody answered by ${expires}`, true);
       item.advance({ type: "let-go" });
       goOn();
@@ -202,16 +198,15 @@ export class Approval {
   /** Somebody gave other arguments: the request is made with these, or asked about again. */
   edit(item: PendingRequest, request: Request): void {
     item.advance({ type: "edit" });
-    this.#edit(item, request).catch((error: unknown) => this.#work.run.fail(error));
+    this.#work.run.watch(this.#edit(item, request));
   }
 
   async #edit(item: PendingRequest, request: Request): Promise<void> {
-    const { run, chain, goOn } = this.#work;
+    const { run, chain, soon, goOn } = this.#work;
     const edit = item.consent.edit as Edited;
     const release = run.turns.occupy();
     const made = await editedTo(request, edit.input).finally(release);
-    run.turns.soon(() => {
-      if (item.isDone) return;
+    soon(item, () => {
       // Somebody else gave others meanwhile.
       if (item.consent.edit !== edit) item.advance({ type: "edit-over", how: "superseded" });
       else if ("act" in made) {
@@ -235,7 +230,7 @@ export class Approval {
   }
 }
 
-/** What a person must see and agree to: because the request wants it, or because a policy does. */
+/** The content that a person must see and approve, because the request or a policy wants it. */
 function shownForApproval(
   { asked, state }: PendingRequest,
   request: Request,
@@ -283,7 +278,7 @@ async function editedTo(request: Request, input: Json): Promise<Request | Failur
   }
 }
 
-/** What comes of a request that somebody dealt with in its place. */
+/** The outcome of a request that a person dealt with in its place. */
 function takenOver({ fact }: Request, { by, value = null }: FactOf<"approval-give">): Outcome {
   if (fact.type === "tool-call") return { type: "tool-result", output: value, by };
   if (fact.type === "step-call") return { type: "step-result", value, by };

@@ -13,7 +13,7 @@ import { delayOf, isRetryable, isUnanswered } from "./retry.js";
 import { TimeoutError, timed } from "./timeout.js";
 import type { BatchWork } from "./work.js";
 
-/** What one attempt brought: an outcome, or what it threw. */
+/** The result of one attempt: an outcome, or an error. */
 type Brought = {
   readonly attempt: number;
   readonly milliseconds: number;
@@ -31,10 +31,10 @@ export class Attempts {
     this.#files = files;
   }
 
-  /** Uses the outcome again that another run recorded for the same request. False when there is none. */
+  /** Uses the recorded outcome of the same request in another run. False when there is none. */
   reuse(item: PendingRequest, request: Request): boolean {
     const { run, chain, goOn } = this.#work;
-    // What somebody changed is looked for under what was asked for, and is not the same.
+    // The tape knows the request under its first arguments; edited ones are another request.
     if (item.state.edited) return false;
     const reuse = run.tape.reusable(run.secrets.conceal(request.fact).value, chain.tip);
     if (reuse === undefined) return false;
@@ -54,11 +54,8 @@ export class Attempts {
     return begun.run === run.nonce || !run.tape.failedBefore(item.asked.id);
   }
 
-  try(item: PendingRequest, request: Request): void {
-    this.#attempt(item, request).catch((error: unknown) => this.#work.run.fail(error));
-  }
-
-  async #attempt(item: PendingRequest, request: Request): Promise<void> {
+  /** Makes one attempt. */
+  async try(item: PendingRequest, request: Request): Promise<void> {
     const { run, scope, chain } = this.#work;
     const attempt = item.state.attempts + 1;
     const write = request.effect === "write";
@@ -75,7 +72,7 @@ export class Attempts {
     const pieces = this.#piecesOf(item);
     const began = run.services.now();
     try {
-      // What must never be repeated unseen is on the disk before it starts; so is the key of what may be sent again.
+      // A write is on the disk before it starts, so that it is never repeated unseen; so is the key of an idempotent effect.
       if (write || request.effect === "idempotent") await run.recorder.flush();
       // Stopped for a while, in that or before it: another process may have taken the run over, and done this.
       if (!run.lease.isHeld) await run.lease.hold();
@@ -95,7 +92,7 @@ export class Attempts {
     try {
       await recorder.finish(thrown?.error instanceof TimeoutError && thrown.error.running);
     } catch (error) {
-      // What it did is gone with its sandbox, whatever it said.
+      // Its work is gone with its sandbox, whatever it said.
       outcome = undefined;
       thrown ??= { error };
     }
@@ -163,7 +160,7 @@ export class Attempts {
       run: run.nonce,
       signal: controller.signal,
       evidence: item.evidence,
-      by: name === undefined || name === "" ? undefined : `tool:${name}`,
+      ...(name !== undefined && name !== "" && { by: `tool:${name}` }),
     });
   }
 
@@ -188,7 +185,7 @@ export class Attempts {
       run.recorder.flushSoon();
       // While it may still happen, nobody can find out that it did not.
       if (thrown.error instanceof TimeoutError && thrown.error.running) this.#work.wait(item, item.asked);
-      else this.reconcile(item, request, error);
+      else run.watch(this.reconcile(item, request, error));
       return;
     }
     if (thrown !== undefined && scope.cancelled === undefined) {
@@ -229,12 +226,8 @@ export class Attempts {
   }
 
   /** A write that was started and has no outcome: found out by its reconciler, or left to a person. Never repeated unseen. */
-  reconcile(item: PendingRequest, request: Request, error?: Failure): void {
-    this.#reconcile(item, request, error).catch((failed: unknown) => this.#work.run.fail(failed));
-  }
-
-  async #reconcile(item: PendingRequest, request: Request, error: Failure | undefined): Promise<void> {
-    const { run, chain, goOn } = this.#work;
+  async reconcile(item: PendingRequest, request: Request, error?: Failure): Promise<void> {
+    const { run, chain, soon, goOn } = this.#work;
     let found: Outcome | "again" | "unknown" = "unknown";
     if (request.reconcile !== undefined) {
       const release = run.turns.occupy();
@@ -253,8 +246,7 @@ export class Attempts {
         release();
       }
     }
-    run.turns.soon(() => {
-      if (item.isDone) return;
+    soon(item, () => {
       if (found === "unknown") this.#work.wait(item, item.asked);
       else if (found === "again") this.#again(item, request, error);
       else {
@@ -268,7 +260,7 @@ export class Attempts {
   #again(item: PendingRequest, request: Request, error: Failure | undefined): void {
     const { chain, goOn } = this.#work;
     item.advance({ type: "not-done" });
-    // What it was found out with is on the record before the next attempt, which then goes on in the same sandbox.
+    // The reconciler's evidence is on the record before the next attempt, which then goes on in the same sandbox.
     chain.tell(item, withoutFiles(item.evidence));
     if (error !== undefined && item.state.attempts >= attemptsFor(request, error)) {
       chain.end(item, request.failed(error, undefined));
@@ -297,7 +289,7 @@ export class Attempts {
     }
   }
 
-  /** What would have to be done again is not, once its scope is cancelled. */
+  /** Ends a request that would be repeated, once its scope is cancelled. */
   #givenUp(item: PendingRequest, request: Request): boolean {
     const { scope, chain, goOn } = this.#work;
     const { cancelled } = scope;
@@ -314,7 +306,7 @@ function leavesDoubt({ effect, retry }: Request, error: unknown): boolean {
   return retry?.when === undefined || !isRetryable(error, retry);
 }
 
-/** What a fact says, without its stamp and the request it belonged to. */
+/** The fact without its stamp and the request it belonged to. */
 function withoutStamp<Stamped extends Evidence | Reusable["fact"]>(fact: Stamped): Stamped {
   const { of: _of, at: _at, run: _run, seq: _seq, ...body } = fact as Stamped & { of?: FactId };
   return body as Stamped;

@@ -14,7 +14,7 @@ import { PendingRequest, type Wait } from "./pending-request.js";
 import type { Request } from "./request.js";
 import type { BatchWork } from "./work.js";
 
-/** What wakes whoever awaits the batch, or may. */
+/** Facts that may end a batch or one of its waits. */
 const OUTCOMES: ReadonlySet<string> = new Set([
   "model-reply",
   "model-failure",
@@ -25,7 +25,7 @@ const OUTCOMES: ReadonlySet<string> = new Set([
   "timer-fire",
 ]);
 
-/** What may let a request pass, or end a wait. */
+/** Facts that may let a request pass, or end a wait. */
 const LETTING: ReadonlySet<string> = new Set(["answer-take", "wait-cancel", "policy-decide"]);
 
 /**
@@ -51,7 +51,7 @@ export class RequestBatch {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Nobody may be listening any more when the run is cut off.
+    // Nobody listens when the run is cut off.
     this.result.catch(() => {});
     // All of them or none: a request that nobody deals with would stay pending.
     const drafts = requests.map(({ fact }) => drafted(run.secrets.conceal(fact).value));
@@ -68,6 +68,10 @@ export class RequestBatch {
       size: requests.length,
       wait: (item, asked) => this.#wait(item, asked),
       goOn: () => this.#goOn(),
+      soon: (item, job) =>
+        run.turns.soon(() => {
+          if (!item.isDone) job();
+        }),
     };
     this.#approval = new Approval(work);
     this.#attempts = new Attempts(work, files);
@@ -118,7 +122,7 @@ export class RequestBatch {
 
   /** Whether it joins what is joined now: a module that came back with something else has another outcome. */
   #fits(entry: Entry): boolean {
-    // What it left on the way joins nothing, and what let it in was there before it.
+    // Evidence joins nothing, and the fact that let a module in was there before it.
     if (EVIDENCE.has(entry.type) || LETTING.has(entry.type)) return true;
     const head = this.#itemOf(entry)?.settledChild;
     return head === undefined || parentsOf(entry.line)[1] === head.id;
@@ -135,7 +139,7 @@ export class RequestBatch {
   #wakes(entry: Entry, item: PendingRequest | undefined): boolean {
     if (OUTCOMES.has(entry.type)) return true;
     if (!LETTING.has(entry.type) || item === undefined) return false;
-    // What lets a module in: it then does what it does at that time and not before.
+    // The fact that lets a module in: the module then begins at that time and not before.
     return "effect" in item.request ? item.request.inside !== undefined : entry.type !== "policy-decide";
   }
 
@@ -159,7 +163,7 @@ export class RequestBatch {
       return;
     }
     this.cancel(this.#scope.cancelled);
-    // What is in doubt stays so, cancelled or not.
+    // A request in doubt stays in doubt, cancelled or not.
     for (const item of this.#items) if (item.begun !== undefined && !item.state.held) this.#begin(item);
   }
 
@@ -188,7 +192,7 @@ export class RequestBatch {
 
   #kickOne(item: PendingRequest): void {
     const { request } = item;
-    // What has not begun by then is given up, each in its turn.
+    // Requests that have not begun are given up, each in its turn.
     if (this.#scope.cancelled !== undefined) return;
     if (!this.#run.tape.adopting) this.#begin(item);
     else if ("effect" in request && request.inside !== undefined && this.#approval.wasLetIn(item, request))
@@ -220,14 +224,14 @@ export class RequestBatch {
       this.#approval.edit(item, request);
       return;
     }
-    // What is in doubt is not asked about before somebody has found out what became of it.
+    // Nobody is asked about a request in doubt before its outcome is known.
     const inDoubt = this.#attempts.isInDoubt(item, request);
     if (!this.#approval.isLetPass(item, request)) return;
     if (!inDoubt && !this.#approval.isAgreed(item, request)) return;
     if (request.inside !== undefined) this.#inside.enter(item, request);
     else if (this.#attempts.reuse(item, request)) return;
-    else if (inDoubt) this.#attempts.reconcile(item, request);
-    else this.#attempts.try(item, request);
+    else
+      this.#run.watch(inDoubt ? this.#attempts.reconcile(item, request) : this.#attempts.try(item, request));
   }
 
   /** Waits for what only the world can bring. */
@@ -255,7 +259,7 @@ export class RequestBatch {
 
   /** Somebody answered: the answer hangs from the request, and the chain takes it in. */
   #answered(item: PendingRequest, asked: Session, line: Answer): boolean {
-    // A question that was withdrawn is not answered any more; the answer is kept where the run ends.
+    // The answer to a withdrawn question is kept where the run ends.
     if (item.isDone || (asked !== item.asked && !item.consent.open.includes(asked))) return false;
     const answer = sessionOf(line, asked, this.#chain.realm);
     this.#chain.takeIn(item, asked, answer);
@@ -291,7 +295,7 @@ export class RequestBatch {
       // doubt since before, only a person can say what became of it.
       if (item.child !== undefined || item.begun !== undefined) continue;
       item.turn += 1;
-      // What ignores its signal must not keep the run from coming to rest.
+      // An effect that ignores its signal must not keep the run from coming to rest.
       item.release?.();
       this.#run.turns.soon(() => this.#giveUp(item, why, error));
     }

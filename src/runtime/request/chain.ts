@@ -71,7 +71,7 @@ export class Chain {
     if (item !== undefined) this.#note(item, second);
   }
 
-  /** What a recorded fact joins to the chain: the module that ran inside, or the answer that was given. */
+  /** The session that a recorded fact joins to the chain: the end of the module inside, or an answer. */
   #secondParent(entry: Entry, item: PendingRequest): Session | undefined {
     const [, id] = parentsOf(entry.line);
     if (id === undefined) return undefined;
@@ -142,13 +142,13 @@ export class Chain {
         );
       } catch (error) {
         if (this.#run.recorder.stopped !== undefined) throw error;
-        // What the record cannot hold must not cost the outcome.
+        // Evidence that the record cannot hold must not cost the outcome.
         warnOf(error, "OPENRATH_EVIDENCE");
       }
     }
   }
 
-  /** Who leaves evidence without saying who: the tool that is called, else the module that acts. */
+  /** The default author of evidence: the tool that is called, else the module that acts. */
   #authorOf({ asked: { fact } }: PendingRequest): Principal | undefined {
     const { actor } = this.#scope;
     return actor !== undefined && fact.type === "tool-call" ? `tool:${fact.name}` : actor;

@@ -13,7 +13,7 @@ import type { Wanted } from "../policy/index.js";
 
 type Give = FactOf<"approval-give">;
 
-/** One question to one person, or to several of whom one shall answer. */
+/** A question to one person, or to several when one answer is enough. */
 type Ask = {
   readonly session: Session;
   readonly fact: FactOf<"approval-ask">;
@@ -24,7 +24,7 @@ type Ask = {
   give: Give | undefined;
 };
 
-/** What is to be asked next. */
+/** A question to ask next. */
 export type Question = {
   readonly rule: string;
   readonly why: string | undefined;
@@ -48,7 +48,7 @@ export class Consent {
   #round = 0;
   /** The arguments that people want in place of those that were shown, the newest last. */
   #edits: { readonly edit: Edited; readonly round: number }[] = [];
-  /** Who wants it executed a second time. */
+  /** The settlement that wants a second execution. */
   #second: FactOf<"effect-settle"> | undefined;
   #taken: Give | undefined;
 
@@ -62,7 +62,7 @@ export class Consent {
     return this.#edits.at(-1)?.edit;
   }
 
-  /** Who gave just these arguments, and so agrees to them. */
+  /** The people who gave exactly these arguments, and so agree to them. */
   get editors(): readonly Principal[] {
     const { edit } = this;
     if (edit === undefined) return [];
@@ -73,7 +73,7 @@ export class Consent {
     return [...last].filter(([, input]) => canonical(input) === same).map(([by]) => by);
   }
 
-  /** The word of whoever did it themselves. */
+  /** The answer of a person who did it themselves. */
   get taken(): Give | undefined {
     return this.#taken;
   }
@@ -187,7 +187,7 @@ function stands(
       (one) => approvers.length === 0 || approvers.includes(one),
     ),
   );
-  // Who says both has not agreed.
+  // A person who says both has not agreed.
   for (const { by } of refused) agreed.delete(by);
   if (agreed.size >= need) return { state: "agreed" };
   const questions = questionsOf(wanted, now, level).filter(
@@ -201,10 +201,10 @@ function stands(
   return stands(wanted, asked, digest, editors, level + 1);
 }
 
-/** What was asked and need not be asked again. */
+/** Questions in these states are not asked again. */
 const ASKED: ReadonlySet<Ask["state"]> = new Set(["open", "agreed", "refused", "late"]);
 
-/** One question to all of whom one is enough; else one to each. */
+/** One question to all when one agreement is enough; else one to each. */
 function questionsOf({ rule, why }: Wanted, terms: Terms, level: number): readonly Question[] {
   const { need = 1, within } = terms;
   const to = approversOf(terms);

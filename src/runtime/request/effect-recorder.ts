@@ -1,20 +1,35 @@
 import type { ExecOptions, ExecResult, Execution, Sandbox, SandboxFiles } from "../../sandbox/index.js";
-import { EMPTY_TREE, type FactInput, type Json, type Session, thrownMessage } from "../../session/index.js";
+import {
+  EMPTY_TREE,
+  type FactInput,
+  type Json,
+  type Principal,
+  type Session,
+  thrownMessage,
+} from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { RefusedError } from "../given.js";
 import type { SandboxLease, SandboxPool } from "../sandboxes/pool.js";
 import { EVIDENCE, type Evidence } from "./evidence.js";
+
+/** The call that an effect is recorded for. */
+type Call = {
+  readonly pool: SandboxPool;
+  /** The end of the chain of the call. */
+  readonly tip: Session;
+  readonly run: string;
+  readonly signal: AbortSignal;
+  readonly evidence: Evidence[];
+  /** The tool that leaves the evidence. */
+  readonly by?: Principal;
+};
 
 /**
  * What one attempt at an effect has at hand beside its input: the sandbox of its session, and a way to leave evidence.
  * Everything that is run and changed there is collected, and put on the record before the outcome.
  */
 export class EffectRecorder {
-  readonly evidence: Evidence[];
-  readonly #pool: SandboxPool;
-  readonly #tip: Session;
-  readonly #run: string;
-  readonly #signal: AbortSignal;
-  readonly #by: Evidence["by"];
+  readonly #call: Call;
   #taking: Promise<Sandbox> | undefined;
   #lease: SandboxLease | undefined;
   #dirty = false;
@@ -23,21 +38,8 @@ export class EffectRecorder {
   readonly #running = new Set<Promise<void>>();
   readonly #background = new Map<Execution, Evidence>();
 
-  constructor(options: {
-    readonly pool: SandboxPool;
-    /** Where the chain of the call has come to. */
-    readonly tip: Session;
-    readonly run: string;
-    readonly signal: AbortSignal;
-    readonly evidence: Evidence[];
-    readonly by: Evidence["by"];
-  }) {
-    this.#pool = options.pool;
-    this.#tip = options.tip;
-    this.#run = options.run;
-    this.#signal = options.signal;
-    this.evidence = options.evidence;
-    this.#by = options.by;
+  constructor(call: Call) {
+    this.#call = call;
   }
 
   record(fact: FactInput): void {
@@ -49,7 +51,7 @@ export class EffectRecorder {
         `${JSON.stringify(fact?.type)} is nothing that a call can leave`,
         `it can leave ${[...EVIDENCE].join(", ")}`,
       );
-    this.evidence.push(fact as Evidence);
+    this.#call.evidence.push(fact as Evidence);
   }
 
   /** The sandbox of the session, opened when it is first asked for. */
@@ -66,12 +68,8 @@ export class EffectRecorder {
   }
 
   async #take(): Promise<Sandbox> {
-    this.#lease = await this.#pool.acquire(
-      this.#tip,
-      this.#run,
-      (fact) => this.evidence.push(fact),
-      this.#signal,
-    );
+    const { pool, tip, run, evidence, signal } = this.#call;
+    this.#lease = await pool.acquire(tip, run, (fact) => evidence.push(fact), signal);
     return this.#watched(this.#lease.live.sandbox);
   }
 
@@ -85,7 +83,7 @@ export class EffectRecorder {
   async finish(abandoned: boolean): Promise<void> {
     if (this.#over) return;
     if (abandoned) this.#over = true;
-    // Opened late, when nobody waits for it any more: it is let go all the same.
+    // A sandbox that opens late is released all the same.
     if (this.#taking !== undefined) await this.#taking.catch(() => {});
     if (abandoned) this.#lost ??= "a call that was given up goes on in it";
     else await Promise.all(this.#running);
@@ -93,14 +91,14 @@ export class EffectRecorder {
     const lease = this.#lease;
     if (lease === undefined) return;
     const { live } = lease;
-    for (const fact of this.#background.values()) this.evidence.push(fact);
+    for (const fact of this.#background.values()) this.#call.evidence.push(fact);
     if (this.#background.size > 0) live.drifting = true;
     const { SandboxLostError, SnapshotLimitError } = await import("../../sandbox/index.js");
     let limit: unknown;
     if (this.#lost === undefined) {
       try {
         await this.#tell(lease);
-        this.#pool.release(lease, this.#tip, live.tree);
+        this.#call.pool.release(lease, this.#call.tip, live.tree);
         return;
       } catch (error) {
         if (error instanceof SnapshotLimitError) limit = error;
@@ -108,26 +106,27 @@ export class EffectRecorder {
       }
     }
     const { id, incarnation } = live;
-    this.evidence.push({ type: "sandbox-lose", sandbox: id, incarnation, why: this.#lost });
-    await this.#pool.drop(lease);
+    this.#call.evidence.push({ type: "sandbox-lose", sandbox: id, incarnation, why: this.#lost });
+    await this.#call.pool.drop(lease);
     if (abandoned) return;
     throw limit ?? new SandboxLostError(id, this.#lost);
   }
 
-  /** What the call did to the files; or which files it saw, if it did nothing to them. */
+  /** Records how the call changed the files, or which files it saw. */
   async #tell({ live, trees }: SandboxLease): Promise<void> {
-    const by = this.#by === undefined ? {} : { by: this.#by };
+    const { evidence } = this.#call;
+    const by = defined({ by: this.#call.by });
     const before = live.tree;
     const seen = this.#dirty ? await live.sandbox.snapshot() : undefined;
     const after = seen === undefined || (before === null && seen.tree === EMPTY_TREE) ? before : seen.tree;
     if (after === before || after === null) {
-      if (!this.evidence.some(({ type }) => type.startsWith("workspace-")))
-        this.evidence.push({ type: "workspace-read", ...by, tree: before, sandbox: live.id } as Evidence);
+      if (!evidence.some(({ type }) => type.startsWith("workspace-")))
+        evidence.push({ type: "workspace-read", ...by, tree: before, sandbox: live.id } as Evidence);
       return;
     }
     const { diffTrees } = await import("../../sandbox/index.js");
     const skipped = seen?.skipped ?? [];
-    this.evidence.push({
+    evidence.push({
       type: "workspace-change",
       ...by,
       before,
@@ -165,11 +164,11 @@ export class EffectRecorder {
       fork: use((options) => sandbox.fork(options)),
       suspend: use(async () => {
         await sandbox.suspend();
-        this.evidence.push({ type: "sandbox-suspend", ...named });
+        this.#call.evidence.push({ type: "sandbox-suspend", ...named });
       }),
       resume: use(async () => {
         await sandbox.resume();
-        this.evidence.push({ type: "sandbox-resume", ...named });
+        this.#call.evidence.push({ type: "sandbox-resume", ...named });
       }),
       renew: use((milliseconds) => sandbox.renew(milliseconds)),
       status: () => sandbox.status(),
@@ -228,15 +227,15 @@ export class EffectRecorder {
     const { background = false } = options;
     // A signal of the tool's own must not take the place of the run's.
     const signal =
-      options.signal === undefined ? this.#signal : AbortSignal.any([this.#signal, options.signal]);
+      options.signal === undefined ? this.#call.signal : AbortSignal.any([this.#call.signal, options.signal]);
     const execution = this.#discreet(sandbox.exec(command, background ? options : { ...options, signal }));
     const told = (result: ExecResult | undefined): Evidence => ({
       type: "command-run",
-      ...(this.#by !== undefined && { by: this.#by }),
+      ...defined({ by: this.#call.by }),
       sandbox: sandbox.ref.id,
       incarnation: sandbox.ref.incarnation,
       command: command as Json,
-      ...(options.directory !== undefined && { directory: options.directory }),
+      ...defined({ directory: options.directory }),
       ...ranAs(result),
     });
     if (background) {
@@ -249,7 +248,7 @@ export class EffectRecorder {
     }
     const done = execution.result.then(
       (result) => {
-        this.evidence.push(told(result));
+        this.#call.evidence.push(told(result));
         if (result.outcome === "lost")
           this.#lost ??= result.why ?? "it went away while a command was running";
       },

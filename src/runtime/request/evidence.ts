@@ -17,7 +17,7 @@ const TYPES = [
   "note",
 ] as const satisfies readonly FactInput["type"][];
 
-/** What an effect may put on the record beside its outcome: what happened in a sandbox, and what was found or recalled. */
+/** Evidence that an effect may record before its outcome: events of a sandbox, findings and recalled memories. */
 export type Evidence = Extract<FactInput, { readonly type: (typeof TYPES)[number] }>;
 
 export const EVIDENCE: ReadonlySet<string> = new Set(TYPES);
@@ -27,7 +27,7 @@ export function withoutFiles(evidence: readonly Evidence[]): readonly Evidence[]
   return evidence.filter(({ type }) => type !== "workspace-change");
 }
 
-/** What is said again where a finished effect is used again: which sandbox it was done in is no matter of this run. */
+/** The evidence of a finished effect that is used again: its sandbox belongs to another run. */
 export function saidAgain(evidence: readonly Evidence[]): readonly Evidence[] {
   return evidence.filter(({ type }) => !type.startsWith("sandbox-"));
 }
@@ -43,7 +43,7 @@ export function beganWith(evidence: readonly Evidence[]): Digest | null | undefi
   return undefined;
 }
 
-/** What an effect did to the files: what it went out from, and what it left. Undefined when it changed none. */
+/** The files before and after an effect. Undefined when it changed none. */
 export function changeOf(
   evidence: readonly Evidence[],
 ): { readonly base: Digest | null; readonly after: Digest } | undefined {

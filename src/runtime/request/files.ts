@@ -36,7 +36,7 @@ export class FileLine {
       );
   }
 
-  /** What a call did to files that are not those of the chain any more is merged into them. */
+  /** Merges the file changes of a call into the files that the chain has by now. */
   async rebase(item: PendingRequest): Promise<void> {
     const change = changeOf(item.evidence);
     const ours = this.#chain.tip.files.tree;

@@ -19,7 +19,7 @@ import {
 } from "../policy/index.js";
 import type { Request } from "./request.js";
 
-/** What the policies that hold in a place decide about a request, as it goes on the record. */
+/** The decision of the policies about a request, as it is recorded. */
 export type Ruling = Omit<
   Extract<FactInput, { readonly type: "policy-decide" }>,
   "type" | "of" | "by" | "at"
@@ -63,7 +63,7 @@ export function rulingOn(
   };
 }
 
-/** What all of those who ask want, each under a name of its own: two policies may call their rules alike. */
+/** The approvals that all asking policies want, each under a name of its own: two policies may have rules of one name. */
 function wantedBy(policies: readonly Policy[], decisions: readonly PolicyDecision[]): readonly Wanted[] {
   const taken = new Set([""]);
   return decisions.flatMap(({ verdict, approvals = [], why }, place) =>

@@ -19,7 +19,7 @@ export class Inside {
     this.#back = back;
   }
 
-  /** Runs a module on a fork of the request. It goes through the door itself, so it is entered again on a tape. */
+  /** Runs a module on a fork of the request. It enters the run by itself, so it is entered again on a tape. */
   enter(item: PendingRequest, request: Request): void {
     const { scope: outer, chain } = this.#work;
     const { branch, body } = request.inside as NonNullable<Request["inside"]>;

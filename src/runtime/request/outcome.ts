@@ -17,7 +17,7 @@ export function failureOfRequest(request: Request, error: unknown): Failure {
   return failure ?? failureOf(error);
 }
 
-/** An outcome that is made now; what throws is a failure. */
+/** An outcome that is made now; an error while making it is a failure. */
 export function outcomeBy(make: () => Outcome, request: Request): Outcome {
   try {
     return make();

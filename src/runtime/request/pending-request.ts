@@ -29,13 +29,13 @@ export class PendingRequest {
   readonly asked: Session;
   /** The agreement that it needs, if it needs any. */
   readonly consent = new Consent();
-  /** What is to be done; another one of the same kind once somebody changed its arguments. */
+  /** The request; another one of the same kind once somebody changed its arguments. */
   request: Request | Wait;
   /** Why the arguments that somebody gave it will not do. */
   problem: string | undefined;
   /** The secrets that were taken out of what came of it. */
   readonly redacted = new Set<string>();
-  /** What its attempts left, in the order in which it came, and is not on the chain yet. */
+  /** The evidence of its attempts that is not on the chain yet, in the order in which it came. */
   evidence: Evidence[] = [];
   /** The module that runs in its place, once it was entered. */
   child: Child | undefined;
@@ -121,7 +121,7 @@ export class PendingRequest {
     const { consent } = this;
     const fact = answer?.fact;
     if (fact?.type === "effect-settle") {
-      // What they may not say, they have not said: it stays in doubt.
+      // A settlement by somebody without the right changes nothing: the write stays in doubt.
       if (!consent.isSettledBy(fact)) return "other";
       if (fact.decision === "again") consent.again(fact);
       return "settle";

@@ -31,7 +31,7 @@ export class Pieces {
     if (cut > 0) this.#say({ rest, field, text: text.slice(0, cut) });
   }
 
-  /** Nothing more comes: what was kept back was no secret. */
+  /** The end of the stream: held text was not a secret. */
   flush(): void {
     for (const held of this.#held.values()) this.#say(held);
     this.#held.clear();

@@ -26,7 +26,7 @@ export interface Attempt {
   readonly attempt: number;
   /** The same as `attempt`: its name in version 0.1. */
   readonly number: number;
-  /** Aborted when the effect shall stop: cancelled, out of time, or the run gave up. */
+  /** Aborted when the effect must stop: cancelled, out of time, or the run gave up. */
   readonly signal: AbortSignal;
   /** The same at every attempt, also after a crash: send it along, and the other side can tell a repetition. */
   readonly key: string;
@@ -41,7 +41,7 @@ export interface Attempt {
   sandbox(): Promise<Sandbox>;
   /** The value of a secret that the runtime was given. It is never recorded. */
   secret(name: string): string;
-  /** The same without the values of secrets. What is recorded goes through it anyway; use it before something is cut. */
+  /** The value without secrets. Recorded values pass through it anyway; use it before you cut a text. */
   redact<Value extends Json>(value: Value): Value;
   /** Where the files of sessions are kept. */
   trees(): Promise<Trees>;
@@ -56,7 +56,7 @@ export type Request<Type extends RequestType = RequestType> = {
   /** The request as it is recorded. */
   readonly fact: FactInput & { readonly type: Type };
   readonly effect: Effect;
-  /** Does it, and says how it came out. What it throws is recorded as `failed` says. */
+  /** Performs the effect and returns its outcome. An error is recorded as `failed` says. */
   readonly act: (attempt: Attempt) => Promise<Outcome<Type>>;
   readonly failed: (error: Failure, thrown: unknown) => Outcome<Type>;
   /** A module instead of an effect: it runs on a fork of the request and is entered again after a crash. */
@@ -67,16 +67,16 @@ export type Request<Type extends RequestType = RequestType> = {
   };
   /** Of two requests with a key in common, the later one starts when the earlier one is done. */
   readonly conflicts?: readonly string[];
-  /** What policies presume that it does, where its own word is not believed. */
+  /** The effect that policies assume, where the declared one is not trusted. */
   readonly presumed?: Effect;
   /** The JSON Schema of its input, where there is one, for policies to tell arguments by. */
   readonly schema?: Json;
-  /** What it touches, and whether it can be undone, for policies to decide by. */
+  /** The resources it touches, and whether it can be undone, for policies. */
   readonly touches?: Touches;
   readonly reversible?: boolean;
   /** A person must see exactly this, and agree, before it starts; anybody, unless the terms say who. */
   readonly approval?: { readonly what: Json; readonly terms?: Terms };
-  /** What a person sees whom a policy asks about it. Left out, its name and input. */
+  /** The content that a person sees when a policy asks for approval. Default: its name and input. */
   readonly shown?: Json;
   /** How the question is called, where it is about no call; and what its answer must be, where only an answer will do. */
   readonly name?: string;
@@ -88,7 +88,7 @@ export type Request<Type extends RequestType = RequestType> = {
   readonly retry?: Retry;
   /** Milliseconds that one attempt may take. */
   readonly timeout?: number;
-  /** What it will cost at least, known before it starts. */
+  /** The minimum cost, known before it starts. */
   readonly spend?: Spend;
   /**
    * Finds out what became of a `write` that was started and has no outcome: the outcome, "again" when it certainly
@@ -108,8 +108,8 @@ export type Retry = {
   readonly when?: (error: unknown) => boolean;
 };
 
-/** What a call takes out of a budget. Money is in US dollars. */
+/** The cost of a call. Money is in US dollars. */
 export type Spend = { readonly steps?: number; readonly tokens?: number; readonly money?: number };
 
-/** What a run, a module or an agent may spend. */
+/** The limits of a run, a module or an agent. */
 export type Budget = Spend & { readonly milliseconds?: number };

@@ -3,7 +3,7 @@ import type { Retry } from "./request.js";
 
 const WAIT = 500;
 const MOST = 30_000;
-/** A server may ask for more patience than we would have, but not for ever. */
+/** A server may ask for a longer wait than our default, up to this limit. */
 const LONGEST = 10 * 60_000;
 /** Nobody was reached: whatever was to be done was not. */
 const UNREACHED: ReadonlySet<string> = new Set(["ECONNREFUSED", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
@@ -34,16 +34,16 @@ export function isRetryable(error: unknown, retry: Retry): boolean {
   });
 }
 
-/** Whether nobody can say if what failed so was done: of a `write`, that is no failure but a doubt. */
+/** Whether the effect may have happened although it failed: a `write` is then in doubt. */
 export function isUnanswered(error: unknown): boolean {
   return spoken(error, ({ isRetryable: said, code }) => {
-    // Whoever knows whether it can be tried again knows how it ended.
+    // An error that says whether to try again knows how the call ended.
     if (typeof said === "boolean" || UNREACHED.has(code)) return false;
     return UNANSWERED.has(code) || undefined;
   });
 }
 
-/** What the first that has something to say says, of an error and its causes. */
+/** The first answer among an error and its causes. */
 function spoken(
   error: unknown,
   say: (one: { readonly isRetryable?: unknown; readonly code: string }) => boolean | undefined,
@@ -57,7 +57,7 @@ function spoken(
   return false;
 }
 
-/** What an error says of itself; nothing, where looking at it throws. */
+/** The fields of an error; nothing, where reading them throws. */
 function fieldsOf(error: object): { readonly [field: string]: unknown } {
   try {
     const { isRetryable: said, code, cause } = error as { readonly [field: string]: unknown };
@@ -76,7 +76,7 @@ export function delayOf(error: unknown, attempt: number, retry: Retry, host: Ser
   return Math.round(wait / 2 + (wait / 2) * host.random());
 }
 
-/** What a Retry-After header said, in milliseconds; nothing, where looking at the error throws. */
+/** The wait that a Retry-After header asks for, in milliseconds; nothing, where reading the error throws. */
 function askedFor(error: unknown, host: Services): number | undefined {
   try {
     return askedIn(error, host);

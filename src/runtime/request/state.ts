@@ -6,7 +6,7 @@ type Decided = FactOf<"policy-decide">;
 /** That a write was started, and by which run. Until its outcome is known it may have happened. */
 export type Begun = { readonly run: string | undefined };
 
-/** What one request of a batch is doing. */
+/** The stage of one request of a batch. */
 export type Stage =
   /** Nothing was decided about it as it is now. */
   | { readonly at: "asked" }
@@ -24,11 +24,11 @@ export type Stage =
   | { readonly at: "in-doubt"; readonly begun: Begun }
   | { readonly at: "done" };
 
-/** What is known of a request at every stage. */
+/** Fields of a request at every stage. */
 type Known = {
   /** The attempts so far, in every process. */
   readonly attempts: number;
-  /** What policies decided about it as it is now, and about what was asked for first. */
+  /** The decision of the policies about its present arguments, and about the first ones. */
   readonly verdict: Decided | undefined;
   readonly firstVerdict: Decided | undefined;
   /** Whether it has the arguments that a person gave. */
@@ -49,7 +49,7 @@ export const ASKED: RequestState = Object.freeze({
   held: false,
 });
 
-/** What an answer means for a request. */
+/** The effect of an answer on a request. */
 export type Said =
   /** A person gave other arguments. */
   | "edit"
@@ -153,7 +153,7 @@ function afterEdit(state: RequestState, how: "made" | "refused" | "superseded"):
   const begun = begunIn(state);
   const free = { ...state, held: false };
   if (how === "made") return resting({ ...free, edited: true }, begun);
-  // What was begun with them cannot be told from here: it stays in doubt.
+  // A write that was begun with these arguments stays in doubt.
   if (how === "refused" && begun === undefined)
     return resting({ ...free, verdict: state.firstVerdict }, undefined);
   return resting(free, begun);

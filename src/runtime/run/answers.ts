@@ -12,7 +12,7 @@ export class Answers {
   readonly #run: RunContext;
   readonly #mailbox: Mailbox;
   readonly #waiting = new Map<FactId, Take | undefined>();
-  /** What was asked for, and is not awaited any more. */
+  /** Requests that were withdrawn. */
   readonly #dropped = new Map<FactId, Session>();
   readonly #begun = new Map<FactId, Session>();
   #collecting = false;
@@ -71,7 +71,7 @@ export class Answers {
     this.#begun.set(request.id, request);
   }
 
-  /** Nobody waits for this any more; it may be answered all the same. */
+  /** A request was withdrawn; it may be answered all the same. */
   dropped(request: Session): void {
     this.#dropped.set(request.id, request);
   }
@@ -82,7 +82,7 @@ export class Answers {
     return (await this.#mailbox.lastAnswerTo(request, this.#run.beginning.start.id)) !== undefined;
   }
 
-  /** Looks for answers that were given meanwhile. `none` is called when there are none and everything waits. */
+  /** Looks for new answers. `none` is called when there are none and all requests wait. */
   collect(none: () => void): void {
     if (this.#collecting) return;
     this.#collecting = true;
@@ -95,7 +95,7 @@ export class Answers {
         this.#collecting = false;
         if (this.#closed) return;
         for (const { request, answer } of answers) this.#takeIn(request, answer);
-        // Something may have come up meanwhile, such as a cancellation: then not everything waits any more.
+        // Something may have happened meanwhile, such as a cancellation: then not all requests wait.
         if (answers.length > 0 || !turns.idle || !this.isWaiting) turns.wake();
         else none();
       })
@@ -128,12 +128,12 @@ export class Answers {
     return found.sort((one, other) => of(one).rank - of(other).rank || of(one).at - of(other).at);
   }
 
-  /** Answers that came when nobody waited for them any more: somebody was told that they are kept. */
+  /** Answers to requests that were withdrawn: their senders were told that they are kept. */
   async strays(): Promise<readonly Session[]> {
     if (this.#dropped.size + this.#begun.size === 0) return [];
     const { writer, nonce } = this.#run;
     const strays: Session[] = [];
-    // What became of an effect may have been found out, in an earlier process too, after somebody had said it.
+    // An outcome may have been found out, in an earlier process too, after a person had settled it.
     for (const request of await this.#mailbox.answered()) {
       const asked = this.#begun.get(request);
       if (asked !== undefined) this.#dropped.set(request, asked);

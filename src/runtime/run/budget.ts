@@ -4,7 +4,7 @@ import type { Wait } from "../request/pending-request.js";
 import type { Budget, Request, Spend } from "../request/request.js";
 import type { Scope } from "./scope.js";
 
-/** What the next call would exceed. */
+/** The limit that the next call would exceed. */
 export type Excess = {
   readonly limit: string;
   readonly allowed: number;
@@ -16,7 +16,7 @@ export type Excess = {
 export type Stretch = { readonly from: number; readonly to: number };
 
 const KINDS = ["steps", "tokens", "money"] as const;
-/** Three times 0.1 is a little more than 0.3: nobody shall be stopped for that. */
+/** Three times 0.1 is a little more than 0.3, and must still fit. */
 const ROUNDING = 1e-9;
 
 /**
@@ -112,14 +112,14 @@ function lengthOf({ from, to }: Stretch, since: number): number {
   return Math.max(0, to - Math.max(from, since));
 }
 
-/** What a call did cost, as its outcome says. */
+/** The actual cost of a call, from its outcome. */
 export function spentOn(spend: Spend, outcome: { readonly type: string } | undefined): Spend {
   if (outcome?.type !== "model-reply") return { steps: spend.steps ?? 0 };
   const { usage, cost } = outcome as FactOf<"model-reply">;
   return { steps: spend.steps ?? 0, tokens: usage.input + usage.output, money: cost ?? 0 };
 }
 
-/** Stops before a call that would exceed a budget. What the record decided is not decided again. */
+/** Throws before a call that would exceed a budget. A recorded decision is not made again. */
 export function requireBudgetLeft(
   scope: Scope,
   session: Session,

@@ -34,7 +34,7 @@ export class Cancellation {
 
   cancel(why: string): void {
     const { tape, turns } = this.#run;
-    // What is only gone through again is not under way yet.
+    // A replay is not under way yet.
     if (tape.adopting) this.#pending ??= why;
     else turns.soon(() => this.#cancel(why));
   }

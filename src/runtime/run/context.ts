@@ -17,14 +17,14 @@ import type { Scope } from "./scope.js";
 import type { Turns } from "./turns.js";
 import type { RunWriter } from "./writer.js";
 
-/** What the parts of a run see of it and of each other. */
+/** A run as its parts see it. */
 export interface RunContext {
   readonly options: RunOptions;
   readonly nonce: string;
   readonly secrets: Secrets;
   readonly services: Services;
   readonly pool: SandboxPool;
-  /** What it begins with: its tree of modules is gone through once. */
+  /** The `run-start`: the tree of modules is walked once. */
   readonly program: StartFact;
   readonly root: Scope;
   readonly turns: Turns;
@@ -60,6 +60,8 @@ export interface RunContext {
   settle(how: "ended" | "suspended", session: Session): void;
   /** The run cannot go on, and what is durable can be resumed. */
   fail(error: unknown): void;
+  /** Work whose error ends the run. */
+  watch(work: Promise<unknown>): void;
 }
 
 /** A run first goes through its record, if it has one, and then goes on live. */

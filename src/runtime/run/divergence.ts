@@ -22,7 +22,7 @@ export function divergence(
 ): RathError {
   const fact = readFact(expected.line, Session.realmOf(options.base).blobs);
   const erased = Object.values(fact).find((value) => value instanceof Withheld);
-  // What the program makes cannot be held against what is gone.
+  // Erased content cannot be compared.
   if (erased instanceof Withheld) return new ErasedContentError(expected.id, erased);
   const recorded: Side = {
     id: expected.id,

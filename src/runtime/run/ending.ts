@@ -59,7 +59,7 @@ export class Ending {
     return Session.realmOf(this.#run.beginning.start);
   }
 
-  /** What the `run-end` is made of: the result and every other leaf, so that one head holds all that a replay needs. */
+  /** The `run-end`: it joins the result and every other leaf, so that one head holds all that a replay needs. */
   #made(body: BodyOutcome): { parents: readonly Session[]; fact: FactInput } {
     const { root, beginning, writer } = this.#run;
     const result = "session" in body ? body.session : (root.last ?? beginning.start);
@@ -114,7 +114,7 @@ export class Ending {
     if (entry === undefined) return undefined;
     const { parents, fact } = this.#made(body);
     const then = parents.map((parent) => (parent === whatIfStart ? origin : parent));
-    // Of a first run, the beginning is no leaf.
+    // The beginning of a first run is not a leaf.
     if (origin === start) then.pop();
     then.push(...answers.recordedStrays(entry, then.length));
     const recorded = canonical(bodyOf(readFact(entry.line, this.#realm.blobs)));

@@ -1,10 +1,10 @@
 import type { Phase, RunContext } from "./context.js";
 import type { BodyOutcome } from "./ending.js";
 
-/** Milliseconds that a cancelled body has for what it awaits beside the door. */
+/** Milliseconds that a cancelled body has for work of its own that it awaits. */
 const GRACE = 1_000;
 
-/** What happens now: outcomes are told as they come. */
+/** A run that makes new facts: outcomes are told as they come. */
 export class Live implements Phase {
   readonly #run: RunContext;
   /** A cancelled body has a little time left. */
@@ -23,7 +23,7 @@ export class Live implements Phase {
       return;
     }
     if (turns.busy) {
-      // What somebody answers meanwhile need not wait until everything does.
+      // An answer is taken in at once, also while other effects are under way.
       if (answers.mayBeAnswered) this.#collectAnswers();
       return;
     }
@@ -55,12 +55,10 @@ export class Live implements Phase {
   #end(body: BodyOutcome): void {
     const run = this.#run;
     run.turns.occupy();
-    void run.ending
-      .end(body)
-      .then((end) => {
-        if (end !== undefined) run.settle("ended", end);
-      })
-      .catch((error: unknown) => run.fail(error));
+    const ended = run.ending.end(body).then((end) => {
+      if (end !== undefined) run.settle("ended", end);
+    });
+    run.watch(ended);
   }
 
   #suspend(): void {

@@ -86,7 +86,7 @@ export function laneOf(session: Session): Lane {
   };
 }
 
-/** What a module is limited to, as it goes on the record. */
+/** The limits of a module, as facts. */
 function limitFacts({ name }: Module, { budget, policy }: Limits): readonly FactInput[] {
   return [
     ...(budget === undefined ? [] : [{ type: "budget-set", limits: { ...budget }, by: "runtime" } as const]),
@@ -103,7 +103,7 @@ export function failedAt(error: unknown): Session | undefined {
   return typeof error === "object" && error !== null ? sessions.get(error) : undefined;
 }
 
-/** Notes where an error was thrown, so that whoever catches it can keep the evidence. */
+/** Notes where an error was thrown, so that a caller that catches it can keep the evidence. */
 function failAt(error: unknown, session: Session): void {
   if (typeof error === "object" && error !== null) sessions.set(error, session);
 }

@@ -8,15 +8,15 @@ import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
 import type { Entry, Tape } from "../tape/tape.js";
 
-/** What models cost, in US dollars per million tokens, by the id of the model. */
+/** Prices in US dollars per million tokens, by the id of the model. */
 export type Prices = {
   readonly [model: string]: { readonly input: number; readonly output: number; readonly cached?: number };
 };
 
-/** What happens where the tape ends, and where it says something else. */
+/** How a replay continues where the tape ends, or says something else. */
 export type Mode = "replay" | "verify" | "what-if" | "resume";
 
-/** What a module may spend, and what it may do. */
+/** The budget and the policy of a module. */
 export type Limits = { readonly budget?: Budget | undefined; readonly policy?: Policy | undefined };
 
 /** Something to tell observers. */
@@ -24,17 +24,16 @@ export type Observation =
   | { readonly kind: "fact"; readonly session: Session }
   | { readonly kind: "delta"; readonly request: Session; readonly delta: Json };
 
-/** What every run of a runtime gets. */
+/** Shared by all runs of a runtime. */
 export type RunServices = {
   readonly services: Services;
   readonly prices: Prices;
-  /** What may be done at all. */
   readonly policies: readonly Policy[];
   readonly secrets: Secrets;
   /** The sandboxes of the runtime. */
   readonly pool: SandboxPool;
   readonly observe: (observation: Observation) => void;
-  /** What hosts the session that comes out. */
+  /** The host of the session that comes out. */
   readonly outer: object | undefined;
 };
 
@@ -46,17 +45,17 @@ export type RunOptions = RunServices & {
   readonly nonce: string;
   readonly name: string;
   readonly budget?: Budget | undefined;
-  /** Who began it. */
+  /** The principal who began it. */
   readonly by?: Principal | undefined;
   /** On whose behalf it acts; not given for a run that version 0.1 recorded, nor for a what-if of one. */
   readonly for?: Principal | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** What was recorded of it before. Without one, the run begins now. */
+  /** Its record so far. Without one, the run begins now. */
   readonly tape?: Tape | undefined;
   readonly mode?: Mode;
   /** The recorded `run-start`; of a what-if, those of the runs it comes from, the first run's first. */
   readonly starts?: readonly Entry[];
-  /** What a what-if comes from. */
+  /** The run that a what-if comes from. */
   readonly origin?: FactOf<"run-start">["from"];
   /** The recorded `run-start` of the what-if itself. */
   readonly own?: Entry | undefined;

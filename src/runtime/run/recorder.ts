@@ -14,7 +14,7 @@ const KEPT_WITHIN = 1_000;
 export class Recorder {
   readonly #run: RunContext;
   #seq: number;
-  /** What was made will be durable before long. */
+  /** A flush is scheduled. */
   #keeping = false;
   #stopped: Stop | undefined;
   #abandoned = false;
@@ -86,7 +86,7 @@ export class Recorder {
   }
 
   #make(parents: readonly Session[], fact: Draft, realm: Realm): Session {
-    // What was recorded is taken over as it is; only a new move must lead somewhere.
+    // A recorded placement is adopted as it is; only a new one must exist.
     if (fact.type === "placement-change")
       this.#run.pool.require((fact as { readonly sandbox?: string }).sandbox);
     const session = Session.made(parents, this.stamped(withoutLongText(fact)), realm);
@@ -145,7 +145,7 @@ export class Recorder {
   emit(request: Session, delta: Json): void {
     if (this.#stopped !== undefined) return;
     const tell = (): void => this.#run.options.observe({ kind: "delta", request, delta });
-    // Whoever listens must know what it is a piece of: the request, and everything that came before it, is told first.
+    // An observer must know the request of a delta: the request, and everything before it, is told first.
     if (!this.#run.writer.after(request, tell)) this.flushSoon();
   }
 }

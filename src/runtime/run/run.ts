@@ -86,7 +86,7 @@ export class Run implements RunContext {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Whoever began the run hears of it; when its beginning fails nobody else does.
+    // The caller hears of a failure; when the beginning fails nobody else does.
     this.#result.catch(() => {});
   }
 
@@ -243,7 +243,11 @@ export class Run implements RunContext {
     void this.#giveUp(error);
   }
 
-  /** Stops at once, as a crash would; whoever resumes it later goes on. */
+  watch(work: Promise<unknown>): void {
+    work.catch((error: unknown) => this.fail(error));
+  }
+
+  /** Stops at once, as a crash would; the run can be resumed. */
   async abandon(): Promise<void> {
     await this.#giveUp(closedError(this.nonce));
   }
@@ -252,7 +256,7 @@ export class Run implements RunContext {
     if (this.hasSettled) return;
     this.#close();
     this.recorder.stop("given up");
-    // Effects that nobody waits for any more are told so; what a write does now is in doubt, as after a crash.
+    // Effects under way are aborted; a write is in doubt now, as after a crash.
     this.root.cancel("the run was given up");
     await this.lease.release();
     this.#reject(error);

@@ -1,5 +1,6 @@
 import { isWithinReach, requireSession, Session, sandboxView } from "../../session/index.js";
 import { ConflictError, type Lease, type Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import { NameTakenError, NotARunError, PendingWorkError, VerificationError } from "../error.js";
 import {
   RefusedError,
@@ -23,33 +24,25 @@ import { Run } from "./run.js";
 import { Scope } from "./scope.js";
 import { unnamed } from "./writer.js";
 
+type RunHost = {
+  /** The budget of each run, unless the run has its own. */
+  readonly budget: Budget | undefined;
+  readonly store: () => Promise<Store>;
+  /** Whether runs are kept in the store; otherwise their facts are on the session alone. */
+  readonly kept: boolean;
+  /** The same session, hosted by the runtime. */
+  readonly hosted: (session: Session) => Session;
+};
+
 /** The runs of a runtime: begins them, runs recorded ones again, and knows which are under way. */
 export class Runs {
   readonly #shared: RunServices;
-  readonly #budget: Budget | undefined;
-  readonly #store: () => Promise<Store>;
-  readonly #kept: boolean;
-  readonly #hosted: (session: Session) => Session;
+  readonly #host: RunHost;
   readonly #underWay = new Set<Run>();
 
-  /** @param shared what every run gets */
-  constructor(
-    shared: RunServices,
-    options: {
-      /** What each run may spend, unless it says otherwise. */
-      readonly budget: Budget | undefined;
-      readonly store: () => Promise<Store>;
-      /** Whether runs are kept in the store; otherwise their facts are on the session alone. */
-      readonly kept: boolean;
-      /** The same session, hosted by the runtime. */
-      readonly hosted: (session: Session) => Session;
-    },
-  ) {
+  constructor(shared: RunServices, host: RunHost) {
     this.#shared = shared;
-    this.#budget = options.budget;
-    this.#store = options.store;
-    this.#kept = options.kept;
-    this.#hosted = options.hosted;
+    this.#host = host;
   }
 
   async run(module: Module, session: Session, settings: RunSettings): Promise<Session> {
@@ -66,8 +59,9 @@ export class Runs {
         `its session is inside run ${host.nonce}, and a replay of that would run it again`,
         "make it a part of that run: await module.forward(session); or run it beside: rath.run(module, await rath.load(session.id))",
       );
-    if (session.fact.type === "run-suspend" && this.#kept) return this.resume(session.id, module, settings);
-    const base = this.#kept ? await this.#withinReach(await this.#store(), session) : session;
+    if (session.fact.type === "run-suspend" && this.#host.kept)
+      return this.resume(session.id, module, settings);
+    const base = this.#host.kept ? await this.#withinReach(await this.#host.store(), session) : session;
     const { pending } = base;
     if (pending.length > 0) throw new PendingWorkError(pending);
     this.#shared.pool.require(base.placement?.sandbox);
@@ -80,13 +74,13 @@ export class Runs {
         nonce,
         name,
         signal,
-        budget: settings.budget ?? this.#budget,
+        budget: settings.budget ?? this.#host.budget,
         by: settings.by,
         for: behalfOf(base, settings.by),
       });
     } catch (error) {
       if (!(error instanceof ConflictError) || error.data.name !== name) throw error;
-      const store = await this.#store();
+      const store = await this.#host.store();
       const at = await store.head(name);
       const newest = at === undefined ? undefined : await factAt(store, at);
       throw at === undefined || newest === undefined
@@ -96,10 +90,7 @@ export class Runs {
   }
 
   async resume(nameOrId: string, module: Module, settings: Pick<RunSettings, "signal">): Promise<Session> {
-    return this.replay(nameOrId, module, {
-      ...(settings.signal && { signal: settings.signal }),
-      mode: "resume",
-    });
+    return this.replay(nameOrId, module, { ...defined({ signal: settings.signal }), mode: "resume" });
   }
 
   async retry(
@@ -111,7 +102,7 @@ export class Runs {
     requireModule(module, use);
     requireFreeName(settings.name, use);
     requireKnown(settings, ["name", "signal"], use);
-    const store = await this.#store();
+    const store = await this.#host.store();
     const recorded = await recordedRun(store, nameOrId);
     if (recorded === undefined) throw new NotARunError(nameOrId, "retry");
     const newest = await factAt(store, recorded.head);
@@ -133,11 +124,11 @@ export class Runs {
     requireKnown(settings, REPLAY_SETTINGS, `${mode} ${JSON.stringify(nameOrId)}`);
     requireModule(module, `${mode} ${JSON.stringify(nameOrId)}`);
     requireFreeName(name, `begin a ${mode}`);
-    const store = await this.#store();
+    const store = await this.#host.store();
     const recorded = await recordedRun(store, nameOrId);
     if (recorded === undefined) throw new NotARunError(nameOrId, "replay");
     if (mode !== "resume" || recorded.over) return this.#again(store, recorded, module, settings);
-    // Taken before the record is read: whoever held it until now may have gone on since.
+    // Taken before the record is read: the previous holder may have gone on since.
     const lease = await store.lease(nameOf(recorded));
     try {
       const newest = (await recordedRun(store, recorded.head)) ?? recorded;
@@ -153,7 +144,7 @@ export class Runs {
     }
   }
 
-  /** Cancels the runs of this name. False when there is none. */
+  /** Cancels the runs of this name. False when there are none. */
   cancel(name: string, why: string): boolean {
     let found = false;
     for (const run of this.#underWay) {
@@ -191,7 +182,7 @@ export class Runs {
     const session = await this.#begin({
       ...reopened,
       module,
-      base: this.#hosted(await store.load(base, { fetch: true })),
+      base: this.#host.hosted(await store.load(base, { fetch: true })),
       signal,
       mode,
       ...(lease && { lease }),
@@ -207,7 +198,7 @@ export class Runs {
     const run = new Run({
       ...this.#shared,
       ...options,
-      store: this.#kept ? await this.#store() : undefined,
+      store: this.#host.kept ? await this.#host.store() : undefined,
       body: async (session) => closeSandboxOf(await module.forward(session)),
     });
     this.#underWay.add(run);
@@ -227,7 +218,7 @@ export class Runs {
   async #withinReach(store: Store, session: Session): Promise<Session> {
     if (isWithinReach(session)) return session;
     if (!(await store.has(session.id))) await store.save(session);
-    return this.#hosted(await store.load(session.id, { fetch: true }));
+    return this.#host.hosted(await store.load(session.id, { fetch: true }));
   }
 }
 

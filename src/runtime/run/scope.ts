@@ -4,7 +4,7 @@ import { broughtBy, isTrusted, type Origin, type Policy, untrustedIn } from "../
 import type { Ledger } from "./budget.js";
 import type { Run } from "./run.js";
 
-/** What a scope has of its own; the rest is that of the scope around it. */
+/** Fields that replace those of the scope around. */
 type Own = {
   readonly ledger?: Ledger | undefined;
   readonly policy?: Policy | undefined;
@@ -20,7 +20,7 @@ type Own = {
 export class Scope implements Host {
   readonly run: Run;
   readonly ledger: Ledger | undefined;
-  /** What may be done here: each policy narrows those around it. */
+  /** The policies in force here: each narrows those around it. */
   readonly policies: readonly Policy[];
   /** How many scopes are around it. */
   readonly depth: number;
@@ -63,7 +63,7 @@ export class Scope implements Host {
     return this.run.namesActors && !this.run.recorder.isOver ? this.#module : undefined;
   }
 
-  /** Why everything here shall stop, if it shall. */
+  /** The reason of the cancellation, if everything here must stop. */
   get cancelled(): string | undefined {
     return this.#cancelled;
   }
@@ -101,7 +101,7 @@ export class Scope implements Host {
   leave(): void {
     const outer = this.#outer;
     outer?.remove(this);
-    // What it came back with, the body around it has read.
+    // The body around it reads its result.
     if (outer !== undefined) for (const origin of this.#read) outer.#read.add(origin);
   }
 
@@ -111,7 +111,7 @@ export class Scope implements Host {
     for (let scope = this.#outer; scope !== undefined; scope = scope.#outer) scope.last = session;
   }
 
-  /** What the body here may know and its session does not show. */
+  /** Origins that the body here may know and its session does not show. */
   #readBeyond(session: Session): readonly Origin[] {
     if (this.#read.size === 0) return [];
     const shown = untrustedIn(session);
@@ -119,7 +119,7 @@ export class Scope implements Host {
   }
 }
 
-/** Who acts in the body of a module. */
+/** The principal that acts in the body of a module. */
 function principalOf({ kind, name }: Module): Principal {
   const acting = kind === "agent" ? "agent" : "workflow";
   return name === "" ? acting : `${acting}:${name}`;

@@ -14,7 +14,7 @@ export class Turns {
   #woken = false;
   #closed = false;
 
-  /** @param turn what to do in a turn; what it throws is for `failed` */
+  /** @param turn called for each turn; `failed` gets its errors */
   constructor(turn: () => void, failed: (error: unknown) => void) {
     this.#turn = turn;
     this.#failed = failed;
@@ -57,7 +57,7 @@ export class Turns {
     this.wake();
   }
 
-  /** What has been ready for longest. */
+  /** The job that has been ready for longest. */
   next(): (() => void) | undefined {
     return this.#ready.shift();
   }
@@ -124,7 +124,7 @@ export class Turns {
     }
   }
 
-  /** Nobody has a turn any more. */
+  /** Ends all turns and timers. */
   close(): void {
     this.#closed = true;
     for (const timer of this.#timers) clearTimeout(timer);

@@ -13,7 +13,7 @@ import { perform } from "../module-api.js";
 import type { Attempt } from "../request/request.js";
 import { mergeFact } from "./pool.js";
 
-/** What became of bringing two sides together. */
+/** The result of a merge of files. */
 export type MergedSide = {
   readonly session: Session;
   /** The fact of the merge. */

@@ -55,7 +55,7 @@ export class SandboxPool {
   readonly #providers = new Map<string, Promise<SandboxProvider>>();
   readonly #live = new Set<OpenSandbox>();
   #begun: Promise<unknown> | undefined;
-  /** Runs that are over: what opens late is not for them any more. */
+  /** Runs that are over: a sandbox that opens late is not for them. */
   readonly #left = new Set<string>();
   /** The newest incarnation of each sandbox that this process opened. */
   readonly #counted = new Map<string, number>();
@@ -91,7 +91,7 @@ export class SandboxPool {
     return this.#trees;
   }
 
-  /** The sandbox of a session, for one call alone. What has to be said about it is told to `record`. */
+  /** The sandbox of a session, for one call alone. `record` gets the evidence. */
   async acquire(
     tip: Session,
     run: string,
@@ -156,7 +156,7 @@ export class SandboxPool {
     lease.live.busy = false;
   }
 
-  /** A sandbox that is of no use any more. */
+  /** Destroys a sandbox. */
   async drop({ live }: Pick<SandboxLease, "live">): Promise<void> {
     this.#live.delete(live);
     await live.sandbox.destroy().catch(ignore);
@@ -167,7 +167,7 @@ export class SandboxPool {
     this.#left.delete(run);
   }
 
-  /** A run is over: what it opened is closed, but for what shall stay for some time. */
+  /** A run is over: its sandboxes are closed, unless they are meant to stay. */
   async endRun(run: string): Promise<void> {
     this.#left.add(run);
     if (this.#left.size > REMEMBERED)
@@ -230,7 +230,7 @@ export class SandboxPool {
     return undefined;
   }
 
-  /** What was started to go on by itself may have changed files since the last call. */
+  /** A background command may have changed files since the last call. */
   async #drift(live: OpenSandbox, record: (fact: Evidence) => void): Promise<void> {
     const { tree, skipped } = await live.sandbox.snapshot();
     if (tree === live.tree) return;
@@ -247,7 +247,7 @@ export class SandboxPool {
     live.tree = tree;
   }
 
-  /** What the record says is open and is not to be used: gone, or in other hands. */
+  /** The recorded sandbox cannot be used: it is gone, or another branch has it. */
   async #missing(
     id: string,
     { open }: SandboxState,
@@ -347,7 +347,7 @@ function checked(name: string, provider: SandboxProvider): SandboxProvider {
   if (missing.length === 0) return provider;
   throw new RathError(
     "place-unfit",
-    `What was given as ${JSON.stringify(name)} is no provider of sandboxes: it has no ${missing.join(", ")}.`,
+    `\`sandboxes\` must map ${JSON.stringify(name)} to a sandbox provider; it lacks ${missing.join(", ")}.`,
     {
       hint: "give what localSandbox(), virtualSandbox() or the like made, or an object with all of SandboxProvider",
       data: { name, missing },

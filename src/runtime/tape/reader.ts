@@ -93,7 +93,7 @@ export class TapeReader {
     return whole ?? this.#tape.find(parents, cut, realm);
   }
 
-  /** A session that the tape refers to and that is no part of the run. */
+  /** A session outside the run that the tape refers to. */
   foreign(id: FactId, parents: readonly Session[], realm: Realm): Session | undefined {
     const others = this.#tape?.others;
     const line = others?.get(id);
@@ -126,7 +126,7 @@ export class TapeReader {
       entries.map(({ line }) => readFact(line, blobs) as Evidence);
     const found = this.#tape?.outcomeOf(drafted(request), blobs, (entries) => {
       const began = entries.length === 0 ? undefined : beganWith(read(entries));
-      // What was done to other files than these says nothing about these.
+      // An effect on other files says nothing about these.
       return began === undefined || began === tip.files.tree;
     });
     if (found === undefined) return undefined;

@@ -2,7 +2,7 @@ import { dueOf, type Fact, type FactId, type FactOf, parentsOf, readFact } from 
 import type { Line, Store } from "../../store/index.js";
 import { isRunName, runName, unnamed } from "../run/writer.js";
 
-/** What was recorded of a run. */
+/** The record of a run. */
 export type Recorded = {
   readonly head: FactId;
   readonly nonce: string;
@@ -14,7 +14,7 @@ export type Recorded = {
   readonly names: readonly string[];
   /** Whether its end is there. */
   readonly over: boolean;
-  /** Where its name stands, when that is no part of it: the name is somebody else's here. */
+  /** The session at its name, when that belongs to somebody else. */
   readonly elsewhere: FactId | undefined;
 };
 
@@ -23,7 +23,7 @@ export function nameOf({ nonce, fact }: Pick<Recorded, "nonce" | "fact">): strin
   return fact.name ?? unnamed(nonce);
 }
 
-/** What the store has of a run, found from any of its sessions. */
+/** The record of a run, found from any of its sessions. */
 export async function recordedRun(store: Store, nameOrId: string): Promise<Recorded | undefined> {
   const given = await store.resolve(nameOrId);
   const stamped = await stampedIn(store, given);
@@ -47,7 +47,7 @@ export async function recordedRun(store: Store, nameOrId: string): Promise<Recor
   }
   const branches = await store.names({ under: `${runName(nonce)}/` });
   const current = fact.name === undefined ? undefined : await store.head(fact.name);
-  // Whoever names an older session of a run means the run: all that is known of it.
+  // The name of an older session of a run means the whole run.
   const newest = current === undefined ? undefined : await stampedIn(store, current, nonce);
   const over = [stamped, newest].find((one) => one?.fact.type === "run-end")?.id;
   // The names that a run keeps for itself go when it ends: one that has none is over, wherever its name is by now.

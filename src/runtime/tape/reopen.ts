@@ -1,29 +1,21 @@
 import { randomBytes } from "node:crypto";
-import { type FactId, type FactOf, type Principal, parentsOf, readFact } from "../../session/index.js";
+import { type FactId, type FactOf, parentsOf, readFact } from "../../session/index.js";
 import type { Line, Store } from "../../store/index.js";
 import { NotARunError } from "../error.js";
 import type { Budget } from "../request/request.js";
+import type { RunOptions } from "../run/options.js";
 import { unnamed } from "../run/writer.js";
 import { nameOf, type Recorded, startsOf } from "./recorded.js";
-import { type Entry, Tape } from "./tape.js";
+import { Tape } from "./tape.js";
 
 /** A recorded run as it is run again: under its own nonce, or under a new one that comes from it. */
-export type Reopened = {
-  readonly nonce: string;
-  readonly name: string;
+export type Reopened = Pick<
+  RunOptions,
+  "nonce" | "name" | "starts" | "own" | "origin" | "stale" | "budget" | "for"
+> & {
   /** The session that it begins with. */
   readonly base: FactId;
   readonly tape: Tape;
-  /** The recorded `run-start`; of a what-if, those of the runs it comes from, the first run's first. */
-  readonly starts: readonly Entry[];
-  /** The recorded `run-start` of the what-if itself. */
-  readonly own?: Entry | undefined;
-  /** What a what-if comes from. */
-  readonly origin?: FactOf<"run-start">["from"];
-  /** Names that an earlier process kept this run's branches under. */
-  readonly stale: readonly string[];
-  readonly budget: Budget | undefined;
-  readonly for: Principal | undefined;
 };
 
 /** How a recorded run is run again. */
@@ -80,7 +72,7 @@ export async function reopen(
   };
 }
 
-/** What tells a run from every other. */
+/** A unique id for a run. */
 export function newNonce(): string {
   return randomBytes(9).toString("base64url");
 }

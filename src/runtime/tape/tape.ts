@@ -26,7 +26,7 @@ export type Entry = {
   used: boolean;
 };
 
-/** What the runtime itself appends while a request is being dealt with. */
+/** Facts that the runtime itself appends while it deals with a request. */
 const CHAIN: ReadonlySet<string> = new Set([
   "effect-start",
   "effect-fail",
@@ -62,7 +62,7 @@ export class Tape {
   #outcomes: Map<string, Entry[]> | undefined;
   /** The decisions of policies, by the request that they are about. */
   #decided: Map<FactId, Entry> | undefined;
-  /** Facts of runs below this rank are not adopted any more. */
+  /** Facts of runs below this rank are not adopted. */
   #floor = 0;
 
   /** @param origins what a what-if comes from, the first run first. */
@@ -91,12 +91,12 @@ export class Tape {
         if (error?.code === "approval-expired") late.add(entry.of);
         // A module that ran inside failed by what failed last in it.
         for (const inside of parentsOf(entry.line).slice(1)) ids.add(inside);
-        // Why it failed may stand before it: nobody waited any more, or somebody said no, and is asked again.
+        // The cause may stand before it: a wait was cancelled, or a person said no and is asked again.
         for (const parent of parentsOf(entry.line)) if (this.#stopped(byId.get(parent))) ids.add(parent);
       }
     }
     for (const entry of this.#cancels) if (entry.run === run) entry.used = true;
-    // What may be done is for those to say who say it now; who had no time left is asked again.
+    // The policies decide again; a person who had no time left is asked again.
     for (const entry of this.entries)
       if (
         entry.run === run &&
@@ -144,7 +144,7 @@ export class Tape {
     if (entry.type === "run-cancel") this.#cancels.push(entry);
   }
 
-  /** What was made of a session, oldest first. */
+  /** The children of a session, oldest first. */
   #madeOf(parent: FactId): readonly Entry[] | undefined {
     const entries = this.#byParent.get(parent);
     if (entries !== undefined && this.#unsorted.delete(entries))
@@ -157,7 +157,7 @@ export class Tape {
     return this.entries.some(({ type, run }) => type === "run-end" && run === this.run);
   }
 
-  /** What a run did last. */
+  /** The last fact of a run. */
   lastOf(run: string): Entry | undefined {
     let last: Entry | undefined;
     for (const entry of this.entries)
@@ -199,7 +199,7 @@ export class Tape {
     );
   }
 
-  /** What the runtime appended next while it dealt with these requests. */
+  /** The next fact that the runtime appended while it dealt with these requests. */
   chained(tip: Session, asked: ReadonlySet<FactId>, fits: (entry: Entry) => boolean): Entry | undefined {
     return this.#madeOf(tip.id)?.find(
       (entry) => this.#told(entry) && CHAIN.has(entry.type) && asked.has(entry.of) && fits(entry),
@@ -240,7 +240,7 @@ export class Tape {
     return undefined;
   }
 
-  /** What has been recorded in this run and was not made again, oldest first. */
+  /** Recorded facts of this run that were not made again, oldest first. */
   unused(): readonly Entry[] {
     return this.entries
       .filter(({ used, run, type }) => !used && run === this.run && type !== "run-suspend")
@@ -301,7 +301,7 @@ export class Tape {
   }
 }
 
-/** What a run goes through on its way out, however it fails. */
+/** Facts on the way from a failure to the end of a run. */
 const LEAVING: ReadonlySet<string> = new Set(["run-end", "module-exit", "branch-merge"]);
 const FAILED: ReadonlySet<string> = new Set([
   "model-failure",
@@ -345,7 +345,7 @@ function firstParent(line: string): FactId {
 
 function ofOf(line: string): FactId {
   const [first, second] = line.slice(line.indexOf('"fact":{"type":"')).matchAll(/"of":"([0-9a-f]{64})"/g);
-  // What an effect gave may have such a field as well; then the whole line has to be read.
+  // A result may have such a field as well; then the whole line has to be read.
   return (second === undefined ? first?.[1] : (JSON.parse(line) as { fact: { of?: FactId } }).fact.of) ?? "";
 }
 
@@ -353,7 +353,7 @@ function keepingOf({ inline, key }: Realm): { inline: number; secret?: Uint8Arra
   return key === undefined ? { inline } : { inline, secret: key.secret };
 }
 
-/** What a fact says, whatever its stamp is, as text that is the same for the same. */
+/** The body of a fact without its stamp, as text that is the same for the same body. */
 function bodyOf(fact: Fact | Draft): string {
   const { at, run, seq, labels, ...body }: { readonly [field: string]: unknown } = { ...fact };
   // The name of the secret may be another one where the secret did not come along with the record.
@@ -365,7 +365,7 @@ function sameIds(some: readonly FactId[], others: readonly FactId[]): boolean {
   return some.length === others.length && some.every((id, place) => id === others[place]);
 }
 
-/** The same, whoever asks for it. */
+/** The same without the author. */
 function bodyKey(fact: Fact | Draft): string {
   return bodyOf({ ...fact, by: "runtime" });
 }
