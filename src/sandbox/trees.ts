@@ -1,4 +1,12 @@
-import { type Digest, digestOf, EMPTY_TREE, readTree, type Tree, writeTree } from "../session/index.js";
+import {
+  type Digest,
+  digestOf,
+  EMPTY_TREE,
+  readTree,
+  type Tree,
+  type TreeEntry,
+  writeTree,
+} from "../session/index.js";
 import { MissingFileError } from "./error.js";
 
 /** Where the bytes of files and trees are kept: a store, or a part of it. */
@@ -49,6 +57,14 @@ export class Trees {
     for (const digest of await this.parts(entry.digest)) yield await this.blob(digest);
   }
 
+  /** All bytes of a file of a tree. */
+  async bytes(entry: { readonly kind: "file" | "parts"; readonly digest: Digest }): Promise<Uint8Array> {
+    if (entry.kind === "file") return this.blob(entry.digest);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of this.pieces(entry)) pieces.push(piece);
+    return Buffer.concat(pieces);
+  }
+
   /** The digests of the pieces of a file. */
   async parts(digest: Digest): Promise<readonly Digest[]> {
     return JSON.parse(Buffer.from(await this.#bytes(digest, "a file")).toString("utf8")) as Digest[];
@@ -63,7 +79,8 @@ export class Trees {
   written(tree: Tree): { readonly id: Digest; readonly bytes: Uint8Array } {
     const bytes = Buffer.from(writeTree(tree), "utf8");
     const id = digestOf(bytes);
-    this.#remember(id, tree);
+    // In the order that it is read back in: it is remembered as it is.
+    this.#remember(id, { ...tree, entries: [...tree.entries].sort(byName) });
     return { id, bytes };
   }
 
@@ -80,6 +97,10 @@ export class Trees {
     if (bytes === undefined) throw new MissingFileError(what, digest);
     return bytes;
   }
+}
+
+function byName(one: TreeEntry, other: TreeEntry): number {
+  return one.name < other.name ? -1 : 1;
 }
 
 const EMPTY: Tree = Object.freeze({ entries: Object.freeze([]) });

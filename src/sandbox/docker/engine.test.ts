@@ -254,7 +254,7 @@ describe("opening a sandbox", () => {
     for (const Status of ["running", "exited"]) {
       fake.withContainer(() => ({ Status }), "another");
       fake.on("POST /containers/create", () => ({ status: 409, json: { message: "in use" } }));
-      await expect(opened()).rejects.toThrow("no such sandbox");
+      await expect(opened()).rejects.toThrow("not this sandbox");
     }
     expect(fake.asked.some(({ method }) => method === "DELETE")).toBe(false);
   });

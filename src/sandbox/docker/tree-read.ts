@@ -2,9 +2,9 @@ import type { Digest, TreeEntry } from "../../session/index.js";
 import { textOfName } from "../path.js";
 import type { Snapshot } from "../sandbox.js";
 import { PIECE_BYTES, type Trees } from "../trees.js";
-import { DEEPEST } from "../workspace/capture.js";
 import { Deposit } from "../workspace/deposit.js";
 import { Exclude } from "../workspace/exclude.js";
+import { DEEPEST } from "../workspace/scan.js";
 import { ArchiveError } from "./error.js";
 import type { ReadEntry } from "./tar-read.js";
 
@@ -143,8 +143,6 @@ class TreeReader {
           ? { kind: "tree", name, mode: entry.mode, digest: await this.#keepDirectory(entry, []) }
           : entry,
       );
-    // In the order that a tree is read back in: it is remembered as it is.
-    entries.sort((one, other) => (one.name < other.name ? -1 : 1));
     return this.#deposit.tree({ entries, ...(exclude.length > 0 && { exclude }) });
   }
 }

@@ -90,7 +90,7 @@ export class Keeper {
     }
     const { patterns: exclude } = this.#exclude;
     const isMarked = way.length === 0 && exclude.length > 0;
-    const { id, bytes } = this.#trees.written({ entries: sorted(entries), ...(isMarked && { exclude }) });
+    const { id, bytes } = this.#trees.written({ entries, ...(isMarked && { exclude }) });
     // It is frozen, so anyone who changes it changes a copy.
     const under = underOf(exclude, way);
     await this.#put(bytes, (digest) => void Object.assign(directory, { digest, under }));
@@ -134,8 +134,4 @@ export class Keeper {
       kept(digests[place] as Digest);
     });
   }
-}
-
-function sorted(entries: readonly TreeEntry[]): readonly TreeEntry[] {
-  return [...entries].sort((one, other) => (one.name < other.name ? -1 : 1));
 }

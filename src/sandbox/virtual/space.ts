@@ -75,11 +75,7 @@ export class Space {
     const { bytes, stored } = content;
     if (bytes !== undefined) return bytes;
     if (stored === undefined) return new Uint8Array(0);
-    return this.#outside.runInAsyncScope(async () => {
-      const pieces: Uint8Array[] = [];
-      for await (const piece of this.#trees.pieces(stored)) pieces.push(piece);
-      return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
-    });
+    return this.#outside.runInAsyncScope(() => this.#trees.bytes(stored));
   }
 
   /** Reads a directory that was not read yet. */

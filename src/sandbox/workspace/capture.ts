@@ -1,18 +1,11 @@
-import type { Digest, Tree, TreeEntry } from "../../session/index.js";
-import { FileError, MissingFileError } from "../error.js";
 import type { Snapshot } from "../sandbox.js";
 import type { Trees } from "../trees.js";
-import { codeOf, Directory } from "./directory.js";
-import { completed, type Draft, type DraftBelow, type Row } from "./draft.js";
-import { Exclude } from "./exclude.js";
-import { Intake } from "./intake.js";
-import { Pace } from "./pace.js";
-import type { Below, Leaf, Seen, Skipped, StatCache } from "./stat-cache.js";
+import type { Directory } from "./directory.js";
+import type { Draft, DraftBelow, Row } from "./draft.js";
+import { checkCache, DEEPEST, readable, Scan, skippedIn, TOO_DEEP } from "./scan.js";
+import type { Seen, Skipped, StatCache } from "./stat-cache.js";
 import { prepare, type Surveyed, survey } from "./survey.js";
 import { opened, unlisted } from "./way.js";
-
-/** How deep directories of a workspace are looked into: each one on the way is held open. */
-export const DEEPEST = 250;
 
 export type CaptureOptions = {
   /** What was seen last time, and from now on what is seen this time. */
@@ -44,62 +37,19 @@ export function capture(root: string, trees: Trees, options: CaptureOptions): Pr
   });
 }
 
-/** What is in the cache is worth nothing when the blobs it stands for were collected, or other paths are left out now. */
-export async function checkCache(
-  cache: StatCache,
-  trees: Trees,
-  exclude: readonly string[] = [],
-): Promise<void> {
-  const excluded = JSON.stringify(exclude);
-  if (cache.excluded !== excluded) cache.clear();
-  cache.excluded = excluded;
-  if (cache.root === undefined) return;
-  try {
-    await trees.blob(cache.root.tree);
-  } catch (error) {
-    if (!(error instanceof MissingFileError)) throw error;
-    cache.clear();
-  }
-}
-
 class Capture {
-  readonly #trees: Trees;
+  readonly #scan: Scan;
   readonly #surveyed: Surveyed;
-  readonly #intake: Intake;
-  readonly #pace: Pace;
-  readonly #exclude: Exclude | undefined;
-  readonly #since = Date.now();
-  /** The texts of trees that are new, by id. */
-  readonly #written = new Map<Digest, Uint8Array>();
 
-  constructor(trees: Trees, surveyed: Surveyed, { cache, exclude = [], limit, signal }: CaptureOptions) {
-    this.#trees = trees;
+  constructor(trees: Trees, surveyed: Surveyed, options: CaptureOptions) {
+    this.#scan = new Scan(trees, options);
     this.#surveyed = surveyed;
-    this.#pace = new Pace(signal);
-    this.#intake = new Intake(trees, this.#pace, cache.isKnown ? limit : undefined);
-    this.#exclude = exclude.length === 0 ? undefined : new Exclude(exclude);
   }
 
-  async run(root: string, before: Seen | undefined): Promise<Seen> {
-    let directory: Directory | undefined;
-    try {
-      directory = Directory.at(root);
-      const draft = await this.#visit(directory, before, []);
-      let seen: Seen | undefined;
-      await this.#intake.finish(() => {
-        seen = completed(draft, this.#since, (each, leaves, below) =>
-          this.#write(leaves, below, each.before, each === draft ? this.#exclude?.patterns : undefined),
-        );
-        return [...this.#written.values()];
-      });
-      return seen as unknown as Seen;
-    } catch (error) {
-      const code = codeOf(error);
-      if (code === undefined) throw error;
-      throw new FileError("failed", ".", `the workspace cannot be read (${code})`, error);
-    } finally {
-      directory?.close();
-    }
+  run(root: string, before: Seen | undefined): Promise<Seen> {
+    return readable([root], async ([directory]) =>
+      this.#scan.finish(await this.#visit(directory as Directory, before, [])),
+    );
   }
 
   /** Looks at a directory again, or only at what changed below it. */
@@ -124,13 +74,11 @@ class Capture {
     const directories: DraftBelow[] = [];
     const skipped: Skipped[] = [];
     for (const { name, kind } of directory.entries()) {
-      if (this.#pace.long) await this.#pace.rest();
-      if (this.#exclude?.has(way, name, kind === "directory") === true) continue;
-      const found = await this.#intake.look(directory, way, name, kind, before);
+      const found = await this.#scan.look(directory, way, name, kind, before);
       if (found.what === "leaf") leaves.push(found);
       else if (found.what === "skipped") skipped.push({ name, why: found.why });
       else if (found.what === "directory") {
-        if (kind !== "directory" && this.#exclude?.has(way, name, true) === true) continue;
+        if (kind !== "directory" && this.#scan.isExcluded(way, name, true)) continue;
         const below = before?.directories.get(name);
         const isSame = below !== undefined && !this.#surveyed.touched.has(below.seen);
         const made = isSame
@@ -151,7 +99,7 @@ class Capture {
     before: Seen | undefined,
     way: readonly string[],
   ): Promise<{ made: Draft | Seen; mode: number } | { why: string } | undefined> {
-    if (way.length >= DEEPEST) return { why: `it is more than ${DEEPEST} directories deep` };
+    if (way.length >= DEEPEST) return TOO_DEEP;
     const directory = opened(parent, name);
     if (directory === undefined || "why" in directory) return directory;
     try {
@@ -164,32 +112,4 @@ class Capture {
       directory.close();
     }
   }
-
-  #write(
-    leaves: readonly Leaf[],
-    directories: ReadonlyMap<string, Below>,
-    before: Seen | undefined,
-    exclude: readonly string[] | undefined,
-  ): Digest {
-    const entries: TreeEntry[] = [...leaves];
-    for (const [name, { mode, seen }] of directories)
-      entries.push({ kind: "tree", name, mode, digest: seen.tree });
-    // In the order that a tree is read back in: it is remembered as it is.
-    entries.sort((one, other) => (one.name < other.name ? -1 : 1));
-    const tree: Tree = { entries, ...(exclude !== undefined && { exclude }) };
-    const { id, bytes } = this.#trees.written(tree);
-    if (id !== before?.tree) this.#written.set(id, bytes);
-    return id;
-  }
-}
-
-/** What the directories that were seen have that no tree can hold, by path. */
-export function skippedIn(root: Seen): Snapshot["skipped"] {
-  const skipped: { path: string; why: string }[] = [];
-  const queue: { seen: Seen; path: string }[] = [{ seen: root, path: "" }];
-  for (const { seen, path } of queue) {
-    for (const { name, why } of seen.skipped) skipped.push({ path: `${path}${name}`, why });
-    for (const [name, below] of seen.directories) queue.push({ seen: below.seen, path: `${path}${name}/` });
-  }
-  return skipped.sort((one, other) => (one.path < other.path ? -1 : 1));
 }

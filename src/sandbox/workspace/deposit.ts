@@ -36,9 +36,7 @@ export class Deposit {
 
   /** Keeps a tree, unless it is one of those that are kept already. */
   async tree(tree: Tree, known: readonly (Digest | undefined)[] = []): Promise<Digest> {
-    // In the order that it is read back in: it is remembered as it is.
-    const entries = [...tree.entries].sort((one, other) => (one.name < other.name ? -1 : 1));
-    const { id, bytes } = this.#trees.written({ ...tree, entries });
+    const { id, bytes } = this.#trees.written(tree);
     if (!known.includes(id)) await this.#keep(bytes, id);
     return id;
   }

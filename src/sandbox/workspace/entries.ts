@@ -1,4 +1,5 @@
 import { type Digest, EMPTY_TREE, type Tree, type TreeEntry } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { PathRefusedError } from "../error.js";
 import { namesOf } from "../path.js";
 import type { Trees } from "../trees.js";
@@ -115,9 +116,7 @@ function closed(trees: Trees, { exclude, entries }: Open, written: Uint8Array[])
     if (!("entries" in entry)) return entry;
     return { kind: "tree", name, mode: entry.mode, digest: closed(trees, entry, written) };
   });
-  // In the order that a tree is read back in: it is remembered as it is.
-  rows.sort((one, other) => (one.name < other.name ? -1 : 1));
-  const { id, bytes } = trees.written({ entries: rows, ...(exclude !== undefined && { exclude }) });
+  const { id, bytes } = trees.written({ entries: rows, ...defined({ exclude }) });
   written.push(bytes);
   return id;
 }

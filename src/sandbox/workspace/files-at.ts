@@ -82,9 +82,7 @@ class FilesAt implements WorkspaceFiles {
     const entry = await this.#found(path);
     if (entry.kind === "tree") throw new FileError("not-a-file", path, "it is a directory");
     if (entry.kind === "link") throw new FileError("not-a-file", path, "it is a link");
-    const pieces: Uint8Array[] = [];
-    for await (const piece of this.#trees.pieces(entry)) pieces.push(piece);
-    return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
+    return this.#trees.bytes(entry);
   }
 
   async text(path: string): Promise<string> {

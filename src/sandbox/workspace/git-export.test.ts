@@ -236,7 +236,7 @@ describe.skipIf(!hasGit)("exporting to git", () => {
     for (const branch of ["", "-x", "a..b", "a b", "x.lock", "a\nb"])
       await expect(exportGit(trees, path, steps, { branch }), branch).rejects.toThrow(GitError);
     await expect(exportGit(trees, path, [], { branch: "x" })).rejects.toThrow(/no step/);
-    await expect(exportGit(trees, full, steps, { branch: "x" })).rejects.toThrow(/no repository/);
+    await expect(exportGit(trees, full, steps, { branch: "x" })).rejects.toThrow(/not a git repository/);
     await expect(exportGit(trees, join(full, "file"), steps, { branch: "x" })).rejects.toThrow(GitError);
     expect(existsSync(join(path, "HEAD"))).toBe(false);
   });

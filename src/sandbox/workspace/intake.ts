@@ -238,14 +238,18 @@ export class Intake {
   }
 
   /** Keeps what is left, and the trees that are made once all leaves have their digests. */
-  async finish(make: () => readonly Uint8Array[]): Promise<void> {
+  async finish<Made>(
+    make: () => readonly [Made, readonly Uint8Array[]],
+  ): Promise<readonly [Made, readonly Uint8Array[]]> {
     if (this.#bytes > FEW_BYTES) await this.#flush();
     const rest = this.#batch.map(({ bytes, leaf }) => {
       leaf.digest = digestOf(bytes);
       return bytes;
     });
     this.#batch = [];
-    await this.#trees.put([...rest, ...make()]);
+    const made = make();
+    await this.#trees.put([...rest, ...made[1]]);
+    return made;
   }
 }
 

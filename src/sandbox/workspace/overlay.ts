@@ -1,14 +1,10 @@
 import { type Digest, EMPTY_TREE, type TreeEntry } from "../../session/index.js";
-import { FileError } from "../error.js";
 import type { Snapshot } from "../sandbox.js";
 import type { Trees } from "../trees.js";
-import { checkCache, DEEPEST, skippedIn } from "./capture.js";
-import { codeOf, Directory } from "./directory.js";
-import { completed, type Draft, type DraftBelow, type Row } from "./draft.js";
+import { Directory } from "./directory.js";
+import type { Draft, DraftBelow, Row } from "./draft.js";
 import { totalsOf } from "./entries.js";
-import { Exclude } from "./exclude.js";
-import { Intake } from "./intake.js";
-import { Pace } from "./pace.js";
+import { checkCache, DEEPEST, type KeptEntries, readable, Scan, skippedIn, TOO_DEEP } from "./scan.js";
 import type { Seen, Skipped, StatCache } from "./stat-cache.js";
 import { opened, unlisted } from "./way.js";
 
@@ -38,24 +34,12 @@ export function captureOverlay(options: OverlayOptions): Promise<Snapshot> {
   return cache.turns.take(async () => {
     options.signal?.throwIfAborted();
     await checkCache(cache, trees, options.exclude);
-    const open: Directory[] = [];
-    try {
-      const layers = [merged, upper].map((path) => {
-        const directory = Directory.at(path);
-        open.push(directory);
-        return directory;
-      });
-      const work = new OverlayCapture(options);
-      cache.root = await work.run(layers[0] as Directory, layers[1] as Directory, cache.root);
-      const { files, bytes } = await totalsOf(trees, cache.root.tree);
-      return { tree: cache.root.tree, files, bytes, skipped: skippedIn(cache.root) };
-    } catch (error) {
-      const code = codeOf(error);
-      if (code === undefined) throw error;
-      throw new FileError("failed", ".", `the workspace cannot be read (${code})`, error);
-    } finally {
-      for (const directory of open) directory.close();
-    }
+    const seen = await readable([merged, upper], (layers) =>
+      new OverlayCapture(options).run(layers[0] as Directory, layers[1] as Directory, cache.root),
+    );
+    cache.root = seen;
+    const { files, bytes } = await totalsOf(trees, seen.tree);
+    return { tree: seen.tree, files, bytes, skipped: skippedIn(seen) };
   });
 }
 
@@ -70,47 +54,20 @@ type Layers = {
 
 class OverlayCapture {
   readonly #trees: Trees;
-  readonly #intake: Intake;
-  readonly #pace: Pace;
-  readonly #exclude: Exclude | undefined;
+  readonly #scan: Scan;
   readonly #base: Digest;
-  readonly #since = Date.now();
   /** What a directory has of the lower layer, and what it was there. */
-  readonly #kept = new Map<Draft, { readonly entries: readonly TreeEntry[]; readonly base: Digest }>();
-  readonly #written = new Map<Digest, Uint8Array>();
+  readonly #kept = new Map<Draft, KeptEntries>();
 
-  constructor({ trees, base, cache, exclude = [], limit, signal }: OverlayOptions) {
-    this.#trees = trees;
-    this.#base = base ?? EMPTY_TREE;
-    this.#pace = new Pace(signal);
-    this.#intake = new Intake(trees, this.#pace, cache.isKnown ? limit : undefined);
-    this.#exclude = exclude.length === 0 ? undefined : new Exclude(exclude);
+  constructor(options: OverlayOptions) {
+    this.#trees = options.trees;
+    this.#scan = new Scan(options.trees, options);
+    this.#base = options.base ?? EMPTY_TREE;
   }
 
   async run(merged: Directory, upper: Directory, before: Seen | undefined): Promise<Seen> {
     const draft = await this.#look({ merged, upper, base: this.#base, before, way: [] });
-    let seen: Seen | undefined;
-    await this.#intake.finish(() => {
-      seen = completed(draft, this.#since, (each, leaves, below) => {
-        const kept = this.#kept.get(each);
-        const entries: TreeEntry[] = [...leaves, ...(kept?.entries ?? [])];
-        for (const [
-          name,
-          {
-            mode,
-            seen: { tree },
-          },
-        ] of below)
-          entries.push({ kind: "tree", name, mode, digest: tree });
-        entries.sort((one, other) => (one.name < other.name ? -1 : 1));
-        const exclude = each === draft ? this.#exclude?.patterns : undefined;
-        const { id, bytes } = this.#trees.written({ entries, ...(exclude !== undefined && { exclude }) });
-        if (id !== kept?.base && id !== each.before?.tree) this.#written.set(id, bytes);
-        return id;
-      });
-      return [...this.#written.values()];
-    });
-    return seen as unknown as Seen;
+    return this.#scan.finish(draft, (each) => this.#kept.get(each));
   }
 
   async #look(layers: Layers): Promise<Draft> {
@@ -123,14 +80,12 @@ class OverlayCapture {
     const directories: DraftBelow[] = [];
     const skipped: Skipped[] = [];
     for (const { name, kind } of merged.entries()) {
-      if (this.#pace.long) await this.#pace.rest();
-      if (this.#exclude?.has(way, name, kind === "directory") === true) continue;
       const old = below.get(name);
       if (changed?.has(name) === false && old !== undefined) {
-        kept.push(old);
+        if (!this.#scan.isExcluded(way, name, kind === "directory")) kept.push(old);
         continue;
       }
-      const found = await this.#intake.look(merged, way, name, kind, before);
+      const found = await this.#scan.look(merged, way, name, kind, before);
       if (found.what === "leaf") leaves.push(found);
       else if (found.what === "skipped") skipped.push({ name, why: found.why });
       else if (found.what === "directory") {
@@ -153,7 +108,7 @@ class OverlayCapture {
     isUnder: boolean,
     base: Digest,
   ): Promise<DraftBelow | { why: string } | undefined> {
-    if (way.length >= DEEPEST) return { why: `it is more than ${DEEPEST} directories deep` };
+    if (way.length >= DEEPEST) return TOO_DEEP;
     const inside = opened(merged, name);
     const under = isUnder && upper !== undefined ? opened(upper, name) : undefined;
     try {

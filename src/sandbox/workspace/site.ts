@@ -1,11 +1,11 @@
 import { mkdirSync } from "node:fs";
 import type { Digest, TreeEntry } from "../../session/index.js";
 import { FileError } from "../error.js";
-import { DEEPEST } from "./capture.js";
 import { codeOf, type Directory } from "./directory.js";
 import type { Exclude } from "./exclude.js";
 import type { Placer } from "./placer.js";
 import { removeEntry } from "./remove.js";
+import { DEEPEST } from "./scan.js";
 import type { Seen } from "./stat-cache.js";
 import { ATTEMPTS } from "./way.js";
 

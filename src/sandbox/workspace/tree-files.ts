@@ -35,9 +35,7 @@ class TreeFiles implements PatchFiles {
     const entry = await entryAt(this.#trees, this.#tree, path);
     if (entry === undefined || entry.kind === "tree") return undefined;
     if (entry.kind === "link") throw new FileError("not-a-file", path, "it is a link");
-    const pieces: Uint8Array[] = [];
-    for await (const piece of this.#trees.pieces(entry)) pieces.push(piece);
-    return Buffer.concat(pieces);
+    return this.#trees.bytes(entry);
   }
 
   async mode(path: string): Promise<number | undefined> {

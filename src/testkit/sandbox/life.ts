@@ -78,6 +78,7 @@ export const lifeCases: readonly SandboxCase[] = [
     if (capabilities.suspend === "stop") {
       const { outcome, code } = await ended(execution);
       deepStrictEqual([outcome, code], ["killed", null]);
+      return;
     }
     await until("going on", async () => (await size()) > before);
     await sandbox.files.write("stop", "");
