@@ -1,8 +1,8 @@
 import type { InputSchema } from "../../agent/tool/index.js";
 import type { Json, Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { optionNames, showValue } from "../../util/index.js";
 import type { Parts, State } from "../../workflow/index.js";
-import { type Known, type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
+import { type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
 import { type Shape, shapeOf } from "./answer.js";
 import { TaskError } from "./error.js";
 import { isStopped, lastSaid } from "./said.js";
@@ -25,14 +25,7 @@ export type CrewTask = {
 export type Task = Omit<CrewTask, "output"> & { readonly shape?: Shape; readonly attempt: number };
 
 const TASK = '{ name: "write", description: "Write a page.", agent: "writer" }';
-const OPTIONS: Known<CrewTask> = {
-  name: true,
-  description: true,
-  expected: true,
-  output: true,
-  agent: true,
-  context: true,
-};
+const OPTIONS = optionNames<CrewTask>()("name description expected output agent context");
 /** How often an agent is told that its answer does not fit. */
 const REPAIRS = 2;
 
