@@ -1,6 +1,7 @@
 import { type Budget, BudgetError, canonical, forward, type Retry } from "../runtime/index.js";
 import type { Policy } from "../runtime/policy/index.js";
 import { type FactOf, type Failure, type Json, type Session, thrownMessage } from "../session/index.js";
+import { defined } from "../util/index.js";
 import {
   enter,
   type Module,
@@ -240,8 +241,7 @@ class Reasoner {
       ...(instructions !== undefined && { instructions }),
       tools: this.box.specs as ModelConfig["tools"] & object,
       ...(this.#output !== undefined && { output: this.#output.schema }),
-      ...(parameters !== undefined && { parameters }),
-      ...(since !== undefined && { since }),
+      ...defined({ parameters, since }),
     });
   }
 

@@ -1,7 +1,7 @@
 import { forward, isOfVersion01, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, refusing, requireCount, requireName, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { refusing, requireCount, requireName, requireOptions } from "../../workflow/index.js";
 import type { Fitter } from "../ask.js";
 import {
   type LanguageModel,
@@ -45,14 +45,7 @@ export interface Compressor extends Module, Fitter {
   readonly state: NonNullable<Module["state"]>;
 }
 
-const OPTIONS: Known<CompressOptions> = {
-  budget: true,
-  target: true,
-  policies: true,
-  model: true,
-  pins: true,
-  name: true,
-};
+const OPTIONS = optionNames<CompressOptions>()("budget target policies model pins name");
 const EXAMPLE = "compress({ budget: 100_000 })";
 
 /**

@@ -55,7 +55,7 @@ export function skilled(
         if (!isModule(made))
           throw new SkillOptionError(
             use,
-            `what ${JSON.stringify(name)} made of its skills is no module`,
+            `the function of ${JSON.stringify(name)} must return a module`,
             "return an agent",
           );
         return enter(made, told);

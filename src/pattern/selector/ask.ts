@@ -1,6 +1,6 @@
 import { hostServices, type Outcome, perform, type Request } from "../../runtime/index.js";
 import type { FactOf, Failure, Json, Session, View } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { defined, showValue } from "../../util/index.js";
 import {
   type Asker,
   type Choice,
@@ -124,8 +124,7 @@ function checked(chooser: string, decision: Decision, routes: readonly Route[]):
   return {
     chosen,
     ...(why !== undefined && { why: String(why) }),
-    ...(scores !== undefined && { scores }),
-    ...(detail !== undefined && { detail }),
+    ...defined({ scores, detail }),
   };
 }
 

@@ -135,7 +135,7 @@ describe("a selector", () => {
     expect(() => selector("x", {}, () => null)).toThrow("it has no routes");
     expect(() => selector("x", routes, 5 as never)).toThrow("neither a rule nor somebody who chooses");
     expect(() => selector("x", routes, () => null, { other: 1 } as never)).toThrow('no option "other"');
-    expect(() => selector("x", routes, () => null, { descriptions: { y: "" } })).toThrow("which is no route");
+    expect(() => selector("x", routes, () => null, { descriptions: { y: "" } })).toThrow("unknown route");
     expect(() => byScore(5 as never)).toThrow("not a function");
     expect(() => bandit({ explore: 2 })).toThrow("explore");
     expect(() => vote([], {})).toThrow("nobody to ask");

@@ -54,7 +54,7 @@ export function selector(
   for (const route of Object.keys(descriptions))
     if (!isTable(routes) && !Object.hasOwn(routes, route))
       throw refuse(
-        `it describes ${showValue(route)}, which is no route`,
+        `it describes an unknown route ${showValue(route)}`,
         `the routes are ${Object.keys(table.routes).join(", ")}`,
       );
   if (otherwise !== undefined) {
@@ -179,7 +179,7 @@ function changed(given: Made, forced: unknown, parts: Parts): Partial<Made> {
   const names = Object.keys(given.table.routes);
   if (given.isFixed && forced !== null && !names.includes(forced))
     throw refuse(
-      `its state \`forced\` is ${showValue(forced)}, which is no route`,
+      `its state \`forced\` must be the name of a route; got ${showValue(forced)}`,
       `${meantBy(forced, names)}the routes are ${listed(names)}`,
     );
   const { otherwise } = parts;

@@ -57,13 +57,13 @@ export function tasksOf(
         throw refuse(
           isManaged
             ? `the task "${name}" names an agent, and the manager chooses`
-            : `${showValue(agent)} does the task "${name}", and is no agent of it`,
+            : `the task "${name}" names an unknown agent ${showValue(agent)}`,
           isManaged ? "leave agent out" : `the agents are ${namesIn(agents)}`,
         );
       const unknown = (context ?? []).find((one) => !before.includes(one));
       if (unknown !== undefined)
         throw refuse(
-          `the task "${name}" is told the answer to ${showValue(unknown)}, which is no task before it`,
+          `the \`context\` of the task "${name}" names ${showValue(unknown)}, which does not come before it`,
           `the tasks before it are ${before.join(", ") || "none"}`,
         );
       return Object.freeze({ ...rest, ...(output !== undefined && { shape: shapeOf(output) }), attempt: 1 });
