@@ -19,9 +19,9 @@ import { condense, type SummariseOptions, summarise } from "./summarise.js";
 import { idOf, tokensOf, type Unit, unitsOf } from "./unit.js";
 
 export type CompressOptions = {
-  /** Tokens that a prompt may have, as they are estimated. */
+  /** Maximum number of tokens in a prompt, by estimate. */
   readonly budget: number;
-  /** How many it shall have once it has outgrown the budget. Default: 60 % of it, so that it does not at every step. */
+  /** Tokens to reduce an oversized prompt to. Default: 60 % of the budget, so that not every step compresses again. */
   readonly target?: number;
   /**
    * The policies to apply, in this order. Default: leave out outputs of tools, then summarise older messages, then condense

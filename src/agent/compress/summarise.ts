@@ -19,21 +19,21 @@ import { INSTRUCTIONS, outputOf, tokensOfSummary, type Writer, write } from "./s
 import { idOf, stretchesOf, type Unit } from "./unit.js";
 
 export type SummariseOptions = {
-  /** Who writes the summary. Of several, the first; the others when it fails for good. */
+  /** The model that writes the summary, or several in order of preference; the next is tried when one fails permanently. */
   readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
-  /** What it is told. It answers with JSON: `{ summary, claims: [{ text, from: [ids] }] }`. */
+  /** The system prompt. The model answers with JSON: `{ summary, claims: [{ text, from: [ids] }] }`. */
   readonly instructions?: string;
   readonly parameters?: Parameters;
   readonly retry?: Retry;
   /** Milliseconds that one attempt may take. */
   readonly timeout?: number;
-  /** How often it is told that its answer does not fit. Default 1. */
+  /** How often the model may correct an answer that does not fit. Default 1. */
   readonly repairs?: number;
-  /** Tokens that are summed up at once, at most. Default: half of the budget. */
+  /** Maximum number of tokens to summarise at once. Default: half of the budget. */
   readonly room?: number;
-  /** Fewer tokens than this are not worth a call. Default 256. */
+  /** Minimum number of tokens that is worth a call. Default 256. */
   readonly least?: number;
-  /** On the record as who wrote it. */
+  /** The name of the writer on the record. */
   readonly name?: string;
 };
 

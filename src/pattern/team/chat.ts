@@ -16,9 +16,9 @@ import { type Ending, reasonOf } from "./ending.js";
 import { isStopped, lastSaid } from "./said.js";
 
 export type ChatOptions = {
-  /** When it is enough, asked after each turn: `mentions("DONE")`, `anyOf(…)`, or a function of the session. */
+  /** When the chat ends, checked after each turn: `mentions("DONE")`, `anyOf(…)`, or a function of the session. */
   readonly until?: Ending;
-  /** Turns at most; then it ends with a `budget-stop`. Default 50. */
+  /** Maximum number of turns. The chat then ends with a `budget-stop`. Default 50. */
   readonly maxTurns?: number;
 };
 

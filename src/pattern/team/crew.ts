@@ -27,11 +27,11 @@ export type CrewOptions = {
   /** Default "crew". */
   readonly name?: string;
   readonly agents: readonly Module[] | Parts;
-  /** In the order in which they are done. */
+  /** The tasks, in order. */
   readonly tasks: readonly CrewTask[];
   /** "sequential" (the default): each task by the agent that it names. "hierarchical": a manager sees to each. */
   readonly process?: "sequential" | "hierarchical";
-  /** The model of the manager. */
+  /** The model of the manager, for the hierarchical process. */
   readonly manager?: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
 };
 

@@ -25,7 +25,7 @@ import { type FlowStep, holds, listenedTo, moduleOf, type On, requireOn } from "
 export type FlowOptions = {
   readonly name: string;
   readonly steps: { readonly [name: string]: FlowStep };
-  /** Steps at most, each counted as often as it is done; then it ends with a `budget-stop`. Default 100. */
+  /** Maximum number of steps; a repeated step counts each time. The flow then ends with a `budget-stop`. Default 100. */
   readonly maxSteps?: number;
 };
 

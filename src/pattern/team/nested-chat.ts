@@ -16,15 +16,15 @@ import { aside } from "./aside.js";
 import { lastSaid } from "./said.js";
 
 export type NestedChatOptions = {
-  /** Who speaks in the outer conversation: on the record as `agent:<name>`. Also the name of the inner branch. */
+  /** The speaker in the outer conversation: the record has it as `agent:<name>`. Also the name of the inner branch. */
   readonly name: string;
-  /** What it is good for: read by who chooses whom to let speak. */
+  /** What the chat is good for. Speaker selection reads this. */
   readonly description?: string;
   /** The inner chat, or any module. It works on a fork: it sees the conversation so far, which never sees it. */
   readonly chat: Module;
-  /** What the inner chat is told first, from the outer conversation. Default: nothing. */
+  /** Makes the first message of the inner chat from the outer conversation. Default: no message. */
   readonly task?: (session: Session) => string;
-  /** Who sums it up, still on the fork. Default: what was said last is the summary. */
+  /** Summarises the inner chat, on its fork. Default: the last message is the summary. */
   readonly summary?: Module;
 };
 

@@ -17,22 +17,22 @@ import { FORWARD, forwarded, forwardTool } from "./forward-message.js";
 import { type HandoffOutput, handoffTo } from "./handoff.js";
 
 export type SupervisorOptions = {
-  /** Who it is: on the record as `agent:<name>`. */
+  /** The name of the supervisor; the record has it as `agent:<name>`. */
   readonly name: string;
-  /** What it is good for: read by models that may call it. */
+  /** What the supervisor is good for. Models that may call it read this. */
   readonly description?: string;
   readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
-  /** What the supervisor is told beside that it leads a team. */
+  /** Added to the system prompt of the supervisor. */
   readonly instructions?: string;
-  /** Who does the work: agents, workflows, other supervisors. */
+  /** Agents, workflows or other supervisors that do the work. */
   readonly workers: readonly Module[] | Parts;
-  /** What the supervisor gets to see of a worker: its last message (the default), or all that it did. */
+  /** What the supervisor sees of the work of a worker: the last message (the default), or everything. */
   readonly output?: HandoffOutput;
-  /** Whether it can pass an answer on word for word. Default true. */
+  /** Whether the supervisor can forward an answer word for word. Default true. */
   readonly forward?: boolean;
-  /** What it may spend, with all its workers. */
+  /** Limits for the supervisor and its workers. */
   readonly budget?: Budget;
-  /** Replies of the supervisor at most. Default 50. */
+  /** Maximum number of model replies of the supervisor. Default 50. */
   readonly maxSteps?: number;
 };
 

@@ -18,7 +18,7 @@ export type SwarmOptions = {
   readonly name?: string;
   /** Agents that hand over to each other: `agent({ handoffs: () => [other] })`. */
   readonly members: readonly Module[] | Parts;
-  /** Who begins, by name. Default: the first. */
+  /** The name of the member that begins. Default: the first. */
   readonly start?: string;
 };
 
