@@ -89,7 +89,7 @@ function read(session: Session, all: readonly Compression[], asked: string): Fou
   if (!/^[0-9a-f]{8,64}$/.test(id))
     return {
       what: "no fact",
-      text: `${JSON.stringify(asked.slice(0, 80))} is no id: give the hex digits as shown.`,
+      text: `${JSON.stringify(asked.slice(0, 80))} is not an id: give the hex digits as shown.`,
     };
   const facts = new Map<FactId, Found | Covered>();
   for (const one of all) {

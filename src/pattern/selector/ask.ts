@@ -118,7 +118,7 @@ function checked(chooser: string, decision: Decision, routes: readonly Route[]):
   if (chosen !== null && !names.includes(chosen))
     throw refuse(`there is no route ${JSON.stringify(chosen)} among ${listed(names)}`, chosen);
   for (const [name, score] of Object.entries(scores ?? {})) {
-    if (!names.includes(name)) throw refuse(`it scored ${JSON.stringify(name)}, which is no route`);
+    if (!names.includes(name)) throw refuse(`it scored ${JSON.stringify(name)}, which is not a route`);
     if (!Number.isFinite(score)) throw refuse(`the score of ${JSON.stringify(name)} is ${showValue(score)}`);
   }
   return {

@@ -114,7 +114,7 @@ describe("a selector", () => {
       [() => undefined, "it said undefined"],
       [() => ({ chosen: 3 }), "it chose 3"],
       [() => ({ chosen: "billing", scores: { billing: Number.NaN } }), "the score of"],
-      [() => ({ chosen: "billing", scores: { other: 1 } }), "which is no route"],
+      [() => ({ chosen: "billing", scores: { other: 1 } }), "which is not a route"],
       [
         () => {
           throw new Error("broken rule");
