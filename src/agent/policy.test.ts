@@ -190,7 +190,7 @@ describe("a policy", () => {
       expect(all(refused, "policy-decide")[0]).toMatchObject({ verdict: "deny" });
     }
     expect(done).toBe(0);
-    expect(() => openRath({ policy: {} as never })).toThrow("its policy is none");
+    expect(() => openRath({ policy: {} as never })).toThrow("`policy` must be a Policy");
     expect(() => agent({ name: "a", model: scripted("x"), policy: {} as never })).toThrow(
       "`policy` must be a Policy",
     );
