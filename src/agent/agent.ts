@@ -1,6 +1,7 @@
 import { type Budget, BudgetError, canonical, forward, type Retry } from "../runtime/index.js";
 import type { Policy } from "../runtime/policy/index.js";
 import { type FactOf, type Failure, type Json, type Session, thrownMessage } from "../session/index.js";
+import { defined } from "../util/index.js";
 import {
   enter,
   type Module,
@@ -24,45 +25,45 @@ import { type Callable, replaced, type Toolbox, toolboxOf, transferName } from "
 import { handoffsIn, within } from "./within.js";
 
 export type AgentOptions<Schema extends InputSchema = never> = {
-  /** Who it is: on the record as `agent:<name>`, and what other agents call it by. */
+  /** The name of the agent: the record has it as `agent:<name>`, and other agents call it by this name. */
   readonly name: string;
-  /** What it is good for: read by models that may call it or hand over to it. */
+  /** What the agent is good for. Models that may call it or hand over to it read this. */
   readonly description?: string;
-  /** What the model is told as the system, before the conversation. */
+  /** The system prompt. */
   readonly instructions?: string;
-  /** Who answers. Of several, the first; the others when it fails for good. */
+  /** The model, or several in order of preference; the next is tried when one fails permanently. */
   readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
   /** Further models to fall back to. */
   readonly fallback?: readonly LanguageModel[];
-  /** What it can do. Another agent or workflow works on a fork and sees only its own task. */
+  /** Tools, agents and workflows. An agent or workflow works on a fork and sees only its own task. */
   readonly tools?: readonly Callable[];
-  /** Who may go on in its place. A function where two agents hand over to each other. */
+  /** Agents or workflows that the agent may hand the session to. Use a function when two agents hand over to each other. */
   readonly handoffs?: readonly Module[] | (() => readonly Module[]);
-  /** What the answer shall be: a Standard Schema that knows its JSON Schema, or a JSON Schema. */
+  /** The structured output: a Standard Schema with a JSON Schema, or a JSON Schema. */
   readonly output?: Schema;
-  /** How often the model is told that its answer does not fit. Default 2. */
+  /** How often the model may correct an answer that does not fit `output`. Default 2. */
   readonly repairs?: number;
-  /** When to stop beside the usual: when a reply calls no tool. Any of several is enough. */
+  /** Conditions to stop early; one that holds is enough. Without them the agent stops when a reply calls no tool. */
   readonly stop?: Stop | readonly Stop[];
-  /** What it may spend, with all it calls and hands over to. When it is spent the agent ends with a `budget-stop`. */
+  /** Limits for the agent and everything it calls or hands over to. The agent ends with a `budget-stop` when one is reached. */
   readonly budget?: Budget;
-  /** What it may do, with all it calls and hands over to: narrower than what the runtime allows, never wider. */
+  /** A guardrail for the agent and everything it calls or hands over to. It can only narrow the policy of the runtime. */
   readonly policy?: Policy;
-  /** How the model is asked: temperature, tokens at most, and what else its provider takes. */
+  /** Parameters of the model call: temperature, maximum tokens, options of the provider. */
   readonly parameters?: Parameters;
-  /** How patiently a model is asked. Default: three attempts. */
+  /** Retries of a failed model call. Default: three attempts. */
   readonly retry?: Retry;
-  /** Milliseconds that one attempt at a model may take. */
+  /** Timeout of one attempt at a model call, in milliseconds. */
   readonly timeout?: number;
-  /** Whether observers hear the answer while it is being made. */
+  /** Stream the answer to observers while the model writes it. */
   readonly stream?: boolean;
-  /** Whether every piece of a streamed answer is kept as evidence. They take much more room than the answer. */
+  /** Record each streamed chunk, not only the reply. Costs storage. */
   readonly chunks?: boolean;
-  /** Replies at most; then it stops, and the record says so. Default 50. */
+  /** Maximum number of model replies. The agent then stops with a `budget-stop` fact. Default 50. */
   readonly maxSteps?: number;
   /** Context compression: leaves parts out of the prompt when it exceeds a budget: `compress({ budget: 100_000 })`. */
   readonly compress?: Fitter;
-  /** "own": as a tool, only its own task (the default). "all": the caller's conversation too. */
+  /** What the agent sees when it works as a tool: "own" is its own task (the default), "all" also the conversation of the caller. */
   readonly context?: "own" | "all";
 };
 
@@ -76,7 +77,7 @@ export interface Agent<Output> extends Module, Rebuilds {
 
 const MAX_STEPS = 50;
 const REPAIRS = 2;
-/** In one run: two agents that hand over to each other for ever get nowhere. */
+/** In one run: two agents may otherwise hand over to each other without end. */
 const MAX_HANDOFFS = 20;
 
 /**
@@ -240,8 +241,7 @@ class Reasoner {
       ...(instructions !== undefined && { instructions }),
       tools: this.box.specs as ModelConfig["tools"] & object,
       ...(this.#output !== undefined && { output: this.#output.schema }),
-      ...(parameters !== undefined && { parameters }),
-      ...(since !== undefined && { since }),
+      ...defined({ parameters, since }),
     });
   }
 

@@ -1,14 +1,17 @@
+import type { Policy } from "../runtime/policy/index.js";
 import type { Json } from "../session/index.js";
 import { showValue } from "../util/index.js";
 import {
-  type Known,
+  anything,
+  type Checks,
+  checkOptions,
+  optional,
   type Refuse,
   requireBudget,
   requireCount,
   requireFunction,
   requireJson,
   requireMilliseconds,
-  requireOptions,
   requireRetry,
 } from "../workflow/index.js";
 import type { AgentOptions } from "./agent.js";
@@ -31,34 +34,7 @@ export function given(options: AgentOptions<InputSchema>): Given {
       'agent({ name: "coder", model, … })',
     );
   const refuse: Refuse = (reason, hint) => new AgentError(name, reason, hint);
-  requireOptions(options, refuse, 'agent({ name: "coder", model, … })', OPTIONS);
-  requireText(options.description, "description", refuse);
-  requireText(options.instructions, "instructions", refuse);
-  requireList(options.tools, "tools", refuse);
-  if (typeof options.handoffs !== "function") requireList(options.handoffs, "handoffs", refuse);
-  if (options.repairs !== undefined) requireCount(options.repairs, "repairs", refuse, 0);
-  if (options.maxSteps !== undefined) requireCount(options.maxSteps, "maxSteps", refuse);
-  for (const stop of stopsOf(options))
-    requireFunction(
-      stop,
-      "stop",
-      refuse,
-      "stop: stopAfter(5), or (session, { step, calls }) => true or false",
-    );
-  requireBudget(options.budget, refuse);
-  if (
-    options.policy !== undefined &&
-    (typeof options.policy?.decide !== "function" || typeof options.policy.covers !== "function")
-  )
-    throw refuse(
-      `its policy is ${showValue(options.policy)}`,
-      'policy: policy("careful", [{ name: "no mail", verdict: "deny", tool: "send" }])',
-    );
-  requireRetry(options.retry, refuse);
-  if (options.timeout !== undefined) requireMilliseconds(options.timeout, "timeout", refuse);
-  if (options.context !== undefined && options.context !== "own" && options.context !== "all")
-    throw refuse(`its context is ${showValue(options.context)}`, 'context: "own", or "all"');
-  requireFitter(options.compress, refuse);
+  checkOptions(options, CHECKS, refuse, 'agent({ name: "coder", model, … })');
   const parameters = parametersOf(options.parameters, refuse);
   return {
     ...options,
@@ -67,53 +43,71 @@ export function given(options: AgentOptions<InputSchema>): Given {
   };
 }
 
-const OPTIONS: Known<AgentOptions<InputSchema>> = {
-  name: true,
-  description: true,
-  instructions: true,
-  model: true,
-  fallback: true,
-  tools: true,
-  handoffs: true,
-  output: true,
-  repairs: true,
-  stop: true,
-  budget: true,
-  policy: true,
-  parameters: true,
-  retry: true,
-  timeout: true,
-  stream: true,
-  chunks: true,
-  maxSteps: true,
-  compress: true,
-  context: true,
+const CHECKS: Checks<AgentOptions<InputSchema>> = {
+  name: anything,
+  description: optional(requireText),
+  instructions: optional(requireText),
+  model: anything,
+  fallback: optional(requireList),
+  tools: optional(requireList),
+  handoffs(handoffs, option, refuse) {
+    if (handoffs !== undefined && typeof handoffs !== "function") requireList(handoffs, option, refuse);
+  },
+  output: anything,
+  repairs: optional((repairs, option, refuse) => requireCount(repairs, option, refuse, 0)),
+  stop(stop, option, refuse) {
+    for (const one of stopsOf({ stop: stop as Stop | readonly Stop[] | undefined }))
+      requireFunction(
+        one,
+        option,
+        refuse,
+        "stop: stopAfter(5), or (session, { step, calls }) => true or false",
+      );
+  },
+  budget: (budget, _, refuse) => requireBudget(budget, refuse),
+  policy: optional(requirePolicy),
+  parameters: anything,
+  retry: (retry, _, refuse) => requireRetry(retry, refuse),
+  timeout: optional(requireMilliseconds),
+  stream: anything,
+  chunks: anything,
+  maxSteps: optional(requireCount),
+  compress: optional(requireFitter),
+  context: optional((context, _, refuse) => {
+    if (context !== "own" && context !== "all")
+      throw refuse(`its context is ${showValue(context)}`, 'context: "own", or "all"');
+  }),
 };
 
-export function stopsOf({ stop }: { readonly stop?: Stop | readonly Stop[] }): readonly Stop[] {
+export function stopsOf({ stop }: { readonly stop?: Stop | readonly Stop[] | undefined }): readonly Stop[] {
   if (stop === undefined) return [];
   return Array.isArray(stop) ? stop : [stop as Stop];
 }
 
-function requireText(value: unknown, what: string, refuse: Refuse): void {
-  if (value !== undefined && typeof value !== "string")
+function requireText(value: unknown, option: string, refuse: Refuse): void {
+  if (typeof value !== "string")
+    throw refuse(`its \`${option}\` is ${showValue(value)}, not a text`, `${option}: "…"`);
+}
+
+function requireList(value: unknown, option: string, refuse: Refuse): void {
+  if (!Array.isArray(value))
+    throw refuse(`its \`${option}\` is ${showValue(value)}, not a list`, `${option}: […]`);
+}
+
+function requirePolicy(value: unknown, _: string, refuse: Refuse): void {
+  const { decide, covers } = (value ?? {}) as Partial<Policy>;
+  if (typeof decide !== "function" || typeof covers !== "function")
     throw refuse(
-      `its \`${what}\` is ${showValue(value)}, not a text`,
-      `${what}: "…"; what must be made, make before`,
+      `\`policy\` must be a Policy; got ${showValue(value)}`,
+      'policy: policy("careful", [{ name: "no mail", verdict: "deny", tool: "send" }])',
     );
 }
 
-function requireList(value: unknown, what: string, refuse: Refuse): void {
-  if (value !== undefined && !Array.isArray(value))
-    throw refuse(`its \`${what}\` is ${showValue(value)}, not a list`, `${what}: […]`);
-}
-
-function requireFitter(value: unknown, refuse: Refuse): void {
-  if (value === undefined) return;
+function requireFitter(value: unknown, _: string, refuse: Refuse): void {
   const { budget, state, fit } = (value ?? {}) as Partial<Fitter>;
   if (typeof fit !== "function" || typeof budget !== "number" || typeof state !== "object")
     throw refuse(
-      `its \`compress\` is ${showValue(value)}, which leaves nothing out of view`,
+      `\`compress\` must be a compressor; got ${showValue(value)}`,
       "compress: compress({ budget: 100_000 })",
     );
 }
@@ -124,12 +118,11 @@ function modelsOf(
   { model, fallback, stream }: Pick<AgentOptions, "model" | "fallback" | "stream">,
   refuse: Refuse,
 ): readonly LanguageModel[] {
-  requireList(fallback, "fallback", refuse);
   const models = [...(Array.isArray(model) ? model : [model]), ...(fallback ?? [])];
   if (models.length === 0) throw refuse("it has no model", MODEL);
   for (const one of models as readonly Partial<LanguageModel>[]) {
     if (typeof one?.doGenerate !== "function" || typeof one.modelId !== "string")
-      throw refuse(`it has no model: ${showValue(one)} is none`, MODEL);
+      throw refuse(`\`model\` must be a language model of the AI SDK; got ${showValue(one)}`, MODEL);
     if (typeof one.provider !== "string")
       throw refuse(`its model "${one.modelId}" does not say its provider`, MODEL);
     if (stream === true && typeof one.doStream !== "function")

@@ -22,7 +22,7 @@ export function outputFor(agent: string, schema: InputSchema): Output {
     // The same rules as for what a tool takes: one place that knows schemas is enough.
     const checker = tool({
       name: "output",
-      description: "What the answer shall be.",
+      description: "The expected answer.",
       input: schema,
       effect: "pure",
       run: (value) => value,

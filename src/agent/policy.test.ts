@@ -190,8 +190,10 @@ describe("a policy", () => {
       expect(all(refused, "policy-decide")[0]).toMatchObject({ verdict: "deny" });
     }
     expect(done).toBe(0);
-    expect(() => openRath({ policy: {} as never })).toThrow("its policy is none");
-    expect(() => agent({ name: "a", model: scripted("x"), policy: {} as never })).toThrow("its policy is");
+    expect(() => openRath({ policy: {} as never })).toThrow("`policy` must be a Policy");
+    expect(() => agent({ name: "a", model: scripted("x"), policy: {} as never })).toThrow(
+      "`policy` must be a Policy",
+    );
   });
 
   it("[A36] trusts no tool by itself: what tools said is a label of what follows", async () => {

@@ -4,11 +4,11 @@ import { refusing, requireCount, requireName } from "../workflow/index.js";
 /** What an agent has just done: how many times its model has answered, and the tools that the last reply called. */
 export type StepInfo = { readonly step: number; readonly calls: readonly string[] };
 
-/** Whether an agent stops here. Asked after each reply whose tool calls are done; of the session alone. */
+/** Decides whether an agent stops, after each reply whose tool calls are done. Must depend on the session alone. */
 export type Stop = (session: Session, info: StepInfo) => boolean;
 
 /**
- * Stops after so many replies of the model, quietly; `maxSteps` leaves a `budget-stop` on the record.
+ * Stops after this number of model replies. Unlike `maxSteps`, it leaves no `budget-stop` on the record.
  *
  * ```ts
  * agent({ name: "coder", model, tools, stop: [stopAfter(10), stopWhenCalled("submit")] });

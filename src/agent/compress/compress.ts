@@ -1,7 +1,7 @@
 import { forward, isOfVersion01, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, refusing, requireCount, requireName, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { refusing, requireCount, requireName, requireOptions } from "../../workflow/index.js";
 import type { Fitter } from "../ask.js";
 import {
   type LanguageModel,
@@ -19,9 +19,9 @@ import { condense, type SummariseOptions, summarise } from "./summarise.js";
 import { idOf, tokensOf, type Unit, unitsOf } from "./unit.js";
 
 export type CompressOptions = {
-  /** Tokens that a prompt may have, as they are estimated. */
+  /** Maximum number of tokens in a prompt, by estimate. */
   readonly budget: number;
-  /** How many it shall have once it has outgrown the budget. Default: 60 % of it, so that it does not at every step. */
+  /** Tokens to reduce an oversized prompt to. Default: 60 % of the budget, so that not every step compresses again. */
   readonly target?: number;
   /**
    * The policies to apply, in this order. Default: leave out outputs of tools, then summarise older messages, then condense
@@ -45,14 +45,7 @@ export interface Compressor extends Module, Fitter {
   readonly state: NonNullable<Module["state"]>;
 }
 
-const OPTIONS: Known<CompressOptions> = {
-  budget: true,
-  target: true,
-  policies: true,
-  model: true,
-  pins: true,
-  name: true,
-};
+const OPTIONS = optionNames<CompressOptions>()("budget target policies model pins name");
 const EXAMPLE = "compress({ budget: 100_000 })";
 
 /**

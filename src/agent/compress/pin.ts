@@ -1,13 +1,6 @@
 import type { FactId, Message } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
-import {
-  type Known,
-  type Refuse,
-  requireCount,
-  requireFunction,
-  requireOptions,
-  yesOrNo,
-} from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { type Refuse, requireCount, requireFunction, requireOptions, yesOrNo } from "../../workflow/index.js";
 import type { Unit } from "./unit.js";
 
 /** The messages that stay in view unchanged. */
@@ -22,7 +15,7 @@ export type Pins = {
   readonly when?: (message: Message, fact: FactId) => boolean;
 };
 
-const PINS: Known<Pins> = { first: true, last: true, facts: true, when: true };
+const PINS = optionNames<Pins>()("first last facts when");
 const EXAMPLE = 'pins: { last: 4, facts: [session.id], when: (message) => message.role === "user" }';
 const LAST = 4;
 
@@ -36,7 +29,7 @@ export function requirePins(pins: Pins, refuse: Refuse): void {
     facts !== undefined &&
     !(Array.isArray(facts) && facts.every((id) => /^[0-9a-f]{64}$/.test(String(id))))
   )
-    throw refuse("its pins name facts that are no ids", "pins: { facts: [session.id] }");
+    throw refuse("its `pins.facts` must be ids of facts", "pins: { facts: [session.id] }");
   if (when !== undefined) requireFunction(when, "pins.when", refuse, EXAMPLE);
 }
 

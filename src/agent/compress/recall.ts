@@ -1,6 +1,6 @@
 import { type Entry, type FactId, type Json, type Session, Withheld } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, refusing, requireCount, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { refusing, requireCount, requireOptions } from "../../workflow/index.js";
 import { pastOf } from "../model/past.js";
 import { type Tool, tool } from "../tool/index.js";
 import { within } from "../within.js";
@@ -28,7 +28,7 @@ export type Page = {
 
 const CHARACTERS = 4_000;
 const MOST = 100_000;
-const KNOWN: Known<RecallOptions> = { name: true, characters: true, context: true };
+const KNOWN = optionNames<RecallOptions>()("name characters context");
 const EXAMPLE = "recallTool({ characters: 4_000 })";
 
 /**
@@ -89,7 +89,7 @@ function read(session: Session, all: readonly Compression[], asked: string): Fou
   if (!/^[0-9a-f]{8,64}$/.test(id))
     return {
       what: "no fact",
-      text: `${JSON.stringify(asked.slice(0, 80))} is no id: give the hex digits as shown.`,
+      text: `${JSON.stringify(asked.slice(0, 80))} is not an id: give the hex digits as shown.`,
     };
   const facts = new Map<FactId, Found | Covered>();
   for (const one of all) {

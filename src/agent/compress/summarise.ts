@@ -1,9 +1,8 @@
 import { isOfVersion01, type Retry } from "../../runtime/index.js";
 import type { Entry, FactId, Json, Session } from "../../session/index.js";
 import { BeyondHorizonError } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { defined, optionNames, showValue } from "../../util/index.js";
 import {
-  type Known,
   refusing,
   requireCount,
   requireJson,
@@ -20,21 +19,21 @@ import { INSTRUCTIONS, outputOf, tokensOfSummary, type Writer, write } from "./s
 import { idOf, stretchesOf, type Unit } from "./unit.js";
 
 export type SummariseOptions = {
-  /** Who writes the summary. Of several, the first; the others when it fails for good. */
+  /** The model that writes the summary, or several in order of preference; the next is tried when one fails permanently. */
   readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
-  /** What it is told. It answers with JSON: `{ summary, claims: [{ text, from: [ids] }] }`. */
+  /** The system prompt. The model answers with JSON: `{ summary, claims: [{ text, from: [ids] }] }`. */
   readonly instructions?: string;
   readonly parameters?: Parameters;
   readonly retry?: Retry;
   /** Milliseconds that one attempt may take. */
   readonly timeout?: number;
-  /** How often it is told that its answer does not fit. Default 1. */
+  /** How often the model may correct an answer that does not fit. Default 1. */
   readonly repairs?: number;
-  /** Tokens that are summed up at once, at most. Default: half of the budget. */
+  /** Maximum number of tokens to summarise at once. Default: half of the budget. */
   readonly room?: number;
-  /** Fewer tokens than this are not worth a call. Default 256. */
+  /** Minimum number of tokens that is worth a call. Default 256. */
   readonly least?: number;
-  /** On the record as who wrote it. */
+  /** The name of the writer on the record. */
   readonly name?: string;
 };
 
@@ -197,23 +196,15 @@ function lowest(session: Session, units: readonly Unit[], fan: number, most: num
   return chosen;
 }
 
-const SUMMARISES: Known<SummariseOptions> = {
-  model: true,
-  instructions: true,
-  parameters: true,
-  retry: true,
-  timeout: true,
-  repairs: true,
-  room: true,
-  least: true,
-  name: true,
-};
-const CONDENSES: Known<CondenseOptions> = { ...SUMMARISES, fan: true };
+const SUMMARISES = optionNames<SummariseOptions>()(
+  "model instructions parameters retry timeout repairs room least name",
+);
+const CONDENSES = [...SUMMARISES, "fan"];
 
-function given<Options extends SummariseOptions>(
-  options: Options,
+function given(
+  options: SummariseOptions,
   kind: string,
-  all: Known<Options>,
+  all: readonly string[],
 ): { readonly writer: Writer; readonly room: number | undefined; readonly least: number } {
   const refuse = refusing(kind);
   requireOptions(options, refuse, `${kind}({ model })`, all);
@@ -222,7 +213,10 @@ function given<Options extends SummariseOptions>(
   const models = (Array.isArray(model) ? [...model] : [model]) as readonly LanguageModel[];
   for (const one of models.length === 0 ? [undefined] : models)
     if (typeof one?.doGenerate !== "function" || typeof one.modelId !== "string")
-      throw refuse(`it has no model: ${showValue(one)} is none`, `${kind}({ model: scripted("…") })`);
+      throw refuse(
+        `\`model\` must be a language model of the AI SDK; got ${showValue(one)}`,
+        `${kind}({ model })`,
+      );
   requireName(name, kind, `${kind}({ model, name: "summariser" })`);
   if (typeof instructions !== "string")
     throw refuse(`its \`instructions\` are ${showValue(instructions)}, not a text`, 'instructions: "…"');
@@ -241,8 +235,7 @@ function given<Options extends SummariseOptions>(
       models: models as Writer["models"],
       instructions,
       ...(parameters !== undefined && { parameters: { ...parameters } }),
-      ...(retry !== undefined && { retry }),
-      ...(timeout !== undefined && { timeout }),
+      ...defined({ retry, timeout }),
       repairs,
     }),
     room,

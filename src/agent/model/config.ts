@@ -6,6 +6,7 @@ import {
   type Json,
   Withheld,
 } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { WithheldPromptError } from "./error.js";
 
 /** Everything besides the conversation that decides what a model is asked. */
@@ -54,9 +55,7 @@ export function configFact(config: ModelConfig): FactInput & { readonly type: "a
     agent,
     ...(instructions !== undefined && { instructions }),
     ...(tools !== undefined && tools.length > 0 && { tools: tools.map(specified) }),
-    ...(output !== undefined && { output }),
-    ...(parameters !== undefined && { parameters }),
-    ...(since !== undefined && { since }),
+    ...defined({ output, parameters, since }),
   };
 }
 

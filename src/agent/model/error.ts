@@ -19,7 +19,7 @@ export class WithheldPromptError extends RathError {
   constructor(what: string, content: readonly { readonly reason: string; readonly digest: Digest }[]) {
     const reasons = [...new Set(content.map(({ reason }) => reason))].join(" or ");
     super("prompt-withheld", `Cannot render ${what} again: content of it is ${reasons}.`, {
-      hint: "erased content cannot come back; what is missing can be brought with its blobs",
+      hint: "erased content cannot come back; missing content can be imported with its blobs",
       data: { content: content.map(({ reason, digest }) => ({ reason, digest })) },
     });
   }

@@ -1,4 +1,5 @@
 import { type Failure, type Json, RathError, readableError } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { plainJson } from "./plain.js";
 
 /** So much of a provider's answer is kept with a failure. */
@@ -81,10 +82,7 @@ function described(error: unknown): Failure {
     ...(code !== undefined && { code }),
     data: {
       retryable: mayPass(error, fields, status, network, body),
-      ...(status !== undefined && { status }),
-      ...(retryAfter !== undefined && { retryAfter }),
-      ...(url !== undefined && { url }),
-      ...(body !== undefined && { body }),
+      ...defined({ status, retryAfter, url, body }),
     },
   };
 }

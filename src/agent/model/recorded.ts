@@ -7,6 +7,7 @@ import {
   RathError,
   type Session,
 } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { isRecord, OWN, ownMeta } from "./content.js";
 import { NotRecordedError } from "./error.js";
 import { ModelError } from "./failure.js";
@@ -95,8 +96,7 @@ function generated(outcome: Answered["outcome"]): Generated {
     },
     response: {
       ...(raw as { readonly headers?: object; readonly body?: Json }),
-      ...(response !== undefined && { id: response }),
-      ...(model !== undefined && { modelId: model }),
+      ...defined({ id: response, modelId: model }),
     },
     ...(isRecord(meta.provider) && { providerMetadata: meta.provider }),
     warnings: (meta.warnings ?? []) as readonly object[],

@@ -1,7 +1,6 @@
-import { forward } from "../../runtime/index.js";
 import type { Json, Session } from "../../session/index.js";
 import { nearestOf } from "../../util/index.js";
-import { type Module, step } from "../../workflow/index.js";
+import { createModule, type Module, step } from "../../workflow/index.js";
 import { moduleTool, type Tool, tool } from "../tool/index.js";
 import { activeSkills } from "./active.js";
 import { type OpenedSkill, openSkill, PAGE, readSkillFile } from "./catalogue.js";
@@ -21,31 +20,32 @@ export function skillTool(skills: ReadonlyMap<string, Skill>): Tool {
     effect: "read",
     origin: "file",
   });
-  const module: Module = {
-    name: SKILL_TOOL,
-    kind: "skill",
-    parts: Object.freeze({ read: read as unknown as Module }),
-    state: Object.freeze({
-      skills: Object.freeze(Object.fromEntries([...skills].map(([name, { digest }]) => [name, digest]))),
-    }),
-    forward: (session) =>
-      forward(module, session, async (entered) => {
-        const name = askedIn(entered);
-        known(skills, name);
-        const { session: told, value } = await read.call(entered, { name });
-        const { source, digest, instructions } = value as OpenedSkill;
-        const of = requestOf(entered);
-        return told.append({
-          type: "skill-activate",
-          name,
-          source,
-          digest,
-          instructions,
-          ...(of !== undefined && { of }),
-        });
+  const module = createModule(
+    {
+      name: SKILL_TOOL,
+      kind: "skill",
+      parts: Object.freeze({ read: read as unknown as Module }),
+      state: Object.freeze({
+        skills: Object.freeze(Object.fromEntries([...skills].map(([name, { digest }]) => [name, digest]))),
       }),
-  };
-  return moduleTool(Object.freeze(module), {
+    },
+    async (entered) => {
+      const name = askedIn(entered);
+      known(skills, name);
+      const { session: told, value } = await read.call(entered, { name });
+      const { source, digest, instructions } = value as OpenedSkill;
+      const of = requestOf(entered);
+      return told.append({
+        type: "skill-activate",
+        name,
+        source,
+        digest,
+        instructions,
+        ...(of !== undefined && { of }),
+      });
+    },
+  );
+  return moduleTool(module, {
     name: SKILL_TOOL,
     description:
       "Activates a skill: gives back its instructions, and the files that can be read with skill_file.",

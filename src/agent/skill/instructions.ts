@@ -1,8 +1,7 @@
 import { resolve, sep } from "node:path";
-import { forward } from "../../runtime/index.js";
 import { Folder, namesOf } from "../../sandbox/index.js";
 import type { Digest, Json, Session, View } from "../../session/index.js";
-import { type Module, step } from "../../workflow/index.js";
+import { createModule, type Module, step } from "../../workflow/index.js";
 import { readText, reasonOf } from "./catalogue.js";
 import { SkillOptionError } from "./error.js";
 
@@ -42,26 +41,26 @@ export function loadInstructions(root: string, file?: string): Module {
       origin: "file",
     },
   );
-  const module: Module = {
-    name: "instructions",
-    kind: "instructions",
-    parts: Object.freeze({ read: read as unknown as Module }),
-    state: Object.freeze({ root, paths: Object.freeze([...way]) }),
-    forward: (session) =>
-      forward(module, session, async (entered) => {
-        const { session: told, value } = await read.call(entered, { root, paths: way });
-        const { sources, skipped } = value as Loaded;
-        const noted = told.append({
-          type: "note",
-          kind: NOTE,
-          sources: sources.map(({ path, digest }) => ({ path, digest })),
-          ...(skipped.length > 0 && { skipped: skipped as unknown as Json }),
-          by: "runtime",
-        });
-        return sources.length === 0 ? noted : noted.say(labelled(sources), { by: "tool:instructions" });
-      }),
-  };
-  return Object.freeze(module);
+  return createModule(
+    {
+      name: "instructions",
+      kind: "instructions",
+      parts: Object.freeze({ read: read as unknown as Module }),
+      state: Object.freeze({ root, paths: Object.freeze([...way]) }),
+    },
+    async (entered) => {
+      const { session: told, value } = await read.call(entered, { root, paths: way });
+      const { sources, skipped } = value as Loaded;
+      const noted = told.append({
+        type: "note",
+        kind: NOTE,
+        sources: sources.map(({ path, digest }) => ({ path, digest })),
+        ...(skipped.length > 0 && { skipped: skipped as unknown as Json }),
+        by: "runtime",
+      });
+      return sources.length === 0 ? noted : noted.say(labelled(sources), { by: "tool:instructions" });
+    },
+  );
 }
 
 /** The instructions that were loaded into a session, in the order they were read. */

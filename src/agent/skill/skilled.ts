@@ -1,5 +1,4 @@
-import { forward } from "../../runtime/index.js";
-import { enter, isModule, type Module, step } from "../../workflow/index.js";
+import { createModule, enter, isModule, type Module, step } from "../../workflow/index.js";
 import { type Catalogue, readCatalogue } from "./catalogue.js";
 import { SkillOptionError } from "./error.js";
 import { foldersOf, type Skills, skillsOf } from "./skills.js";
@@ -43,23 +42,23 @@ export function skilled(
       origin: "file",
     },
   );
-  const module: Module = {
-    name,
-    kind: "skilled",
-    parts: Object.freeze({ load: load as unknown as Module }),
-    state: Object.freeze({ folders: Object.freeze([...list]) }),
-    forward: (session) =>
-      forward(module, session, async (entered) => {
-        const { session: told, value } = await load.call(entered, { folders: list });
-        const made = make(skillsOf(value as Catalogue));
-        if (!isModule(made))
-          throw new SkillOptionError(
-            use,
-            `what ${JSON.stringify(name)} made of its skills is no module`,
-            "return an agent",
-          );
-        return enter(made, told);
-      }),
-  };
-  return Object.freeze(module);
+  return createModule(
+    {
+      name,
+      kind: "skilled",
+      parts: Object.freeze({ load: load as unknown as Module }),
+      state: Object.freeze({ folders: Object.freeze([...list]) }),
+    },
+    async (entered) => {
+      const { session: told, value } = await load.call(entered, { folders: list });
+      const made = make(skillsOf(value as Catalogue));
+      if (!isModule(made))
+        throw new SkillOptionError(
+          use,
+          `the function of ${JSON.stringify(name)} must return a module`,
+          "return an agent",
+        );
+      return enter(made, told);
+    },
+  );
 }

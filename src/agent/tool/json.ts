@@ -165,7 +165,7 @@ function nameOf(prototype: { readonly constructor?: { readonly name?: unknown } 
 function hintFor(value: object): string {
   if (value instanceof Date) return "return it as text: date.toISOString()";
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
-    return 'return it as base64, in content([{ type: "file", media, data }]) if the model shall see it';
+    return 'return it as base64, in content([{ type: "file", media, data }]) for the model to see it';
   if (value instanceof Error) return "throw it instead: then it is recorded as a failure";
   if (value instanceof Map) return "return an object: Object.fromEntries(map)";
   if (value instanceof Set) return "return an array: [...set]";

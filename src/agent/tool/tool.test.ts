@@ -61,12 +61,12 @@ describe("a definition", () => {
     for (const approval of [[], null, { form: "user:ada" }, { from: "ada" }, { need: 2 }, { otherwise: {} }])
       expect(refusal({ approval }).message).toContain("its approval");
     expect(refusal({ approval: { form: "user:ada" } }).hint).toBe('did you mean "from"?');
-    expect(refusal({ key: "k" }).message).toContain("`key` is no function");
-    expect(refusal({ reconcile: {} }).message).toContain("`reconcile` is no function");
+    expect(refusal({ key: "k" }).message).toContain("`key` must be a function");
+    expect(refusal({ reconcile: {} }).message).toContain("`reconcile` must be a function");
     for (const timeout of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])
       expect(refusal({ timeout }).message).toContain("timeout");
     for (const maxOutput of [0, 199, 0.5, Number.NaN, MAX_OUTPUT + 1])
-      expect(refusal({ maxOutput }).message).toContain("limit of its output");
+      expect(refusal({ maxOutput }).message).toContain("maxOutput");
     expect(tool(fine).maxOutput).toBe(DEFAULT_OUTPUT);
     expect(tool({ ...fine, maxOutput: MAX_OUTPUT, timeout: 5 })).toMatchObject({
       maxOutput: MAX_OUTPUT,

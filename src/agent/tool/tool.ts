@@ -210,71 +210,62 @@ export function build<Input, Output>(
   const { name, description, effect, timeout, retry, key, source, origin, touches, reconcile, run } = deed;
   const { conflicts = [], approval = false, maxOutput = DEFAULT_OUTPUT, reversible, presumed } = deed;
   checkName(name);
-  check(
-    name,
+  const need = (holds: boolean, reason: string, hint: string) => check(name, holds, reason, hint);
+  need(
     typeof description === "string" && description !== "",
     "it has no description",
     "say what it does: a model chooses tools by that",
   );
-  check(
-    name,
+  need(
     effects.has(effect),
     `${JSON.stringify(effect)} is not an effect`,
     `say what it does to the world: ${[...effects].join(", ")}`,
   );
-  check(
-    name,
+  need(
     presumed === undefined || effects.has(presumed),
     `${JSON.stringify(presumed)} is not an effect`,
-    `say what policies shall presume: ${[...effects].join(", ")}`,
+    `say which effect policies presume: ${[...effects].join(", ")}`,
   );
-  check(name, typeof run === "function", "it has no run", "add run: async (input, context) => …");
-  check(
-    name,
+  need(typeof run === "function", "it has no run", "add run: async (input, context) => …");
+  need(
     timeout === undefined || (timeout > 0 && timeout <= LONGEST),
-    `${timeout} is no timeout`,
+    `\`timeout\` must be a number of milliseconds; got ${timeout}`,
     "give the milliseconds that one attempt may take, at most 24 days: timeout: 30_000",
   );
   checkRetry(name, retry);
-  check(
-    name,
+  need(
     origin === undefined || ORIGINS.has(origin),
-    `${JSON.stringify(origin)} is no origin`,
+    `\`origin\` must be an origin; got ${JSON.stringify(origin)}`,
     `say where its output comes from: ${[...ORIGINS].join(", ")}`,
   );
-  check(
-    name,
+  need(
     reversible === undefined || typeof reversible === "function" || typeof reversible === "boolean",
     "its `reversible` is neither true, nor false, nor a function",
     "reversible: true, or reversible: (input) => input.draft === true",
   );
   for (const [option, given] of Object.entries({ key, reconcile, touches }))
-    check(
-      name,
+    need(
       given === undefined || typeof given === "function",
-      `its \`${option}\` is no function`,
+      `\`${option}\` must be a function`,
       `${option}: (input) => …, or leave it out`,
     );
-  check(
-    name,
+  need(
     typeof conflicts === "function" ||
       (Array.isArray(conflicts) && conflicts.every((one) => typeof one === "string")),
     "its `conflicts` are neither a list of texts nor a function",
     'name what only one call at a time may touch: conflicts: (input) => [input.path], or ["database"]',
   );
-  check(
-    name,
+  need(
     typeof approval === "function" || typeof approval === "boolean" || typeof approval === "object",
     "its `approval` is neither true, nor false, nor terms, nor a function",
     "approval: true, or approval: (input) => input.amount > 100",
   );
   const fault = typeof approval === "object" ? termsFault(approval) : undefined;
-  check(name, fault === undefined, fault?.reason ?? "", fault?.hint ?? "");
-  check(
-    name,
+  need(fault === undefined, fault?.reason ?? "", fault?.hint ?? "");
+  need(
     Number.isInteger(maxOutput) && maxOutput >= MIN_OUTPUT && maxOutput <= MAX_OUTPUT,
-    `${maxOutput} is no limit of its output`,
-    `give a whole number of characters from ${MIN_OUTPUT} to ${MAX_OUTPUT}; what is longer belongs into a file`,
+    `\`maxOutput\` must be a number of characters; got ${maxOutput}`,
+    `give a whole number of characters from ${MIN_OUTPUT} to ${MAX_OUTPUT}; write longer outputs to a file`,
   );
   return Object.freeze<Tool<Input, Output>>({
     name,

@@ -1,4 +1,5 @@
 import type { Json } from "../../session/index.js";
+import { parseJson } from "../../util/index.js";
 
 /** A tool as far as a call that is written as text needs it: its name, what it is for, and the JSON Schema of its input. */
 export type Written = { readonly name: string; readonly description?: string; readonly input: Json };
@@ -11,7 +12,7 @@ export type Written = { readonly name: string; readonly description?: string; re
 export function inputFor(words: string, schema: Json): Json {
   const given = words.trim();
   if (given === "") return {};
-  const json = parsed(given);
+  const json = parseJson(given) as Json | undefined;
   if (isRecord(json)) return json;
   const properties = Object.entries(propertiesOf(schema));
   const needed = properties.filter(([name]) => requiredOf(schema).includes(name));
@@ -77,21 +78,13 @@ function isNamed(
 /** A word of the type that the schema wants; quotes around it are not part of it. */
 function typed(words: string, schema: Json): Json {
   const { type } = (isRecord(schema) ? schema : {}) as { readonly type?: Json };
-  const json = parsed(words);
+  const json = parseJson(words) as Json | undefined;
   if (type === "string") return typeof json === "string" ? json : unquoted(words);
   return json === undefined ? unquoted(words) : json;
 }
 
 function unquoted(words: string): string {
   return /^'([\s\S]*)'$/.exec(words)?.[1] ?? words;
-}
-
-function parsed(words: string): Json | undefined {
-  try {
-    return JSON.parse(words) as Json;
-  } catch {
-    return undefined;
-  }
 }
 
 function propertiesOf(schema: Json): Fields {

@@ -26,11 +26,11 @@ export type DebateVerdict = { readonly winner: string | null; readonly why?: str
 
 export type DebateOptions = {
   readonly name: string;
-  /** Who argues, by the name of their side; at least two. */
+  /** The debaters, by the name of their side; at least two. */
   readonly sides: Parts | readonly Module[];
   /** How often each side speaks. Default 2. */
   readonly rounds?: number;
-  /** Who decides: a model, or a module whose output is `{ winner, why }`, the name of a side or null. */
+  /** Decides the debate: a model, or a module whose output is `{ winner, why }`, the name of a side or null. */
   readonly judge: LanguageModel | Module;
 };
 

@@ -1,4 +1,5 @@
 import type { Json } from "../../session/index.js";
+import { parseJson } from "../../util/index.js";
 
 /** What a step does: a tool and the words between its brackets. */
 export type Action = { readonly tool: string; readonly argument: string };
@@ -128,7 +129,7 @@ function closing(words: string, begin: number): number {
   if (words[begin] === "{") {
     let at = words.indexOf("]", begin);
     for (let tries = 0; at !== -1 && tries < TRIES; tries++, at = words.indexOf("]", at + 1))
-      if (isJson(words.slice(begin, at))) return at;
+      if (parseJson(words.slice(begin, at)) !== undefined) return at;
   }
   let depth = 1;
   for (let at = begin; at < words.length; at++) {
@@ -138,15 +139,6 @@ function closing(words: string, begin: number): number {
   const end = words.indexOf("\n", begin);
   const last = words.slice(0, end === -1 ? undefined : end).lastIndexOf("]");
   return last < begin ? -1 : last;
-}
-
-function isJson(words: string): boolean {
-  try {
-    JSON.parse(words);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function partsAt(text: string, end: number): { readonly said: string; readonly left: string } {
@@ -165,5 +157,5 @@ function dictionaryOf(words: string): { readonly [name: string]: Json } | undefi
     (word, single?: string, double?: string) =>
       names[word] ?? JSON.stringify((single ?? double ?? "").replace(/\\(.)/g, "$1")),
   );
-  return isJson(json) ? (JSON.parse(json) as { readonly [name: string]: Json }) : undefined;
+  return parseJson(json) as { readonly [name: string]: Json } | undefined;
 }

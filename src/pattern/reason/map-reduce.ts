@@ -40,9 +40,9 @@ export type MapReduceOptions = {
   readonly map: Module;
   /** Makes one answer of all: a module that is told each part with its branch, or a function of them. */
   readonly reduce: Module | ((parts: readonly PartResult[]) => Json);
-  /** So many parts at a time. Default 8. */
+  /** How many parts run at a time. Default 8. */
   readonly concurrency?: number;
-  /** So many parts must succeed. Default: one. */
+  /** How many parts must succeed. Default: one. */
   readonly need?: number;
   /** How a part is said to `map`. Default: a text as it is, anything else as JSON. */
   readonly say?: (part: Json, place: number) => Content;

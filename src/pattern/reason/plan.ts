@@ -36,7 +36,7 @@ export type PlanExecuteOptions = {
   readonly executor: Module;
   /** How often another plan may be made for what is left, after a step failed. Default 2. */
   readonly replans?: number;
-  /** Steps that a plan may have. Default 20. */
+  /** Maximum number of steps of a plan. Default 20. */
   readonly maxSteps?: number;
 };
 

@@ -270,7 +270,7 @@ describe("ReAct", () => {
     const model = scripted("Hm.", "Hm.", "Hm.");
     for (const [options, reason] of [
       [{ model, tools: [search] }, /name/],
-      [{ name: "clerk", tools: [search] }, /no model/],
+      [{ name: "clerk", tools: [search] }, /`model` must be/],
       [{ name: "clerk", model, tool: [search] }, /no option "tool"/],
       [{ name: "clerk", model, codec: "xml" }, /codec/],
       [{ name: "clerk", model, maxSteps: 0 }, /maxSteps/],

@@ -1,12 +1,13 @@
 import { type AgentOptions, agent } from "../../agent/index.js";
 import { type LanguageModel, textOf, turnOf } from "../../agent/model/index.js";
-import { type Budget, forward, type Module } from "../../runtime/index.js";
+import type { Budget, Module } from "../../runtime/index.js";
 import type { FactOf, Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { defined, optionNames, showValue } from "../../util/index.js";
 import {
   called,
+  createModule,
   enter,
-  type Known,
+  type Parts,
   type Rebuilds,
   rebuild,
   refusing,
@@ -92,29 +93,15 @@ export function react(options: ReactOptions): React {
   const tools = thinker.state?.tools as readonly { readonly name: string }[];
   if (isWritten && tools.some((tool) => tool.name === FINISH))
     throw refuse(`one of its tools is called "${FINISH}", which ends it`, "give the tool another name");
-  const limits = { ...(budget !== undefined && { budget }), ...(policy !== undefined && { policy }) };
+  const limits = defined({ budget, policy });
   return made({ name, description: options.description, codec, repairs, limits }, thinker);
 }
 
 const EXAMPLE = 'react({ name: "clerk", model, tools: [search] })';
-const OPTIONS: Known<ReactOptions> = {
-  name: true,
-  description: true,
-  instructions: true,
-  model: true,
-  fallback: true,
-  tools: true,
-  maxSteps: true,
-  budget: true,
-  policy: true,
-  parameters: true,
-  retry: true,
-  timeout: true,
-  compress: true,
-  context: true,
-  codec: true,
-  repairs: true,
-};
+const OPTIONS = optionNames<ReactOptions>()(
+  "name description instructions model fallback tools maxSteps budget policy parameters retry timeout",
+  "compress context codec repairs",
+);
 
 type Given = {
   readonly name: string;
@@ -127,33 +114,24 @@ type Given = {
 function made(given: Given, thinker: Module): React {
   const { name, description, codec, repairs, limits } = given;
   const { budget, policy } = limits;
-  const module: React = {
-    name,
-    kind: "react",
-    ...(description !== undefined && { description }),
-    parts: Object.freeze({ thinker }),
-    state: Object.freeze({
-      codec,
-      repairs,
-      ...(budget !== undefined && { budget }),
-      ...(policy !== undefined && { policy: policy.version }),
-    }),
-    forward: (session) =>
-      forward(
-        module,
-        session,
-        (entered) => (codec === "calls" ? enter(thinker, entered) : written(entered, given, thinker)),
-        limits,
-      ),
-    output(session) {
-      const { steps, answer } = episodeOf(session, name);
-      // Text without an action is no answer of a model that was told to write one.
-      const isAnswered = codec === "calls" || steps.some(({ action }) => action?.tool === FINISH);
-      return isAnswered ? answer : undefined;
-    },
-    [rebuild]: (state, parts) => made(changed(given, state), parts.thinker as Module),
-  };
-  return Object.freeze(module);
+  return createModule(
+    {
+      name,
+      kind: "react",
+      ...defined({ description }),
+      parts: Object.freeze({ thinker }),
+      state: Object.freeze({ codec, repairs, ...defined({ budget, policy: policy?.version }) }),
+      output(session: Session) {
+        const { steps, answer } = episodeOf(session, name);
+        // Text without an action is no answer of a model that was told to write one.
+        const isAnswered = codec === "calls" || steps.some(({ action }) => action?.tool === FINISH);
+        return isAnswered ? answer : undefined;
+      },
+      [rebuild]: (state: State, parts: Parts) => made(changed(given, state), parts.thinker as Module),
+    } as const,
+    (entered) => (codec === "calls" ? enter(thinker, entered) : written(entered, given, thinker)),
+    limits,
+  );
 }
 
 /** Asks until there is an answer. An agent ends at a reply without a call, and that is a text without an action, or the end. */
@@ -190,6 +168,6 @@ function changed(given: Given, state: State): Given {
   return {
     ...given,
     repairs: state.repairs as number,
-    limits: { ...given.limits, ...(budget !== undefined && { budget }) },
+    limits: { ...given.limits, ...defined({ budget }) },
   };
 }

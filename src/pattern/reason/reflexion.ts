@@ -38,9 +38,9 @@ export type ReflexionOptions = {
     | ((session: Session) => boolean | { readonly passed: boolean; readonly detail?: Json });
   /** Looks back on a failed trial, on its branch, and says what to do differently. */
   readonly reflect: Module;
-  /** Trials at most. Default 3. */
+  /** Maximum number of trials. Default 3. */
   readonly trials?: number;
-  /** How many reflections the next trial is shown, the newest. Default 3. */
+  /** How many of the newest reflections the next trial sees. Default 3. */
   readonly shown?: number;
 };
 

@@ -1,6 +1,6 @@
 import { hostServices, type Outcome, perform, type Request } from "../../runtime/index.js";
 import type { FactOf, Failure, Json, Session, View } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { defined, showValue } from "../../util/index.js";
 import {
   type Asker,
   type Choice,
@@ -118,14 +118,13 @@ function checked(chooser: string, decision: Decision, routes: readonly Route[]):
   if (chosen !== null && !names.includes(chosen))
     throw refuse(`there is no route ${JSON.stringify(chosen)} among ${listed(names)}`, chosen);
   for (const [name, score] of Object.entries(scores ?? {})) {
-    if (!names.includes(name)) throw refuse(`it scored ${JSON.stringify(name)}, which is no route`);
+    if (!names.includes(name)) throw refuse(`it scored ${JSON.stringify(name)}, which is not a route`);
     if (!Number.isFinite(score)) throw refuse(`the score of ${JSON.stringify(name)} is ${showValue(score)}`);
   }
   return {
     chosen,
     ...(why !== undefined && { why: String(why) }),
-    ...(scores !== undefined && { scores }),
-    ...(detail !== undefined && { detail }),
+    ...defined({ scores, detail }),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Services } from "../../runtime/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, refusing, requireFunction, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { refusing, requireFunction, requireOptions } from "../../workflow/index.js";
 import type { Choice, Decider } from "./choice.js";
 import { type Trial, trialsOf } from "./trials.js";
 
@@ -35,7 +35,7 @@ export function bandit(options: BanditOptions = {}): Decider {
   };
 }
 
-const OPTIONS: Known<BanditOptions> = { explore: true, trials: true };
+const OPTIONS = optionNames<BanditOptions>()("explore trials");
 
 /** A route, how often it was tried and what came of it in all. */
 type Arm = { readonly name: string; readonly count: number; readonly sum: number };

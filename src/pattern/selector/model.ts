@@ -2,7 +2,8 @@ import { type Agent, agent } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
 import type { InputSchema } from "../../agent/tool/index.js";
 import type { Budget, Retry } from "../../runtime/index.js";
-import { type Known, refusing, requireName, requireOptions } from "../../workflow/index.js";
+import { optionNames } from "../../util/index.js";
+import { refusing, requireName, requireOptions } from "../../workflow/index.js";
 import type { Asker, Choice, Route } from "./choice.js";
 
 export type ByModelOptions = {
@@ -52,14 +53,7 @@ export function byModel(options: LanguageModel | ByModelOptions): Asker {
 type Answer = { readonly route: string; readonly why: string };
 
 const QUESTION = "[Who shall go on from here? Choose by what was asked above; do not answer it yourself.]";
-const OPTIONS: Known<ByModelOptions> = {
-  model: true,
-  name: true,
-  instructions: true,
-  budget: true,
-  retry: true,
-  timeout: true,
-};
+const OPTIONS = optionNames<ByModelOptions>()("model name instructions budget retry timeout");
 
 function routerOf(
   name: string,

@@ -1,6 +1,6 @@
 import type { Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, refusing, requireFunction, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { refusing, requireFunction, requireOptions } from "../../workflow/index.js";
 import type { Decider, Route } from "./choice.js";
 
 export type ByScoreOptions = {
@@ -33,4 +33,4 @@ export function byScore(
   };
 }
 
-const OPTIONS: Known<ByScoreOptions> = { threshold: true };
+const OPTIONS = optionNames<ByScoreOptions>()("threshold");

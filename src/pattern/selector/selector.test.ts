@@ -114,7 +114,7 @@ describe("a selector", () => {
       [() => undefined, "it said undefined"],
       [() => ({ chosen: 3 }), "it chose 3"],
       [() => ({ chosen: "billing", scores: { billing: Number.NaN } }), "the score of"],
-      [() => ({ chosen: "billing", scores: { other: 1 } }), "which is no route"],
+      [() => ({ chosen: "billing", scores: { other: 1 } }), "which is not a route"],
       [
         () => {
           throw new Error("broken rule");
@@ -135,7 +135,7 @@ describe("a selector", () => {
     expect(() => selector("x", {}, () => null)).toThrow("it has no routes");
     expect(() => selector("x", routes, 5 as never)).toThrow("neither a rule nor somebody who chooses");
     expect(() => selector("x", routes, () => null, { other: 1 } as never)).toThrow('no option "other"');
-    expect(() => selector("x", routes, () => null, { descriptions: { y: "" } })).toThrow("which is no route");
+    expect(() => selector("x", routes, () => null, { descriptions: { y: "" } })).toThrow("unknown route");
     expect(() => byScore(5 as never)).toThrow("not a function");
     expect(() => bandit({ explore: 2 })).toThrow("explore");
     expect(() => vote([], {})).toThrow("nobody to ask");

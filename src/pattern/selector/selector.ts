@@ -1,10 +1,12 @@
-import { forward, type Module } from "../../runtime/index.js";
+import type { Module } from "../../runtime/index.js";
 import type { Digest, Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { defined, showValue } from "../../util/index.js";
 import {
+  anything,
   called,
+  checkOptions,
+  createModule,
   enter,
-  type Known,
   type Parts,
   partsOf,
   type Rebuilds,
@@ -13,7 +15,7 @@ import {
   refusing,
   requireModule,
   requireName,
-  requireOptions,
+  type State,
   step,
 } from "../../workflow/index.js";
 import { type Asked, ask } from "./ask.js";
@@ -45,14 +47,14 @@ export function selector(
 ): Module & Rebuilds {
   requireName(name, "selector", EXAMPLE);
   const refuse = refusing(called("selector", name));
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  checkOptions(options, { otherwise: anything, descriptions: anything }, refuse, EXAMPLE);
   const { otherwise, descriptions = {} } = options;
   const chooser = chooserOf(choose, "rule", refuse, EXAMPLE);
   const table = isTable(routes) ? routes : fixed(name, routes, refuse);
   for (const route of Object.keys(descriptions))
     if (!isTable(routes) && !Object.hasOwn(routes, route))
       throw refuse(
-        `it describes ${showValue(route)}, which is no route`,
+        `it describes an unknown route ${showValue(route)}`,
         `the routes are ${Object.keys(table.routes).join(", ")}`,
       );
   if (otherwise !== undefined) {
@@ -67,7 +69,6 @@ export function selector(
 }
 
 const EXAMPLE = 'selector("desk", { billing, support }, (session) => "billing")';
-const OPTIONS: Known<SelectorOptions> = { otherwise: true, descriptions: true };
 
 type Made = {
   readonly name: string;
@@ -87,33 +88,30 @@ function made(given: Made): Module & Rebuilds {
   const { name, table, isFixed, chooser, otherwise, descriptions, forced } = given;
   const offer = (): Offer => ({ routes: routesIn(table.routes, descriptions), table: table.version });
   const look = step(`routes of ${name}`, offer, { effect: "read", origin: "trusted" });
-  const parts: Parts = Object.freeze({
-    ...(isFixed && table.routes),
-    ...(otherwise !== undefined && { otherwise }),
-  });
-  const module: Module & Rebuilds = {
-    name,
-    kind: "selector",
-    parts,
-    state: Object.freeze({ forced, chooser: chooser.name }),
-    forward: (session) =>
-      forward(module, session, async (entered) => {
-        const looked = isFixed ? { session: entered, value: offer() } : await look.call(entered);
-        const offered = looked.value as Offer;
-        const chosen =
-          forced === null
-            ? await asked(looked.session, given, offered)
-            : { session: looked.session, choice: force(given, offered, forced), cost: 0 };
-        const { chosen: route } = chosen.choice;
-        const noted = note(chosen, given, offered);
-        if (route === null) return otherwise === undefined ? noted : enter(otherwise, noted);
-        const known = table.at(offered.table) ?? table.routes;
-        if (!Object.hasOwn(known, route)) throw new RouteGoneError(name, route, Object.keys(known));
-        return enter(known[route] as Module, noted);
-      }),
-    [rebuild]: (state, rebuilt) => made({ ...given, ...changed(given, state.forced, rebuilt) }),
-  };
-  return Object.freeze(module);
+  return createModule(
+    {
+      name,
+      kind: "selector",
+      parts: Object.freeze({ ...(isFixed && table.routes), ...defined({ otherwise }) }),
+      state: Object.freeze({ forced, chooser: chooser.name }),
+      [rebuild]: (state: State, rebuilt: Parts) =>
+        made({ ...given, ...changed(given, state.forced, rebuilt) }),
+    },
+    async (entered) => {
+      const looked = isFixed ? { session: entered, value: offer() } : await look.call(entered);
+      const offered = looked.value as Offer;
+      const chosen =
+        forced === null
+          ? await asked(looked.session, given, offered)
+          : { session: looked.session, choice: force(given, offered, forced), cost: 0 };
+      const { chosen: route } = chosen.choice;
+      const noted = note(chosen, given, offered);
+      if (route === null) return otherwise === undefined ? noted : enter(otherwise, noted);
+      const known = table.at(offered.table) ?? table.routes;
+      if (!Object.hasOwn(known, route)) throw new RouteGoneError(name, route, Object.keys(known));
+      return enter(known[route] as Module, noted);
+    },
+  );
 }
 
 async function asked(
@@ -150,11 +148,11 @@ function note(
       ...(Object.hasOwn(scores, route.name) && { score: scores[route.name] as number }),
     })),
     chosen,
-    ...(why !== undefined && { why }),
+    ...defined({ why }),
     chooser: forced === null ? chooser.name : "forced",
     ...(cost > 0 && { cost }),
     table,
-    ...(detail !== undefined && { detail }),
+    ...defined({ detail }),
     by: forced === null ? (chooser.by ?? "runtime") : "runtime",
   });
 }
@@ -181,7 +179,7 @@ function changed(given: Made, forced: unknown, parts: Parts): Partial<Made> {
   const names = Object.keys(given.table.routes);
   if (given.isFixed && forced !== null && !names.includes(forced))
     throw refuse(
-      `its state \`forced\` is ${showValue(forced)}, which is no route`,
+      `its state \`forced\` must be the name of a route; got ${showValue(forced)}`,
       `${meantBy(forced, names)}the routes are ${listed(names)}`,
     );
   const { otherwise } = parts;

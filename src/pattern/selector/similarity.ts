@@ -1,7 +1,7 @@
 import { textOf } from "../../agent/model/index.js";
 import type { Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, refusing, requireFunction, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { refusing, requireFunction, requireOptions } from "../../workflow/index.js";
 import type { Decider, Route } from "./choice.js";
 
 /** Texts as vectors, in the order of the texts: a function, or an embedding model of the AI SDK. */
@@ -62,7 +62,7 @@ export function bySimilarity(options: BySimilarityOptions): Decider {
   };
 }
 
-const OPTIONS: Known<BySimilarityOptions> = { embed: true, threshold: true, examples: true, query: true };
+const OPTIONS = optionNames<BySimilarityOptions>()("embed threshold examples query");
 
 function saidLast(session: Session): string {
   const last = session.transcript.findLast(({ role }) => role === "user");

@@ -1,7 +1,7 @@
 import { performAll } from "../../runtime/index.js";
 import type { FactId, FactOf, Json, Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, refusing, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { refusing, requireOptions } from "../../workflow/index.js";
 import { answerOf, requestTo } from "./ask.js";
 import type { Asker, Choice, Chooser, Rule } from "./choice.js";
 import { choosersOf } from "./first.js";
@@ -53,7 +53,7 @@ export function vote(choosers: readonly (Chooser | Rule)[], options: VoteOptions
   };
 }
 
-const OPTIONS: Known<VoteOptions> = { need: true };
+const OPTIONS = optionNames<VoteOptions>()("need");
 
 /** The outcomes of requests that were performed together, in the order of the requests. */
 function ballotsOf(

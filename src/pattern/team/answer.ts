@@ -10,7 +10,7 @@ export type Found = { readonly value: Json } | { readonly problem: string };
 export function shapeOf(schema: InputSchema): Shape {
   const checker = tool({
     name: "answer",
-    description: "What the answer shall be.",
+    description: "The expected answer.",
     input: schema,
     effect: "pure",
     run: (value) => value,

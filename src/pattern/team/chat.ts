@@ -1,32 +1,26 @@
-import { forward, type Module } from "../../runtime/index.js";
+import type { Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
 import {
+  type Checks,
   called,
+  defineModule,
   enter,
-  type Known,
-  orderOf,
+  functionLike,
+  type Given,
   type Parts,
-  partsOf,
   type Rebuilds,
-  type Refuse,
-  rebuild,
-  refusing,
   requireCount,
-  requireFunction,
-  requireName,
-  requireOptions,
 } from "../../workflow/index.js";
+import { withDefaults } from "../options.js";
 import { type Ending, reasonOf } from "./ending.js";
 import { isStopped, lastSaid } from "./said.js";
 
 export type ChatOptions = {
-  /** When it is enough, asked after each turn: `mentions("DONE")`, `anyOf(…)`, or a function of the session. */
+  /** When the chat ends, checked after each turn: `mentions("DONE")`, `anyOf(…)`, or a function of the session. */
   readonly until?: Ending;
-  /** Turns at most; then it ends with a `budget-stop`. Default 50. */
+  /** Maximum number of turns. The chat then ends with a `budget-stop`. Default 50. */
   readonly maxTurns?: number;
 };
-
-const MAX_TURNS = 50;
 
 /**
  * Two agents or more that talk in turns, in one conversation on one branch. When it is enough nobody goes on, and why is on
@@ -42,40 +36,35 @@ export function chat(
   members: readonly Module[] | Parts,
   options: ChatOptions = {},
 ): Module & Rebuilds {
-  requireName(name, "chat", EXAMPLE);
-  const refuse = refusing(called("chat", name));
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
-  return made(name, membersOf(members, called("chat", name), refuse, EXAMPLE), talkOf(options, refuse));
+  return defineModule<Talk>(
+    {
+      kind: "chat",
+      name,
+      example: EXAMPLE,
+      parts: members,
+      options: withDefaults(options, TALK),
+      checks: TALKS,
+      learnable: ["maxTurns"],
+      check: (given) => requireMembers(given, EXAMPLE),
+    },
+    (entered, { parts, order, options: talk }) =>
+      converse(name, entered, order, talk, async (session, turn) => ({
+        session: await enter(parts[order[(turn - 1) % order.length] as string] as Module, session),
+        over: false,
+      })),
+  );
 }
 
 const EXAMPLE = 'chat("review", [writer, critic], { until: mentions("DONE"), maxTurns: 10 })';
-const OPTIONS: Known<ChatOptions> = { until: true, maxTurns: true };
 
-/** Those who talk, and their order. */
-export type Members = { readonly parts: Parts; readonly order: readonly string[] };
 /** When a talk ends. */
-export type Talk = { readonly until: Ending; readonly maxTurns: number };
+export type Talk = Required<ChatOptions>;
 
-function made(name: string, { parts, order }: Members, talk: Talk): Module & Rebuilds {
-  const take = async (session: Session, turn: number) => ({
-    session: await enter(parts[order[(turn - 1) % order.length] as string] as Module, session),
-    over: false,
-  });
-  const module: Module & Rebuilds = {
-    name,
-    kind: "chat",
-    parts,
-    state: Object.freeze({ maxTurns: talk.maxTurns }),
-    forward: (given) => forward(module, given, (entered) => converse(name, entered, order, talk, take)),
-    [rebuild]: ({ maxTurns }, newParts) =>
-      made(
-        name,
-        { parts: partsOf(newParts, called("chat", name)), order },
-        talkOf({ ...talk, maxTurns: maxTurns as number }, refusing(called("chat", name))),
-      ),
-  };
-  return Object.freeze(module);
-}
+export const TALK: Talk = { until: () => false, maxTurns: 50 };
+export const TALKS: Checks<Talk> = {
+  until: functionLike('until: mentions("DONE"), or (session) => true or false'),
+  maxTurns: requireCount,
+};
 
 /** One turn of a talk: whoever it is says something, and whether that was the last of it. */
 export type Take = (
@@ -120,29 +109,14 @@ export async function converse(
   });
 }
 
-export function membersOf(
-  members: readonly Module[] | Parts,
-  where: string,
-  refuse: Refuse,
+/** Refuses fewer than two members, and two of one name: what is said is by the name of who says it. */
+export function requireMembers(
+  { parts, order, refuse }: Pick<Given<object>, "parts" | "order" | "refuse">,
   example: string,
-): Members {
-  const parts = partsOf(members, where);
-  const order = orderOf(members);
+): void {
   if (order.length < 2) throw refuse(`it has ${order.length} members, and a talk takes two`, example);
   const names = order.map((member) => parts[member]?.name);
   const twice = names.find((one, place) => names.indexOf(one) !== place);
-  // What is said is by the name of who says it: nobody could tell the two apart.
   if (twice !== undefined)
     throw refuse(`two of its members are called "${twice}"`, 'give one another name: agent({ name: "…" })');
-  return { parts, order };
-}
-
-export function talkOf({ until = never, maxTurns = MAX_TURNS }: ChatOptions, refuse: Refuse): Talk {
-  requireFunction(until, "until", refuse, 'until: mentions("DONE"), or (session) => true or false');
-  requireCount(maxTurns, "maxTurns", refuse);
-  return { until, maxTurns };
-}
-
-function never(): boolean {
-  return false;
 }

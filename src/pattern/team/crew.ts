@@ -1,11 +1,15 @@
 import type { LanguageModel } from "../../agent/model/index.js";
-import { forward, type Module } from "../../runtime/index.js";
+import type { Module } from "../../runtime/index.js";
 import { adopted, type FactId, type Json, type Session, type View } from "../../session/index.js";
 import { showValue } from "../../util/index.js";
 import {
+  anything,
+  type Checks,
   called,
+  checkOptions,
+  createModule,
   enter,
-  type Known,
+  optional,
   type Parts,
   partsOf,
   type Rebuilds,
@@ -13,7 +17,6 @@ import {
   rebuild,
   refusing,
   requireName,
-  requireOptions,
   type State,
 } from "../../workflow/index.js";
 import { aside } from "./aside.js";
@@ -24,11 +27,11 @@ export type CrewOptions = {
   /** Default "crew". */
   readonly name?: string;
   readonly agents: readonly Module[] | Parts;
-  /** In the order in which they are done. */
+  /** The tasks, in order. */
   readonly tasks: readonly CrewTask[];
   /** "sequential" (the default): each task by the agent that it names. "hierarchical": a manager sees to each. */
   readonly process?: "sequential" | "hierarchical";
-  /** The model of the manager. */
+  /** The model of the manager, for the hierarchical process. */
   readonly manager?: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
 };
 
@@ -58,11 +61,9 @@ export function crew(options: CrewOptions): Crew {
   requireName(name, "crew", EXAMPLE);
   const where = called("crew", name);
   const refuse = refusing(where);
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  checkOptions(options, CHECKS, refuse, EXAMPLE);
   const { process = "sequential", manager } = options;
   const agents = partsOf(options.agents, where);
-  if (process !== "sequential" && process !== "hierarchical")
-    throw refuse(`its process is ${showValue(process)}`, 'process: "sequential", or "hierarchical"');
   const isManaged = process === "hierarchical";
   if (isManaged !== (manager !== undefined))
     throw refuse(
@@ -75,7 +76,16 @@ export function crew(options: CrewOptions): Crew {
 }
 
 const EXAMPLE = 'crew({ agents: [writer], tasks: [{ name: "write", description: "…", agent: "writer" }] })';
-const OPTIONS: Known<CrewOptions> = { name: true, agents: true, tasks: true, process: true, manager: true };
+const CHECKS: Checks<CrewOptions> = {
+  name: anything,
+  agents: anything,
+  tasks: anything,
+  process: optional((process, _, refuse) => {
+    if (process !== "sequential" && process !== "hierarchical")
+      throw refuse(`its process is ${showValue(process)}`, 'process: "sequential", or "hierarchical"');
+  }),
+  manager: anything,
+};
 
 type Made = {
   readonly name: string;
@@ -91,50 +101,44 @@ function made(given: Made, refuse: Refuse): Crew {
     process: lead === undefined ? "sequential" : "hierarchical",
     ...(lead?.state !== undefined && { manager: lead.state.models as Json }),
   };
-  const module: Crew = {
-    name,
-    kind: "crew",
-    parts: agents,
-    state: Object.freeze({ ...fixed, ...tasksState(tasks) }),
-    forward: (session) =>
-      forward(module, session, async (entered) => {
-        let now = entered;
-        const results: { [task: string]: Json } = {};
-        for (const task of tasks) {
-          const worker = lead ?? (agents[task.agent as string] as Module);
-          const { session: done, value } = await aside(now, {
-            name: task.name,
-            input: { crew: name, agent: worker.name, ...(task.attempt > 1 && { attempt: task.attempt }) },
-            by: `agent:${worker.name}`,
-            ...doTask(task, worker.name, results, (asked) => enter(worker, asked)),
-          });
-          results[task.name] = value;
-          now = done;
-        }
-        const last = tasks.at(-1) as Task;
-        const by = `agent:${lead?.name ?? agents[last.agent as string]?.name}` as const;
-        const answer = results[last.name] as Json;
-        return now.say(typeof answer === "string" ? answer : JSON.stringify(answer), {
-          role: "assistant",
-          by,
-        });
-      }),
-    results: (session) => session.view(resultsView).results[name] ?? {},
-    [rebuild]: (state, newAgents) => {
-      for (const [field, value] of Object.entries(fixed))
-        if (JSON.stringify(state[field]) !== JSON.stringify(value))
-          throw refuse(`its ${field} is code, not a value`, "make another crew");
-      return made(
-        {
-          ...given,
-          agents: partsOf(newAgents, called("crew", name)),
-          tasks: changedTasks(tasks, state, refuse),
-        },
-        refuse,
-      );
+  return createModule(
+    {
+      name,
+      kind: "crew",
+      parts: agents,
+      state: Object.freeze({ ...fixed, ...tasksState(tasks) }),
+      results: (session: Session) => session.view(resultsView).results[name] ?? {},
+      [rebuild]: (state: State, newAgents: Parts) => {
+        for (const [field, value] of Object.entries(fixed))
+          if (JSON.stringify(state[field]) !== JSON.stringify(value))
+            throw refuse(`its ${field} is code, not a value`, "make another crew");
+        const others = partsOf(newAgents, called("crew", name));
+        return made({ ...given, agents: others, tasks: changedTasks(tasks, state, refuse) }, refuse);
+      },
     },
-  };
-  return Object.freeze(module);
+    async (entered) => {
+      let now = entered;
+      const results: { [task: string]: Json } = {};
+      for (const task of tasks) {
+        const worker = lead ?? (agents[task.agent as string] as Module);
+        const { session: done, value } = await aside(now, {
+          name: task.name,
+          input: { crew: name, agent: worker.name, ...(task.attempt > 1 && { attempt: task.attempt }) },
+          by: `agent:${worker.name}`,
+          ...doTask(task, worker.name, results, (asked) => enter(worker, asked)),
+        });
+        results[task.name] = value;
+        now = done;
+      }
+      const last = tasks.at(-1) as Task;
+      const by = `agent:${lead?.name ?? agents[last.agent as string]?.name}` as const;
+      const answer = results[last.name] as Json;
+      return now.say(typeof answer === "string" ? answer : JSON.stringify(answer), {
+        role: "assistant",
+        by,
+      });
+    },
+  );
 }
 
 type Answers = {

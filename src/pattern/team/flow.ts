@@ -1,10 +1,14 @@
-import { forward, type Module } from "../../runtime/index.js";
+import type { Module } from "../../runtime/index.js";
 import type { Json, Session, View } from "../../session/index.js";
 import { nearestOf, showValue } from "../../util/index.js";
 import {
+  anything,
+  type Checks,
   called,
+  checkOptions,
+  createModule,
   enter,
-  type Known,
+  optional,
   type Parts,
   type Rebuilds,
   type Refuse,
@@ -12,7 +16,7 @@ import {
   refusing,
   requireCount,
   requireName,
-  requireOptions,
+  type State,
   allOf as sidesOf,
 } from "../../workflow/index.js";
 import { routeOf } from "../selector/index.js";
@@ -21,7 +25,7 @@ import { type FlowStep, holds, listenedTo, moduleOf, type On, requireOn } from "
 export type FlowOptions = {
   readonly name: string;
   readonly steps: { readonly [name: string]: FlowStep };
-  /** Steps at most, each counted as often as it is done; then it ends with a `budget-stop`. Default 100. */
+  /** Maximum number of steps; a repeated step counts each time. The flow then ends with a `budget-stop`. Default 100. */
   readonly maxSteps?: number;
 };
 
@@ -48,9 +52,8 @@ export function flow(options: FlowOptions): Module & Rebuilds {
   const { name } = (options ?? {}) as FlowOptions;
   requireName(name, "flow", EXAMPLE);
   const refuse = refusing(called("flow", name));
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  checkOptions(options, CHECKS, refuse, EXAMPLE);
   const { steps, maxSteps = 100 } = options;
-  requireCount(maxSteps, "maxSteps", refuse);
   if (typeof steps !== "object" || steps === null || Object.keys(steps).length === 0)
     throw refuse("it has no steps", EXAMPLE);
   for (const [step, given] of Object.entries(steps)) requireStep(step, given, refuse);
@@ -65,7 +68,7 @@ export function flow(options: FlowOptions): Module & Rebuilds {
 
 const EXAMPLE =
   'flow({ name: "article", steps: { draft: { run: writer }, publish: { on: "draft", run: publisher } } })';
-const OPTIONS: Known<FlowOptions> = { name: true, steps: true, maxSteps: true };
+const CHECKS: Checks<FlowOptions> = { name: anything, steps: anything, maxSteps: optional(requireCount) };
 
 /** What a flow is, beside its steps and how many of them may be done. */
 type Plan = {
@@ -79,51 +82,49 @@ type Plan = {
 function made(plan: Plan, parts: Parts, maxSteps: number): Module & Rebuilds {
   const { name, on, refuse } = plan;
   const order = Object.keys(parts);
-  const module: Module & Rebuilds = {
-    name,
-    kind: "flow",
-    parts,
-    state: Object.freeze({
-      maxSteps,
-      on: Object.fromEntries(order.map((step) => [step, (on[step] ?? null) as Json])),
-    }),
-    forward: (given) =>
-      forward(module, given, async (entered) => {
-        let session = entered;
-        let left = maxSteps;
-        // Of each step, what has happened of that which it listens to since it was done last.
-        const happened = new Map(order.map((step) => [step, new Set<string>()]));
-        let ready = order.filter((step) => on[step] === undefined);
-        for (let round = 1; ready.length > 0; round++) {
-          if (left < ready.length)
-            return session.append({
-              type: "budget-stop",
-              limit: "steps",
-              allowed: maxSteps,
-              spent: maxSteps - left,
-              asked: ready.length,
-            });
-          left -= ready.length;
-          const done = await roundOf(plan, round, session, ready, parts);
-          session = done.session;
-          for (const step of ready) happened.get(step)?.clear();
-          ready = order.filter((step) => {
-            const [wanted, seen] = [on[step], happened.get(step) as Set<string>];
-            if (wanted === undefined) return false;
-            for (const event of done.events) seen.add(event);
-            return holds(wanted, seen);
-          });
-        }
-        return session;
-      }),
-    [rebuild]: (state, newParts) => {
-      if (JSON.stringify(state.on) !== JSON.stringify(module.state?.on))
-        throw refuse("what its steps listen to is code, not a value", "make another flow");
-      requireCount(state.maxSteps, "maxSteps", refuse);
-      return made(plan, Object.freeze({ ...newParts }), state.maxSteps as number);
+  const listening = Object.fromEntries(order.map((step) => [step, (on[step] ?? null) as Json]));
+  return createModule(
+    {
+      name,
+      kind: "flow",
+      parts,
+      state: Object.freeze({ maxSteps, on: listening }),
+      [rebuild]: (state: State, newParts: Parts) => {
+        if (JSON.stringify(state.on) !== JSON.stringify(listening))
+          throw refuse("what its steps listen to is code, not a value", "make another flow");
+        requireCount(state.maxSteps, "maxSteps", refuse);
+        return made(plan, Object.freeze({ ...newParts }), state.maxSteps as number);
+      },
     },
-  };
-  return Object.freeze(module);
+    async (entered) => {
+      let session = entered;
+      let left = maxSteps;
+      // Of each step, what has happened of that which it listens to since it was done last.
+      const happened = new Map(order.map((step) => [step, new Set<string>()]));
+      let ready = order.filter((step) => on[step] === undefined);
+      for (let round = 1; ready.length > 0; round++) {
+        if (left < ready.length)
+          return session.append({
+            type: "budget-stop",
+            limit: "steps",
+            allowed: maxSteps,
+            spent: maxSteps - left,
+            asked: ready.length,
+          });
+        left -= ready.length;
+        const done = await roundOf(plan, round, session, ready, parts);
+        session = done.session;
+        for (const step of ready) happened.get(step)?.clear();
+        ready = order.filter((step) => {
+          const [wanted, seen] = [on[step], happened.get(step) as Set<string>];
+          if (wanted === undefined) return false;
+          for (const event of done.events) seen.add(event);
+          return holds(wanted, seen);
+        });
+      }
+      return session;
+    },
+  );
 }
 
 /** Does the steps that can begin now, and tells what has happened by that, in the order of the steps. */

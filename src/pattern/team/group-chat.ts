@@ -1,22 +1,19 @@
-import { failedAt, forward, type Module } from "../../runtime/index.js";
+import { failedAt, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import {
   called,
-  type Known,
+  defineModule,
+  functionLike,
+  optional,
   type Parts,
-  partsOf,
   type Rebuilds,
-  type Refuse,
-  rebuild,
-  refusing,
   requireCount,
-  requireFunction,
-  requireName,
-  requireOptions,
   texts,
   wrong,
   yesOrNo,
 } from "../../workflow/index.js";
+import { withDefaults } from "../options.js";
 import {
   ChoiceFailedError,
   type Chooser,
@@ -25,7 +22,7 @@ import {
   routeOf,
   selector,
 } from "../selector/index.js";
-import { type ChatOptions, converse, type Members, membersOf, type Talk, talkOf } from "./chat.js";
+import { type ChatOptions, converse, requireMembers, TALK, TALKS, type Talk } from "./chat.js";
 
 export type GroupChatOptions = ChatOptions & {
   /** Who chooses the next speaker: a rule, `byModel(model)`, `vote([…])`. None fits ends the chat. Default: each in turn. */
@@ -51,82 +48,54 @@ export function groupChat(
   members: readonly Module[] | Parts,
   options: GroupChatOptions = {},
 ): Module & Rebuilds {
-  requireName(name, "group chat", EXAMPLE);
-  const where = called("group chat", name);
-  const refuse = refusing(where);
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
-  const { speaker, candidates, attempts = 3, allowRepeats = false } = options;
-  yesOrNo(allowRepeats, "allowRepeats", where);
-  requireCount(attempts, "attempts", refuse);
-  if (candidates !== undefined)
-    requireFunction(
-      candidates,
-      "candidates",
-      refuse,
-      "candidates: (session, members) => some of the members",
-    );
-  const group = membersOf(members, where, refuse, EXAMPLE);
-  // Whether it can choose is for a selector to say, and now rather than at the first turn.
-  if (speaker !== undefined) selector(name, group.parts, speaker);
-  return made(name, group, talkOf(options, refuse), { speaker, candidates, attempts, allowRepeats });
+  const { speaker } = options ?? {};
+  const chooser = nameOf(speaker);
+  return defineModule<Chair, Pick<Module, "state">>(
+    {
+      kind: "group-chat",
+      name,
+      example: EXAMPLE,
+      parts: members,
+      options: withDefaults(options, { ...TALK, attempts: 3, allowRepeats: false }),
+      checks: {
+        ...TALKS,
+        // In the state of the module it is a name.
+        speaker: (value, _, refuse) => {
+          if (typeof value === "string" && value !== chooser)
+            throw refuse("who chooses the speaker is code, not a value", "make another group chat");
+        },
+        allowRepeats: (value, option) => yesOrNo(value, option, called("group chat", name)),
+        candidates: optional(functionLike("candidates: (session, members) => some of the members")),
+        attempts: requireCount,
+      },
+      learnable: ["maxTurns", "allowRepeats", "attempts"],
+      check(given) {
+        requireMembers(given, EXAMPLE);
+        // Whether it can choose is for a selector to say, and now rather than at the first turn.
+        if (speaker !== undefined) selector(name, given.parts, speaker);
+      },
+      more: ({ options: { maxTurns, allowRepeats, attempts } }) => ({
+        state: Object.freeze({ maxTurns, allowRepeats, attempts, speaker: chooser }),
+      }),
+    },
+    (entered, { parts, order, options: chair }) =>
+      converse(name, entered, order, chair, async (session) => {
+        const taken = await speak(name, session, parts, order, { ...chair, ...defined({ speaker }) });
+        return { session: taken, over: routeOf(taken, name) === null };
+      }),
+  );
 }
 
 const EXAMPLE = 'groupChat("team", [planner, coder], { speaker: byModel(model), until: mentions("DONE") })';
-const OPTIONS: Known<GroupChatOptions> = {
-  until: true,
-  maxTurns: true,
-  speaker: true,
-  allowRepeats: true,
-  candidates: true,
-  attempts: true,
-};
 
-type Chair = {
-  readonly speaker: Rule | Chooser | undefined;
-  readonly candidates: GroupChatOptions["candidates"];
-  readonly attempts: number;
-  readonly allowRepeats: boolean;
-};
-
-function made(name: string, members: Members, talk: Talk, chair: Chair): Module & Rebuilds {
-  const { parts, order } = members;
-  const { speaker, attempts, allowRepeats } = chair;
-  const take = async (session: Session) => {
-    const taken = await speak(name, session, members, chair);
-    return { session: taken, over: routeOf(taken, name) === null };
-  };
-  const module: Module & Rebuilds = {
-    name,
-    kind: "group-chat",
-    parts,
-    state: Object.freeze({ maxTurns: talk.maxTurns, allowRepeats, attempts, speaker: nameOf(speaker) }),
-    forward: (given) => forward(module, given, (entered) => converse(name, entered, order, talk, take)),
-    [rebuild]: (state, newParts) => {
-      const where = called("group chat", name);
-      const refuse: Refuse = refusing(where);
-      if (state.speaker !== nameOf(speaker))
-        throw refuse("who chooses the speaker is code, not a value", "make another group chat");
-      requireCount(state.attempts, "attempts", refuse);
-      return made(
-        name,
-        { parts: partsOf(newParts, where), order },
-        talkOf({ until: talk.until, maxTurns: state.maxTurns as number }, refuse),
-        {
-          ...chair,
-          attempts: state.attempts as number,
-          allowRepeats: yesOrNo(state.allowRepeats, "allowRepeats", where),
-        },
-      );
-    },
-  };
-  return Object.freeze(module);
-}
+type Chair = GroupChatOptions & Talk & Required<Pick<GroupChatOptions, "attempts" | "allowRepeats">>;
 
 /** Chooses one of those who may speak, and lets them. */
 async function speak(
   name: string,
   given: Session,
-  { parts, order }: Members,
+  parts: Parts,
+  order: readonly string[],
   chair: Chair,
 ): Promise<Session> {
   const { speaker, attempts } = chair;

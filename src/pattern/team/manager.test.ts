@@ -127,9 +127,9 @@ describe("a hierarchical crew", () => {
       );
     const refused: [unknown, RegExp][] = [
       [{ agents, tasks: [] }, /no tasks/],
-      [{ agents, tasks: [{ ...tasks[0], agent: "nobody" }] }, /no agent of it/],
+      [{ agents, tasks: [{ ...tasks[0], agent: "nobody" }] }, /names an unknown agent/],
       [{ agents, tasks: [{ name: "a", description: "b" }] }, /the task "a" has no agent/],
-      [{ agents, tasks: [tasks[1]] }, /no task before it/],
+      [{ agents, tasks: [tasks[1]] }, /does not come before it/],
       [{ agents, tasks: [tasks[0], tasks[0]] }, /two tasks/],
       [{ agents, tasks: [{ ...tasks[0], description: " " }] }, /description/],
       [{ agents, tasks: [{ ...tasks[0], expect: "x" }] }, /no option/],

@@ -1,32 +1,30 @@
-import { forward, type Module } from "../../runtime/index.js";
+import type { Module } from "../../runtime/index.js";
 import type { Content, Session } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import {
+  anything,
   called,
+  defineModule,
   enter,
-  type Known,
-  type Parts,
+  functionLike,
+  optional,
   type Rebuilds,
-  rebuild,
-  refusing,
-  requireFunction,
-  requireModule,
   requireName,
-  requireOptions,
   wrong,
 } from "../../workflow/index.js";
 import { aside } from "./aside.js";
 import { lastSaid } from "./said.js";
 
 export type NestedChatOptions = {
-  /** Who speaks in the outer conversation: on the record as `agent:<name>`. Also the name of the inner branch. */
+  /** The speaker in the outer conversation: the record has it as `agent:<name>`. Also the name of the inner branch. */
   readonly name: string;
-  /** What it is good for: read by who chooses whom to let speak. */
+  /** What the chat is good for. Speaker selection reads this. */
   readonly description?: string;
   /** The inner chat, or any module. It works on a fork: it sees the conversation so far, which never sees it. */
   readonly chat: Module;
-  /** What the inner chat is told first, from the outer conversation. Default: nothing. */
+  /** Makes the first message of the inner chat from the outer conversation. Default: no message. */
   readonly task?: (session: Session) => string;
-  /** Who sums it up, still on the fork. Default: what was said last is the summary. */
+  /** Summarises the inner chat, on its fork. Default: the last message is the summary. */
   readonly summary?: Module;
 };
 
@@ -40,60 +38,46 @@ export type NestedChatOptions = {
  * ```
  */
 export function nestedChat(options: NestedChatOptions): Module & Rebuilds {
-  const { name } = (options ?? {}) as Partial<NestedChatOptions>;
-  requireName(name, "nested chat", EXAMPLE);
-  const where = called("nested chat", name);
-  const refuse = refusing(where);
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
-  const { description, chat, task, summary } = options;
-  requireModule(chat, where, "chat");
-  if (summary !== undefined) requireModule(summary, where, "summary");
-  if (task !== undefined)
-    requireFunction(task, "task", refuse, "task: (session) => what the inner chat is told");
-  if (description !== undefined) requireName(description, "description of a nested chat", EXAMPLE);
-  return made(options);
+  const { name, description, chat, task, summary } = options ?? {};
+  const by = `agent:${name}` as const;
+  return defineModule(
+    {
+      kind: "nested-chat",
+      name,
+      example: EXAMPLE,
+      parts: { chat, ...defined({ summary }) },
+      options,
+      checks: {
+        name: anything,
+        description: optional((text) => requireName(text, "description of a nested chat", EXAMPLE)),
+        chat: anything,
+        task: optional(functionLike("task: (session) => what the inner chat is told")),
+        summary: anything,
+      },
+      more: () => defined({ description }),
+    },
+    async (entered, { parts }) => {
+      const told = task?.(entered);
+      if (told !== undefined && typeof told !== "string")
+        throw wrong(told, "task", called("nested chat", name), "a text");
+      const { session, value, end } = await aside(entered, {
+        name,
+        by,
+        async work(fork) {
+          const begun = told === undefined ? fork : fork.say(told, { by: "runtime" });
+          const ended = await enter(parts.chat as Module, begun);
+          const last = parts.summary;
+          return last === undefined ? ended : enter(last, ended.say(SUM_UP, { by: "runtime" }));
+        },
+        value: (end, fork) => lastSaid(end, fork)?.text ?? `${chat.name} ended without a word.`,
+      });
+      return session.say(referring(value as string, name, end), { role: "assistant", by });
+    },
+  );
 }
 
 const EXAMPLE = 'nestedChat({ name: "research", chat: chat("inner", [searcher, skeptic]), summary: editor })';
-const OPTIONS: Known<NestedChatOptions> = {
-  name: true,
-  description: true,
-  chat: true,
-  task: true,
-  summary: true,
-};
 const SUM_UP = "[The talk above is over. Sum up what came of it, for those who did not take part.]";
-
-function made(options: NestedChatOptions): Module & Rebuilds {
-  const { name, description, chat, task, summary } = options;
-  const by = `agent:${name}` as const;
-  const parts: Parts = Object.freeze({ chat, ...(summary !== undefined && { summary }) });
-  const module: Module & Rebuilds = {
-    name,
-    kind: "nested-chat",
-    ...(description !== undefined && { description }),
-    parts,
-    forward: (given) =>
-      forward(module, given, async (entered) => {
-        const told = task === undefined ? undefined : task(entered);
-        if (told !== undefined && typeof told !== "string")
-          throw wrong(told, "task", called("nested chat", name), "a text");
-        const { session, value, end } = await aside(entered, {
-          name,
-          by,
-          async work(fork) {
-            const ended = await enter(chat, told === undefined ? fork : fork.say(told, { by: "runtime" }));
-            return summary === undefined ? ended : enter(summary, ended.say(SUM_UP, { by: "runtime" }));
-          },
-          value: (end, fork) => lastSaid(end, fork)?.text ?? `${chat.name} ended without a word.`,
-        });
-        return session.say(referring(value as string, name, end), { role: "assistant", by });
-      }),
-    [rebuild]: (_state, { chat: inner, summary: other }) =>
-      made({ ...options, chat: inner as Module, ...(other !== undefined && { summary: other }) }),
-  };
-  return Object.freeze(module);
-}
 
 /** The summary, and where it comes from. */
 function referring(text: string, branch: string, end: Session): Content {

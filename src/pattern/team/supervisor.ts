@@ -1,39 +1,38 @@
 import { type Agent, agent, type StepInfo } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
-import { type Budget, forward, type Module } from "../../runtime/index.js";
+import type { Budget, Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { defined, showValue } from "../../util/index.js";
 import {
+  anything,
   called,
-  type Known,
+  defineModule,
   type Parts,
   partsOf,
   type Rebuilds,
-  rebuild,
   refusing,
-  requireName,
-  requireOptions,
 } from "../../workflow/index.js";
+import { withDefaults } from "../options.js";
 import { FORWARD, forwarded, forwardTool } from "./forward-message.js";
 import { type HandoffOutput, handoffTo } from "./handoff.js";
 
 export type SupervisorOptions = {
-  /** Who it is: on the record as `agent:<name>`. */
+  /** The name of the supervisor; the record has it as `agent:<name>`. */
   readonly name: string;
-  /** What it is good for: read by models that may call it. */
+  /** What the supervisor is good for. Models that may call it read this. */
   readonly description?: string;
   readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
-  /** What the supervisor is told beside that it leads a team. */
+  /** Added to the system prompt of the supervisor. */
   readonly instructions?: string;
-  /** Who does the work: agents, workflows, other supervisors. */
+  /** Agents, workflows or other supervisors that do the work. */
   readonly workers: readonly Module[] | Parts;
-  /** What the supervisor gets to see of a worker: its last message (the default), or all that it did. */
+  /** What the supervisor sees of the work of a worker: the last message (the default), or everything. */
   readonly output?: HandoffOutput;
-  /** Whether it can pass an answer on word for word. Default true. */
+  /** Whether the supervisor can forward an answer word for word. Default true. */
   readonly forward?: boolean;
-  /** What it may spend, with all its workers. */
+  /** Limits for the supervisor and its workers. */
   readonly budget?: Budget;
-  /** Replies of the supervisor at most. Default 50. */
+  /** Maximum number of model replies of the supervisor. Default 50. */
   readonly maxSteps?: number;
 };
 
@@ -47,65 +46,55 @@ export type SupervisorOptions = {
  * ```
  */
 export function supervisor(options: SupervisorOptions): Module & Rebuilds {
-  const { name } = (options ?? {}) as SupervisorOptions;
-  requireName(name, "supervisor", EXAMPLE);
+  const { name, description, output = "last", forward: passes = true } = options ?? {};
   const where = called("supervisor", name);
-  const refuse = refusing(where);
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
-  const { description, output = "last", forward: passes = true } = options;
-  if (output !== "full" && output !== "last")
-    throw refuse(`its output is ${showValue(output)}`, 'output: "last", or "full"');
-  if (typeof passes !== "boolean")
-    throw refuse(`its forward is ${showValue(passes)}`, "forward: true, or false");
-  const workers = partsOf(options.workers, where);
-  if (Object.keys(workers).length === 0) throw refuse("it has no workers", EXAMPLE);
-  return made(name, description, leadOf(options, workers, output, passes), { output, forward: passes });
+  const workers = partsOf(options?.workers, where);
+  if (Object.keys(workers).length === 0) throw refusing(where)("it has no workers", EXAMPLE);
+  return defineModule(
+    {
+      kind: "supervisor",
+      name,
+      example: EXAMPLE,
+      parts: { lead: leadOf(options, workers, output, passes) },
+      options: withDefaults(options, { output, forward: passes }),
+      checks: {
+        name: anything,
+        description: anything,
+        model: anything,
+        instructions: anything,
+        workers: anything,
+        output(value, _, refuse) {
+          if (value !== "full" && value !== "last")
+            throw refuse(`its output is ${showValue(value)}`, 'output: "last", or "full"');
+        },
+        forward(value, _, refuse) {
+          if (typeof value !== "boolean")
+            throw refuse(`its forward is ${showValue(value)}`, "forward: true, or false");
+        },
+        budget: anything,
+        maxSteps: anything,
+      },
+      learnable: ["output", "forward"],
+      check({ refuse, options: checked }) {
+        if (checked.output !== output || checked.forward !== passes)
+          throw refuse(
+            "what its tools give is code, not a value",
+            "make another supervisor with another output",
+          );
+      },
+      more: () => defined({ description }),
+    },
+    async (entered, { part: lead }) => {
+      const ended = await lead.forward(entered);
+      const passed = forwarded(ended);
+      return passed === undefined
+        ? ended
+        : ended.say(passed.text, { role: "assistant", by: `agent:${passed.from}` });
+    },
+  );
 }
 
 const EXAMPLE = 'supervisor({ name: "desk", model, workers: [math, research] })';
-const OPTIONS: Known<SupervisorOptions> = {
-  name: true,
-  description: true,
-  model: true,
-  instructions: true,
-  workers: true,
-  output: true,
-  forward: true,
-  budget: true,
-  maxSteps: true,
-};
-
-function made(
-  name: string,
-  description: string | undefined,
-  lead: Module,
-  state: { readonly output: HandoffOutput; readonly forward: boolean },
-): Module & Rebuilds {
-  const module: Module & Rebuilds = {
-    name,
-    kind: "supervisor",
-    ...(description !== undefined && { description }),
-    parts: Object.freeze({ lead }),
-    state: Object.freeze(state),
-    forward: (session) =>
-      forward(module, session, async (entered) => {
-        const ended = await lead.forward(entered);
-        const passed = forwarded(ended);
-        return passed === undefined
-          ? ended
-          : ended.say(passed.text, { role: "assistant", by: `agent:${passed.from}` });
-      }),
-    [rebuild]: (next, parts) => {
-      if (next.output !== state.output || next.forward !== state.forward)
-        throw refusing(called("supervisor", name))(
-          "what its tools give is code, not a value",
-          "make another supervisor with another output",
-        );
-      return made(name, description, parts.lead as Module, state);
-    },
-  };
-  return Object.freeze(module);
-}
 
 /** The agent that leads. */
 function leadOf(
@@ -124,8 +113,7 @@ function leadOf(
     // A call that failed passed on nothing: the model reads why, and goes on.
     stop: (session: Session, { calls }: StepInfo) =>
       calls.includes(FORWARD) && forwarded(session) !== undefined,
-    ...(budget !== undefined && { budget }),
-    ...(maxSteps !== undefined && { maxSteps }),
+    ...defined({ budget, maxSteps }),
   });
 }
 

@@ -154,7 +154,7 @@ describe("a swarm", () => {
     expect(stateOf(desk).start).toBe("billing");
     const other = await ran(withState(desk, { start: "triage" }));
     expect(workIn(other)).toHaveLength(2);
-    expect(() => withState(desk, { start: "nobody" })).toThrow(/no member/);
+    expect(() => withState(desk, { start: "nobody" })).toThrow(/must be the name of a member/);
     for (const options of [
       {},
       { members: [] },

@@ -1,25 +1,24 @@
-import { forward, type Module } from "../../runtime/index.js";
+import type { Module } from "../../runtime/index.js";
 import { adopted, type Session, type View } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { defined, showValue } from "../../util/index.js";
 import {
+  anything,
   called,
+  defineModule,
   enter,
-  type Known,
+  orderOf,
   type Parts,
   partsOf,
   type Rebuilds,
-  rebuild,
-  refusing,
-  requireName,
-  requireOptions,
 } from "../../workflow/index.js";
+import { withDefaults } from "../options.js";
 
 export type SwarmOptions = {
   /** Default "swarm". */
   readonly name?: string;
   /** Agents that hand over to each other: `agent({ handoffs: () => [other] })`. */
   readonly members: readonly Module[] | Parts;
-  /** Who begins, by name. Default: the first. */
+  /** The name of the member that begins. Default: the first. */
   readonly start?: string;
 };
 
@@ -35,54 +34,46 @@ const SWARM = "swarm";
  * ```
  */
 export function swarm(options: SwarmOptions): Module & Rebuilds {
-  const { name = SWARM } = (options ?? {}) as Partial<SwarmOptions>;
-  requireName(name, SWARM, EXAMPLE);
-  const where = called(SWARM, name);
-  const refuse = refusing(where);
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
-  const parts = partsOf(options.members, where);
-  const names = Object.keys(parts);
-  const { start = names[0] } = options;
-  if (start === undefined) throw refuse("it has no members", EXAMPLE);
-  if (!names.includes(start))
-    throw refuse(
-      `it starts with ${showValue(start)}, who is no member`,
-      `the members are ${names.join(", ")}`,
-    );
-  return made(name, parts, start);
+  const { name = SWARM, members } = (options ?? {}) as Partial<SwarmOptions>;
+  const own = partsOf(members as Parts, called(SWARM, name));
+  const names = orderOf(members as Parts);
+  return defineModule(
+    {
+      kind: SWARM,
+      name,
+      example: EXAMPLE,
+      parts: own,
+      options: withDefaults(options, { name, ...defined({ start: names[0] }) }),
+      checks: { name: anything, members: anything, start: anything },
+      learnable: ["start"],
+      check({ refuse, options: { start } }) {
+        if (start === undefined) throw refuse("it has no members", EXAMPLE);
+        if (!names.includes(start))
+          throw refuse(
+            `its \`start\` must be the name of a member; got ${showValue(start)}`,
+            `the members are ${names.join(", ")}`,
+          );
+      },
+    },
+    (entered, { parts, options: { start } }) => {
+      const last = activeIn(entered);
+      const known = names.find((place) => parts[place]?.name === last);
+      const first = parts[known ?? (start as string)] as Module;
+      const chosen = entered.append({
+        type: "route-choose",
+        selector: name,
+        candidates: names.map((member) => ({ name: (parts[member] as Module).name })),
+        chosen: first.name,
+        why: known === undefined ? "it begins here" : "it was active last",
+        chooser: SWARM,
+        by: "runtime",
+      });
+      return enter(first, chosen);
+    },
+  );
 }
 
 const EXAMPLE = 'swarm({ members: [triage, billing], start: "triage" })';
-const OPTIONS: Known<SwarmOptions> = { name: true, members: true, start: true };
-
-function made(name: string, parts: Parts, start: string): Module & Rebuilds {
-  const names = Object.keys(parts);
-  const placeOf = (agent: string) => names.find((place) => parts[place]?.name === agent);
-  const module: Module & Rebuilds = {
-    name,
-    kind: SWARM,
-    parts,
-    state: Object.freeze({ start }),
-    forward: (given) =>
-      forward(module, given, (entered) => {
-        const last = activeIn(entered);
-        const known = last === undefined ? undefined : placeOf(last);
-        const first = known ?? start;
-        const chosen = entered.append({
-          type: "route-choose",
-          selector: name,
-          candidates: names.map((member) => ({ name: (parts[member] as Module).name })),
-          chosen: (parts[first] as Module).name,
-          why: known === undefined ? "it begins here" : "it was active last",
-          chooser: SWARM,
-          by: "runtime",
-        });
-        return enter(parts[first] as Module, chosen);
-      }),
-    [rebuild]: ({ start: other }, newParts) => swarm({ name, members: newParts, start: other as string }),
-  };
-  return Object.freeze(module);
-}
 
 /** Who has the conversation: the agent that it was handed to last, or with whom a swarm began. */
 export function activeIn(session: Session): string | undefined {

@@ -1,8 +1,8 @@
 import type { InputSchema } from "../../agent/tool/index.js";
 import type { Json, Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { optionNames, showValue } from "../../util/index.js";
 import type { Parts, State } from "../../workflow/index.js";
-import { type Known, type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
+import { type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
 import { type Shape, shapeOf } from "./answer.js";
 import { TaskError } from "./error.js";
 import { isStopped, lastSaid } from "./said.js";
@@ -25,14 +25,7 @@ export type CrewTask = {
 export type Task = Omit<CrewTask, "output"> & { readonly shape?: Shape; readonly attempt: number };
 
 const TASK = '{ name: "write", description: "Write a page.", agent: "writer" }';
-const OPTIONS: Known<CrewTask> = {
-  name: true,
-  description: true,
-  expected: true,
-  output: true,
-  agent: true,
-  context: true,
-};
+const OPTIONS = optionNames<CrewTask>()("name description expected output agent context");
 /** How often an agent is told that its answer does not fit. */
 const REPAIRS = 2;
 
@@ -64,13 +57,13 @@ export function tasksOf(
         throw refuse(
           isManaged
             ? `the task "${name}" names an agent, and the manager chooses`
-            : `${showValue(agent)} does the task "${name}", and is no agent of it`,
+            : `the task "${name}" names an unknown agent ${showValue(agent)}`,
           isManaged ? "leave agent out" : `the agents are ${namesIn(agents)}`,
         );
       const unknown = (context ?? []).find((one) => !before.includes(one));
       if (unknown !== undefined)
         throw refuse(
-          `the task "${name}" is told the answer to ${showValue(unknown)}, which is no task before it`,
+          `the \`context\` of the task "${name}" names ${showValue(unknown)}, which does not come before it`,
           `the tasks before it are ${before.join(", ") || "none"}`,
         );
       return Object.freeze({ ...rest, ...(output !== undefined && { shape: shapeOf(output) }), attempt: 1 });

@@ -55,7 +55,7 @@ export function editTool(options: SandboxToolOptions = {}): Tool {
         shown?.kind !== "text" ||
         shown.notes.some((note) => note.startsWith("encoded"))
       )
-        throw new EditRefusedError("not-text", place, "it is no text in UTF-8, or too long to be edited.");
+        throw new EditRefusedError("not-text", place, "it is not UTF-8 text, or too long to edit.");
       // Each byte as one character: whatever the rest of the file is, it stays as it is.
       const before = bufferOf(bytes).toString("latin1");
       const change = changeOf(place, before, given);

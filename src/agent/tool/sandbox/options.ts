@@ -30,11 +30,11 @@ export function settingsOf(name: string, options: SandboxToolOptions): Settings 
   if (!Number.isInteger(maxOutput) || maxOutput < LEAST || maxOutput > MAX_OUTPUT)
     throw new ToolDefinitionError(
       name,
-      `${maxOutput} is no limit of its output`,
+      `\`maxOutput\` must be a number of characters; got ${maxOutput}`,
       `give a whole number of characters from ${LEAST} to ${MAX_OUTPUT}`,
     );
   if (!Array.isArray(skip) || !skip.every((one) => typeof one === "string"))
-    throw new ToolDefinitionError(name, "its `skip` is no list of names", 'skip: [".git", "dist"]');
+    throw new ToolDefinitionError(name, "`skip` must be a list of names", 'skip: [".git", "dist"]');
   return settings;
 }
 

@@ -1,3 +1,4 @@
+import { isObject, parseJson } from "../../../util/index.js";
 import type { Found, TestFailure } from "./report.js";
 
 type Case = {
@@ -11,9 +12,8 @@ export function readJson(output: string): Found {
   for (const text of [output, ...output.split("\n")]) {
     const trimmed = text.trim();
     if (!trimmed.startsWith("{") || !trimmed.includes('"numTotalTests"')) continue;
-    const value = parsed(trimmed);
-    if (value === undefined || !Array.isArray(value.testResults)) continue;
-    return counted(value.testResults);
+    const value = parseJson(trimmed);
+    if (isObject(value) && Array.isArray(value.testResults)) return counted(value.testResults);
   }
   return undefined;
 }
@@ -41,12 +41,4 @@ function counted(files: readonly unknown[]): Found {
     }
   }
   return { passed, failed, skipped, failures };
-}
-
-function parsed(text: string): { readonly testResults?: unknown } | undefined {
-  try {
-    return JSON.parse(text) as { readonly testResults?: unknown };
-  } catch {
-    return undefined;
-  }
 }

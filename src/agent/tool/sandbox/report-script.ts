@@ -11,30 +11,22 @@ export function readVitest(output: string): Found {
   let found = false;
   let errors = 0;
   const failures = new Failures();
-  let names: string[] = [];
-  let message: string[] = [];
-  const keep = (): void => {
-    for (const name of names) failures.add(name, message);
-    names = [];
-    message = [];
-  };
   for (const line of lines) {
     const summary = /^ *(Tests|Test Files|Errors) {2,}(.*)$/.exec(line);
     const failed = /^ ?FAIL {2}(.*)$/.exec(line)?.[1];
     if (summary !== null) {
-      keep();
+      failures.close();
       found = true;
       const [, of, list = ""] = summary;
       if (of === "Tests") tally(list.split(" | "), counts);
       if (of === "Errors") errors += Number(/^(\d+)/.exec(list)?.[1] ?? 0);
     } else if (failed !== undefined) {
       // Several tests that failed in the same way are listed above one message.
-      if (message.length > 0) keep();
-      names.push(failed.replace(/ \[ .* \]$/, ""));
-    } else if (/^⎯+/.test(line)) keep();
-    else if (names.length > 0) message.push(line);
+      if (failures.hasLines) failures.close();
+      failures.open(failed.replace(/ \[ .* \]$/, ""));
+    } else if (/^⎯+/.test(line)) failures.close();
+    else failures.line(line);
   }
-  keep();
   if (!found) return undefined;
   return settled(counts, failures, errors === 0 ? [] : [`${errors} errors outside of tests`]);
 }
@@ -46,13 +38,6 @@ export function readJest(output: string): Found {
   let found = false;
   let file = "";
   const failures = new Failures();
-  let name: string | undefined;
-  let message: string[] = [];
-  const keep = (): void => {
-    if (name !== undefined) failures.add(name, message);
-    name = undefined;
-    message = [];
-  };
   for (const line of lines) {
     const tests = /^Tests: +(.*)$/.exec(line)?.[1];
     const path = /^ ?(?:FAIL|PASS) {1,2}(\S.*)$/.exec(line)?.[1];
@@ -62,13 +47,12 @@ export function readJest(output: string): Found {
       tally(tests.split(", "), counts);
     }
     if (tests !== undefined || path !== undefined || title !== undefined || /^Test Suites: /.test(line))
-      keep();
+      failures.close();
     if (path !== undefined) file = path.replace(/ \([\d.]+ m?s\)$/, "");
     if (title !== undefined && title !== "Console")
-      name = title === "Test suite failed to run" ? file : title;
-    else if (name !== undefined) message.push(line);
+      failures.open(title === "Test suite failed to run" ? file : title);
+    else failures.line(line);
   }
-  keep();
   return found ? settled(counts, failures) : undefined;
 }
 
@@ -120,14 +104,7 @@ export function readNode(output: string): Found {
   };
   const failures = new Failures();
   let found = false;
-  let name: string | undefined;
-  let message: string[] = [];
   let listing = false;
-  const keep = (): void => {
-    if (name !== undefined) failures.add(name, message);
-    name = undefined;
-    message = [];
-  };
   for (const line of lines) {
     const [, word = "", count] = /^ℹ (tests|pass|fail|cancelled|skipped|todo) (\d+)$/.exec(line) ?? [];
     if (word === "tests") found = true;
@@ -136,18 +113,38 @@ export function readNode(output: string): Found {
     if (/^✖ failing tests:/.test(line)) listing = true;
     else if (listing) {
       const title = /^✖ (.*)$/.exec(line)?.[1];
-      if (title !== undefined || line.startsWith("test at ")) keep();
-      if (title !== undefined) name = title.replace(/ \([\d.]+ms\)$/, "");
-      else if (name !== undefined) message.push(line);
+      if (title !== undefined || line.startsWith("test at ")) failures.close();
+      if (title !== undefined) failures.open(title.replace(/ \([\d.]+ms\)$/, ""));
+      else failures.line(line);
     }
   }
-  keep();
   return found ? settled(counts, failures) : undefined;
 }
 
 /** Failures by name, each once: runners that print a summary name them twice. */
 class Failures {
   readonly #found = new Map<string, TestFailure>();
+  #names: string[] = [];
+  #lines: string[] = [];
+
+  /** The lines that follow belong to this failure, and to others that were opened right before it. */
+  open(name: string): void {
+    this.#names.push(name);
+  }
+
+  get hasLines(): boolean {
+    return this.#lines.length > 0;
+  }
+
+  line(line: string): void {
+    if (this.#names.length > 0) this.#lines.push(line);
+  }
+
+  close(): void {
+    for (const name of this.#names) this.add(name, this.#lines);
+    this.#names = [];
+    this.#lines = [];
+  }
 
   add(name: string, lines: readonly string[]): void {
     if (this.#found.has(name)) return;
@@ -170,6 +167,7 @@ function settled(
   failures: Failures,
   notes: readonly string[] = [],
 ): Found {
+  failures.close();
   // A file that could not be run is no failed test for its runner. It is one for us: its tests did not pass.
   return { ...counts, failed: Math.max(counts.failed, failures.all.length), failures: failures.all, notes };
 }

@@ -1,3 +1,4 @@
+import { parseJson } from "../../../util/index.js";
 import { dedented, indentOf } from "./lines.js";
 import type { Found, TestFailure } from "./report.js";
 
@@ -145,11 +146,8 @@ function unquoted(value: string): string {
   if (value.startsWith("'"))
     return value.slice(1, value.endsWith("'") ? -1 : undefined).replaceAll("''", "'");
   if (!value.startsWith('"')) return value;
-  try {
-    return String(JSON.parse(value));
-  } catch {
-    return value.slice(1, value.endsWith('"') ? -1 : undefined);
-  }
+  const json = parseJson(value);
+  return json === undefined ? value.slice(1, value.endsWith('"') ? -1 : undefined) : String(json);
 }
 
 /** Lines of a message that are shown: what follows is stack. */

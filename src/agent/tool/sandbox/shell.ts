@@ -1,3 +1,4 @@
+import { defined } from "../../../util/index.js";
 import type { Tool } from "../tool.js";
 import { runCommand, shownResult } from "./command.js";
 import { COMMAND, commandFinding, type SandboxToolOptions, sandboxTool, wallOf } from "./options.js";
@@ -30,8 +31,7 @@ export function shellTool(options: SandboxToolOptions = {}): Tool {
       const sandbox = await context.sandbox();
       const result = await runCommand(sandbox, command, context, {
         wall: wallOf(sandbox, timeout),
-        ...(directory !== undefined && { directory }),
-        ...(stdin !== undefined && { stdin }),
+        ...defined({ directory, stdin }),
       });
       return shownResult(result, maxOutput);
     },

@@ -65,7 +65,7 @@ export function jsonProblem(text: string, loose = false): SyntaxProblem | undefi
     } else {
       WORD.lastIndex = at;
       const word = WORD.exec(text)?.[0];
-      if (word === undefined) return fail("this is no value");
+      if (word === undefined) return fail("this is not a value");
       at += word.length;
     }
     expects = "after";

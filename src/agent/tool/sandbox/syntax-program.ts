@@ -1,4 +1,5 @@
 import { type Sandbox, SandboxLostError } from "../../../sandbox/index.js";
+import { parseJson } from "../../../util/index.js";
 import type { SyntaxProblem } from "./syntax.js";
 import { bufferOf } from "./text.js";
 
@@ -92,15 +93,11 @@ async function probe(
 /** The list that a checker printed, if it is one. */
 function reported(result: Probe | undefined): readonly SyntaxProblem[] | undefined {
   if (result?.code !== 0) return undefined;
-  try {
-    const list: unknown = JSON.parse(result.stdout);
-    if (!Array.isArray(list)) return undefined;
-    return list.map((one: { readonly [field: string]: unknown }) => ({
-      line: Number(one.line) || 1,
-      ...(Number(one.column) > 0 && { column: Number(one.column) }),
-      message: String(one.message).split("\n", 1)[0] ?? "",
-    }));
-  } catch {
-    return undefined;
-  }
+  const list = parseJson(result.stdout);
+  if (!Array.isArray(list)) return undefined;
+  return list.map((one: { readonly [field: string]: unknown } | null) => ({
+    line: Number(one?.line) || 1,
+    ...(Number(one?.column) > 0 && { column: Number(one?.column) }),
+    message: String(one?.message).split("\n", 1)[0] ?? "",
+  }));
 }

@@ -1,5 +1,6 @@
 import type { ExecResult, Sandbox } from "../../../sandbox/index.js";
 import type { Json } from "../../../session/index.js";
+import { parseJson } from "../../../util/index.js";
 import { cutText, MIN_OUTPUT } from "../bound.js";
 import { ToolInputError } from "../error.js";
 import type { Tool } from "../tool.js";
@@ -82,14 +83,9 @@ async function commandIn(sandbox: Sandbox, directory: string): Promise<string> {
 }
 
 function hasScript(manifest: Buffer): boolean {
-  try {
-    const { scripts } = JSON.parse(manifest.toString("utf8")) as {
-      readonly scripts?: { readonly test?: unknown };
-    };
-    return typeof scripts?.test === "string" && !scripts.test.includes("no test specified");
-  } catch {
-    return false;
-  }
+  const { scripts } = Object(parseJson(manifest.toString("utf8"))) as { readonly scripts?: unknown };
+  const { test } = Object(scripts) as { readonly test?: unknown };
+  return typeof test === "string" && !test.includes("no test specified");
 }
 
 async function bytesAt({ files }: Sandbox, place: string): Promise<Buffer | undefined> {

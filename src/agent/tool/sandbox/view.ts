@@ -81,7 +81,7 @@ export async function opened(
     );
   }
   if (kind === "other")
-    throw new FileError("not-a-file", shownPlace(place), "it is no file: a socket, a pipe or a device");
+    throw new FileError("not-a-file", shownPlace(place), "it is not a file but a socket, a pipe or a device");
   if (kind === "directory" || size > LARGEST) return { entry: { kind, size, mode } };
   return { entry: { kind, size, mode }, bytes: await sandbox.files.read(place) };
 }
