@@ -1,5 +1,6 @@
 import type { Principal } from "../../session/index.js";
-import { optionNames, unknownOption } from "../../util/index.js";
+import { optionNames } from "../../util/index.js";
+import { requireOptionNames } from "../options.js";
 import { FrontError, RequestError } from "./error.js";
 
 /** A front door: what a server of any kind calls with each request. */
@@ -34,10 +35,7 @@ const MAX_BODY = 4 * 1024 ** 2;
 /** Refuses options that would open a door to everybody by mistake. */
 export function requireDoor(door: string, options: DoorOptions, more: readonly string[]): void {
   const refuse = (reason: string, hint: string): FrontError => new FrontError(door, reason, hint);
-  if (typeof options !== "object" || options === null)
-    throw refuse("it has no options", `${door}(rath, module, { authorize })`);
-  const unknown = unknownOption(options, [...OPTIONS, ...more]);
-  if (unknown !== undefined) throw refuse(`it has no option ${JSON.stringify(unknown.name)}`, unknown.hint);
+  requireOptionNames(options, [...OPTIONS, ...more], refuse, `${door}(rath, module, { authorize })`);
   const { authorize, open, selfApproval, maxBody, maxWaiting, onDisconnect } = options;
   if (authorize !== undefined && typeof authorize !== "function")
     throw refuse("its `authorize` must be a function", 'authorize: (request) => "user:ada", or a Response');

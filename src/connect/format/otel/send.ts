@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { defined, isObject, optionNames, parseJson, showValue, unknownOption } from "../../../util/index.js";
+import { defined, optionNames, parseJson, showValue } from "../../../util/index.js";
+import { requireOptionNames } from "../../options.js";
 import type { Subject } from "../exchange.js";
 import { fieldsIn, fieldsOf, stringOf } from "../fields.js";
 import { shownOf } from "../trajectory/shown.js";
@@ -55,11 +56,7 @@ const LONGEST_ANSWER = 65_536;
  * what is sent twice is the same span twice.
  */
 export async function sendSpans(given: Subject, options: SendOptions = {}): Promise<SentSpans> {
-  if (!isObject(options))
-    throw new SpanOptionError(`its options must be an object; got ${showValue(options)}`, EXAMPLE);
-  const unknown = unknownOption(options, OPTIONS);
-  if (unknown !== undefined)
-    throw new SpanOptionError(`it has no option ${JSON.stringify(unknown.name)}`, unknown.hint);
+  requireOptionNames(options, OPTIONS, (reason, hint) => new SpanOptionError(reason, hint), EXAMPLE);
   const { content = false, service, batch = 512, attempts = 5, backoff = 1_000, signal } = options;
   requireNumber("batch", batch, 1);
   requireNumber("attempts", attempts, 1);
