@@ -1,4 +1,4 @@
-import type { Content, Failure, Json, Message, Part } from "../../session/index.js";
+import type { Content, Failure, Json, Message, Part, Principal, Session } from "../../session/index.js";
 
 type Fields = { readonly [field: string]: Json };
 
@@ -31,6 +31,28 @@ export function missingIn(transcript: readonly Message[], prompt: readonly Field
     else place = found + 1;
   }
   return missing;
+}
+
+/** Says what is missing: a message, or a call of a tool with what came of it. */
+export function sayMissing(
+  session: Session,
+  said: Missing,
+  by: Principal,
+  stamp: { readonly at?: string } = {},
+): Session {
+  if (said.role !== "tool") {
+    const { role, content } = said;
+    return session.say(content, { role, ...stamp, ...(role === "assistant" && { by }) });
+  }
+  const { call, name, input, output = null, error } = said;
+  const asked = session.append({ type: "tool-call", name, input, call, ...stamp, by });
+  const tool: Principal = name === "" ? "tool" : `tool:${name}`;
+  const outcome = { of: asked.id, ...stamp, by: tool };
+  return asked.append(
+    error === undefined
+      ? { type: "tool-result", ...outcome, output }
+      : { type: "tool-failure", ...outcome, error },
+  );
 }
 
 /** A message in the record's words: one thing said, or several results. System messages are instructions. */

@@ -1,4 +1,4 @@
-import { type FactId, type Json, RathError } from "../../session/index.js";
+import { type FactId, RathError } from "../../session/index.js";
 
 /** A program that is replayed asks something else than was recorded, and no model was asked to find out. */
 export class RecordingDivergenceError extends RathError {
@@ -17,7 +17,7 @@ export class RecordingDivergenceError extends RathError {
         : `\n  recorded: ${brief(difference.recorded)}\n  now:      ${brief(difference.asked)}`;
     super("divergence", `This call does not go the way it was recorded: ${reason}.${shown}`, {
       hint: 'run the program that made this record with tools that answer as they did, or record anew: mode "record"',
-      data: { reason, difference: difference as unknown as Json },
+      data: { reason, difference: difference },
     });
   }
 }

@@ -16,7 +16,7 @@ import {
 } from "../../agent/model/index.js";
 import { canonical } from "../../runtime/index.js";
 import type { FactId, Failure, Json, Session } from "../../session/index.js";
-import { missingIn } from "./conversation.js";
+import { missingIn, sayMissing } from "./conversation.js";
 import { requestOf, type SdkRequest } from "./request.js";
 
 /** A call under way. */
@@ -60,7 +60,8 @@ export class Recorder {
   ask(params: object, model: SdkModel): Asked {
     const request = requestOf(this.#agent, params);
     const { config, messages } = request;
-    for (const said of missingIn(this.#session.transcript, messages)) this.#take(said);
+    for (const said of missingIn(this.#session.transcript, messages))
+      this.#session = sayMissing(this.#session, said, `agent:${this.#agent}`);
     const fact = configFact(config);
     const key = configKey(fact);
     let configured = this.#configs.get(key);
@@ -81,28 +82,6 @@ export class Recorder {
       by: `agent:${this.#agent}`,
     });
     return { call: this.#session, request, prompt, model, began: performance.now() };
-  }
-
-  #take(said: ReturnType<typeof missingIn>[number]): void {
-    if (said.role !== "tool") {
-      const { role, content } = said;
-      const by = role === "assistant" ? ({ by: `agent:${this.#agent}` } as const) : {};
-      this.#session = this.#session.say(content, { role, ...by });
-      return;
-    }
-    const { call, name, input, output = null, error } = said;
-    this.#session = this.#session.append({
-      type: "tool-call",
-      name,
-      input,
-      call,
-      by: `agent:${this.#agent}`,
-    });
-    const of = this.#session.id;
-    const by = name === "" ? "tool" : (`tool:${name}` as const);
-    this.#session = this.#session.append(
-      error === undefined ? { type: "tool-result", of, output, by } : { type: "tool-failure", of, error, by },
-    );
   }
 
   /** Notes a whole reply. */

@@ -50,5 +50,5 @@ export function cardOf(card: A2aCard): Json {
     defaultOutputModes: ["text/plain"],
     skills,
     ...more,
-  } as unknown as Json;
+  };
 }

@@ -1,6 +1,7 @@
 import type { Awaited } from "../../runtime/index.js";
 import type { Content, Json, Part } from "../../session/index.js";
-import { isFields, type Params, RpcError } from "./a2a-rpc.js";
+import { isObject } from "../../util/index.js";
+import { type Params, RpcError } from "./a2a-rpc.js";
 import { isAnswerable, type Reply } from "./answer.js";
 
 /** A message from outside, checked. */
@@ -17,7 +18,7 @@ type A2aPart =
   | { readonly file: string; readonly media: string; readonly name?: string };
 
 export function messageOf(message: unknown): A2aMessage {
-  if (!isFields(message)) throw broken("it has no message");
+  if (!isObject(message)) throw broken("it has no message");
   const { messageId, taskId, contextId, parts, role } = message;
   if (typeof messageId !== "string" || messageId === "") throw broken("its message has no messageId");
   if (role !== "ROLE_USER") throw broken("its message is not of the role ROLE_USER");

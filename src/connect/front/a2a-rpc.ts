@@ -1,4 +1,5 @@
 import type { Json } from "../../session/index.js";
+import { defined, isObject } from "../../util/index.js";
 import { RequestError, toldOf } from "./error.js";
 
 /** The errors of JSON-RPC and of A2A, by the word that stands beside the number. */
@@ -30,17 +31,13 @@ export type Params = { readonly [field: string]: unknown };
 export function callOf(body: unknown): RpcCall {
   const { jsonrpc, id, method, params = {} } = Object(body) as Params;
   const named = id === null || typeof id === "string" || typeof id === "number";
-  if (jsonrpc !== "2.0" || !named || typeof method !== "string" || !isFields(params))
+  if (jsonrpc !== "2.0" || !named || typeof method !== "string" || !isObject(params))
     throw new RpcError(
       "INVALID_REQUEST",
-      "This is no call of JSON-RPC 2.0.",
+      "This is not a call of JSON-RPC 2.0.",
       'send { "jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": { … } }',
     );
   return { id, method, params };
-}
-
-export function isFields(value: unknown): value is Params {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function resultOf(id: Json, result: Json): { readonly [field: string]: Json } {
@@ -56,7 +53,7 @@ export function errorOf(id: Json, error: unknown): { readonly [field: string]: J
     "@type": "type.googleapis.com/google.rpc.ErrorInfo",
     reason,
     domain: "a2a-protocol.org",
-    metadata: { code: told.code, ...(told.hint !== undefined && { hint: told.hint }) },
+    metadata: { code: told.code, ...defined({ hint: told.hint }) },
   };
   return { jsonrpc: "2.0", id, error: { code: CODES[reason], message: told.message, data: [info] } };
 }

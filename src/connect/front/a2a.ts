@@ -1,9 +1,10 @@
 import type { Budget, Module, Rath } from "../../runtime/index.js";
 import type { Json } from "../../session/index.js";
+import { optionNames } from "../../util/index.js";
 import { requireModule } from "../../workflow/index.js";
 import { A2A_VERSION, type A2aCard, CARD_PATH, cardOf } from "./a2a-card.js";
-import { Desk } from "./a2a-desk.js";
 import { callOf, errorOf, RpcError, resultOf } from "./a2a-rpc.js";
+import { TaskServer } from "./a2a-server.js";
 import { refusal } from "./error.js";
 import { type DoorOptions, type Handler, jsonOf, requireDoor, whoSent } from "./request.js";
 
@@ -13,6 +14,8 @@ export type A2aOptions = DoorOptions & {
   /** What each task may spend. */
   readonly budget?: Budget;
 };
+
+const OPTIONS = optionNames<Omit<A2aOptions, keyof DoorOptions>>()("card budget");
 
 /**
  * A module behind the A2A protocol, version 1.0, over JSON-RPC: the card at `/.well-known/agent-card.json`, and SendMessage,
@@ -25,9 +28,9 @@ export type A2aOptions = DoorOptions & {
  */
 export function a2a(rath: Rath, module: Module, options: A2aOptions): Handler {
   requireModule(module, "a2a");
-  requireDoor("a2a", options, { card: true, budget: true });
+  requireDoor("a2a", options, OPTIONS);
   const card = cardOf(options.card);
-  const desk = new Desk(rath, module, options);
+  const server = new TaskServer(rath, module, options);
   return async (request) => {
     try {
       if (request.method === "GET" && new URL(request.url).pathname.endsWith(CARD_PATH))
@@ -46,7 +49,7 @@ export function a2a(rath: Rath, module: Module, options: A2aOptions): Handler {
             `A2A ${version} is not spoken here.`,
             `send A2A-Version: ${A2A_VERSION}`,
           );
-        const result = await desk.serve(call, who);
+        const result = await server.serve(call, who);
         return result instanceof Response ? result : Response.json(resultOf(id, result));
       } catch (error) {
         return Response.json(errorOf(id, error));

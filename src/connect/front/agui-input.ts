@@ -1,4 +1,5 @@
 import type { Content, Json, Part } from "../../session/index.js";
+import { isObject } from "../../util/index.js";
 import { RequestError } from "./error.js";
 
 /** What a front end asks for: the AG-UI `RunAgentInput`, as far as it is used here. */
@@ -88,7 +89,7 @@ const MEDIA: ReadonlyMap<string, string> = new Map([
 ]);
 
 function fieldsOf(value: unknown, where: string): Fields {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
+  if (isObject(value)) return value;
   throw broken(where, "is not an object");
 }
 

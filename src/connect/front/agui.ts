@@ -10,6 +10,7 @@ import {
   statusOf,
 } from "../../runtime/index.js";
 import { type Failure, type Json, type Principal, type Session, warnOf } from "../../session/index.js";
+import { defined, optionNames } from "../../util/index.js";
 import { requireModule } from "../../workflow/index.js";
 import { type AguiEvent, mergedEvent } from "./agui-event.js";
 import { type AguiInput, inputOf } from "./agui-input.js";
@@ -43,10 +44,10 @@ export type AguiOptions = DoorOptions & {
  */
 export function agui(rath: Rath, module: Module, options: AguiOptions): Handler {
   requireModule(module, "agui");
-  requireDoor("agui", options, { name: true, state: true, budget: true });
+  requireDoor("agui", options, OPTIONS);
   for (const option of ["name", "state"] as const)
     if (options[option] !== undefined && typeof options[option] !== "function")
-      throw new FrontError("agui", `its \`${option}\` is no function`, `${option}: (…) => …`);
+      throw new FrontError("agui", `its \`${option}\` must be a function`, `${option}: (…) => …`);
   const busy = new Set<string>();
   return async (request) => {
     try {
@@ -78,6 +79,8 @@ export function agui(rath: Rath, module: Module, options: AguiOptions): Handler 
   };
 }
 
+const OPTIONS = optionNames<Omit<AguiOptions, keyof DoorOptions>>()("name state budget");
+
 function nameOf(threadId: string, who: Principal, { name }: AguiOptions): string {
   if (name !== undefined) return name(threadId, who);
   return `agui/${encodeURIComponent(who)}/${encodeURIComponent(threadId)}`;
@@ -93,18 +96,11 @@ function told(
   options: AguiOptions,
   over: () => void,
 ): Response {
-  const { maxWaiting, onDisconnect = "continue", state = stateOf } = options;
+  const { state = stateOf } = options;
   const controller = new AbortController();
-  const stream = new EventStream<AguiEvent>({
-    ...(maxWaiting !== undefined && { most: maxWaiting }),
-    late: () => ({
-      type: "RUN_ERROR",
-      message: "The reader is too slow; the run goes on.",
-      code: "reader-late",
-    }),
-    gone: (why) => {
-      if (why === "left" && onDisconnect === "cancel") controller.abort(new Error("the reader went away"));
-    },
+  const message = "The reader is too slow; the run goes on.";
+  const stream = new EventStream<AguiEvent>(options, controller, {
+    late: () => ({ type: "RUN_ERROR", message, code: "reader-late" }),
     merge: mergedEvent,
   });
   const teller = new AguiTeller(input, (event) => stream.send(event));
@@ -148,8 +144,8 @@ async function awaitedIn(
 /** What made a run fail is on the record, for whoever asked for it too; anything else is the server's own. */
 function failureOf(error: unknown): Pick<Failure, "message" | "code"> {
   if (!(error instanceof RunFailedError)) return toldOf(error).told;
-  const { message, code } = error.data.error as unknown as Failure;
-  return { message, ...(code !== undefined && { code }) };
+  const { message = error.message, code } = Object(error.data.error) as Partial<Failure>;
+  return { message, ...defined({ code }) };
 }
 
 function stateOf(session: Session): Json {

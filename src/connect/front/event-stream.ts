@@ -1,12 +1,9 @@
 import type { Json } from "../../session/index.js";
+import type { DoorOptions } from "./request.js";
 
 export type EventStreamOptions<Event> = {
-  /** Bytes that may wait for the reader. */
-  readonly most?: number;
   /** What is said last to a reader that is too slow. */
   readonly late: () => Event;
-  /** Called once when the reader went away, or was cut off for being too slow. */
-  readonly gone: (why: "left" | "late") => void;
   /** Two events as one, where they can be: fewer wait then. */
   readonly merge?: (earlier: Event, later: Event) => Event | undefined;
 };
@@ -22,6 +19,7 @@ const HEARTBEAT = 15_000;
 export class EventStream<Event extends { readonly [field: string]: Json | undefined }> {
   readonly body: ReadableStream<Uint8Array>;
   readonly #options: EventStreamOptions<Event>;
+  readonly #most: number;
   readonly #waiting: { event: Event | undefined; size: number }[] = [];
   readonly #encoder = new TextEncoder();
   readonly #heartbeat: ReturnType<typeof setInterval>;
@@ -30,16 +28,24 @@ export class EventStream<Event extends { readonly [field: string]: Json | undefi
   #ended = false;
   #closed = false;
 
-  constructor(options: EventStreamOptions<Event>) {
+  /** When the reader goes away, `controller` cancels the run if `onDisconnect` says so. */
+  constructor(
+    { maxWaiting = MOST, onDisconnect = "continue" }: Pick<DoorOptions, "maxWaiting" | "onDisconnect">,
+    controller: AbortController,
+    options: EventStreamOptions<Event>,
+  ) {
     this.#options = options;
+    this.#most = maxWaiting;
     this.body = new ReadableStream<Uint8Array>(
       {
-        start: (controller) => {
-          this.#controller = controller;
+        start: (sink) => {
+          this.#controller = sink;
         },
         pull: () => this.#pump(),
         cancel: () => {
-          if (!this.#closed) this.#leave("left");
+          if (this.#closed) return;
+          this.#leave();
+          if (onDisconnect === "cancel") controller.abort(new Error("the reader went away"));
         },
       },
       { highWaterMark: 16 },
@@ -62,7 +68,7 @@ export class EventStream<Event extends { readonly [field: string]: Json | undefi
       last.size += size;
     } else this.#waiting.push({ event, size });
     this.#size += size;
-    if (this.#size > (this.#options.most ?? MOST)) this.#cutOff();
+    if (this.#size > this.#most) this.#cutOff();
     else this.#pump();
   }
 
@@ -101,16 +107,15 @@ export class EventStream<Event extends { readonly [field: string]: Json | undefi
 
   #cutOff(): void {
     const controller = this.#controller;
-    this.#leave("late");
+    this.#leave();
     if (controller === undefined) return;
     controller.enqueue(this.#encoder.encode(`data: ${JSON.stringify(this.#options.late())}\n\n`));
     controller.close();
   }
 
-  #leave(why: "left" | "late"): void {
+  #leave(): void {
     this.#close();
     this.#waiting.length = 0;
-    this.#options.gone(why);
   }
 
   #close(): void {

@@ -1,5 +1,6 @@
 import type { Principal } from "../../session/index.js";
-import { nearestOf } from "../../util/index.js";
+import { optionNames } from "../../util/index.js";
+import { requireOptionNames } from "../options.js";
 import { FrontError, RequestError } from "./error.js";
 
 /** A front door: what a server of any kind calls with each request. */
@@ -27,38 +28,17 @@ export type DoorOptions = {
   readonly onDisconnect?: "continue" | "cancel";
 };
 
-const KNOWN: { readonly [option in keyof DoorOptions]-?: true } = {
-  authorize: true,
-  open: true,
-  selfApproval: true,
-  maxBody: true,
-  maxWaiting: true,
-  onDisconnect: true,
-};
+const OPTIONS = optionNames<DoorOptions>()("authorize open selfApproval maxBody maxWaiting onDisconnect");
 
 const MAX_BODY = 4 * 1024 ** 2;
 
 /** Refuses options that would open a door to everybody by mistake. */
-export function requireDoor<Options extends DoorOptions>(
-  door: string,
-  options: Options,
-  more: { readonly [option in Exclude<keyof Options, keyof DoorOptions>]-?: true },
-): void {
+export function requireDoor(door: string, options: DoorOptions, more: readonly string[]): void {
   const refuse = (reason: string, hint: string): FrontError => new FrontError(door, reason, hint);
-  if (typeof options !== "object" || options === null)
-    throw refuse("it has no options", `${door}(rath, module, { authorize })`);
-  const known = [...Object.keys(KNOWN), ...Object.keys(more)];
-  const unknown = Object.keys(options).find((option) => !known.includes(option));
-  if (unknown !== undefined) {
-    const meant = nearestOf(unknown, known);
-    throw refuse(
-      `it has no option ${JSON.stringify(unknown)}`,
-      meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${JSON.stringify(meant)}?`,
-    );
-  }
+  requireOptionNames(options, [...OPTIONS, ...more], refuse, `${door}(rath, module, { authorize })`);
   const { authorize, open, selfApproval, maxBody, maxWaiting, onDisconnect } = options;
   if (authorize !== undefined && typeof authorize !== "function")
-    throw refuse("its `authorize` is no function", 'authorize: (request) => "user:ada", or a Response');
+    throw refuse("its `authorize` must be a function", 'authorize: (request) => "user:ada", or a Response');
   if (authorize === undefined && open !== true)
     throw refuse(
       "nobody says who may come in",
@@ -70,7 +50,7 @@ export function requireDoor<Options extends DoorOptions>(
     throw refuse("its `selfApproval` is not a boolean", "selfApproval: true, or leave it out");
   for (const [option, value] of Object.entries({ maxBody, maxWaiting }))
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
-      throw refuse(`its \`${option}\` is no number of bytes`, `${option}: ${MAX_BODY}`);
+      throw refuse(`its \`${option}\` must be a number of bytes`, `${option}: ${MAX_BODY}`);
   if (onDisconnect !== undefined && onDisconnect !== "continue" && onDisconnect !== "cancel")
     throw refuse(`its \`onDisconnect\` is neither "continue" nor "cancel"`, 'onDisconnect: "cancel"');
 }

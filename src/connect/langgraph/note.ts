@@ -109,11 +109,11 @@ export function checkpointNote(
       ...(put.parent !== undefined && { parent: put.parent }),
       // What is said as a change can only be read beside what it changes.
       ...(parent !== undefined && { changes: true }),
-      head: put.head as unknown as Json,
+      head: put.head,
       metadata: metadata as Json,
       versions: patchOf(parent?.versions, put.versions) as Json,
       seen: seenPatch(parent?.seen, put.seen),
-      ...(Object.keys(values).length > 0 && { values: hidden(pool) as unknown as Json }),
+      ...(Object.keys(values).length > 0 && { values: hidden(pool) }),
       ...(without.length > 0 && { without }),
       ...(order.join("\0") !== present.join("\0") && { order: present }),
     }),
@@ -217,9 +217,7 @@ export function writesNote(
     checkpoint: id,
     ...(namespace !== "" && { namespace }),
     task,
-    writes: left.map(
-      ({ place, channel, value }) => [place, channel, hiding(entryOf(value).entry, pool)] as unknown as Json,
-    ),
+    writes: left.map(({ place, channel, value }) => [place, channel, hiding(entryOf(value).entry, pool)]),
   });
   return { note, fresh };
 }

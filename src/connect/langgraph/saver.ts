@@ -10,7 +10,8 @@ import type {
 } from "@langchain/langgraph-checkpoint";
 import type { Session } from "../../session/index.js";
 import { openStore, type Store } from "../../store/index.js";
-import { isObject, optionNames, showValue, unknownOption } from "../../util/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { requireOptionNames } from "../options.js";
 import { Checkpoints, type Config, type Peer, type Versions } from "./checkpoints.js";
 import { PeerMissingError, SaverInputError } from "./error.js";
 import { PREFIX } from "./name.js";
@@ -147,10 +148,7 @@ function saverClass(peer: Peer): SaverClass {
 
 function requireOptions(options: RathSaverOptions): void {
   const refuse = (reason: string, hint: string) => new SaverInputError("make a saver", reason, hint);
-  if (!isObject(options))
-    throw refuse("its options are not an object", 'rathSaver("sqlite:./rath.db", { race: "fork" })');
-  const unknown = unknownOption(options, OPTIONS);
-  if (unknown !== undefined) throw refuse(`it has no option ${JSON.stringify(unknown.name)}`, unknown.hint);
+  requireOptionNames(options, OPTIONS, refuse, 'rathSaver("sqlite:./rath.db", { race: "fork" })');
   const { race, prefix } = options;
   if (race !== undefined && race !== "fork" && race !== "refuse")
     throw refuse(

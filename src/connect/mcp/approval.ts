@@ -1,11 +1,13 @@
+import type { ElicitRequestFormParams } from "@modelcontextprotocol/server";
 import type { Awaited, Rath } from "../../runtime/index.js";
 import { type Json, type Principal, RathError } from "../../session/index.js";
+import { defined, parseJson } from "../../util/index.js";
 
 /** How a client answered something that waits. */
 export type Given = { readonly action?: unknown; readonly content?: unknown };
 
 /** The form in which a client's person agrees or does not. Forms of the protocol are flat, so that values are written as JSON. */
-export const APPROVAL: object = {
+export const APPROVAL: ElicitRequestFormParams["requestedSchema"] = {
   type: "object",
   properties: {
     approved: { type: "boolean", title: "Approved" },
@@ -33,7 +35,7 @@ export function approvalProblem({ action, content }: Given): string | undefined 
   if (action !== "accept") return undefined;
   const { approved, edit, instead } = fieldsOf(content);
   if (approved === true && instead === undefined)
-    return edit !== undefined && written(edit) === undefined ? "`edit` is no JSON" : undefined;
+    return edit !== undefined && written(edit) === undefined ? "`edit` is not JSON" : undefined;
   return approved === false && edit === undefined ? undefined : WANTED;
 }
 
@@ -46,12 +48,7 @@ export async function giveApproval(
   by: Principal,
 ): Promise<string | undefined> {
   const { approved, why, edit, instead, answer: said } = fieldsOf(content);
-  const decision = {
-    ask: id,
-    by,
-    ...(digest !== undefined && { digest }),
-    ...(typeof why === "string" && { why }),
-  };
+  const decision = { ask: id, by, ...defined({ digest, why: typeof why === "string" ? why : undefined }) };
   try {
     if (action !== "accept") await rath.reject(run, decision);
     else if (answer !== undefined) await rath.answer(run, id, said ?? null, by);
@@ -76,10 +73,5 @@ function fieldsOf(content: unknown): { readonly [field: string]: Json } {
 
 /** What was written as JSON, if it was. */
 function written(text: Json): Json | undefined {
-  if (typeof text !== "string") return text;
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
+  return typeof text === "string" ? (parseJson(text) as Json | undefined) : text;
 }

@@ -32,7 +32,7 @@ export function askingModule(
 ): Module {
   const { name: server, secrets, sampling } = connection;
   const told = (called: Called): Told =>
-    "result" in called ? { output: shape(called) } : (secrets.json(called as Json) as unknown as Told);
+    "result" in called ? { output: shape(called) } : (secrets.json(called) as Asking);
   const { effect } = definition;
   const begin = step(
     name,

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
 import { BOX_VARIABLE, endBox, lineOf, sealed, startCleaning } from "../../sandbox/index.js";
 
 export type Command = {
@@ -85,7 +86,7 @@ function watch(name: string, pid: number): void {
     cleaner = startCleaning("/", "ignore");
     cleaner.on("error", () => {});
     cleaner.unref();
-    (cleaner.stdin as unknown as { unref?: () => void } | null)?.unref?.();
+    (cleaner.stdin as Partial<Socket> | null)?.unref?.();
   }
   cleaner.stdin?.write(lineOf(name, { processes: [{ pid, start: startOf(pid) }], cgroups: [] }));
 }

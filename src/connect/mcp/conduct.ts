@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { RequestStateCodec, ServerContext } from "@modelcontextprotocol/server";
+import type { InputRequiredResult, RequestStateCodec, ServerContext } from "@modelcontextprotocol/server";
 import type { Module, Rath } from "../../runtime/index.js";
 import type { Principal } from "../../session/index.js";
 import { defined } from "../../util/index.js";
@@ -31,7 +31,7 @@ export type Desk = {
  * Runs a module for a client: begins, or goes on with what was answered. What the run waits for is asked of the client as
  * far as it can help; `told` makes a result of everything else.
  */
-export async function conduct(
+export async function conduct<Result extends object>(
   desk: Desk,
   call: {
     readonly of: string;
@@ -40,8 +40,8 @@ export async function conduct(
     readonly session?: string | undefined;
   },
   context: ServerContext,
-  told: (report: Report) => object | Promise<object>,
-): Promise<object> {
+  told: (report: Report) => Result | Promise<Result>,
+): Promise<Result | InputRequiredResult> {
   const { rath, by, selfApproval, codec } = desk;
   const sender = { who: by, selfApproval };
   const { of, module, task, session } = call;
@@ -55,7 +55,15 @@ export async function conduct(
       report = await began(rath, module, run, { task, ...defined({ session }) }, desk, signal);
       const early = earlyIn(context, report);
       if (early.size > 0) report = await wentOn(rath, module, run, early, sender, signal);
-    } else report = await wentOn(rath, module, run, answersIn(context, state), sender, signal);
+    } else
+      report = await wentOn(
+        rath,
+        module,
+        run,
+        answersIn(context, Object.entries(state.asks)),
+        sender,
+        signal,
+      );
   } finally {
     stop();
   }
@@ -104,19 +112,17 @@ function runOf({ run, of }: State, called: string): string {
 
 /** Answers that come with the first call. Nobody agrees to what was not shown, so approvals are not among them. */
 function earlyIn(context: ServerContext, { waiting }: Report): ReadonlyMap<string, Given> {
-  const responses = context.mcpReq.inputResponses ?? {};
-  return new Map(
-    waiting.flatMap(({ id, kind, name }) =>
-      kind === "signal" && Object.hasOwn(responses, name) ? [[id, responses[name] as Given]] : [],
-    ),
-  );
+  const signals = waiting.filter(({ kind }) => kind === "signal").map(({ id, name }) => [name, id] as const);
+  return answersIn(context, signals);
 }
 
-function answersIn(context: ServerContext, { asks }: State): ReadonlyMap<string, Given> {
+/** What the client answered, by the ids of what the run waits for. */
+function answersIn(
+  context: ServerContext,
+  asks: readonly (readonly [key: string, id: string])[],
+): ReadonlyMap<string, Given> {
   const responses = context.mcpReq.inputResponses ?? {};
   return new Map(
-    Object.entries(asks).flatMap(([key, id]) =>
-      Object.hasOwn(responses, key) ? [[id, responses[key] as Given]] : [],
-    ),
+    asks.flatMap(([key, id]) => (Object.hasOwn(responses, key) ? [[id, responses[key] as Given]] : [])),
   );
 }

@@ -1,4 +1,4 @@
-import type { FetchLike, Transport } from "@modelcontextprotocol/client";
+import type { FetchLike, JsonSchemaValidator, Transport } from "@modelcontextprotocol/client";
 import { MissingPackageError } from "../../agent/model/index.js";
 import { authorizedFetch } from "./authorize.js";
 import { type Loss, McpConnectError } from "./error.js";
@@ -61,8 +61,10 @@ async function attempt(options: LinkOptions, legacy: boolean): Promise<Link> {
       inputRequired: { autoFulfill: false },
       // A schema of a stranger is nothing to compile.
       jsonSchemaValidator: {
-        getValidator: () => (value: unknown) => ({ valid: true, data: value }),
-      } as never,
+        getValidator:
+          <Value>(): JsonSchemaValidator<Value> =>
+          (value) => ({ valid: true, data: value as Value, errorMessage: undefined }),
+      },
       listChanged: {
         tools: {
           autoRefresh: false,
@@ -84,17 +86,15 @@ async function attempt(options: LinkOptions, legacy: boolean): Promise<Link> {
     client.setRequestHandler("sampling/createMessage", async (request, context) => {
       const { sample } = helper();
       if (sample === undefined) throw new Error("nothing is called that could need it");
-      return (await sample(request.params, context.mcpReq.signal)) as never;
+      return sample(request.params, context.mcpReq.signal);
     });
   if (options.elicitation)
     client.setRequestHandler("elicitation/create", async (request, context) => {
       const { elicit } = helper();
-      return (
-        elicit === undefined ? { action: "cancel" } : await elicit(request.params, context.mcpReq.signal)
-      ) as never;
+      return elicit === undefined ? { action: "cancel" } : elicit(request.params, context.mcpReq.signal);
     });
   const { roots } = options;
-  if (roots !== undefined) client.setRequestHandler("roots/list", () => ({ roots: [...roots()] }) as never);
+  if (roots !== undefined) client.setRequestHandler("roots/list", () => ({ roots: [...roots()] }));
   try {
     await timed(
       limits.connect,

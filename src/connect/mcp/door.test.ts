@@ -342,7 +342,7 @@ describe("what a client's person says to an approval", () => {
     expect(text).toContain("Refused.");
     expect(heard[0]).not.toContain("did not fit");
     expect(heard[1]).toContain('did not fit: say { "approved": true }');
-    expect(heard[2]).toContain("`edit` is no JSON");
+    expect(heard[2]).toContain("`edit` is not JSON");
   });
 
   it("[S4] a person agrees to something else, or did it themselves", async () => {

@@ -1,5 +1,10 @@
-import type { InputRequests } from "@modelcontextprotocol/server";
+import type {
+  CreateMessageRequestParams,
+  ElicitRequestFormParams,
+  InputRequests,
+} from "@modelcontextprotocol/server";
 import { type Json, visibleText } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { APPROVAL } from "./approval.js";
 import { clientQuestion } from "./client-ask.js";
 import type { loadServer } from "./package.js";
@@ -31,10 +36,10 @@ export function questionsOf(
     asks.set(key, one.id);
     const question = clientQuestion(one.shown);
     if (question === undefined)
-      return [key, inputRequired.elicit({ message: messageOf(one), requestedSchema: formOf(one) as never })];
+      return [key, inputRequired.elicit({ message: messageOf(one), requestedSchema: formOf(one) })];
     return question.mcp === "roots/list"
       ? [key, inputRequired.listRoots()]
-      : [key, inputRequired.createMessage(question.params as never)];
+      : [key, inputRequired.createMessage(question.params as CreateMessageRequestParams)];
   });
   return {
     inputRequests: Object.fromEntries(requests) as InputRequests,
@@ -55,14 +60,14 @@ function messageOf({ kind, shown, problem, execution }: Waiting): string {
 }
 
 /** Forms of the protocol choose among words. */
-function wordsOf(answer: Json): object {
-  const { enum: choices } = answer as { readonly enum?: readonly Json[] };
-  return { type: "string", ...(choices !== undefined && { enum: choices }) };
+function wordsOf(answer: Json): { readonly type: "string"; readonly enum?: string[] } {
+  const { enum: choices } = answer as { readonly enum?: string[] };
+  return { type: "string", ...defined({ enum: choices }) };
 }
 
 /** The form that a person fills in. */
-function formOf({ kind, shown, answer }: Waiting): object {
-  const { schema } = (shown ?? {}) as { readonly schema?: Json & object };
+function formOf({ kind, shown, answer }: Waiting): ElicitRequestFormParams["requestedSchema"] {
+  const { schema } = (shown ?? {}) as { readonly schema?: ElicitRequestFormParams["requestedSchema"] };
   if (answer !== undefined)
     return { type: "object", properties: { answer: wordsOf(answer) }, required: ["answer"] };
   if (kind === "approval") return APPROVAL;

@@ -1,10 +1,15 @@
-import type { McpServer as Package, ServerContext } from "@modelcontextprotocol/server";
+import type {
+  CallToolResult,
+  McpServer as Package,
+  ServerContext,
+  StandardSchemaWithJSON,
+} from "@modelcontextprotocol/server";
 import type { Tool } from "../../agent/tool/index.js";
 import type { Module, Rath } from "../../runtime/index.js";
-import type { Json, Principal } from "../../session/index.js";
-import { blocksOf } from "./block.js";
+import type { Principal } from "../../session/index.js";
 import { callModule, outcomeIn } from "./call-module.js";
 import { conduct, type Desk, type State } from "./conduct.js";
+import { blocksOf } from "./content.js";
 import { brief } from "./error.js";
 import type { Abilities } from "./form.js";
 import { loadServer } from "./package.js";
@@ -111,8 +116,8 @@ async function offerModules(server: Package, modules: Offer["modules"], desk: De
     server.registerTool(
       tool,
       { description: descriptionOf(module), inputSchema: fromJsonSchema<Task>(TASK) },
-      ((input: Task, context: ServerContext) =>
-        outcome(() => conduct(desk, { of: tool, module, ...input }, context, told))) as never,
+      (input: Task, context: ServerContext) =>
+        outcome(() => conduct(desk, { of: tool, module, ...input }, context, told)),
     ),
   );
 }
@@ -130,20 +135,20 @@ async function offerTools(server: Package, tools: Offer["tools"], desk: Desk): P
     };
     return server.registerTool(
       name,
-      { description, inputSchema: shownAs(input.json) as never, annotations },
-      ((called: Json, context: ServerContext) =>
+      { description, inputSchema: shownAs(input.json), annotations },
+      (called: unknown, context: ServerContext) =>
         outcome(() =>
           conduct(desk, { of: name, module, task: JSON.stringify(called ?? {}) }, context, async (report) =>
             toolTold(report, outcomeIn(await desk.rath.load(report.session))),
           ),
-        )) as never,
+        ),
     );
   });
 }
 
 /** A schema that is shown as it is. What a call is made with is checked by the tool itself, on the record. */
-function shownAs(json: object): object {
-  const schema = (): object => json;
+function shownAs(json: object): StandardSchemaWithJSON {
+  const schema = () => ({ ...json });
   return {
     "~standard": {
       version: 1,
@@ -154,16 +159,12 @@ function shownAs(json: object): object {
   };
 }
 
-function toolTold(report: Report, fact: ReturnType<typeof outcomeIn>): object {
+function toolTold(report: Report, fact: ReturnType<typeof outcomeIn>): CallToolResult {
   const { status, run, session } = report;
   const _meta = { "openrath/run": run, "openrath/session": session };
   if (status === "waiting" || status === "failed" || fact === undefined) return { ...told(report), _meta };
   if (fact.type === "tool-failure")
-    return {
-      content: [{ type: "text", text: brief(fact.error.message, 4_000) }],
-      isError: true,
-      _meta,
-    };
+    return { content: [{ type: "text", text: brief(fact.error.message, 4_000) }], isError: true, _meta };
   return { ...blocksOf(fact.output), _meta };
 }
 
@@ -185,7 +186,7 @@ function descriptionOf(module: Module): string {
   return typeof description === "string" ? description : `Gives a task to "${module.name}".`;
 }
 
-function told({ text, ...rest }: Report): object {
+function told({ text, ...rest }: Report): CallToolResult {
   const waits = rest.waiting
     .map(({ kind, shown }) => `\n- ${kind}: ${brief(JSON.stringify(shown), 1_000)}`)
     .join("");

@@ -1,4 +1,13 @@
-import type { CallToolResult, Client, InputRequiredResult, Transport } from "@modelcontextprotocol/client";
+import type {
+  CallToolRequestParams,
+  CallToolResult,
+  Client,
+  CreateMessageResult,
+  ElicitResult,
+  InputRequiredResult,
+  Tool,
+  Transport,
+} from "@modelcontextprotocol/client";
 import type { Json } from "../../session/index.js";
 import type { Definition } from "./definition.js";
 import { McpAnswerError, McpConnectError, McpLostError, McpTimeoutError } from "./error.js";
@@ -11,9 +20,9 @@ import { Aborted, pause, timed } from "./timed.js";
 /** What a server may ask of whoever calls it, while it is called. */
 export interface Helper {
   /** Asks a model on behalf of the server. */
-  sample?(params: unknown, signal: AbortSignal): Promise<object>;
+  sample?(params: unknown, signal: AbortSignal): Promise<CreateMessageResult>;
   /** Asks a person. */
-  elicit?(params: unknown, signal: AbortSignal): Promise<object>;
+  elicit?(params: unknown, signal: AbortSignal): Promise<ElicitResult>;
 }
 
 export type LinkOptions = {
@@ -96,16 +105,16 @@ export class Link {
 
   /** Calls a tool. What the server wants to know first comes back as a result of its own. */
   async call(
-    params: { readonly name: string; readonly [field: string]: unknown },
+    params: Omit<CallToolRequestParams, "arguments"> & { readonly arguments: Json },
     definition: Definition,
     ask: Ask,
   ): Promise<CallToolResult | InputRequiredResult> {
     const { name, input } = definition;
     return this.#within(`the call of ${JSON.stringify(name)}`, ask, (signal) =>
-      this.#client.callTool(params as never, {
+      this.#client.callTool(params as CallToolRequestParams, {
         ...this.#settings(signal, ask),
         // Its schema says which parameters go into headers. What comes back is checked here, not there.
-        toolDefinition: { name, inputSchema: input } as never,
+        toolDefinition: { name, inputSchema: input as Tool["inputSchema"] },
       }),
     );
   }

@@ -1,8 +1,9 @@
 import type { Tool } from "../../agent/tool/index.js";
 import { LONGEST_TIMER } from "../../runtime/index.js";
 import type { Effect } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
-import { type Known, requireEffect, requireOptions, type Step, step } from "../../workflow/index.js";
+import { optionNames, showValue } from "../../util/index.js";
+import { requireEffect, type Step, step } from "../../workflow/index.js";
+import { requireOptionNames } from "../options.js";
 import { type Book, bookSteps } from "./book.js";
 import { Connection } from "./connection.js";
 import { type Definition, flawIn, isPin, nameFor, type Pin, type Refused } from "./definition.js";
@@ -143,25 +144,15 @@ export function mcp(peer: Peer, options: McpOptions = {}): McpServer {
   });
 }
 
-const OPTIONS: Known<McpOptions> = {
-  prefix: true,
-  only: true,
-  settings: true,
-  pin: true,
-  sampling: true,
-  elicitation: true,
-  trusted: true,
-  roots: true,
-  deadline: true,
-  connect: true,
-  frame: true,
-  items: true,
-  burst: true,
-};
+const OPTIONS = optionNames<McpOptions>()(
+  "prefix only settings pin sampling elicitation trusted roots",
+  "deadline connect frame items burst",
+);
+const SETTINGS = optionNames<ToolSettings>()("effect approval maxOutput retry");
 
 function checked(name: string, options: McpOptions): Limits {
   const refuse = (reason: string, hint: string): Error => new McpOptionError(name, reason, hint);
-  requireOptions(options, refuse, "mcp(server, { deadline: 30_000 })", OPTIONS);
+  requireOptionNames(options, OPTIONS, refuse, "mcp(server, { deadline: 30_000 })");
   const { prefix, only, pin, settings = {}, sampling, roots, elicitation, trusted } = options;
   const limits: { -readonly [limit in keyof Limits]: number } = { ...LIMITS };
   for (const limit of Object.keys(LIMITS) as (keyof Limits)[]) {
@@ -192,7 +183,7 @@ function checked(name: string, options: McpOptions): Limits {
   if (roots !== undefined && !(Array.isArray(roots) && roots.every(({ uri }) => typeof uri === "string")))
     throw refuse("its `roots` are no list of places", 'roots: [{ uri: "file:///srv", name: "srv" }]');
   for (const [tool, one] of Object.entries(settings)) {
-    requireOptions(one, refuse, 'settings: { read_file: { effect: "read" } }', SETTINGS);
+    requireOptionNames(one, SETTINGS, refuse, 'settings: { read_file: { effect: "read" } }');
     if (one.effect !== undefined) requireEffect(one.effect satisfies Effect, refuse);
     if (only !== undefined && !only.includes(tool))
       throw refuse(
@@ -202,5 +193,3 @@ function checked(name: string, options: McpOptions): Limits {
   }
   return limits;
 }
-
-const SETTINGS: Known<ToolSettings> = { effect: true, approval: true, maxOutput: true, retry: true };

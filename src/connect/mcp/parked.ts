@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { CallToolResult } from "@modelcontextprotocol/client";
+import type { CallToolResult, CreateMessageResult, ElicitResult } from "@modelcontextprotocol/client";
 import type { Json } from "../../session/index.js";
 import {
   type Answers,
@@ -16,7 +16,7 @@ import type { Sample } from "./sampling.js";
 
 type Asked = {
   readonly what: { readonly question: Question } | { readonly sample: Sample };
-  readonly answer: (answer: object) => void;
+  readonly answer: (answer: CreateMessageResult & ElicitResult) => void;
   readonly refuse: (error: Error) => void;
 };
 
@@ -95,7 +95,7 @@ export class ParkedCall {
     for (const asked of this.#waiting.splice(0)) {
       const { key } = "question" in asked.what ? asked.what.question : asked.what.sample;
       const answer = answers[key];
-      if (answer !== undefined) asked.answer(answer as object);
+      if (answer !== undefined) asked.answer(answer as CreateMessageResult & ElicitResult);
       else this.#waiting.push(asked);
     }
   }
@@ -106,7 +106,7 @@ export class ParkedCall {
     this.#controller.abort(why);
   }
 
-  #ask(what: (key: string) => Asked["what"]): Promise<object> {
+  #ask(what: (key: string) => Asked["what"]): Promise<CreateMessageResult & ElicitResult> {
     return new Promise((resolve, reject) => {
       this.#asked += 1;
       this.#waiting.push({ what: what(String(this.#asked)), answer: resolve, refuse: reject });

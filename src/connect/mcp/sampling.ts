@@ -10,8 +10,8 @@ import {
 } from "../../agent/model/index.js";
 import { perform, pricesOf } from "../../runtime/index.js";
 import { digestOf, type FactOf, type Json, type Session } from "../../session/index.js";
+import { partOf } from "./content.js";
 import { McpSamplingError } from "./error.js";
-import { partOf } from "./result.js";
 import type { Secrets } from "./secret.js";
 
 /** Lets a server ask a model while one of its tools is called. */

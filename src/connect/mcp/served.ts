@@ -1,4 +1,4 @@
-import { textOf } from "../../agent/model/index.js";
+import { plainJson, textOf } from "../../agent/model/index.js";
 import {
   type Awaited,
   detailsOf,
@@ -210,9 +210,9 @@ export async function shown(rath: Rath, nameOrId: string): Promise<Json> {
     session: session.id,
     status: statusOf(session),
     facts: session.depth + 1,
-    transcript: session.transcript as unknown as Json,
-    usage: session.usage as unknown as Json,
-    pending: (await rath.pending(nameOrId)).map(waitingOf) as unknown as Json,
+    transcript: plainJson(session.transcript) ?? [],
+    usage: { ...session.usage },
+    pending: plainJson((await rath.pending(nameOrId)).map(waitingOf)) ?? [],
   };
 }
 

@@ -3,8 +3,9 @@ import type { McpServer as Package } from "@modelcontextprotocol/server";
 import type { Tool } from "../../agent/tool/index.js";
 import type { Module, Rath } from "../../runtime/index.js";
 import type { Principal } from "../../session/index.js";
-import { showValue as word } from "../../util/index.js";
-import { isModule, type Known, requireOptions } from "../../workflow/index.js";
+import { optionNames, showValue as word } from "../../util/index.js";
+import { isModule } from "../../workflow/index.js";
+import { requireOptionNames } from "../options.js";
 import { type DoorOptions, requireDoor, whoSent } from "./door.js";
 import { McpOptionError } from "./error.js";
 import { type Instance, instanceOf, type Offer } from "./instance.js";
@@ -78,7 +79,7 @@ export function mcpServer(options: McpServerOptions): ServedMcp {
       return who instanceof Response ? who : web.fetch(request, who);
     },
     offer: async (next) => {
-      requireOptions(next, refuse, "offer({ tools })", LISTS);
+      requireOptionNames(next, LISTS, refuse, "offer({ tools })");
       checkOffer({ ...offered, ...next });
       offered = { ...offered, ...next };
       const lists = Object.keys(next) as (keyof Offer)[];
@@ -97,26 +98,18 @@ export function mcpServer(options: McpServerOptions): ServedMcp {
   });
 }
 
-const LISTS: Known<Offer> = { modules: true, tools: true, prompts: true, resources: true };
-const OPTIONS: Known<McpServerOptions> = {
-  ...LISTS,
-  rath: true,
-  store: true,
-  name: true,
-  by: true,
-  authorize: true,
-  open: true,
-  selfApproval: true,
-  hosts: true,
-  origins: true,
-};
+const LISTS = optionNames<Offer>()("modules tools prompts resources");
+const OPTIONS = optionNames<McpServerOptions>()(
+  "modules tools prompts resources",
+  "rath store name by authorize open selfApproval hosts origins",
+);
 
 function refuse(reason: string, hint: string): Error {
   return new McpOptionError("served here", reason, hint);
 }
 
 function check(options: McpServerOptions): void {
-  requireOptions(options, refuse, "mcpServer({ rath, modules: { review } })", OPTIONS);
+  requireOptionNames(options, OPTIONS, refuse, "mcpServer({ rath, modules: { review } })");
   if (typeof options.rath?.run !== "function") throw refuse("it has no runtime", "rath: openRath({ store })");
   if (options.store !== undefined && typeof options.store !== "boolean")
     throw refuse(`its \`store\` is ${word(options.store)}`, "store: true");

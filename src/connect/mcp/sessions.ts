@@ -1,4 +1,4 @@
-import type { McpServer } from "@modelcontextprotocol/server";
+import type { CallToolResult, JsonSchemaType, McpServer } from "@modelcontextprotocol/server";
 import type { Module, Rath } from "../../runtime/index.js";
 import { type Json, type Principal, RathError, readableError, thrownMessage } from "../../session/index.js";
 import { showValue as word } from "../../util/index.js";
@@ -25,26 +25,21 @@ export async function offerSessions(
   const offer = <Input>(
     tool: string,
     description: string,
-    properties: { readonly [field: string]: object },
+    properties: { readonly [field: string]: JsonSchemaType },
     required: readonly string[],
     readOnly: boolean,
     act: (input: Input) => Promise<Json>,
   ): void => {
-    const schema = { type: "object", properties, required: [...required] };
-    server.registerTool(
-      tool,
-      {
-        description,
-        inputSchema: fromJsonSchema<Input>(schema as never),
-        annotations: { readOnlyHint: readOnly },
-      },
-      ((input: Input) =>
-        outcome(async () => ({
-          content: [{ type: "text", text: JSON.stringify(await act(input)) }],
-        }))) as never,
+    const inputSchema = fromJsonSchema<Input>({ type: "object", properties, required });
+    const annotations = { readOnlyHint: readOnly };
+    server.registerTool(tool, { description, inputSchema, annotations }, (input: Input) =>
+      outcome(async (): Promise<CallToolResult> => {
+        return { content: [{ type: "text", text: JSON.stringify(await act(input)) }] };
+      }),
     );
   };
-  const session = { session: { type: "string", description: "Its name, or its id." } };
+  const text = { type: "string" } as const;
+  const session = { session: { ...text, description: "Its name, or its id." } };
   const again = (mode: "replay" | "verify") => async (input: { session: string; module: string }) => {
     const modules = runnable();
     const module = Object.hasOwn(modules, input.module) ? modules[input.module] : undefined;
@@ -58,11 +53,11 @@ export async function offerSessions(
   };
   const names = Object.keys(runnable());
   // A list of nothing is no schema; what is offered later can be named all the same.
-  const run = { ...session, module: { type: "string", ...(names.length > 0 && { enum: names }) } };
+  const run = { ...session, module: { ...text, ...(names.length > 0 && { enum: names }) } };
   offer(
     "session_list",
     "Lists the sessions that have names.",
-    { under: { type: "string" } },
+    { under: text },
     [],
     true,
     (input: { under?: string }) => listed(rath, input.under, 1_000),
@@ -78,7 +73,7 @@ export async function offerSessions(
   offer(
     "session_fork",
     "Makes a branch of a session and keeps it under a name.",
-    { ...session, branch: { type: "string" }, name: { type: "string" } },
+    { ...session, branch: text, name: text },
     ["session", "branch", "name"],
     false,
     (input: { session: string; branch: string; name: string }) =>
@@ -127,7 +122,7 @@ export async function offerSessions(
 }
 
 /** What goes wrong is a result that the other side's model reads. */
-export async function outcome<Value>(act: () => Promise<Value>): Promise<Value | object> {
+export async function outcome<Value>(act: () => Promise<Value>): Promise<Value | CallToolResult> {
   try {
     return await act();
   } catch (thrown) {

@@ -1,8 +1,16 @@
-import type { McpServer, ServerContext } from "@modelcontextprotocol/server";
+import type {
+  GetPromptResult,
+  InputRequiredResult,
+  McpServer,
+  PromptMessage as PackageMessage,
+  ReadResourceResult,
+  ServerContext,
+} from "@modelcontextprotocol/server";
 import type { ContentPart } from "../../agent/tool/index.js";
 import type { Module } from "../../runtime/index.js";
-import { blockOf } from "./block.js";
+import { defined } from "../../util/index.js";
 import { conduct, type Desk } from "./conduct.js";
+import { blockOf } from "./content.js";
 import { McpOptionError } from "./error.js";
 import { loadServer } from "./package.js";
 
@@ -54,17 +62,13 @@ export async function offerPrompts(server: McpServer, prompts: Prompts, desk: De
   const { fromJsonSchema } = await loadServer();
   return Object.entries(prompts).map(([name, prompt]) => {
     const { description, arguments: known = {} } = prompt;
-    const properties = Object.fromEntries(
-      Object.entries(known).map(([argument, { description: words }]) => [
-        argument,
-        { type: "string", ...(words !== undefined && { description: words }) },
-      ]),
-    );
-    const required = Object.keys(known).filter((argument) => known[argument]?.required === true);
-    const made = async (given: { [name: string]: string }, context: ServerContext): Promise<object> => {
+    const made = async (
+      given: { [name: string]: string },
+      context: ServerContext,
+    ): Promise<GetPromptResult | InputRequiredResult> => {
       if ("get" in prompt) return { description, messages: messagesOf(await prompt.get(given)) };
       const call = { of: `prompt/${name}`, module: prompt.module, task: JSON.stringify(given) };
-      return conduct(desk, call, context, ({ status, text }) => {
+      return conduct(desk, call, context, ({ status, text }): GetPromptResult => {
         if (status === "finished") return { description, messages: messagesOf(text) };
         throw new McpOptionError(
           "served here",
@@ -73,20 +77,25 @@ export async function offerPrompts(server: McpServer, prompts: Prompts, desk: De
         );
       });
     };
-    if (Object.keys(known).length === 0)
-      return server.registerPrompt(name, { description }, ((context: ServerContext) =>
-        made({}, context)) as never);
+    const entries = Object.entries(known);
+    if (entries.length === 0)
+      return server.registerPrompt(name, { description }, (context: ServerContext) => made({}, context));
     const argsSchema = fromJsonSchema<{ [name: string]: string }>({
       type: "object",
-      properties,
-      required,
-    } as never);
-    return server.registerPrompt(name, { description, argsSchema }, made as never);
+      properties: Object.fromEntries(
+        entries.map(([argument, { description: words }]) => [
+          argument,
+          { type: "string", ...defined({ description: words }) },
+        ]),
+      ),
+      required: entries.flatMap(([argument, { required }]) => (required === true ? [argument] : [])),
+    });
+    return server.registerPrompt(name, { description, argsSchema }, made);
   });
 }
 
 /** A message of the protocol holds one piece each. */
-function messagesOf(given: string | readonly PromptMessage[]): readonly object[] {
+function messagesOf(given: string | readonly PromptMessage[]): PackageMessage[] {
   const messages: readonly PromptMessage[] =
     typeof given === "string" ? [{ role: "user", content: given }] : given;
   return messages.flatMap(({ role, content }) =>
@@ -101,8 +110,11 @@ function messagesOf(given: string | readonly PromptMessage[]): readonly object[]
 export async function offerResources(server: McpServer, resources: Resources): Promise<Handle[]> {
   const { ResourceTemplate } = await loadServer();
   return Object.entries(resources).map(([name, { uri, description, media = "text/plain", read }]) => {
-    const about = { mimeType: media, ...(description !== undefined && { description }) };
-    const taken = async (at: URL, places: { readonly [name: string]: unknown }): Promise<object> => {
+    const about = { mimeType: media, ...defined({ description }) };
+    const taken = async (
+      at: URL,
+      places: { readonly [name: string]: unknown },
+    ): Promise<ReadResourceResult> => {
       const texts = Object.entries(places).map(([place, value]) => [
         place,
         decodeURIComponent(String(value)),
@@ -113,8 +125,8 @@ export async function offerResources(server: McpServer, resources: Resources): P
       return { contents: [{ uri: at.href, mimeType: media, ...content }] };
     };
     return uri.includes("{")
-      ? server.registerResource(name, new ResourceTemplate(uri, { list: undefined }), about, taken as never)
-      : server.registerResource(name, uri, about, ((at: URL) => taken(at, {})) as never);
+      ? server.registerResource(name, new ResourceTemplate(uri, { list: undefined }), about, taken)
+      : server.registerResource(name, uri, about, (at: URL) => taken(at, {}));
   });
 }
 

@@ -1,8 +1,7 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { Child, type Command } from "./child.js";
 import { brief, type Loss } from "./error.js";
-import { Frames } from "./frames.js";
-import { Breach, type Limits, Meter, NOISE, tooDeep } from "./limits.js";
+import { Breach, Frames, type Limits, Meter, NOISE, tooDeep } from "./limits.js";
 
 /** Bytes of the last words that a server says on its error stream. */
 const LAST_WORDS = 4_096;

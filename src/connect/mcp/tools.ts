@@ -11,9 +11,9 @@ import type { Effect, Json, Terms } from "../../session/index.js";
 import { askingModule } from "./asking.js";
 import type { Called } from "./call.js";
 import type { Connection } from "./connection.js";
+import { outputOf } from "./content.js";
 import { checkerOf, type Definition, nameFor, type Pin } from "./definition.js";
 import { McpAnswerError } from "./error.js";
-import { outputOf } from "./result.js";
 
 /** What may be said of single tools, by the name that the server gives them. */
 export type ToolSettings = {

@@ -125,7 +125,7 @@ class Writer {
           ...(side === undefined && name !== undefined && { name }),
           branch: head.branch,
           ...(side?.base !== undefined && { from: side.base.id }),
-          ...(side === undefined && { lineage: session.lineage as unknown as Json }),
+          ...(side === undefined && { lineage: session.lineage }),
         },
       },
     };

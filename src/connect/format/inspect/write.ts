@@ -137,7 +137,7 @@ function headerOf({ name }: Subject, head: Session, main: readonly Told[]): Fiel
       model_args: {},
       config: {},
       packages: {},
-      metadata: { openrath: { id: head.id, branch: head.branch, lineage: head.lineage as unknown as Json } },
+      metadata: { openrath: { id: head.id, branch: head.branch, lineage: head.lineage } },
     },
     plan: { name: "plan", steps: [], config: {} },
     results: {

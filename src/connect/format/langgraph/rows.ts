@@ -126,7 +126,7 @@ async function threadOf(
   const lost = [...byCheckpoint.values()].flat();
   if (lost.length > 0) {
     notes.push(`${lost.length} writes belong to no checkpoint`);
-    session = keepRest(session, "writes without a checkpoint", lost as unknown as Json);
+    session = keepRest(session, "writes without a checkpoint", lost);
   }
   const { odd } = rows;
   for (const { what, row } of odd) session = keepRest(session, what, row);

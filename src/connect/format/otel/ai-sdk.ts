@@ -1,5 +1,5 @@
 import type { Json } from "../../../session/index.js";
-import { argumentsOf, type FieldReader, type Fields, isFields, wordsFor } from "../fields.js";
+import { type FieldReader, type Fields, isFields, listOf, objectsOf, parsed, wordsFor } from "../fields.js";
 import type { Role } from "./understand.js";
 
 /** The attributes of the AI SDK's own telemetry (versions 4 to 6) that say more than those of the conventions. */
@@ -25,10 +25,7 @@ export function aiSdkRole(operation: string): Role | undefined {
 
 /** A message of the AI SDK's prompt in the shape of the conventions. */
 export function aiSdkMessage({ role = "user", content }: Fields): Fields {
-  const parts =
-    typeof content === "string"
-      ? [{ type: "text", content }]
-      : (Array.isArray(content) ? (content as readonly Json[]) : []).map(partOf);
+  const parts = typeof content === "string" ? [{ type: "text", content }] : listOf(content).map(partOf);
   return { role, parts };
 }
 
@@ -51,13 +48,8 @@ function partOf(part: Json): Fields {
 }
 
 function callOf({ toolCallId, toolName, input, args }: Fields): Fields {
-  const given = input ?? args ?? {};
-  return {
-    type: "tool_call",
-    id: wordsFor(toolCallId),
-    name: wordsFor(toolName),
-    arguments: typeof given === "string" ? argumentsOf(given).input : given,
-  };
+  const given = parsed(input ?? args ?? {});
+  return { type: "tool_call", id: wordsFor(toolCallId), name: wordsFor(toolName), arguments: given };
 }
 
 /** What the model answered: thoughts, words or an object, and calls. */
@@ -65,8 +57,7 @@ export function aiSdkOutput(left: FieldReader): readonly Fields[] {
   const reasoning = left.text("ai.response.reasoning");
   const words = left.text("ai.response.text") ?? left.text("ai.response.object");
   const calls = left.json("ai.response.toolCalls");
-  const list = typeof calls === "string" ? argumentsOf(calls).input : calls;
-  const asked = Array.isArray(list) ? (list as readonly Json[]).filter(isFields).map(callOf) : [];
+  const asked = objectsOf(parsed(calls ?? null)).map(callOf);
   if (calls !== undefined && asked.length === 0) left.keep("ai.response.toolCalls", calls);
   const parts = [
     ...(reasoning === undefined ? [] : [{ type: "reasoning", content: reasoning }]),
@@ -80,7 +71,7 @@ export function aiSdkOutput(left: FieldReader): readonly Fields[] {
 export function aiSdkTools(left: FieldReader): readonly Json[] | undefined {
   const list = left.list(AI.tools);
   return list?.map((tool) => {
-    const value = typeof tool === "string" ? argumentsOf(tool).input : tool;
+    const value = parsed(tool);
     if (!isFields(value)) return value;
     const { inputSchema, ...rest } = value;
     return inputSchema === undefined ? value : { ...rest, parameters: inputSchema };

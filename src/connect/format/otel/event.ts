@@ -13,7 +13,7 @@ export function eventOf(node: Session, detail: Detail): SpanEvent | undefined {
   if (fields === undefined) return undefined;
   const attributes: Attributes = { [OURS.fact]: node.id, [OURS.by]: fact.by };
   for (const field of fields) {
-    const value = (fact as unknown as { readonly [field: string]: unknown })[field];
+    const value: unknown = Reflect.get(fact, field);
     if (isAttribute(value)) attributes[`openrath.${field}`] = value;
   }
   return { name: `openrath.${fact.type}`, time, attributes };

@@ -1,5 +1,6 @@
 import type { Json } from "../../../session/index.js";
-import { argumentsOf, type FieldReader, type Fields, isFields } from "../fields.js";
+import { defined } from "../../../util/index.js";
+import { type FieldReader, type Fields, isFields, parsed, stringOf } from "../fields.js";
 
 /** Messages that OpenInference spreads over attributes (`llm.input_messages.0.message.role`), in the shape of the conventions. */
 export function flatMessages(left: FieldReader, prefix: string): readonly Fields[] {
@@ -20,26 +21,23 @@ const KNOWN =
   /^(role|content|name|tool_call_id)$|^contents\.\d{1,4}\.message_content\.[\w.]+$|^tool_calls\.\d{1,4}\.tool_call\.(id|function\.name|function\.arguments)$/;
 
 function messageOf(fields: ReadonlyMap<string, Json>): Fields {
-  const role = text(fields.get("role")) ?? "user";
+  const role = stringOf(fields.get("role")) ?? "user";
   const content = fields.get("content");
-  const id = text(fields.get("tool_call_id"));
+  const id = stringOf(fields.get("tool_call_id"));
   if (role === "tool")
-    return {
-      role,
-      parts: [{ type: "tool_call_response", ...(id !== undefined && { id }), response: content ?? null }],
-    };
+    return { role, parts: [{ type: "tool_call_response", ...defined({ id }), response: content ?? null }] };
   const words =
     content === undefined
       ? contentsOf(fields)
-      : [{ type: "text", content: text(content) ?? JSON.stringify(content) }];
+      : [{ type: "text", content: stringOf(content) ?? JSON.stringify(content) }];
   const calls = new Map<number, { [field: string]: Json }>();
   for (const [name, value] of fields) {
     const [, index, field] = CALL.exec(name) ?? [];
     if (index === undefined) continue;
     const call = calls.get(Number(index)) ?? { type: "tool_call", name: "" };
     if (field === "id") call.id = value;
-    else if (field === "function.name") call.name = text(value) ?? "";
-    else call.arguments = typeof value === "string" ? argumentsOf(value).input : value;
+    else if (field === "function.name") call.name = stringOf(value) ?? "";
+    else call.arguments = parsed(value);
     calls.set(Number(index), call);
   }
   const asked = [...calls].sort(([one], [other]) => one - other).map(([, call]) => call);
@@ -68,14 +66,9 @@ export function flatTools(left: FieldReader): readonly Json[] | undefined {
   const names = left.names.filter((name) => /^llm\.tools\.\d{1,4}\.tool\.json_schema$/.test(name));
   if (names.length === 0) return undefined;
   return names.map((name) => {
-    const value = left.json(name) ?? null;
-    const tool = typeof value === "string" ? argumentsOf(value).input : value;
+    const tool = parsed(left.json(name) ?? null);
     if (!isFields(tool)) return tool;
     const { function: held, ...rest } = tool;
     return isFields(held) ? { ...rest, ...held } : tool;
   });
-}
-
-function text(value: Json | undefined): string | undefined {
-  return typeof value === "string" ? value : undefined;
 }

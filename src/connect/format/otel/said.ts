@@ -1,6 +1,6 @@
 import type { Json, Message, Part, Session } from "../../../session/index.js";
-import { missingIn } from "../../ai-sdk/conversation.js";
-import { agentNamed, type Fields, isFields, toolNamed } from "../fields.js";
+import { missingIn, sayMissing } from "../../ai-sdk/conversation.js";
+import { agentNamed, type Fields, fieldsIn, objectsOf, stringOf } from "../fields.js";
 
 /** Appends what messages of the conventions say and the session does not, once. */
 export function heard(
@@ -16,21 +16,8 @@ export function heard(
       const known = (one: Message) => one.role === "system" && one.content === text;
       if (!next.transcript.some(known)) next = next.say(text, { role: "system", at });
     }
-  for (const said of missingIn(next.transcript, promptOf(messages))) {
-    if (said.role !== "tool") {
-      const by = said.role === "assistant" ? { by: agentNamed(agent) } : {};
-      next = next.say(said.content, { role: said.role, at, ...by });
-      continue;
-    }
-    const { call, name, input, output = null, error } = said;
-    next = next.append({ type: "tool-call", name, input, call, at, by: agentNamed(agent) });
-    const [of, by] = [next.id, toolNamed(name)];
-    next = next.append(
-      error === undefined
-        ? { type: "tool-result", of, output, at, by }
-        : { type: "tool-failure", of, error, at, by },
-    );
-  }
+  for (const said of missingIn(next.transcript, promptOf(messages)))
+    next = sayMissing(next, said, agentNamed(agent), { at });
   return next;
 }
 
@@ -41,16 +28,16 @@ export function replyParts(messages: readonly Fields[]): readonly Part[] {
 
 function partsIn(message: Fields): readonly Fields[] {
   const { parts, content } = message;
-  if (Array.isArray(parts)) return (parts as readonly Json[]).filter(isFields);
+  if (Array.isArray(parts)) return objectsOf(parts);
   return typeof content === "string" ? [{ type: "text", content }] : [];
 }
 
 function textsOf(message: Fields): readonly string[] {
-  return partsIn(message).flatMap(({ content }) => (typeof content === "string" ? [content] : []));
+  return partsIn(message).flatMap(({ content }) => stringOf(content) ?? []);
 }
 
 function partOf(part: Fields): Part {
-  const [call, name] = [text(part.id) ?? "", text(part.name) ?? ""];
+  const [call, name] = [stringOf(part.id) ?? "", stringOf(part.name) ?? ""];
   switch (part.type) {
     case "text":
     case "reasoning":
@@ -60,21 +47,21 @@ function partOf(part: Fields): Part {
     case "tool_call":
       return { type: "tool-call", call, name, input: part.arguments ?? {} };
     case "server_tool_call": {
-      const { arguments: input = {} } = isFields(part.server_tool_call) ? part.server_tool_call : {};
+      const { arguments: input = {} } = fieldsIn(part, "server_tool_call");
       return { type: "tool-call", call, name, input, provider: true };
     }
     case "server_tool_call_response": {
-      const held = isFields(part.server_tool_call_response) ? part.server_tool_call_response : {};
-      return { type: "tool-result", call, name: text(held.type) ?? "", output: held.output ?? null };
+      const held = fieldsIn(part, "server_tool_call_response");
+      return { type: "tool-result", call, name: stringOf(held.type) ?? "", output: held.output ?? null };
     }
     case "tool_call_response":
       return { type: "tool-result", call, name, output: part.response ?? part.result ?? null };
     case "blob":
     case "uri": {
-      const data = text(part.content) ?? text(part.uri);
+      const data = stringOf(part.content) ?? stringOf(part.uri);
       return data === undefined
         ? { type: "other", value: part }
-        : { type: "file", media: text(part.mime_type) ?? text(part.modality) ?? "", data };
+        : { type: "file", media: stringOf(part.mime_type) ?? stringOf(part.modality) ?? "", data };
     }
     case "source":
       return { type: "source", source: part.source ?? null };
@@ -129,8 +116,4 @@ function sent(part: Part, names: ReadonlyMap<string, string>): Json {
     default:
       return part;
   }
-}
-
-function text(value: Json | undefined): string | undefined {
-  return typeof value === "string" ? value : undefined;
 }

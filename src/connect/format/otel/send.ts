@@ -1,9 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { Json } from "../../../session/index.js";
-import { showValue } from "../../../util/index.js";
-import { type Known, requireOptions } from "../../../workflow/index.js";
+import { defined, optionNames, parseJson, showValue } from "../../../util/index.js";
+import { requireOptionNames } from "../../options.js";
 import type { Subject } from "../exchange.js";
-import { isFields } from "../fields.js";
+import { fieldsIn, fieldsOf, stringOf } from "../fields.js";
 import { shownOf } from "../trajectory/shown.js";
 import { type Endpoint, endpointOf } from "./endpoint.js";
 import { SpanOptionError, SpansError } from "./error.js";
@@ -40,17 +39,9 @@ export type SentSpans = {
   readonly messages: readonly string[];
 };
 
-const KNOWN: Known<SendOptions> = {
-  url: true,
-  headers: true,
-  content: true,
-  service: true,
-  batch: true,
-  attempts: true,
-  backoff: true,
-  timeout: true,
-  signal: true,
-};
+const OPTIONS = optionNames<SendOptions>()(
+  "url headers content service batch attempts backoff timeout signal",
+);
 const EXAMPLE = 'sendSpans(subject, { url: "http://localhost:4318" })';
 /** What the protocol says may be tried again. */
 const AGAIN: ReadonlySet<number> = new Set([429, 502, 503, 504]);
@@ -65,7 +56,7 @@ const LONGEST_ANSWER = 65_536;
  * what is sent twice is the same span twice.
  */
 export async function sendSpans(given: Subject, options: SendOptions = {}): Promise<SentSpans> {
-  requireOptions(options, (reason, hint) => new SpanOptionError(reason, hint), EXAMPLE, KNOWN);
+  requireOptionNames(options, OPTIONS, (reason, hint) => new SpanOptionError(reason, hint), EXAMPLE);
   const { content = false, service, batch = 512, attempts = 5, backoff = 1_000, signal } = options;
   requireNumber("batch", batch, 1);
   requireNumber("attempts", attempts, 1);
@@ -74,12 +65,7 @@ export async function sendSpans(given: Subject, options: SendOptions = {}): Prom
   const endpoint = endpointOf(options, process.env);
   const subject = { ...given, session: await shownOf(given) };
   const spans = spansOf(subject, { content });
-  const sender = new Sender(endpoint, {
-    attempts,
-    backoff,
-    of: spans.length,
-    ...(signal !== undefined && { signal }),
-  });
+  const sender = new Sender(endpoint, { attempts, backoff, of: spans.length, ...defined({ signal }) });
   const messages: string[] = [];
   let [batches, rejected] = [0, 0];
   let sent = 0;
@@ -193,18 +179,12 @@ class Sender {
 
 /** What a receiver says about spans that it did not want. */
 function answerIn(text: string): Answer {
-  let value: Json;
-  try {
-    value = JSON.parse(text) as Json;
-  } catch {
-    return { rejected: 0, message: "" };
-  }
-  const partial = isFields(value) && isFields(value.partialSuccess) ? value.partialSuccess : {};
+  const partial = fieldsIn(fieldsOf(parseJson(text)), "partialSuccess");
   const rejected = Number(partial.rejectedSpans ?? 0);
   const { errorMessage } = partial;
   return {
     rejected: Number.isSafeInteger(rejected) && rejected > 0 ? rejected : 0,
-    message: typeof errorMessage === "string" ? errorMessage.slice(0, 500) : "",
+    message: stringOf(errorMessage)?.slice(0, 500) ?? "",
   };
 }
 
@@ -213,7 +193,7 @@ async function beginning(response: Response): Promise<string> {
   if (response.body === null) return "";
   const pieces: Uint8Array[] = [];
   let size = 0;
-  for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
+  for await (const piece of response.body as ReadableStream<Uint8Array> & AsyncIterable<Uint8Array>) {
     pieces.push(piece);
     size += piece.length;
     if (size >= LONGEST_ANSWER) break;

@@ -1,5 +1,15 @@
-import type { Json } from "../../../session/index.js";
-import { argumentsOf, FieldReader, type Fields, isFields } from "../fields.js";
+import type { Json, Usage } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
+import {
+  amount,
+  FieldReader,
+  type Fields,
+  fieldsOf,
+  isFields,
+  objectsOf,
+  parsed,
+  stringOf,
+} from "../fields.js";
 import { AI, aiSdkMessage, aiSdkOutput, aiSdkRole, aiSdkTools } from "./ai-sdk.js";
 import { ERROR_TYPE, GEN_AI, INFERENCE, MEMORY, OPERATION, OURS, SESSION } from "./conventions.js";
 import { flatMessages, flatTools } from "./flat.js";
@@ -17,18 +27,14 @@ export type Understood = {
   readonly conversation: string | undefined;
 };
 
-const OPENINFERENCE: { readonly [kind: string]: Role } = {
-  LLM: "chat",
-  TOOL: "tool",
-  AGENT: "agent",
-  CHAIN: "workflow",
-};
-const LANGFUSE: { readonly [kind: string]: Role } = {
-  generation: "chat",
-  tool: "tool",
-  agent: "agent",
-  chain: "workflow",
-};
+/** The kinds of OpenInference and of Langfuse. */
+const KINDS: ReadonlyMap<string, Role> = new Map([
+  ["llm", "chat"],
+  ["generation", "chat"],
+  ["tool", "tool"],
+  ["agent", "agent"],
+  ["chain", "workflow"],
+]);
 
 export function understood(span: ReadSpan): Understood {
   const left = new FieldReader(span.attributes);
@@ -63,8 +69,7 @@ function roleOf(
     if (operation === OPERATION.agent) return "agent";
     if (operation === OPERATION.workflow) return "workflow";
   }
-  const named = kind === undefined ? undefined : own(OPENINFERENCE, kind.toUpperCase());
-  return named ?? (observation === undefined ? undefined : own(LANGFUSE, observation));
+  return KINDS.get(kind?.toLowerCase() ?? "") ?? KINDS.get(observation ?? "");
 }
 
 /** What a span is that does not name its operation: the AI SDK's own, and whatever says which model it asked for how much. */
@@ -85,10 +90,6 @@ function roleByContent(left: FieldReader): Role | undefined {
   return isAsked && isAnswered ? "chat" : undefined;
 }
 
-function own(table: { readonly [kind: string]: Role }, key: string): Role | undefined {
-  return Object.hasOwn(table, key) ? table[key] : undefined;
-}
-
 /** What a call of a model says about itself. */
 export type ReadChat = {
   readonly model: string;
@@ -97,14 +98,7 @@ export type ReadChat = {
   readonly parameters: Fields;
   readonly json: boolean;
   readonly finish: string | undefined;
-  readonly usage:
-    | {
-        readonly input: number;
-        readonly output: number;
-        readonly cached?: number;
-        readonly reasoning?: number;
-      }
-    | undefined;
+  readonly usage: Usage | undefined;
   readonly cost: number | undefined;
   readonly response: string | undefined;
   readonly responseModel: string | undefined;
@@ -150,7 +144,7 @@ export function chatIn(left: FieldReader): ReadChat {
     agent: left.text(GEN_AI.agent),
     parameters,
     json: type === "json",
-    finish: typeof finish === "string" ? finish : left.text(AI.finish),
+    finish: stringOf(finish) ?? left.text(AI.finish),
     usage: usageIn(left),
     cost: left.number(OURS.cost, 0),
     response: left.text(GEN_AI.responseId),
@@ -197,20 +191,18 @@ function usageIn(left: FieldReader): ReadChat["usage"] {
     }
     return undefined;
   };
-  const details = parsed(left, "langfuse.observation.usage_details");
-  const held = isFields(details) ? details : {};
-  const number = (value: Json | undefined) =>
-    typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
+  const details = parsedIn(left, "langfuse.observation.usage_details");
+  const held = fieldsOf(details);
   const input =
     count(GEN_AI.inputTokens, "llm.token_count.prompt", "ai.usage.inputTokens", "ai.usage.promptTokens") ??
-    number(held.input);
+    amount(held.input);
   const output =
     count(
       GEN_AI.outputTokens,
       "llm.token_count.completion",
       "ai.usage.outputTokens",
       "ai.usage.completionTokens",
-    ) ?? number(held.output);
+    ) ?? amount(held.output);
   if (details !== undefined) left.keep("langfuse.observation.usage_details", JSON.stringify(details));
   const cached = count(
     GEN_AI.cachedTokens,
@@ -227,21 +219,14 @@ function usageIn(left: FieldReader): ReadChat["usage"] {
     if (reasoning !== undefined) left.keep(GEN_AI.reasoningTokens, reasoning);
     return undefined;
   }
-  return {
-    input: input ?? 0,
-    output: output ?? 0,
-    ...(cached !== undefined && { cached }),
-    ...(reasoning !== undefined && { reasoning }),
-  };
+  return { input: input ?? 0, output: output ?? 0, ...defined({ cached, reasoning }) };
 }
 
 /** Instructions are a list of text parts; anything else is left. */
 function instructionsIn(left: FieldReader): string | undefined {
   const parts = listIn(left, GEN_AI.instructions);
   if (parts === undefined) return undefined;
-  const texts = parts.map((part) =>
-    isFields(part) && typeof part.content === "string" ? part.content : undefined,
-  );
+  const texts = parts.map((part) => stringOf(fieldsOf(part).content));
   const [only] = texts;
   const exact = parts.length === 1 && isFields(parts[0]) && Object.keys(parts[0]).length === 2;
   if (!exact) left.keep(GEN_AI.instructions, JSON.stringify(parts));
@@ -261,38 +246,33 @@ function messagesIn(left: FieldReader, { role, list: name, flat, plain, aiSdk }:
   const told = aiSdk(left);
   if (told.length > 0) return told;
   const key = plain.find((one) => left.names.includes(one));
-  const value = key === undefined ? undefined : parsed(left, key);
+  const value = key === undefined ? undefined : parsedIn(left, key);
   if (key === undefined || value === undefined) return [];
   if (typeof value === "string") return [{ role, parts: [{ type: "text", content: value }] }];
   left.keep(key, JSON.stringify(value));
   const held = isFields(value) && Array.isArray(value.messages) ? value.messages : value;
-  const messages = Array.isArray(held) ? (held as readonly Json[]) : [held];
-  return messages.filter(isFields).flatMap((message) =>
-    typeof message.content === "string"
-      ? [
-          {
-            role: typeof message.role === "string" ? message.role : role,
-            parts: [{ type: "text", content: message.content }],
-          },
-        ]
+  const messages = Array.isArray(held) ? objectsOf(held) : [held].filter(isFields);
+  return messages.flatMap(({ role: speaker, content }) =>
+    typeof content === "string"
+      ? [{ role: stringOf(speaker) ?? role, parts: [{ type: "text", content }] }]
       : [],
   );
 }
 
 function listIn(left: FieldReader, name: string): readonly Json[] | undefined {
-  const value = parsed(left, name);
+  const value = parsedIn(left, name);
   if (value === undefined || Array.isArray(value)) return value as readonly Json[] | undefined;
   left.keep(name, value);
   return undefined;
 }
 
 /** A value that may come as JSON text. */
-export function parsed(left: FieldReader, name: string): Json | undefined {
+function parsedIn(left: FieldReader, name: string): Json | undefined {
   const value = left.json(name);
   if (typeof value !== "string") return value;
-  const { input } = argumentsOf(value);
+  const held = parsed(value);
   // A text that JSON would read as a number or a truth was a text.
-  return typeof input === "object" && input !== null ? input : value;
+  return typeof held === "object" && held !== null ? held : value;
 }
 
 /** The error of a span that failed. */

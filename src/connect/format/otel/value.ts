@@ -1,32 +1,27 @@
 import type { Json } from "../../../session/index.js";
-import { type FieldReader, isFields } from "../fields.js";
-import type { replyParts } from "./said.js";
+import { defined } from "../../../util/index.js";
+import { type FieldReader, isFields, parsed, stringOf } from "../fields.js";
 
 export function detailOf(text: string): Json {
-  try {
-    const value = JSON.parse(text) as Json;
-    return typeof value === "object" && value !== null ? value : text;
-  } catch {
-    return text;
-  }
+  const value = parsed(text);
+  return typeof value === "object" && value !== null ? value : text;
 }
 
-export function valueIn(left: FieldReader, name: string): Json | undefined {
-  const held = left.json(name);
-  if (typeof held !== "string") return held;
-  try {
-    return JSON.parse(held) as Json;
-  } catch {
-    return held;
+/** The first of these attributes that is there; its text may be JSON. */
+export function valueIn(left: FieldReader, ...names: readonly string[]): Json | undefined {
+  for (const name of names) {
+    const held = left.json(name);
+    if (held !== undefined) return parsed(held);
   }
+  return undefined;
 }
 
 export function toolIn(tool: Json): Json {
   if (!isFields(tool)) return { name: "", input: tool };
   const { name, description, parameters } = tool;
   return {
-    name: typeof name === "string" ? name : "",
-    ...(typeof description === "string" && { description }),
+    name: stringOf(name) ?? "",
+    ...defined({ description: stringOf(description) }),
     ...(isFields(parameters) && { input: parameters }),
   };
 }
@@ -38,11 +33,6 @@ export function isExact(tool: Json): boolean {
     tool.type === "function" &&
     Object.keys(tool).every((key) => ["type", "name", "description", "parameters"].includes(key))
   );
-}
-
-export function wordsOf(parts: ReturnType<typeof replyParts>): string | ReturnType<typeof replyParts> {
-  const [only] = parts;
-  return parts.length === 1 && only?.type === "text" ? only.text : parts;
 }
 
 /** Without what is undefined. */

@@ -158,8 +158,7 @@ class Story {
       this.arrival.outcome(
         of,
         {
-          output:
-            typeof content === "string" ? content : { type: "content", value: content as unknown as Json },
+          output: typeof content === "string" ? content : { type: "content", value: content },
         },
         seconds === undefined ? undefined : seconds * 1000,
       );

@@ -87,19 +87,19 @@ function found(fact: Fact, path: readonly (string | number)[]): Json {
  * nothing is said is named once, as a whole.
  */
 export function untold(piece: Json, facts: readonly Fact[]): readonly string[] {
-  const told = new Set<Json>();
-  for (const fact of facts) gather(fact as unknown as Json, told);
+  const told = new Set<unknown>();
+  for (const fact of facts) gather(fact, told);
   const paths = untoldIn(piece, told, "");
   return paths === "all" ? [""] : paths;
 }
 
-function gather(value: Json, into: Set<Json>): void {
+function gather(value: unknown, into: Set<unknown>): void {
   if (typeof value === "object" && value !== null) {
-    if (!(value instanceof Withheld)) for (const part of Object.values(value)) gather(part as Json, into);
+    if (!(value instanceof Withheld)) for (const part of Object.values(value)) gather(part, into);
   } else into.add(value);
 }
 
-function untoldIn(value: Json, told: ReadonlySet<Json>, path: string): readonly string[] | "all" {
+function untoldIn(value: Json, told: ReadonlySet<unknown>, path: string): readonly string[] | "all" {
   if (value === null) return [];
   if (typeof value !== "object") return told.has(value) ? [] : "all";
   const parts = Array.isArray(value)

@@ -3,6 +3,7 @@ import { within } from "../../agent/index.js";
 import { textOf } from "../../agent/model/index.js";
 import { CancelledError, type Module, type Rath, RunFailedError, statusOf } from "../../runtime/index.js";
 import { type Json, type Principal, type Session, warnOf } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { A2aOptions } from "./a2a.js";
 import { CARD_PATH } from "./a2a-card.js";
 import { type A2aMessage, contentOf, messageOf, repliesOf } from "./a2a-message.js";
@@ -17,7 +18,7 @@ type Live = { readonly ids: Ids; readonly controller: AbortController; readonly 
 type Frame = { readonly [field: string]: Json };
 
 /** Where tasks are begun, answered, told and cancelled. */
-export class Desk {
+export class TaskServer {
   readonly #rath: Rath;
   readonly #module: Module;
   readonly #options: A2aOptions;
@@ -35,7 +36,7 @@ export class Desk {
         const { name, live } = await this.#send(messageOf(params.message), who);
         const { returnImmediately, historyLength } = Object(params.configuration) as Params;
         if (returnImmediately !== true) await over(live);
-        return { task: (await this.#task(name, live.ids, lengthOf(historyLength))) as unknown as Json };
+        return { task: await this.#task(name, live.ids, lengthOf(historyLength)) };
       }
       case "SendStreamingMessage": {
         const { name, live, run } = await this.#send(messageOf(params.message), who);
@@ -43,7 +44,7 @@ export class Desk {
       }
       case "GetTask": {
         const { name, ids } = await this.#find(params.id, who);
-        return (await this.#task(name, ids, lengthOf(params.historyLength))) as unknown as Json;
+        return await this.#task(name, ids, lengthOf(params.historyLength));
       }
       case "ListTasks":
         return this.#list(params, who);
@@ -85,18 +86,12 @@ export class Desk {
     const taskId = randomUUID();
     const name = taskName(who, taskId);
     const { base, contextId } = await this.#context(message.contextId, who);
+    const { messageId } = message;
     const told = base
-      .append({
-        type: "note",
-        kind: TASK_NOTE,
-        taskId,
-        contextId,
-        messageId: message.messageId,
-        by: "runtime",
-      })
+      .append({ type: "note", kind: TASK_NOTE, taskId, contextId, messageId, by: "runtime" })
       .say(contentOf(message), { by: who });
     const live = this.#begin(name, { taskId, contextId }, who, (signal) =>
-      this.#rath.run(this.#module, told, { name, signal, by: who, ...(budget !== undefined && { budget }) }),
+      this.#rath.run(this.#module, told, { name, signal, by: who, ...defined({ budget }) }),
     );
     return { name, live, run: undefined };
   }
@@ -199,10 +194,10 @@ export class Desk {
     if (live === undefined || task.status.state !== "TASK_STATE_CANCELED")
       throw new RpcError(
         "TASK_NOT_CANCELABLE",
-        "The task cannot be cancelled any more.",
+        "The task is over and cannot be cancelled.",
         "read it with GetTask",
       );
-    return task as unknown as Json;
+    return task;
   }
 
   async #list(params: Params, who: Principal): Promise<Json> {
@@ -225,20 +220,17 @@ export class Desk {
       const ids = idsIn(session);
       if (ids === undefined || (isText(contextId) && ids.contextId !== contextId)) continue;
       const { artifacts, ...task } = await taskOf(this.#rath, session, ids, lengthOf(historyLength));
-      if (isText(status) && status !== "TASK_STATE_UNSPECIFIED" && task.status.state !== status) continue;
-      if (
-        isText(statusTimestampAfter) &&
-        Date.parse(task.status.timestamp) < Date.parse(statusTimestampAfter)
-      )
-        continue;
-      found.push({ ...task, ...(includeArtifacts === true && artifacts !== undefined && { artifacts }) });
+      const { state, timestamp } = task.status;
+      if (isText(status) && status !== "TASK_STATE_UNSPECIFIED" && state !== status) continue;
+      if (isText(statusTimestampAfter) && Date.parse(timestamp) < Date.parse(statusTimestampAfter)) continue;
+      found.push({ ...task, ...(includeArtifacts === true && defined({ artifacts })) });
     }
     found.sort((one, other) => (keyOf(one) < keyOf(other) ? 1 : -1));
     const after = isText(pageToken) ? found.filter((task) => keyOf(task) < pageToken) : found;
     const tasks = after.slice(0, size);
     const last = tasks.at(-1);
     return {
-      tasks: tasks as unknown as Json,
+      tasks,
       nextPageToken: after.length > size && last !== undefined ? keyOf(last) : "",
       pageSize: tasks.length,
       totalSize: found.length,
@@ -249,25 +241,15 @@ export class Desk {
   async #stream(id: Json, name: string, live: Live, run: string | undefined): Promise<Response> {
     const { ids } = live;
     const { taskId, contextId } = ids;
-    const { maxWaiting, onDisconnect = "continue" } = this.#options;
-    const stream = new EventStream<Frame>({
-      ...(maxWaiting !== undefined && { most: maxWaiting }),
+    const stream = new EventStream<Frame>(this.#options, live.controller, {
       late: () =>
         errorOf(id, new RpcError("UNSUPPORTED_OPERATION", "The reader is too slow.", "use SubscribeToTask")),
-      gone: (why) => {
-        if (why === "left" && onDisconnect === "cancel")
-          live.controller.abort(new Error("the reader went away"));
-      },
     });
     const send = (result: Frame): void => stream.send(resultOf(id, result));
-    const working = (timestamp: string, message?: Json): void =>
-      send({
-        statusUpdate: {
-          taskId,
-          contextId,
-          status: { state: "TASK_STATE_WORKING", timestamp, ...(message !== undefined && { message }) },
-        },
-      });
+    const working = (timestamp: string, message?: Json): void => {
+      const status = { state: "TASK_STATE_WORKING", timestamp, ...defined({ message }) };
+      send({ statusUpdate: { taskId, contextId, status } });
+    };
     // Whoever listens first hears how it is now; what happens while that is found out is told after it.
     const early: (() => void)[] = [];
     let telling = false;
@@ -286,14 +268,14 @@ export class Desk {
     });
     const work = async (): Promise<void> => {
       try {
-        send({ task: (await this.#task(name, ids)) as unknown as Json });
+        send({ task: await this.#task(name, ids) });
         telling = true;
         for (const tell of early) tell();
         await over(live);
         const { status, artifacts = [] } = await this.#task(name, ids, 0);
         for (const artifact of artifacts)
           send({ artifactUpdate: { taskId, contextId, artifact, append: false, lastChunk: true } });
-        send({ statusUpdate: { taskId, contextId, status: status as unknown as Json } });
+        send({ statusUpdate: { taskId, contextId, status } });
       } catch (error) {
         stream.send(errorOf(id, error));
       } finally {

@@ -1,6 +1,7 @@
-import type { CallToolResult } from "@modelcontextprotocol/client";
-import { type ContentPart, content, ToolReportedError } from "../../agent/tool/index.js";
+import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
+import { type ContentPart, content, isContent, ToolReportedError } from "../../agent/tool/index.js";
 import type { Json } from "../../session/index.js";
+import { isObject } from "../../util/index.js";
 import { brief } from "./error.js";
 import type { Secrets } from "./secret.js";
 
@@ -45,4 +46,27 @@ export function partOf(block: Block, secrets: Secrets): ContentPart {
     default:
       return text(JSON.stringify(block));
   }
+}
+
+/** What a tool gave, as a client is shown it: words, files, and its structure where it has one. */
+export function blocksOf(output: Json): CallToolResult {
+  if (typeof output === "string") return { content: [{ type: "text", text: output }] };
+  if (isContent(output)) return { content: output.value.map(blockOf) };
+  const content: ContentBlock[] = [{ type: "text", text: JSON.stringify(output) }];
+  return isObject(output) ? { content, structuredContent: output } : { content };
+}
+
+/** Words, an image, a sound; any other file is a resource, under its name. */
+export function blockOf(part: ContentPart): ContentBlock {
+  if (part.type === "text") return { type: "text", text: part.text };
+  const { media, data } = part;
+  const [kind] = media.split("/");
+  if (kind === "image" || kind === "audio") return { type: kind, mimeType: media, data };
+  const { name: uri = "file:///unnamed" } = part as { readonly name?: string };
+  return { type: "resource", resource: { uri, mimeType: media, ...heldIn(media, data) } };
+}
+
+function heldIn(media: string, data: string): { readonly text: string } | { readonly blob: string } {
+  const words = /^text\/|[/+](json|xml|yaml|javascript)\b/.test(media);
+  return words ? { text: Buffer.from(data, "base64").toString("utf8") } : { blob: data };
 }
