@@ -11,9 +11,8 @@ import {
 import { NotFoundError, type Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
-import { AuditError } from "./error.js";
-import { requireOptions } from "./given.js";
-import { Telling } from "./telling.js";
+import { Telling } from "./answer.js";
+import { AuditError, requireOptions } from "./error.js";
 import { forkOf, lastWords, mergesBefore, type Passed, reachable, wayTo } from "./way.js";
 import { deedOf, type Erasures, many, plainWords, quoted, row, short } from "./words.js";
 

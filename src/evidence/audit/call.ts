@@ -9,8 +9,8 @@ import {
   Withheld,
 } from "../../session/index.js";
 import { lineBefore, type Recorded } from "../../store/index.js";
+import type { Telling } from "./answer.js";
 import type { Reader } from "./reader.js";
-import type { Telling } from "./telling.js";
 import { plainWords, quoted, row, short } from "./words.js";
 
 /** What was decided about a call, and by whom. */

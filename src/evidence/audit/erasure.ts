@@ -4,12 +4,11 @@ import { derivedFolderOf } from "../../memory/index.js";
 import { type FactId, isPrincipal, type Principal, RathError, type Session } from "../../session/index.js";
 import type { Checked, Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
-import { AuditError } from "./error.js";
+import { AuditError, requireOptions } from "./error.js";
 import type { Erasable, Found } from "./find.js";
-import { requireOptions } from "./given.js";
-import { Needle } from "./needle.js";
 import { isKeptByRuntime } from "./principal.js";
 import { heldUntil, type Retention, readRetention, retentionFolder } from "./retention.js";
+import { Needle } from "./search.js";
 import { many } from "./words.js";
 
 export type EraseContentOptions = {

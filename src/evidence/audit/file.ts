@@ -12,11 +12,10 @@ import {
 import type { Store } from "../../store/index.js";
 import { nearestOf, optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
+import { Telling } from "./answer.js";
 import { type Blame, blame } from "./blame.js";
 import { tellCall } from "./call.js";
-import { AuditError } from "./error.js";
-import { requireOptions } from "./given.js";
-import { Telling } from "./telling.js";
+import { AuditError, requireOptions } from "./error.js";
 import { reachable } from "./way.js";
 import { many, plainWords, quoted, row, short } from "./words.js";
 

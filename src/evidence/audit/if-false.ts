@@ -3,8 +3,8 @@ import type { FactId, Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
-import { requireOptions } from "./given.js";
-import { Telling } from "./telling.js";
+import { Telling } from "./answer.js";
+import { requireOptions } from "./error.js";
 import { deedOf, many, plainWords, quoted, short } from "./words.js";
 
 export type IfFalseOptions = {

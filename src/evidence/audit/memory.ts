@@ -2,10 +2,10 @@ import { type Why, type WhyNode, why } from "../../memory/answer/index.js";
 import { type FactId, type MemoryHit, RathError } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import type { Answer } from "./answer.js";
+import { Telling } from "./answer.js";
 import type { Reader } from "./reader.js";
-import { type Read, readingsOf, turnReadings } from "./reading.js";
+import { type Read, readingsOf, turnReadings } from "./reader.js";
 import { type Step, stepOf, stepWords } from "./step.js";
-import { Telling } from "./telling.js";
 import { many, plainWords, quoted, short } from "./words.js";
 
 /** So many memories of a reading are told one by one. */

@@ -11,9 +11,8 @@ import {
 import type { Store } from "../../store/index.js";
 import { nearestOf, optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
-import { AuditError } from "./error.js";
-import { requireOptions } from "./given.js";
-import { Telling } from "./telling.js";
+import { Telling } from "./answer.js";
+import { AuditError, requireOptions } from "./error.js";
 import { Earliest } from "./time.js";
 import { deedOf, many, row } from "./words.js";
 

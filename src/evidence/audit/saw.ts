@@ -11,9 +11,9 @@ import {
 } from "../../session/index.js";
 import { lineBefore, type Store } from "../../store/index.js";
 import type { Answer } from "./answer.js";
-import { turnReadings } from "./reading.js";
+import { Telling } from "./answer.js";
+import { turnReadings } from "./reader.js";
 import { type Step, stepOf, stepWords } from "./step.js";
-import { Telling } from "./telling.js";
 import { many, plainWords, quoted, row } from "./words.js";
 
 /** So many messages of a prompt are told one by one; the others are counted, and all of them are in `detail`. */

@@ -1,8 +1,7 @@
 import type { Json } from "../../session/index.js";
 import { byteLines } from "../verify/byte-lines.js";
 import { type VerifiedFile, type VerifyFileOptions, verifyFile } from "../verify/file.js";
-import { BundleError } from "./error.js";
-import { FRAME } from "./form.js";
+import { BundleError, FRAME } from "./form.js";
 
 /** A bundle that was verified, and what is in it. */
 export type Bundle = {

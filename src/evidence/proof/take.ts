@@ -3,8 +3,7 @@ import { type FactId, type Principal, parentsOf, readFact } from "../../session/
 import type { Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import { type Checkpoint, readCheckpoint, signCheckpoint } from "./checkpoint.js";
-import { ProofError } from "./error.js";
-import { requireOptions } from "./given.js";
+import { ProofError, requireOptions } from "./error.js";
 import type { SigningKey } from "./key.js";
 import type { CheckpointLog } from "./log.js";
 import { HASH_BYTES, same } from "./merkle.js";

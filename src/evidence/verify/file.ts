@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { type FactId, RathError } from "../../session/index.js";
 import { StoreError } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
-import { requireOptions } from "../proof/given.js";
+import { requireOptions } from "../proof/error.js";
 import type { PublicKey, Signer } from "../proof/index.js";
 import { BundleCheck } from "./bundle.js";
 import { type ByteLine, byteLines } from "./byte-lines.js";

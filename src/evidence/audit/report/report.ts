@@ -1,13 +1,11 @@
 import { type FactId, typeOf } from "../../../session/index.js";
 import type { Store } from "../../../store/index.js";
 import { nearestOf, optionNames } from "../../../util/index.js";
-import { AuditError } from "../error.js";
-import { requireOptions } from "../given.js";
+import { AuditError, requireOptions } from "../error.js";
 import { namesIn } from "../principal.js";
 import { Reader } from "../reader.js";
 import { type Retention, readRetention, retentionFolder } from "../retention.js";
-import { aiActRows } from "./ai-act.js";
-import { cfrRows, syscRows } from "./others.js";
+import { aiActRows, cfrRows, syscRows } from "./duties.js";
 import { type Change, type Period, Tally } from "./tally.js";
 
 export type Standing = "met" | "partly" | "gap" | "not applicable";
