@@ -135,7 +135,7 @@ export function answerText(
       ),
     );
   }
-  if (gaps.length > 0) lines.push("", "What the record cannot say:");
+  if (gaps.length > 0) lines.push("", "The record cannot say:");
   for (const gap of gaps)
     lines.push(
       ...wrapped(gap, columns, "  ").map((line, place) => (place === 0 ? `- ${line.slice(2)}` : line)),

@@ -243,11 +243,11 @@ async function messageAt(store: Store, head: Session, message: string): Promise<
   const unknown = (reason: string): AuditError =>
     new AuditError(
       "message-unknown",
-      `${JSON.stringify(text.slice(0, 80))} is no message of this session: ${reason}.`,
+      `${JSON.stringify(text.slice(0, 80))} is not a message of this session: ${reason}.`,
       "give the id of a model-reply or of what somebody said; `rath log` shows them",
       { message: text.slice(0, 80) },
     );
-  if (!/^[0-9a-f]{6,64}$/.test(text)) throw unknown("it is no id");
+  if (!/^[0-9a-f]{6,64}$/.test(text)) throw unknown("it is not an id");
   let id: FactId;
   try {
     id = await store.resolve(text);

@@ -253,7 +253,7 @@ function checked(options: FindOptions): FindOptions {
   for (const digest of digests)
     if (!/^[0-9a-f]{8,64}$/.test(String(digest)))
       throw refused(
-        `${JSON.stringify(String(digest).slice(0, 80))} is no digest`,
+        `${JSON.stringify(String(digest).slice(0, 80))} is not a digest`,
         "give the SHA-256 of a blob in hex, or at least its first 8 digits",
       );
   return options;

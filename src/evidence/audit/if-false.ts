@@ -29,7 +29,7 @@ export async function ifFalse(store: Store, memory: FactId, options: IfFalseOpti
   const root = here ? id : (first?.id ?? memories[0]?.fact);
   if (root === undefined) return telling.done();
   const erasures = await telling.reader.erasures();
-  if (!here) telling.gap(`The memory ${short(id)} itself is not in this store any more.`);
+  if (!here) telling.gap(`The memory ${short(id)} itself is no longer in this store.`);
   telling.claim(
     totals.facts === 0
       ? `Nothing: nobody has ever read the memory ${short(id)}.`

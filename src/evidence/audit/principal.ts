@@ -91,7 +91,7 @@ export async function whatDid(
       `${many(deeds.more, "more deed")} ${deeds.more === 1 ? "is" : "are"} counted and not told here.`,
     );
   telling.gap(
-    `\`by\` is a claim of whoever wrote the line: the record proves that it was not changed since, not who sat there.`,
+    `\`by\` is a claim of the writer of the line: the record proves that it was not changed since, not who sat there.`,
   );
   return telling.done({
     sessions: Object.fromEntries(sessions),

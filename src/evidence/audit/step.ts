@@ -44,7 +44,7 @@ export async function stepOf(reader: Reader, head: FactId, given: string | numbe
   if (!/^[0-9a-f]{6,64}$/.test(text))
     throw new AuditError(
       "step-unknown",
-      `${JSON.stringify(text.slice(0, 80))} is no step.`,
+      `${JSON.stringify(text.slice(0, 80))} is not a step.`,
       "give the number of a step (7), or an id, or the beginning of one; `rath log` shows both",
       { step: text.slice(0, 80) },
     );

@@ -24,7 +24,7 @@ export async function readBundle(
     throw new BundleError(
       verified.kind === "bundle"
         ? `This bundle is not as it was sealed: ${first?.place}: ${first?.problem}.`
-        : "This is no bundle.",
+        : "This is not a bundle.",
       verified.kind === "bundle"
         ? "ask for it again; `rath verify FILE` lists everything that is wrong with it"
         : "give the JSON file of a dossier: rath dossier SESSION -o FILE",

@@ -1,5 +1,6 @@
+import { isObject } from "../../util/index.js";
 import type { Told } from "./words.js";
-import { cut, isObject } from "./words.js";
+import { cut } from "./words.js";
 
 /** Texts are not cut to less than this: so much is told of each. */
 const LEAST = 200;

@@ -1,5 +1,5 @@
 import { type Json, RathError } from "../../session/index.js";
-import { isObject, unknownOption } from "../../util/index.js";
+import { firstLine, isObject, unknownOption } from "../../util/index.js";
 
 /** A key, a signature, a checkpoint or a proof that cannot be made, read or relied on. */
 export class ProofError extends RathError {
@@ -26,4 +26,9 @@ export function requireOptions(options: object, known: readonly string[], call: 
     hint: unknown.hint,
     data: { option },
   });
+}
+
+/** The first line of what an error says. */
+export function reasonOf(error: unknown): string {
+  return firstLine(error instanceof Error ? error.message : String(error));
 }

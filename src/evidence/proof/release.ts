@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { digestOf, type Principal } from "../../session/index.js";
 import { type Checkpoint, readCheckpoint } from "./checkpoint.js";
+import { reasonOf } from "./error.js";
 import { replaceFile, textOf } from "./file.js";
 import type { SigningKey } from "./key.js";
 import type { LogFlaw } from "./log.js";
@@ -38,7 +39,8 @@ export function readReleases(file: Buffer, origin: string | undefined, flaws: Lo
   for (const { from, text } of notesIn(file)) {
     const release = text === undefined ? undefined : readRelease(text, from);
     if (release === undefined || release.origin !== origin) {
-      const problem = release === undefined ? "this is no whole release" : "this release is of another log";
+      const problem =
+        release === undefined ? "this is not a whole release" : "this release is of another log";
       flaws.push({ file: "releases", offset: from, problem });
     } else releases.push(release);
   }
@@ -136,8 +138,7 @@ export class CheckpointMemory {
       const checkpoint = readCheckpoint(note);
       return { home, file, checkpoint, ...(typeof store === "string" && { store }) };
     } catch (error) {
-      const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
-      return { home: "", file, problem: `what was remembered cannot be read: ${reason}` };
+      return { home: "", file, problem: `what was remembered cannot be read: ${reasonOf(error)}` };
     }
   }
 }

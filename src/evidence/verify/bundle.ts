@@ -2,18 +2,18 @@ import { isUtf8 } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
 import { digestOf, type FactId } from "../../session/index.js";
 import { BEHIND, type Behind, FRAME, readSeal, type Seal, SUM, signedText } from "../bundle/form.js";
+import { reasonOf } from "../proof/error.js";
 import { type PublicKey, readPublicKey, type Signer } from "../proof/index.js";
 import { Growth, leafHash } from "../proof/merkle.js";
 import { readSignature, signersOf } from "../proof/note.js";
 import type { ByteLine } from "./byte-lines.js";
 import { RecordCheck } from "./record-check.js";
 import type { RecordLine } from "./record-line.js";
-import { reasonOf } from "./report.js";
 
 /** The public keys of a bundle, from the text of their section. */
 export function keysIn(text: string): readonly PublicKey[] {
   const keys = JSON.parse(text) as unknown;
-  if (!Array.isArray(keys)) throw new Error("it is no list of keys");
+  if (!Array.isArray(keys)) throw new Error("it is not a list of keys");
   return keys.map(readPublicKey);
 }
 
@@ -21,7 +21,7 @@ export function keysIn(text: string): readonly PublicKey[] {
 export function signersIn(text: string, sealed: string, keys: readonly PublicKey[]): readonly Signer[] {
   const lines = JSON.parse(text) as unknown;
   if (!Array.isArray(lines) || !lines.every((line) => typeof line === "string"))
-    throw new Error("it is no list of signatures");
+    throw new Error("it is not a list of signatures");
   return signersOf({ text: signedText(digestOf(sealed)), signatures: lines.map(readSignature) }, keys);
 }
 

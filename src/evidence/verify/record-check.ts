@@ -224,7 +224,7 @@ export class RecordCheck {
     if (met === undefined || suspect === undefined)
       this.findings.add({ place: "the end", problem, fact: id });
     else
-      this.tell(met, `nothing comes from it, and it is no head that is known. ${problem}`, {
+      this.tell(met, `nothing comes from it, and it is not a known head. ${problem}`, {
         fact: suspect,
         type: met.type,
       });

@@ -10,10 +10,10 @@ import {
 import type { Erasure, Store } from "../../store/index.js";
 import { TreeWalk, treesIn } from "../../store/index.js";
 import { defined, optionNames } from "../../util/index.js";
-import { requireOptions } from "../proof/error.js";
+import { reasonOf, requireOptions } from "../proof/error.js";
 import type { CheckpointReport } from "./log.js";
 import { StoreReading, type VerifyStoreOptions } from "./reading.js";
-import { type Findings, reasonOf, type Verified } from "./report.js";
+import type { Findings, Verified } from "./report.js";
 
 export type VerifySessionOptions = VerifyStoreOptions & {
   /** Runs the program again on its tape and answers with the id that it ends in: it must be that of the session. */

@@ -1,11 +1,11 @@
 import type { FactId } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined, optionNames } from "../../util/index.js";
-import { requireOptions } from "../proof/error.js";
+import { reasonOf, requireOptions } from "../proof/error.js";
 import { restingHeads } from "../proof/take.js";
 import { type CheckpointReport, checkPresence } from "./log.js";
 import { StoreReading, type VerifyStoreOptions } from "./reading.js";
-import { type Flaw, reasonOf, type Verified } from "./report.js";
+import type { Flaw, Verified } from "./report.js";
 
 const OPTIONS = optionNames<VerifyStoreOptions>()("keys log checkpoints progress");
 

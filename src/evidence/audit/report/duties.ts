@@ -77,7 +77,7 @@ function risks(tally: Tally): Row {
     ],
     explanation: watched
       ? `Failures are recorded without anybody's doing; ${many(decided.count, "decision")} of policies and ${many(checks.count, "validation")} say what else was watched for.`
-      : "Failures are recorded without anybody's doing, but no policy and no validation was in force: a risk that is no failure would not stand out. Set a policy, or validate results.",
+      : "Failures are recorded without anybody's doing, but no policy and no validation was in force: a risk without a failure would not stand out. Set a policy, or validate results.",
   };
 }
 
@@ -198,7 +198,7 @@ function usesOfBiometrics({ tally, biometric }: Material): readonly Row[] {
         evidence("readings of memories, with the question and what was found", tally.of("memory-read")),
         evidence("erasures of content", tally.of("content-erase")),
       ],
-      explanation: `Inputs are on the record as they were given, with digests.${tally.types.get("content-erase") === undefined ? "" : " Some content was erased since; who did it and why is on the record."}${because}`,
+      explanation: `Inputs are on the record as they were given, with digests.${tally.types.get("content-erase") === undefined ? "" : " Some content was erased since; the record says by which person and why."}${because}`,
     },
     {
       duty: "Article 12(3)(d)",
@@ -209,7 +209,7 @@ function usesOfBiometrics({ tally, biometric }: Material): readonly Row[] {
         evidence("decisions of somebody without a name", tally.unnamed),
         ...people.slice(0, 20).map((one): Evidence => evidence(`of ${one}`, tally.persons.get(one) as Count)),
       ],
-      explanation: `${people.length === 0 ? "No person decided about anything in these sessions." : `The people are ${listed(people.slice(0, 20))}${people.length > 20 ? ` and ${people.length - 20} more` : ""}. What each was shown is on the record with its digest.`}${tally.unnamed.count > 0 ? ' Some answered without a name: give one (by: "user:ada").' : ""} That a name is a person, and which one, is for whoever lets them in to see to.${because}`,
+      explanation: `${people.length === 0 ? "No person decided about anything in these sessions." : `The people are ${listed(people.slice(0, 20))}${people.length > 20 ? ` and ${people.length - 20} more` : ""}. The record has the content that each was shown, with its digest.`}${tally.unnamed.count > 0 ? ' Some answered without a name: give one (by: "user:ada").' : ""} That a name is a person, and which one, is for the operator to ensure.${because}`,
     },
     {
       duty: "Article 14(5)",
@@ -252,7 +252,7 @@ export function syscRows(material: Material): readonly Row[] {
       standing: tally.all.count === 0 ? "gap" : tally.automatic.count > 0 ? "met" : "partly",
       evidence: [evidence("facts", tally.all), evidence("facts stamped by the runtime", tally.automatic)],
       explanation:
-        "Each fact says what happened, when and by whom, and names the facts that it follows from.",
+        "Each fact says what happened, when and through which author, and names the facts that it follows from.",
     },
     {
       ...retentionRow(material, FIVE_YEARS, "five years"),
@@ -367,6 +367,6 @@ export function retentionRow(
   return {
     standing,
     evidence,
-    explanation: `${set} Lines are never erased, only content in blobs; each erasure names who, when and why. That the disk, its backups and the names of sessions stay for as long is for whoever runs it to see to.`,
+    explanation: `${set} Lines are never erased, only content in blobs; each erasure names who, when and why. That the disk, its backups and the names of sessions stay for as long is for the operator to ensure.`,
   };
 }

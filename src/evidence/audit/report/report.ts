@@ -128,8 +128,8 @@ export async function actReport(
 }
 
 const NOTICES = [
-  "This is no legal advice. It says what the record holds; whether that is enough is for people who know the law and the case.",
-  "Times and names are claims of whoever wrote a line. An id proves that they were not changed since.",
+  "This is not legal advice. It says what the record holds; whether that is enough is for people who know the law and the case.",
+  "Times and names are claims of the writer of a line. An id proves that they were not changed since.",
   "Sessions that were forgotten and collected leave no trace here: keep the ids of heads elsewhere, or sign them.",
 ];
 
