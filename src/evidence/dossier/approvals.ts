@@ -98,7 +98,7 @@ export class Approvals {
   }
 
   asked(): Listed<Approval> {
-    return this.#asks.listed(({ ask, answers }) => ({
+    return this.#asks.listedAs(({ ask, answers }) => ({
       ...ask,
       facts: [...ask.facts, ...answers.map(({ fact }) => fact)],
       answers,

@@ -197,7 +197,7 @@ export class Branches {
   listed(most: number, words: Words): Listed<Branch> {
     const sample = new Sample<BranchDraft>(most);
     for (const branch of this.all) sample.add(branch);
-    return sample.listed((draft) => shown(draft, words));
+    return sample.listedAs((draft) => shown(draft, words));
   }
 
   get rejected(): number {

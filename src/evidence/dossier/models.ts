@@ -80,7 +80,7 @@ export class Models {
   }
 
   listed(prompts: ReadonlyMap<FactId, Prompt>): Listed<ModelCall> {
-    return this.#sample.listed(({ id, call }) => ({ ...call, prompt: prompts.get(id) ?? call.prompt }));
+    return this.#sample.listedAs(({ id, call }) => ({ ...call, prompt: prompts.get(id) ?? call.prompt }));
   }
 
   #add(seen: Seen, call: ModelCall): Draft {

@@ -105,7 +105,7 @@ export class RecordItself {
 
   /** In the order of time, where all of them have one. */
   get timeline(): Listed<Event> {
-    const listed = this.#events.listed((one) => ("line" in one ? eventOf(one) : one));
+    const listed = this.#events.listedAs((one) => ("line" in one ? eventOf(one) : one));
     if (this.#timeless || listed.gap !== undefined) return listed;
     return {
       ...listed,

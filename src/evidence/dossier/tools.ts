@@ -102,7 +102,7 @@ export class Tools {
   }
 
   listed(): Listed<ToolCall> {
-    return this.#sample.listed(({ call, evidence, troubles }) => ({ ...call, evidence, troubles }));
+    return this.#sample.listedAs(({ call, evidence, troubles }) => ({ ...call, evidence, troubles }));
   }
 
   #add({ id }: Seen, call: ToolCall): Draft {
