@@ -65,7 +65,7 @@ export function jsonOption(input: Input, name: string): Json | undefined {
     return JSON.parse(text) as Json;
   } catch (error) {
     throw new UsageError(
-      `What --${name} says is no JSON: ${(error as Error).message}.`,
+      `The value of --${name} is not JSON: ${(error as Error).message}.`,
       `put it in quotes: --${name} '{"amount":100}'; a text: --${name} '"…"'`,
     );
   }

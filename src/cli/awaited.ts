@@ -109,7 +109,7 @@ export function waitingText(shell: Shell, one: Waiting): string {
     ...(kind === "timer"
       ? []
       : [
-          `  of whom  ${to === undefined ? (kind === "signal" || kind === "question" ? "anybody" : "any person") : to.map((one) => oneLine(one)).join(" or ")}`,
+          `  from     ${to === undefined ? (kind === "signal" || kind === "question" ? "anybody" : "any person") : to.map((one) => oneLine(one)).join(" or ")}`,
         ]),
     ...(expires === undefined ? [] : [`  until    ${oneLine(expires)}`]),
     `  id       ${shell.id(id)}${digest === undefined ? "" : `  digest ${plain(digest).slice(0, 12)}`}`,

@@ -6,3 +6,13 @@ export class UsageError extends RathError {
     super("usage", problem, { hint, data });
   }
 }
+
+/** A file that was named on the command line and cannot be read. */
+export function unreadable(file: string, cause: unknown, what = ""): RathError {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return new RathError("file-unreadable", `Cannot read ${what}${file}: ${code ?? message}.`, {
+    hint: "check the path",
+    data: { file },
+    cause,
+  });
+}

@@ -153,11 +153,11 @@ function toldOf(error: unknown): unknown {
     return error;
   const reasons: { readonly [code: string]: string } = {
     ENOENT: "there is no such file or folder",
-    ENOTDIR: "a part of the path is no folder",
+    ENOTDIR: "a component of the path is not a directory",
     EISDIR: "it is a folder",
-    EEXIST: "it is there already, and is no folder",
-    EACCES: "it may not be used by you",
-    EPERM: "it may not be used by you",
+    EEXIST: "a file with that name already exists",
+    EACCES: "permission denied",
+    EPERM: "permission denied",
     EROFS: "it cannot be written to",
     ENOSPC: "the disk is full",
   };

@@ -54,7 +54,7 @@ export async function tellOutcome(
   if (stop !== undefined)
     shell.say(
       shell.yellow(
-        `a budget is spent: ${stop.spent} of ${stop.allowed} ${stop.limit}; what would exceed it was not done`,
+        `a budget is spent: ${stop.spent} of ${stop.allowed} ${stop.limit}; calls beyond it were not made`,
       ),
     );
   for (const one of waiting) shell.say(`\n${waitingText(shell, one)}`);

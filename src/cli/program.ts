@@ -15,9 +15,8 @@ import {
 } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { nearestOf } from "../util/index.js";
-import { referenceOf } from "./next.js";
 import { answerWithOurOwn } from "./own-copy.js";
-import { type ProgramNote, programNote } from "./program-note.js";
+import { type ProgramNote, programNote, referenceOf } from "./program-note.js";
 
 /** What a program is told that is a function: where it stands, and where its sessions are kept. */
 export type ProgramContext = {
@@ -226,7 +225,7 @@ async function moduleIn(
   if (typeof forward !== "function" || typeof own !== "string" || own === "")
     throw new ProgramError(
       file,
-      `its export ${JSON.stringify(name)} is no module`,
+      `its export ${JSON.stringify(name)} is not a module`,
       "export an agent, a workflow or a step, or a function that gives one: export default (context) => agent({ … })",
       { export: name },
     );
@@ -260,7 +259,7 @@ function optionsIn(value: unknown, file: string): Program["options"] {
       file,
       typeof value === "object" && value !== null
         ? "its `options` say where sessions are kept, which is for the command to say"
-        : "its `options` are no object",
+        : "its `options` must be an object",
       "export const options = { policy, secrets, sandboxes }; the store is that of RATH_HOME, or --store URL",
     );
   // Refuses what it does not know, before anything is recorded.
@@ -276,7 +275,9 @@ function startIn(value: unknown, file: string): ProgramStart {
   if (typeof value !== "object" || value === null || unknown !== undefined)
     throw new ProgramError(
       file,
-      unknown === undefined ? "its `start` is no object" : `its \`start\` has no ${JSON.stringify(unknown)}`,
+      unknown === undefined
+        ? "its `start` must be an object"
+        : `its \`start\` has no ${JSON.stringify(unknown)}`,
       'export const start = { text: "Fix issue 41.", sandbox: "local", spec: { workspace: "./repo" } }',
     );
   return value as ProgramStart;

@@ -94,3 +94,11 @@ export async function branchesOf(store: Store, head: FactId): Promise<ReadonlyMa
 }
 
 const MAIN = "main";
+
+/** The first name that is free: `first`, then the stem with -2, -3, … */
+export async function freeName(store: Store, stem: string, first = stem): Promise<string> {
+  for (let number = 1; ; number++) {
+    const free = number === 1 ? first : `${stem}-${number}`;
+    if ((await store.head(free)) === undefined) return free;
+  }
+}

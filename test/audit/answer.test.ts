@@ -152,9 +152,7 @@ describe("what the model saw at this step", () => {
   it("[Q7] tells at a tool the model that was asked last before it", async () => {
     const place = steps().findIndex(({ fact }) => fact.type === "tool-call");
     const answer = await whatModelSaw(here.store, "work", place + 1);
-    expect(answer.answer).toMatch(
-      /is no call of a model; the model that was asked last before it is told here/,
-    );
+    expect(answer.answer).toMatch(/is not a model call; this is about the last model call before it/);
     expect((answer.detail as { call: string }).call).toBe(steps()[place - 1]?.id);
   });
 });

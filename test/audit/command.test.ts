@@ -71,7 +71,7 @@ describe("rath why", () => {
       [["why", "work", "--limit", "many"], 2, /--limit 50/],
       [["why", "wrok"], 1, /did you mean work/],
       [["why", "work", "--step", "999"], 1, /name one from 1 to/],
-      [["why", "work", "--step", "seven"], 1, /is no step/],
+      [["why", "work", "--step", "seven"], 1, /is not a step/],
       [["why", "work", "--file", "price.txt"], 1, /did you mean src\/price.txt/],
       [["why", "work", "--from", "soon"], 1, /2h \(two hours ago\)/],
       [["why", "--by", "user:adda"], 1, /did you mean user:ada/],

@@ -91,7 +91,7 @@ describe("erasing content", () => {
     const found = await findContent(store, { about: SECRET });
     expect(found.runs).toEqual({ open: ["waits"], ended: 1 });
     expect(foundText(found)).toMatch(
-      /1 run that has not ended builds on it and may not be resumed any more: waits\..*1 run that ended builds on it/s,
+      /1 run that has not ended builds on it and may no longer be resumed: waits\..*1 run that ended builds on it/s,
     );
     const report = await eraseContent(store, found, { why, by: "user:dpo", about: SECRET });
     expect(report.runs).toEqual(found.runs);

@@ -92,7 +92,7 @@ describe("who approved what", () => {
       /user:ada took it over and gave "done by hand" in place of the outcome/,
     );
     expect(await told("edited")).toMatch(/user:ada agreed to "\{"to":"eve"\}" in place of it/);
-    expect(await told("edited")).toMatch(/What was shown had been put in place of .* by user:ada/);
+    expect(await told("edited")).toMatch(/It had been put in place of .* by user:ada/);
     expect(await told("edited")).toMatch(/It was withdrawn at/);
     expect(await told("late")).toMatch(/Nobody answered in time: it expired at/);
     await rath.close();

@@ -87,7 +87,7 @@ describe.concurrent("rath run", { timeout: 180_000 }, () => {
     ["throws.mjs", /not today/],
     ["empty.mjs", /exports nothing/],
     ["stock.mjs#great", /did you mean "stock.mjs#greet"/],
-    ["stock.mjs#nothing", /is no module/],
+    ["stock.mjs#nothing", /is not a module/],
     ["stock.mjs#broken", /no luck/],
     ["stock.mjs#__proto__", /no export/],
   ])("[X3] %s cannot be run, and it is said why", async (file, problem) => {

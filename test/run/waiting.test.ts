@@ -52,8 +52,8 @@ describe.concurrent("a run that waits", { timeout: 180_000 }, () => {
     await bench.rath("run", "claim.mjs#clerk", "--input", "a", "--name", "one");
     await bench.rath("run", "claim.mjs#boss", "--input", "b", "--name", "two");
     const { stdout } = await bench.rath("pending");
-    expect(stdout).toMatch(/of whom {2}any person/);
-    expect(stdout).toMatch(/of whom {2}user:boss/);
+    expect(stdout).toMatch(/from {5}any person/);
+    expect(stdout).toMatch(/from {5}user:boss/);
     expect(stdout).toMatch(/until {4}\d{4}-\d\d-\d\dT/);
     const all = await bench.json<Waiting[]>("pending");
     expect(all.map(({ session, kind }) => `${session} ${kind}`).sort()).toEqual([

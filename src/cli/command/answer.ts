@@ -18,7 +18,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     );
   if (settle !== undefined && settle !== "done" && value !== undefined)
     throw new UsageError(
-      `What is ${settle} has no value.`,
+      `--settle ${settle} takes no value.`,
       "only what was done has one: --settle done --value JSON",
     );
   return answering(shell, input, async (given, awaited) =>

@@ -88,7 +88,7 @@ async function storeChecks(shell: Shell, deep: boolean): Promise<readonly Check[
   // Looking is no reason to make one.
   const file = /^(?:sqlite|file):(.*)$/s.exec(shell.url)?.[1];
   if (file !== undefined && !existsSync(file))
-    return [{ what, state: "missing", detail: `there is none yet at ${file}`, next: "rath demo" }];
+    return [{ what, state: "missing", detail: `there is no store at ${file} yet`, next: "rath demo" }];
   try {
     const store = await shell.store();
     const names = await store.names();

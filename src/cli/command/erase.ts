@@ -22,12 +22,12 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const sure = input.options.yes === true;
   if (about === undefined && by === undefined && digests.length === 0)
     throw new UsageError(
-      "What shall be erased?",
+      "Nothing says what to erase.",
       'say what: rath erase --about "Ada Lovelace", --by user:ada, or --digest …; without --yes it is only shown',
     );
   if (sure && why === undefined)
     throw new UsageError(
-      "Why is it erased? The record says so for ever.",
+      "An erasure needs a reason, which stays on the record.",
       'say why, and name no person: --why "request of 3 May, reference 41"',
     );
   const names: string[] = [];

@@ -5,6 +5,7 @@ import { defined } from "../../util/index.js";
 import { describe } from "../describe.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
+import { freeName } from "../reference.js";
 import type { Shell } from "../shell.js";
 import { placeAt } from "../step.js";
 import { quoted } from "../text.js";
@@ -16,7 +17,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const reference = input.args[0] as string;
   const found = await shell.find(reference);
   const at = await placeAt(store, found.id, textOption(input, "at"));
-  const name = textOption(input, "name") ?? (await freeName(store, found.name ?? reference));
+  const name = textOption(input, "name") ?? (await freeForkName(store, found.name ?? reference));
   if (isKeptByRuntime(name)) throw keptByRuntime(name);
   if (name === "" || name.startsWith("-") || textOption(input, "branch") === "")
     throw new UsageError(
@@ -34,7 +35,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     `${shell.bold(name)} ${shell.id(session.id)} goes on from ${shell.id(at)}: ${describe(point.fact, 80)}`,
   );
   if (shell.json || shell.quiet) return 0;
-  const { nextOf } = await import("../next.js");
+  const { nextOf } = await import("../program-note.js");
   shell.hint(
     ...(await nextOf(store, point, name)),
     `rath diff ${quoted(found.name ?? reference)} ${quoted(name)}`,
@@ -51,8 +52,7 @@ export function byOption(shell: Shell, input: Input): Principal {
   return by;
 }
 
-async function freeName(store: Store, base: string): Promise<string> {
-  const stem = base.replaceAll(/[~@].*$/gs, "");
-  for (let number = 1; ; number += 1)
-    if ((await store.head(`${stem}-fork-${number}`)) === undefined) return `${stem}-fork-${number}`;
+function freeForkName(store: Store, base: string): Promise<string> {
+  const stem = `${base.replaceAll(/[~@].*$/gs, "")}-fork`;
+  return freeName(store, stem, `${stem}-1`);
 }

@@ -16,7 +16,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     const found = await shell.find(name);
     if (found.name === undefined)
       throw new UsageError(
-        `${name} is no name, and only names are forgotten.`,
+        `${name} is not a name, and only names can be forgotten.`,
         "see what there is: rath list",
       );
   }

@@ -2,10 +2,10 @@ import { open, readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Imported, Source } from "../../connect/format/index.js";
 import { formatOf, importFormat, importFormats } from "../../connect/format/index.js";
-import { digestOf, type FactId, RathError, RecordError } from "../../session/index.js";
+import { digestOf, type FactId, RecordError } from "../../session/index.js";
 import { readLines, type Store } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
-import { UsageError } from "../error.js";
+import { UsageError, unreadable } from "../error.js";
 import type { Shell } from "../shell.js";
 import { count, plain, table } from "../text.js";
 import { isKeptByRuntime, keptByRuntime } from "./list.js";
@@ -107,11 +107,7 @@ async function take(
     return { format, sessions, unproved };
   }
   const bytes = await readFile(file).catch((cause: NodeJS.ErrnoException) => {
-    throw new RathError("file-unreadable", `Cannot read ${file}: ${cause.code ?? cause.message}.`, {
-      hint: "check the path",
-      data: { file },
-      cause,
-    });
+    throw unreadable(file, cause);
   });
   const source: Source = { name: basename(file), bytes, digest: digestOf(bytes) };
   const reader = format === undefined ? await formatOf(source) : await importFormat(format);
@@ -156,11 +152,7 @@ async function ownFormatOf(file: string): Promise<"lines" | "bundle" | "folder" 
     if ((await stat(file)).isDirectory()) return "folder";
     handle = await open(file);
   } catch (cause) {
-    throw new RathError("file-unreadable", `Cannot read ${file}: ${(cause as NodeJS.ErrnoException).code}.`, {
-      hint: "check the path",
-      data: { file },
-      cause,
-    });
+    throw unreadable(file, cause);
   }
   try {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(64), 0, 64, 0);

@@ -160,7 +160,7 @@ async function takeBack(shell: Shell, input: Input, what: string | undefined): P
   const reason = textOption(input, "why");
   if (reason === undefined)
     throw new UsageError(
-      "Whoever takes a memory back says why.",
+      "To revoke a memory, give a reason.",
       `rath memory revoke ${what ?? "ID"} --why 'it was wrong'`,
     );
   const id = await memoryOf(shell, what);
@@ -173,7 +173,7 @@ async function takeBack(shell: Shell, input: Input, what: string | undefined): P
     });
     shell.tell({ written, influence: reached });
     shell.say(
-      `${shell.id(id)} is told to nobody any more. ${count(reached.totals.reads, "reading")} of it, ${count(reached.totals.decisions, "decision")} after them.`,
+      `${shell.id(id)} is no longer recalled. ${count(reached.totals.reads, "reading")} of it, ${count(reached.totals.decisions, "decision")} after them.`,
     );
     shell.hint(`rath memory influence ${id.slice(0, 12)}`);
     return 0;

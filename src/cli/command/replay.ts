@@ -3,6 +3,7 @@ import type { RathError, Session } from "../../session/index.js";
 import { type Input, textOption } from "../entry.js";
 import { erasedBehind, failing, isDifference, tellOutcome } from "../outcome.js";
 import { noteBeside } from "../program-note.js";
+import { freeName } from "../reference.js";
 import { watching } from "../running.js";
 import type { Shell } from "../shell.js";
 import { placeAt } from "../step.js";
@@ -21,7 +22,9 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const called = at === undefined ? (found.name ?? id) : id;
   const events = input.options.events === true;
   if (textOption(input, "mode") === "what-if") {
-    const name = textOption(input, "name") ?? (await freeName(shell, found.name ?? id.slice(0, 12)));
+    const name =
+      textOption(input, "name") ??
+      (await freeName(await shell.store(), `${found.name ?? id.slice(0, 12)}-what-if`));
     // One that does nothing else than what is recorded ends as that run did: there is nothing to keep of it.
     const original = (await recordedRun(await shell.store(), called))?.nonce;
     const own = found.name ?? reference;
@@ -58,13 +61,5 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     shell.tell({ same: false, error: told.toJSON(), program: program.note, changed: program.changed });
     shell.say(`${shell.red("not the same")}: ${plain(told.message)}`);
     return 3;
-  }
-}
-
-async function freeName(shell: Shell, name: string): Promise<string> {
-  const store = await shell.store();
-  for (let number = 1; ; number++) {
-    const free = number === 1 ? `${name}-what-if` : `${name}-what-if-${number}`;
-    if ((await store.head(free)) === undefined) return free;
   }
 }

@@ -4,6 +4,7 @@ import { type Input, textOption } from "../entry.js";
 import { erasedBehind, failing, tellOutcome } from "../outcome.js";
 import { type Program, programOf } from "../program.js";
 import { noteBeside } from "../program-note.js";
+import { freeName } from "../reference.js";
 import { watching } from "../running.js";
 import type { Shell } from "../shell.js";
 import { plain, quoted } from "../text.js";
@@ -20,7 +21,9 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const name = found.name ?? reference;
   // One that was stopped is over; going on with it is what its owner asks for.
   const again = input.options.retry === true || status === "cancelled";
-  const goal = again ? (textOption(input, "name") ?? (await freeName(shell, name))) : name;
+  const goal = again
+    ? (textOption(input, "name") ?? (await freeName(await shell.store(), `${name}-again`)))
+    : name;
   const events = input.options.events === true;
   if (again && !events)
     shell.say(shell.dim(`a run of its own, ${plain(goal)}: what was finished is taken over`));
@@ -57,7 +60,7 @@ export async function requireProgram(
       "program-unknown",
       `The record of ${reference} does not name the program that made it.`,
       {
-        hint: `say which: --with FILE; what \`rath run\` begins is noted (see the record: rath log ${quoted(reference)} --all)`,
+        hint: `say which: --with FILE; \`rath run\` notes its program (see the record: rath log ${quoted(reference)} --all)`,
         data: { session: reference } satisfies { [key: string]: Json },
       },
     );
@@ -66,12 +69,4 @@ export async function requireProgram(
       `rath: ${plain(program.note.file)} is another program than the one that was recorded (${plain(program.recorded?.digest.slice(0, 12) ?? "")}, now ${program.note.digest.slice(0, 12)})\n`,
     );
   return program;
-}
-
-async function freeName(shell: Shell, name: string): Promise<string> {
-  const store = await shell.store();
-  for (let number = 1; ; number++) {
-    const free = number === 1 ? `${name}-again` : `${name}-again-${number}`;
-    if ((await store.head(free)) === undefined) return free;
-  }
 }

@@ -51,7 +51,7 @@ async function set(shell: Shell, folder: string, input: Input, given: string | u
     throw new UsageError(
       given === undefined
         ? "For how many days?"
-        : `${JSON.stringify(oneLine(given, 40))} is no number of days.`,
+        : `${JSON.stringify(oneLine(given, 40))} is not a number of days.`,
       'give one: rath retention set 184 --basis "AI Act, Article 19(1)"',
     );
   const basis = textOption(input, "basis");

@@ -6,6 +6,7 @@ import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import { failing, tellOutcome } from "../outcome.js";
 import { loadProgram, type Program } from "../program.js";
+import { freeName } from "../reference.js";
 import { watching } from "../running.js";
 import type { Shell } from "../shell.js";
 import { quoted } from "../text.js";
@@ -51,13 +52,13 @@ async function beginning(
   let session: Session;
   let name: string;
   if (on === undefined) {
-    name = given ?? (await freeName(rath, program));
+    name = given ?? (await freeNameFor(rath, program));
     session = rath.start(task ?? start.text, { by: who });
   } else {
     const found = await shell.find(on);
     session = await rath.load(found.id);
     requireOver(session, on);
-    name = given ?? found.name ?? (await freeName(rath, program));
+    name = given ?? found.name ?? (await freeNameFor(rath, program));
     // From anywhere but the end of its own name it is a branch.
     if (found.name !== name) session = session.fork(name, { by: who });
     if (task !== undefined) session = session.say(task, { by: who });
@@ -78,14 +79,12 @@ function requireOver(session: Session, on: string): void {
   });
 }
 
-async function freeName(rath: Rath, { note }: Program): Promise<string> {
-  const store = await rath.store();
+async function freeNameFor(rath: Rath, { note }: Program): Promise<string> {
   const stem =
     basename(note.file)
       .replace(/\.[^.]*$/, "")
       .replaceAll(/[^\w.-]+/g, "-") || "run";
-  for (let number = 1; ; number++)
-    if ((await store.head(`${stem}-${number}`)) === undefined) return `${stem}-${number}`;
+  return freeName(await rath.store(), stem, `${stem}-1`);
 }
 
 function specOf(input: Input, spec: Json | undefined): Json | undefined {

@@ -21,8 +21,9 @@ import {
   verifyStore,
 } from "../../evidence/verify/index.js";
 import { digestOf, type FactId, type FactType, RathError, type Session } from "../../session/index.js";
+import { firstLine } from "../../util/index.js";
 import { type Input, textOption, textsOption } from "../entry.js";
-import { UsageError } from "../error.js";
+import { UsageError, unreadable } from "../error.js";
 import type { Shell } from "../shell.js";
 import { count, oneLine, plain } from "../text.js";
 import { homeOf, logOf } from "./checkpoint.js";
@@ -138,7 +139,7 @@ async function session(shell: Shell, input: Input, reference: string, keys: Keys
 }
 
 function firstOf({ message }: RathError): string {
-  return message.split("\n", 1)[0] as string;
+  return firstLine(message);
 }
 
 /** Runs the program on its tape: the id that it ends in, or what was erased. What was said about the record afterwards is no part of the run. */
@@ -285,7 +286,7 @@ function signatureText(
   const who = `${oneLine(by, 60)} with ${oneLine(key, 60)} (${standingText(standing)}) at ${oneLine(at, 40)}`;
   // What was signed is an id: where what it covers does not fit together any more, that is no comfort.
   if (verdict === "good" && !intact)
-    return `${shell.id(of)}: this id was signed by ${who}; what is here is not all that it covers`;
+    return `${shell.id(of)}: this id was signed by ${who}; the record here is not all that it covers`;
   if (verdict === "good") return `${shell.id(of)} and all before it: ${shell.green("signed")} by ${who}`;
   return verdict === "bad"
     ? `${shell.id(of)}: ${shell.red("a bad signature")} of ${who}`
@@ -324,14 +325,6 @@ function readText(path: string, what: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    throw new RathError(
-      "file-unreadable",
-      `Cannot read the ${what} ${plain(path)}: ${(cause as NodeJS.ErrnoException).code}.`,
-      {
-        hint: "check the path",
-        data: { file: path },
-        cause,
-      },
-    );
+    throw unreadable(path, cause, `the ${what} `);
   }
 }

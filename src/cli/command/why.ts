@@ -26,7 +26,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const ref = input.args[0];
   if (ref === undefined && question !== "by" && question !== "ifFalse")
     throw new UsageError(
-      "Whose record shall be asked? No session is named.",
+      "The question needs a session.",
       "name one: rath why demo-1; see what there is: rath list",
     );
   const session = ref === undefined ? undefined : await shell.find(ref);
@@ -111,7 +111,7 @@ function limitOf(input: Input): { readonly limit?: number } {
   if (given === undefined) return {};
   if (!/^[1-9]\d{0,5}$/.test(given))
     throw new UsageError(
-      `${JSON.stringify(given.slice(0, 40))} is no number of things to tell.`,
+      `${JSON.stringify(given.slice(0, 40))} is not a number of results.`,
       "give a whole number: --limit 50",
     );
   return { limit: Number(given) };

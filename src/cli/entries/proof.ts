@@ -24,7 +24,7 @@ export const entries: readonly Entry[] = [
         text: "a checkpoint from elsewhere that the store must go on from",
         many: true,
       },
-      { flags: "--proof <file>", text: "a proof; what is verified is then an id, or a file with one line" },
+      { flags: "--proof <file>", text: "a proof of inclusion; then give an id, or a file with one line" },
       KEY,
       { flags: "--with <file>", text: "the program: it is replayed, and must end in the same id" },
     ],
@@ -60,7 +60,7 @@ export const entries: readonly Entry[] = [
     options: [
       SIGN,
       { flags: "-o, --output <file>", text: "also writes it there, to be kept elsewhere" },
-      { flags: "--release <why>", text: "gives up the facts that no name leads to any more, with a reason" },
+      { flags: "--release <why>", text: "gives up the facts that no name leads to, with a reason" },
       BY,
     ],
     examples: [

@@ -48,7 +48,7 @@ export const entries: readonly Entry[] = [
   },
   {
     name: "resume",
-    summary: "goes on with a run that crashed, waits, or was stopped; what was finished is not done again",
+    summary: "goes on with a run that crashed, waits, or was stopped; finished work is not repeated",
     arguments: [SESSION],
     options: [
       WITH,
@@ -79,7 +79,7 @@ export const entries: readonly Entry[] = [
   },
   {
     name: "pending",
-    summary: "what runs wait for, what was shown, whom they ask, and what to type",
+    summary: "what runs wait for, what was shown, who may answer, and what to type",
     arguments: [{ ...SESSION, optional: true }],
     examples: ["rath pending", "rath pending order-7 --json"],
     load: () => import("../command/pending.js"),

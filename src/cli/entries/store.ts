@@ -42,7 +42,10 @@ export const entries: readonly Entry[] = [
     ],
     options: [
       { flags: "--format <name>", text: "default: found out from the file; see rath import --list" },
-      { flags: "--name <name>", text: "the name of the session; of several, what their names begin with" },
+      {
+        flags: "--name <name>",
+        text: "the name of the session, or the prefix of the names when there are several",
+      },
       { flags: "--head <id>", text: "of lines: the id that must be among them" },
       { flags: "--list", text: "the formats there are" },
     ],

@@ -128,7 +128,7 @@ describe("which memory was read at this step", () => {
     });
     await store.save(looked, { name: "u" });
     expect((await whichMemory(store, "u", 1)).answer).toMatch(
-      /as the outcome of the tool recall.*Memory b{12} was found and given back by the tool.*Memory c{12} was found and left out/,
+      /returned by the tool recall.*Memory b{12} was found and given back by the tool.*Memory c{12} was found and left out/,
     );
     // The memory itself is nowhere, and that is said.
     expect((await whichMemory(store, "s", 1)).gaps.join(" ")).toContain("is not in this store");

@@ -1,4 +1,9 @@
+import { brief } from "../../memory/answer/index.js";
 import type { FactId, Json, Principal } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
+import { Reader } from "./reader.js";
+import { deedOf, short } from "./words.js";
 
 /** What the record says about a question. Every sentence of it is a claim, and every claim names the facts that prove it. */
 export type Answer = {
@@ -33,3 +38,125 @@ export type Proof = {
   /** The record line: `printf %s "$line" | sha256sum` gives the id. Left out where it is longer than 16 KiB. */
   readonly line?: string;
 };
+
+/** A longer line is not put into an answer: its id leads to it. */
+const LONGEST_LINE = 16_384;
+
+/** Puts an answer together: sentences with their facts, and what cannot be said. */
+export class Telling {
+  readonly reader: Reader;
+  readonly #question: string;
+  readonly #claims: Claim[] = [];
+  readonly #gaps: string[] = [];
+
+  constructor(store: Store, question: string) {
+    this.reader = new Reader(store);
+    this.#question = sentence(question);
+  }
+
+  /** A sentence, and the facts that prove it. */
+  claim(text: string, first: FactId, ...more: readonly FactId[]): void {
+    const others = new Set(more);
+    others.delete(first);
+    this.#claims.push({ text: sentence(text), facts: [first, ...others] });
+  }
+
+  /** Something that the record cannot say. */
+  gap(text: string): void {
+    const told = sentence(text);
+    if (!this.#gaps.includes(told)) this.#gaps.push(told);
+  }
+
+  async done(detail?: Json): Promise<Answer> {
+    const ids = new Set(this.#claims.flatMap(({ facts }) => facts));
+    const facts: Proof[] = [];
+    for (const id of ids) {
+      const proof = await this.#proof(id);
+      if (proof !== undefined) facts.push(proof);
+      else this.gap(`The fact ${id.slice(0, 12)} is named and is not in this store.`);
+    }
+    return {
+      question: this.#question,
+      answer: this.#claims.map(({ text }) => text).join(" "),
+      claims: this.#claims,
+      facts,
+      gaps: this.#gaps,
+      ...(detail !== undefined && { detail }),
+    };
+  }
+
+  async #proof(id: FactId): Promise<Proof | undefined> {
+    const found = await this.reader.fact(id);
+    if (found === undefined) return undefined;
+    const { fact, line } = found;
+    const { type, at, by, run } = fact;
+    const branch = await this.reader.branch(id);
+    return {
+      id,
+      type,
+      at,
+      by,
+      ...defined({ run, branch }),
+      excerpt: brief(deedOf(fact, await this.reader.erasures()), 240),
+      ...(line.length <= LONGEST_LINE && { line }),
+    };
+  }
+}
+
+/** As long may a sentence be: names of anything may be of any length. */
+const LONGEST = 4_000;
+
+/** Other people's words are in it, names too: on one line, without what a terminal would obey. */
+function sentence(text: string): string {
+  const line = text
+    .slice(0, 2 * LONGEST)
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
+    .toWellFormed();
+  return line.length <= LONGEST ? line : `${line.slice(0, LONGEST - 2).toWellFormed()}….`;
+}
+
+export type TextOptions = {
+  /** How wide a line is. Default 100. */
+  readonly columns?: number;
+};
+
+/** An answer for people: its sentences, each with the beginnings of the ids that prove it, and what the record cannot say. */
+export function answerText(
+  { question, claims, facts, gaps }: Answer,
+  { columns = 100 }: TextOptions = {},
+): string {
+  const lines = [question, ""];
+  for (const { text, facts: named } of claims) {
+    const ids = named.slice(0, 6).map(short).join(" ");
+    const more = named.length > 6 ? ` and ${named.length - 6} more` : "";
+    lines.push(
+      ...wrapped(`${text} [${ids}${more}]`, columns, "  ").map((line, place) =>
+        place === 0 ? `- ${line.slice(2)}` : line,
+      ),
+    );
+  }
+  if (gaps.length > 0) lines.push("", "The record cannot say:");
+  for (const gap of gaps)
+    lines.push(
+      ...wrapped(gap, columns, "  ").map((line, place) => (place === 0 ? `- ${line.slice(2)}` : line)),
+    );
+  lines.push(
+    "",
+    `Proved by ${facts.length === 1 ? "one fact" : `${facts.length} facts`}; each id is the SHA-256 of a line of the record.`,
+  );
+  return `${lines.join("\n")}\n`;
+}
+
+/** Words on lines that are not too long; a word that is stays whole. */
+function wrapped(text: string, columns: number, indent: string): readonly string[] {
+  const lines: string[] = [];
+  let line = indent;
+  for (const word of text.split(" ")) {
+    if (line.length > indent.length && line.length + 1 + word.length > columns) {
+      lines.push(line);
+      line = indent;
+    }
+    line += line.length === indent.length ? word : ` ${word}`;
+  }
+  return [...lines, line];
+}

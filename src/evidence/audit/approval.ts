@@ -4,10 +4,10 @@ import { typeOf } from "../../session/index.js";
 import type { Recorded, Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
+import { Telling } from "./answer.js";
 import { type Said, tellAsk } from "./call.js";
-import { requireOptions } from "./given.js";
+import { requireOptions } from "./error.js";
 import type { Reader } from "./reader.js";
-import { Telling } from "./telling.js";
 import { many, plainWords, short } from "./words.js";
 
 export type ApprovalsOptions = {

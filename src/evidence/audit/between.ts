@@ -3,9 +3,8 @@ import { typeOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
-import { AuditError } from "./error.js";
-import { requireOptions } from "./given.js";
-import { Telling } from "./telling.js";
+import { Telling } from "./answer.js";
+import { AuditError, requireOptions } from "./error.js";
 import { Earliest, timeOf } from "./time.js";
 import { deedOf, many, short } from "./words.js";
 

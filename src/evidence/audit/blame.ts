@@ -10,7 +10,7 @@ import {
   type Session,
   type TreeEntry,
 } from "../../session/index.js";
-import { defined } from "../../util/index.js";
+import { defined, firstLine } from "../../util/index.js";
 
 /** Where a line of a file comes from. */
 export type BlamedLine = {
@@ -53,9 +53,7 @@ export async function blame(session: Session, trees: Trees, path: string): Promi
     } catch (error) {
       if (!(error instanceof RathError)) throw error;
       const why =
-        error instanceof BeyondHorizonError
-          ? "what lies before it was not loaded"
-          : (error.message.split("\n", 1)[0] as string);
+        error instanceof BeyondHorizonError ? "what lies before it was not loaded" : firstLine(error.message);
       lost.push({ at: trail.node.id, why });
     }
   }

@@ -11,9 +11,8 @@ import {
 import { NotFoundError, type Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
-import { AuditError } from "./error.js";
-import { requireOptions } from "./given.js";
-import { Telling } from "./telling.js";
+import { Telling } from "./answer.js";
+import { AuditError, requireOptions } from "./error.js";
 import { forkOf, lastWords, mergesBefore, type Passed, reachable, wayTo } from "./way.js";
 import { deedOf, type Erasures, many, plainWords, quoted, row, short } from "./words.js";
 
@@ -244,11 +243,11 @@ async function messageAt(store: Store, head: Session, message: string): Promise<
   const unknown = (reason: string): AuditError =>
     new AuditError(
       "message-unknown",
-      `${JSON.stringify(text.slice(0, 80))} is no message of this session: ${reason}.`,
+      `${JSON.stringify(text.slice(0, 80))} is not a message of this session: ${reason}.`,
       "give the id of a model-reply or of what somebody said; `rath log` shows them",
       { message: text.slice(0, 80) },
     );
-  if (!/^[0-9a-f]{6,64}$/.test(text)) throw unknown("it is no id");
+  if (!/^[0-9a-f]{6,64}$/.test(text)) throw unknown("it is not an id");
   let id: FactId;
   try {
     id = await store.resolve(text);

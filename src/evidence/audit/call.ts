@@ -9,8 +9,8 @@ import {
   Withheld,
 } from "../../session/index.js";
 import { lineBefore, type Recorded } from "../../store/index.js";
+import type { Telling } from "./answer.js";
 import type { Reader } from "./reader.js";
-import type { Telling } from "./telling.js";
 import { plainWords, quoted, row, short } from "./words.js";
 
 /** What was decided about a call, and by whom. */
@@ -100,18 +100,14 @@ export function tellAsk(
     id,
   );
   if (edited !== undefined && !((edited as unknown) instanceof Withheld))
-    telling.claim(
-      `What was shown had been put in place of ${quoted(edited.was, erasures)} by ${edited.by}.`,
-      id,
-    );
+    telling.claim(`It had been put in place of ${quoted(edited.was, erasures)} by ${edited.by}.`, id);
   if ((what as unknown) instanceof Withheld)
-    telling.gap(`What ${short(id)} showed is not here, so its digest ${short(digest)} cannot be checked.`);
-  else if (digestOf(canonical(what)) === digest)
-    telling.claim(`What was shown has the digest ${short(digest)} that the question names.`, id);
-  else
     telling.gap(
-      `What ${short(id)} says was shown does not have the digest that it names: it proves nothing.`,
+      `The content that ${short(id)} showed is not here, so its digest ${short(digest)} cannot be checked.`,
     );
+  else if (digestOf(canonical(what)) === digest)
+    telling.claim(`The content shown has the digest ${short(digest)} that the question names.`, id);
+  else telling.gap(`The content of ${short(id)} does not have the digest that it names: it proves nothing.`);
   for (const give of gives) tellGive(telling, id, digest, give, erasures);
 }
 

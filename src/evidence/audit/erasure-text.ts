@@ -28,9 +28,9 @@ export function foundText(
   if (gone > 0) lines.push(`${many(gone, "piece")} of it ${gone === 1 ? "was" : "were"} erased before.`);
   if (erasable.some(({ salted }) => !salted))
     lines.push(
-      "What is not salted disappears from every session that has the same bytes, and whoever guesses it can confirm the guess by its digest.",
+      "Content that is not salted disappears from every session with the same bytes, and a correct guess can be confirmed by its digest.",
     );
-  lines.push(...runLines(found.runs, "may not be resumed any more"), ...leftLines(found));
+  lines.push(...runLines(found.runs, "may no longer be resumed"), ...leftLines(found));
   if (floor !== undefined)
     lines.push(
       `A retention floor of ${many(floor.retention.days, "day")} (${brief(floor.retention.basis)}) holds ${floor.held} of it, the last until ${floor.until}: it is refused without --basis.`,

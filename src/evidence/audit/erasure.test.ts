@@ -218,7 +218,7 @@ describe("erasing content", () => {
     await store.save(Session.start().say(text, { role: "assistant", by }), { name: "two" });
     const found = await findContent(store, { about: SECRET, names: ["one"] });
     expect(foundText(found)).toContain(
-      "What is not salted disappears from every session that has the same bytes",
+      "Content that is not salted disappears from every session with the same bytes",
     );
     await eraseContent(store, found, { why, by: "user:dpo" });
     expect(JSON.stringify((await store.load("two")).transcript)).not.toContain(SECRET);

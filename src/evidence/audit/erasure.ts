@@ -3,13 +3,12 @@ import { rm } from "node:fs/promises";
 import { derivedFolderOf } from "../../memory/index.js";
 import { type FactId, isPrincipal, type Principal, RathError, type Session } from "../../session/index.js";
 import type { Checked, Store } from "../../store/index.js";
-import { optionNames } from "../../util/index.js";
-import { AuditError } from "./error.js";
+import { firstLine, optionNames } from "../../util/index.js";
+import { AuditError, requireOptions } from "./error.js";
 import type { Erasable, Found } from "./find.js";
-import { requireOptions } from "./given.js";
-import { Needle } from "./needle.js";
 import { isKeptByRuntime } from "./principal.js";
 import { heldUntil, type Retention, readRetention, retentionFolder } from "./retention.js";
+import { Needle } from "./search.js";
 import { many } from "./words.js";
 
 export type EraseContentOptions = {
@@ -114,7 +113,7 @@ export async function eraseContent(
     } catch (error) {
       // Somebody may be at work on one of them: the others are erased, and it is said.
       if (!(error instanceof RathError)) throw error;
-      refusals.push({ session, why: error.message.split("\n", 1)[0] as string });
+      refusals.push({ session, why: firstLine(error.message) });
       continue;
     }
     for (const { digest, size, salted, where, sessions } of mine)

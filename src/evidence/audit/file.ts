@@ -10,13 +10,12 @@ import {
   Withheld,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { nearestOf, optionNames } from "../../util/index.js";
+import { firstLine, nearestOf, optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
+import { Telling } from "./answer.js";
 import { type Blame, blame } from "./blame.js";
 import { tellCall } from "./call.js";
-import { AuditError } from "./error.js";
-import { requireOptions } from "./given.js";
-import { Telling } from "./telling.js";
+import { AuditError, requireOptions } from "./error.js";
 import { reachable } from "./way.js";
 import { many, plainWords, quoted, row, short } from "./words.js";
 
@@ -110,7 +109,7 @@ async function tellLine(
   if (found.fact === undefined) {
     telling.claim(`Line ${line} of ${path} reads ${words} in ${short(session.id)}.`, session.id);
     for (const { at, why } of blamed.lost)
-      telling.gap(`Who wrote it cannot be followed behind ${short(at)}: ${why}.`);
+      telling.gap(`Its author cannot be followed behind ${short(at)}: ${why}.`);
   } else {
     const { fact } = (await telling.reader.fact(found.fact)) as { readonly fact: Fact };
     if (fact.type === "workspace-import") {
@@ -163,7 +162,7 @@ async function attempt<Value>(telling: Telling, act: () => Promise<Value>): Prom
     return await act();
   } catch (error) {
     if (!(error instanceof RathError) || error instanceof AuditError) throw error;
-    const why = error.message.split("\n", 1)[0] as string;
+    const why = firstLine(error.message);
     telling.gap(
       error instanceof BeyondHorizonError
         ? `Older changes were not looked at: ${why}`

@@ -9,12 +9,10 @@ import {
 import type { Store } from "../../store/index.js";
 import { treesIn } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
-import { AuditError } from "./error.js";
-import { FileSearch, textOf } from "./file-search.js";
-import { requireOptions } from "./given.js";
+import { AuditError, requireOptions } from "./error.js";
 import { type Held, holdersOf, later, type Touched } from "./holders.js";
-import { Needle } from "./needle.js";
 import { namesIn } from "./principal.js";
+import { FileSearch, Needle, textOf } from "./search.js";
 
 export type FindOptions = {
   /** Only in these sessions. Default: all of the store. */
@@ -255,7 +253,7 @@ function checked(options: FindOptions): FindOptions {
   for (const digest of digests)
     if (!/^[0-9a-f]{8,64}$/.test(String(digest)))
       throw refused(
-        `${JSON.stringify(String(digest).slice(0, 80))} is no digest`,
+        `${JSON.stringify(String(digest).slice(0, 80))} is not a digest`,
         "give the SHA-256 of a blob in hex, or at least its first 8 digits",
       );
   return options;

@@ -2,8 +2,8 @@ import { nameOf, unfinishedRuns } from "../../runtime/index.js";
 import { type Digest, digestsOf, type FactId, parentsOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { treesIn } from "../../store/index.js";
-import type { FileSearch } from "./file-search.js";
 import { isKeptByRuntime } from "./principal.js";
+import type { FileSearch } from "./search.js";
 
 /** Who has some content: all that lose it when it is erased. */
 export type Held = {

@@ -3,8 +3,8 @@ import type { FactId, Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
-import { requireOptions } from "./given.js";
-import { Telling } from "./telling.js";
+import { Telling } from "./answer.js";
+import { requireOptions } from "./error.js";
 import { deedOf, many, plainWords, quoted, short } from "./words.js";
 
 export type IfFalseOptions = {
@@ -29,7 +29,7 @@ export async function ifFalse(store: Store, memory: FactId, options: IfFalseOpti
   const root = here ? id : (first?.id ?? memories[0]?.fact);
   if (root === undefined) return telling.done();
   const erasures = await telling.reader.erasures();
-  if (!here) telling.gap(`The memory ${short(id)} itself is not in this store any more.`);
+  if (!here) telling.gap(`The memory ${short(id)} itself is no longer in this store.`);
   telling.claim(
     totals.facts === 0
       ? `Nothing: nobody has ever read the memory ${short(id)}.`

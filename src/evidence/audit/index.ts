@@ -1,6 +1,6 @@
 export type { Answer, Claim, Named, Proof } from "./answer.js";
+export { answerText, type TextOptions } from "./answer.js";
 export { type ApprovalsOptions, whoApproved } from "./approval.js";
-export { whatStep } from "./at-step.js";
 export { type BetweenOptions, whatHappened } from "./between.js";
 export { type Blame, type BlamedLine, blame } from "./blame.js";
 export { type WhichBranchOptions, whichBranch } from "./branch.js";
@@ -33,4 +33,4 @@ export type { Change, Period } from "./report/tally.js";
 export { reportMarkdown, reportText } from "./report/text.js";
 export { heldUntil, type Retention, readRetention, retentionFolder, writeRetention } from "./retention.js";
 export { whatModelSaw } from "./saw.js";
-export { answerText, type TextOptions } from "./text.js";
+export { whatStep } from "./step.js";

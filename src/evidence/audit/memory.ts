@@ -1,11 +1,12 @@
 import { type Why, type WhyNode, why } from "../../memory/answer/index.js";
 import { type FactId, type MemoryHit, RathError } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { firstLine } from "../../util/index.js";
 import type { Answer } from "./answer.js";
+import { Telling } from "./answer.js";
 import type { Reader } from "./reader.js";
-import { type Read, readingsOf, turnReadings } from "./reading.js";
+import { type Read, readingsOf, turnReadings } from "./reader.js";
 import { type Step, stepOf, stepWords } from "./step.js";
-import { Telling } from "./telling.js";
 import { many, plainWords, quoted, short } from "./words.js";
 
 /** So many memories of a reading are told one by one. */
@@ -90,7 +91,7 @@ async function tellReading(
     ...(head === undefined ? [] : [head]),
   );
   if (!Array.isArray(hits)) {
-    telling.gap(`What reading ${short(id)} found is not here: ${plainWords(hits, erasures)}.`);
+    telling.gap(`The result of the reading ${short(id)} is not here: ${plainWords(hits, erasures)}.`);
     return [];
   }
   if (hits.length === 0) telling.claim(`It found nothing.`, id);
@@ -98,13 +99,13 @@ async function tellReading(
     telling.claim(
       isShown
         ? `Of it, the model was shown: ${quoted(shown, erasures, 600)}.`
-        : `What it put together to be shown stood in no prompt of this step: a later reading took its place.`,
+        : `Its text stood in no prompt of this step: a later reading took its place.`,
       id,
     );
   const tool = shown === undefined && hits.length > 0 ? await toolOf(telling.reader, fact.of) : undefined;
   if (tool !== undefined)
     telling.claim(
-      `What it found was given back as the outcome of the tool ${plainWords(tool.name, erasures)}, which stands in the conversation.`,
+      `Its result was returned by the tool ${plainWords(tool.name, erasures)}, which stands in the conversation.`,
       id,
       tool.id,
     );
@@ -158,9 +159,7 @@ async function tellHit(telling: Telling, reading: FactId, hit: MemoryHit, told: 
     await tellWhy(telling, await why(telling.reader.store, memory));
   } catch (error) {
     if (!(error instanceof RathError)) throw error;
-    telling.gap(
-      `Why the memory ${short(memory)} was there cannot be told: ${error.message.split("\n", 1)[0]}`,
-    );
+    telling.gap(`Why the memory ${short(memory)} was there cannot be told: ${firstLine(error.message)}`);
   }
 }
 
@@ -220,5 +219,5 @@ const GROUND = {
   validation: "a validation",
   import: "an import",
   model: "what a model said, with nothing behind it",
-  missing: "something that cannot be looked at any more",
+  missing: "something that is no longer here",
 } as const;

@@ -11,9 +11,8 @@ import {
 import type { Store } from "../../store/index.js";
 import { nearestOf, optionNames } from "../../util/index.js";
 import type { Answer } from "./answer.js";
-import { AuditError } from "./error.js";
-import { requireOptions } from "./given.js";
-import { Telling } from "./telling.js";
+import { Telling } from "./answer.js";
+import { AuditError, requireOptions } from "./error.js";
 import { Earliest } from "./time.js";
 import { deedOf, many, row } from "./words.js";
 
@@ -92,7 +91,7 @@ export async function whatDid(
       `${many(deeds.more, "more deed")} ${deeds.more === 1 ? "is" : "are"} counted and not told here.`,
     );
   telling.gap(
-    `\`by\` is a claim of whoever wrote the line: the record proves that it was not changed since, not who sat there.`,
+    `\`by\` is a claim of the writer of the line: the record proves that it was not changed since, not who sat there.`,
   );
   return telling.done({
     sessions: Object.fromEntries(sessions),

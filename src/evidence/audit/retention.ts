@@ -56,7 +56,7 @@ export async function writeRetention(folder: string, setting: Omit<Retention, "b
   const { days, basis, profile, at, by } = setting;
   if (!Number.isSafeInteger(days) || days < 0 || days > LONGEST)
     throw refused(
-      `${String(days).slice(0, 40)} is no number of days`,
+      `${String(days).slice(0, 40)} is not a number of days`,
       `give a whole number of days from 0 to ${LONGEST}`,
     );
   if (typeof basis !== "string" || basis.trim() === "")

@@ -10,10 +10,11 @@ import {
   Withheld,
 } from "../../session/index.js";
 import { lineBefore, type Store } from "../../store/index.js";
+import { firstLine } from "../../util/index.js";
 import type { Answer } from "./answer.js";
-import { turnReadings } from "./reading.js";
+import { Telling } from "./answer.js";
+import { turnReadings } from "./reader.js";
 import { type Step, stepOf, stepWords } from "./step.js";
-import { Telling } from "./telling.js";
 import { many, plainWords, quoted, row } from "./words.js";
 
 /** So many messages of a prompt are told one by one; the others are counted, and all of them are in `detail`. */
@@ -42,7 +43,7 @@ export async function whatModelSaw(store: Store, ref: string, step: string | num
   } catch (error) {
     if (!(error instanceof RathError)) throw error;
     // Erased or missing content, a rendering of another version, a past that is not loaded: said, not guessed around.
-    telling.gap(`The prompt cannot be rendered again: ${firstLine(error)}`);
+    telling.gap(`The prompt cannot be rendered again: ${firstLine(error.message)}`);
     await tellGone(telling, error);
     return telling.done({ call: call.id, ...(fact.prompt !== undefined && { digest: fact.prompt }) });
   }
@@ -56,7 +57,7 @@ async function askedBefore(telling: Telling, step: Step): Promise<Step | undefin
     const before = await telling.reader.fact(id);
     if (before?.fact.type === "model-call") {
       telling.claim(
-        `${capital(stepWords(step))} is no call of a model; the model that was asked last before it is told here.`,
+        `${capital(stepWords(step))} is not a model call; this is about the last model call before it.`,
         step.id,
         before.id,
       );
@@ -64,7 +65,10 @@ async function askedBefore(telling: Telling, step: Step): Promise<Step | undefin
     }
     id = before && (await lineBefore(store, id, before.line));
   }
-  telling.claim(`${capital(stepWords(step))} is no call of a model, and none was called before it.`, step.id);
+  telling.claim(
+    `${capital(stepWords(step))} is not a model call, and no model was called before it.`,
+    step.id,
+  );
   return undefined;
 }
 
@@ -142,10 +146,6 @@ async function tellGone(telling: Telling, error: RathError): Promise<void> {
         erasure.fact,
       );
   }
-}
-
-function firstLine(error: Error): string {
-  return error.message.split("\n", 1)[0] as string;
 }
 
 function capital(text: string): string {

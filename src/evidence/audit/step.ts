@@ -1,7 +1,10 @@
 import { type Fact, type FactId, readFact, typeOf } from "../../session/index.js";
-import { lineBefore, NotFoundError, type Recorded } from "../../store/index.js";
+import { lineBefore, NotFoundError, type Recorded, type Store } from "../../store/index.js";
+import { type Answer, Telling } from "./answer.js";
+import { tellCall } from "./call.js";
 import { AuditError } from "./error.js";
 import type { Reader } from "./reader.js";
+import { deedOf, many } from "./words.js";
 
 /** Something was asked of a model, a tool, or the world. Steps are counted in the order of the history, from 1. */
 export type Step = Recorded & {
@@ -41,7 +44,7 @@ export async function stepOf(reader: Reader, head: FactId, given: string | numbe
   if (!/^[0-9a-f]{6,64}$/.test(text))
     throw new AuditError(
       "step-unknown",
-      `${JSON.stringify(text.slice(0, 80))} is no step.`,
+      `${JSON.stringify(text.slice(0, 80))} is not a step.`,
       "give the number of a step (7), or an id, or the beginning of one; `rath log` shows both",
       { step: text.slice(0, 80) },
     );
@@ -114,4 +117,50 @@ async function callAt(reader: Reader, from: FactId): Promise<Recorded> {
     "name a model call, a tool call, or something that came of one",
     { fact: from },
   );
+}
+
+/** So many facts of one step are told. */
+const TOLD = 50;
+
+/** What happened at a step: who called what, who wanted it, on whose word it was done, and everything that came of it. */
+export async function whatStep(store: Store, ref: string, step: string | number): Promise<Answer> {
+  const telling = new Telling(store, `What happened at step ${step} of ${ref}?`);
+  const { reader } = telling;
+  const head = await store.resolve(ref);
+  const found = await stepOf(reader, head, step);
+  const about: Recorded[] = [];
+  let more = 0;
+  const mark = `"of":"${found.id}"`;
+  search: for await (const lines of store.lines(head))
+    for (const { id, line } of lines) {
+      if (!line.includes(mark) || DECIDED.has(typeOf(line))) continue;
+      const one = await reader.read(id, line);
+      if ((one.fact as { readonly of?: unknown }).of !== found.id) continue;
+      if (about.length < TOLD) about.push(one);
+      else more += 1;
+      // What came of a call stands before its outcome.
+      if (isOutcome(one.fact)) break search;
+    }
+  const erasures = await reader.erasures();
+  const { fact } = found;
+  telling.claim(
+    `${stepWords(found)[0]?.toUpperCase()}${stepWords(found).slice(1)}: ${fact.by} ${deedOf(fact, erasures, 300)} at ${fact.at}.`,
+    found.id,
+  );
+  const outcome = about.findLast(({ fact: one }) => isOutcome(one));
+  const last = outcome ?? about.at(-1);
+  if (fact.type !== "model-call" && last !== undefined)
+    await tellCall(telling, { ...last.fact, of: found.id } as Fact, last.id);
+  for (const { id, fact: one } of about)
+    telling.claim(`${one.by} ${deedOf(one, erasures, 300)} at ${one.at}.`, id);
+  if (more > 0) telling.gap(`${many(more, "more fact")} of this step are not told here.`);
+  if (outcome === undefined) telling.gap("The record does not say how it ended.");
+  return telling.done({ step: found.id, ...(found.number !== undefined && { number: found.number }) });
+}
+
+/** What is told with the call itself. */
+const DECIDED: ReadonlySet<string> = new Set(["policy-decide", "approval-ask", "effect-start"]);
+
+function isOutcome({ type }: Fact): boolean {
+  return /-(?:result|reply|failure)$/.test(type);
 }

@@ -1,4 +1,11 @@
-import type { Digest, FactId } from "../../session/index.js";
+import { type Digest, type FactId, type Json, RathError } from "../../session/index.js";
+
+/** A bundle that cannot be written, or cannot be relied on. */
+export class BundleError extends RathError {
+  constructor(message: string, hint: string, data: { [key: string]: Json } = {}) {
+    super("bundle-refused", message, { hint, data });
+  }
+}
 
 /** The version of the format of bundles, the first thing in every bundle. */
 export const BUNDLE_FORMAT = 1;

@@ -1,8 +1,7 @@
 import type { Json } from "../../session/index.js";
 import { byteLines } from "../verify/byte-lines.js";
 import { type VerifiedFile, type VerifyFileOptions, verifyFile } from "../verify/file.js";
-import { BundleError } from "./error.js";
-import { FRAME } from "./form.js";
+import { BundleError, FRAME } from "./form.js";
 
 /** A bundle that was verified, and what is in it. */
 export type Bundle = {
@@ -25,7 +24,7 @@ export async function readBundle(
     throw new BundleError(
       verified.kind === "bundle"
         ? `This bundle is not as it was sealed: ${first?.place}: ${first?.problem}.`
-        : "This is no bundle.",
+        : "This is not a bundle.",
       verified.kind === "bundle"
         ? "ask for it again; `rath verify FILE` lists everything that is wrong with it"
         : "give the JSON file of a dossier: rath dossier SESSION -o FILE",

@@ -2,12 +2,11 @@ import { createHash } from "node:crypto";
 import { digestOf, type FactId, type Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
-import { requireOptions } from "../proof/given.js";
+import { requireOptions } from "../proof/error.js";
 import type { PublicKey, SigningKey } from "../proof/index.js";
 import { Growth, leafHash } from "../proof/merkle.js";
 import { signNote } from "../proof/note.js";
-import { BundleError } from "./error.js";
-import { FRAME, type Seal, SUM, signedText } from "./form.js";
+import { BundleError, FRAME, type Seal, SUM, signedText } from "./form.js";
 
 export type BundleOptions = {
   /** What the bundle is: title, task, names of sessions, when and by what it was made. */

@@ -8,7 +8,7 @@ import {
   visible,
   Withheld,
 } from "../../session/index.js";
-import { defined } from "../../util/index.js";
+import { defined, isObject } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import {
@@ -24,7 +24,7 @@ import {
   when,
 } from "./html/words.js";
 import { itemOf, Sample, type Seen, timeOf } from "./item.js";
-import { type Item, isObject, type Listed, type Told, text, type Words } from "./words.js";
+import { type Item, type Listed, type Told, text, type Words } from "./words.js";
 
 export type Approval = Item & {
   readonly what: Told;
@@ -98,7 +98,7 @@ export class Approvals {
   }
 
   asked(): Listed<Approval> {
-    return this.#asks.listed(({ ask, answers }) => ({
+    return this.#asks.listedAs(({ ask, answers }) => ({
       ...ask,
       facts: [...ask.facts, ...answers.map(({ fact }) => fact)],
       answers,
@@ -196,7 +196,7 @@ function sound({ sound: is, digest }: Approval): Html {
   const hash = html`<span class="hash">${digest}</span>`;
   if (is === true) return html`<span class="tag good">digest checked</span> ${hash}`;
   if (is === false) return html`<span class="tag bad">the digest is of something else</span> ${hash}`;
-  return html`<span class="tag warn">what was shown is not here any more</span> ${hash}`;
+  return html`<span class="tag warn">the content shown is no longer here</span> ${hash}`;
 }
 
 function given(answer: Answer, anchors: Anchors): Html {

@@ -197,7 +197,7 @@ export class Branches {
   listed(most: number, words: Words): Listed<Branch> {
     const sample = new Sample<BranchDraft>(most);
     for (const branch of this.all) sample.add(branch);
-    return sample.listed((draft) => shown(draft, words));
+    return sample.listedAs((draft) => shown(draft, words));
   }
 
   get rejected(): number {
@@ -386,7 +386,7 @@ function item(branch: Branch, anchors: Anchors): Html {
       "In the result's past",
       branch.elsewhere === true ? "no: it was found because it hangs from a fact of this session" : undefined,
     ],
-  ])}${told(branch.answer, "What was said last on it", "plain")}${anchors.proofs(facts)}</div></details>`;
+  ])}${told(branch.answer, "Last message on it", "plain")}${anchors.proofs(facts)}</div></details>`;
 }
 
 function chosen(routes: Dossier["routes"], anchors: Anchors): Html {
@@ -397,5 +397,5 @@ function chosen(routes: Dossier["routes"], anchors: Anchors): Html {
       html`<tr><th scope="row">${route.selector}</th><td>${route.chosen ?? "none"}</td><td>${route.candidates.map(({ name, score }) => html`${name}${score !== undefined && ` (${rounded(score)})`} `)}</td><td class="words">${inline(route.why)}</td><td>${route.chooser}</td><td>${anchors.id(route.facts[0] ?? "")}</td></tr>`,
     (words) => html`<tr><td class="more" colspan="6">${words}</td></tr>`,
   );
-  return html`<p class="label">What selectors chose</p>${table("What selectors chose", ["Selector", "Chosen", "Among", "Why", "By", "Fact"].map(column), rows)}`;
+  return html`<p class="label">Choices of selectors</p>${table("Choices of selectors", ["Selector", "Chosen", "Among", "Why", "By", "Fact"].map(column), rows)}`;
 }

@@ -1,10 +1,11 @@
 import { diffTrees, patchOf, type Trees } from "../../sandbox/index.js";
 import { type Digest, type FactId, type FactOf, type PathChange, RathError } from "../../session/index.js";
+import { firstLine, isObject } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import { type Anchors, count, gone, inline, items, line, told, when } from "./html/words.js";
 import { itemOf, Sample, type Seen } from "./item.js";
-import { type Item, isObject, type Listed, type Told, type Words } from "./words.js";
+import type { Item, Listed, Told, Words } from "./words.js";
 
 export type Change = Item & {
   readonly kind: "import" | "change" | "merge" | "resolve";
@@ -241,7 +242,7 @@ function countsOf(diff: string): readonly [added: number, removed: number] {
 
 /** Why there is no diff, in words: files may be erased, not brought along, or no trees at all. */
 function noteOf(error: unknown): string {
-  return error instanceof RathError ? (error.message.split("\n")[0] ?? "") : "its files cannot be read";
+  return error instanceof RathError ? firstLine(error.message) : "its files cannot be read";
 }
 
 const KINDS: { readonly [kind in Change["kind"]]: string } = {

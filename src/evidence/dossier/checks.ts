@@ -1,10 +1,10 @@
 import type { FactId } from "../../session/index.js";
-import { defined } from "../../util/index.js";
+import { defined, isObject } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import { type Anchors, items, line, told, when } from "./html/words.js";
 import { itemOf, Sample, type Seen } from "./item.js";
-import { cut, type Item, isObject, type Listed, rounded, type Told, text, type Words } from "./words.js";
+import { cut, type Item, type Listed, rounded, type Told, text, type Words } from "./words.js";
 
 export type Validation = Item & {
   readonly name: string;
@@ -93,7 +93,7 @@ export function checksSection({ validations, counts }: Dossier, anchors: Anchors
 ${items(
   validations,
   (check) =>
-    html`<details class="item"><summary><h3 dir="auto">${check.name}</h3> <span class="tag ${check.passed ? "good" : "bad"}">${check.passed ? "passed" : "did not pass"}</span>${check.score !== undefined && html` <span class="soft">score ${rounded(check.score)}</span>`}${line(check.tests && counted(check.tests), check.branch, check.by, when(check.at, "clock"))}</summary><div class="body">${tests(check)}${told(check.detail, "What it says")}${
+    html`<details class="item"><summary><h3 dir="auto">${check.name}</h3> <span class="tag ${check.passed ? "good" : "bad"}">${check.passed ? "passed" : "did not pass"}</span>${check.score !== undefined && html` <span class="soft">score ${rounded(check.score)}</span>`}${line(check.tests && counted(check.tests), check.branch, check.by, when(check.at, "clock"))}</summary><div class="body">${tests(check)}${told(check.detail, "Detail")}${
       check.command !== undefined &&
       html`<p class="small">The command that was run: ${anchors.id(check.command)}</p>`
     }${check.of !== undefined && html`<p class="small">Of the call ${anchors.id(check.of)}</p>`}${anchors.proofs(check.facts)}</div></details>`,

@@ -1,10 +1,11 @@
 import type { FactId, FactOf } from "../../session/index.js";
+import { isObject } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import { type Anchors, count, inline, items, line, pairs, told, when } from "./html/words.js";
 import { itemOf, Sample, type Seen } from "./item.js";
 import { errorOf } from "./tools.js";
-import { type Item, isObject, type Listed, type Told, text, type Words } from "./words.js";
+import { type Item, type Listed, type Told, text, type Words } from "./words.js";
 
 export type Environment = {
   readonly placements: Listed<Item & { readonly sandbox: string; readonly spec?: Told }>;
@@ -231,7 +232,7 @@ ${items(
 ${items(
   sandboxes,
   (box) =>
-    html`<details class="item"><summary><h3 dir="auto">Sandbox ${box.sandbox}</h3> <span class="tag">${box.provider}, isolation ${box.isolation}</span>${line(`opened ${count(box.incarnation, "time")}`, box.branch, when(box.at, "clock"))}</summary><div class="body">${told(box.spec, "What was asked for")}${told(box.status, "What it is")}${told(box.capabilities, "What it can do")}${told(box.native, "As its provider calls it")}${box.ends.map(
+    html`<details class="item"><summary><h3 dir="auto">Sandbox ${box.sandbox}</h3> <span class="tag">${box.provider}, isolation ${box.isolation}</span>${line(`opened ${count(box.incarnation, "time")}`, box.branch, when(box.at, "clock"))}</summary><div class="body">${told(box.spec, "Requested")}${told(box.status, "Status")}${told(box.capabilities, "Capabilities")}${told(box.native, "As its provider calls it")}${box.ends.map(
       ({ type, why, fact }) =>
         html`<p class="small"><code>${type}</code> ${inline(why)} ${anchors.id(fact)}</p>`,
     )}${anchors.proofs(box.facts)}</div></details>`,
@@ -254,7 +255,7 @@ ${
     (words) => html`<li class="more">${words}</li>`,
   )}</ul>`
 }
-${imports.total > 0 && html`<p class="label">Imported from</p>${items(imports, (one) => html`<details class="item"><summary><h3 dir="auto">${inline(one.source, 120)}</h3> <span class="tag">${one.format}</span></summary><div class="body"><p class="small">sha256 of the file <span class="hash">${one.digest}</span></p>${told(one.detail, "What the source says about itself")}${anchors.proofs(one.facts)}</div></details>`)}`}
+${imports.total > 0 && html`<p class="label">Imported from</p>${items(imports, (one) => html`<details class="item"><summary><h3 dir="auto">${inline(one.source, 120)}</h3> <span class="tag">${one.format}</span></summary><div class="body"><p class="small">sha256 of the file <span class="hash">${one.digest}</span></p>${told(one.detail, "Detail of the source")}${anchors.proofs(one.facts)}</div></details>`)}`}
 <p class="label">Who made this dossier</p>${pairs([
     ["When", when(made.at)],
     ["With", `openrath ${made.openrath}, Node ${made.node}, ${made.platform}`],

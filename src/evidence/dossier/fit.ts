@@ -1,5 +1,6 @@
+import { isObject } from "../../util/index.js";
 import type { Told } from "./words.js";
-import { cut, isObject } from "./words.js";
+import { cut } from "./words.js";
 
 /** Texts are not cut to less than this: so much is told of each. */
 const LEAST = 200;
@@ -30,10 +31,14 @@ function longest(lengths: readonly number[], room: number): number {
 
 type Text = Extract<Told, { readonly text: string }>;
 
+function isText(value: object): value is Text {
+  const { text, characters } = value as Partial<Text>;
+  return typeof text === "string" && typeof characters === "number";
+}
+
 function walk(value: unknown, change: (told: Text) => Text): unknown {
   if (Array.isArray(value)) return value.map((one) => walk(one, change));
   if (!isObject(value)) return value;
-  if (typeof value.text === "string" && typeof value.characters === "number")
-    return change(value as unknown as Text);
+  if (isText(value)) return change(value);
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, walk(one, change)]));
 }

@@ -64,7 +64,11 @@ export class Sample<Item> {
     return [...this.#first, ...this.#last.slice(this.#oldest), ...this.#last.slice(0, this.#oldest)];
   }
 
-  listed<Shown = Item>(show: (item: Item) => Shown = (item) => item as unknown as Shown): Listed<Shown> {
+  listed(): Listed<Item> {
+    return this.listedAs((item) => item);
+  }
+
+  listedAs<Shown>(show: (item: Item) => Shown): Listed<Shown> {
     const items = this.items.map(show);
     return { items, total: this.#total, ...(items.length < this.#total && { gap: this.#first.length }) };
   }

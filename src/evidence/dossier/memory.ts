@@ -1,22 +1,12 @@
 import { why } from "../../memory/index.js";
 import { type Digest, type Fact, type FactId, type FactOf, readFact, refsOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { defined } from "../../util/index.js";
+import { defined, firstLine, isObject } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import { type Anchors, count, inline, items, line, pairs, told, when } from "./html/words.js";
 import { itemOf, Sample, type Seen, timeOf } from "./item.js";
-import {
-  brief,
-  type Item,
-  isId,
-  isObject,
-  type Listed,
-  rounded,
-  type Told,
-  text,
-  type Words,
-} from "./words.js";
+import { brief, type Item, isId, type Listed, rounded, type Told, text, type Words } from "./words.js";
 
 export type MemoryRead = Item & {
   /** The modules in which it was read, the outermost first; a run of version 0.1 does not say. */
@@ -216,7 +206,7 @@ async function reasonOf(store: Store, memory: FactId): Promise<MemoryReason> {
       more: found.more || found.leaves.length > HITS,
     };
   } catch (error) {
-    const problem = error instanceof Error ? (error.message.split("\n")[0] ?? "") : "it cannot be looked up";
+    const problem = error instanceof Error ? firstLine(error.message) : "it cannot be looked up";
     return { memory, versions: [], grounds: [], more: false, problem };
   }
 }
@@ -242,7 +232,7 @@ function reading(read: MemoryRead, anchors: Anchors): Html {
     read.hits,
     (hit) =>
       html`<div class="said"><span class="who">memory ${anchors.id(hit.memory)}${hit.score !== undefined && ` score ${rounded(hit.score)}`}</span>${told(hit.text, "", "plain")}</div>`,
-  )}${told(read.shown, "What stood in the prompt of it", "plain")}${told(read.settings, "How it was looked for")}${pairs([["The space stood at", read.head && anchors.id(read.head)]])}${anchors.proofs(read.facts)}</div></details>`;
+  )}${told(read.shown, "Shown in the prompt", "plain")}${told(read.settings, "How it was looked for")}${pairs([["The space stood at", read.head && anchors.id(read.head)]])}${anchors.proofs(read.facts)}</div></details>`;
 }
 
 const DEEDS: ReadonlyMap<string, string> = new Map([

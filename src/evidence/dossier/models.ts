@@ -1,10 +1,10 @@
 import { costText, type Digest, type FactId, type FactOf, type Usage } from "../../session/index.js";
-import { defined } from "../../util/index.js";
+import { defined, isObject } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import { type Anchors, count, inline, items, lasting, line, told, when } from "./html/words.js";
 import { itemOf, Sample, type Seen } from "./item.js";
-import { failing, type Item, isObject, type Listed, type Told, text, type Words } from "./words.js";
+import { failing, type Item, type Listed, type Told, text, type Words } from "./words.js";
 
 export type ModelCall = Item & {
   readonly model: string;
@@ -80,7 +80,7 @@ export class Models {
   }
 
   listed(prompts: ReadonlyMap<FactId, Prompt>): Listed<ModelCall> {
-    return this.#sample.listed(({ id, call }) => ({ ...call, prompt: prompts.get(id) ?? call.prompt }));
+    return this.#sample.listedAs(({ id, call }) => ({ ...call, prompt: prompts.get(id) ?? call.prompt }));
   }
 
   #add(seen: Seen, call: ModelCall): Draft {

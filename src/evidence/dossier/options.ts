@@ -1,5 +1,5 @@
 import { RathError } from "../../session/index.js";
-import { nearestOf } from "../../util/index.js";
+import { isObject, optionNames, unknownOption } from "../../util/index.js";
 
 export type DossierOptions = {
   /** How the session is called; by default the name that it was asked for by. */
@@ -19,7 +19,7 @@ export type DossierOptions = {
 export type Settings = Required<Omit<DossierOptions, "name" | "progress">> &
   Pick<DossierOptions, "name" | "progress">;
 
-const KNOWN = ["name", "most", "characters", "size", "at", "progress"] satisfies (keyof DossierOptions)[];
+const KNOWN = optionNames<DossierOptions>()("name most characters size at progress");
 
 /** A dossier was asked for in a way that makes no sense. */
 export class DossierOptionError extends RathError {
@@ -29,28 +29,23 @@ export class DossierOptionError extends RathError {
 }
 
 export function settingsOf(options: DossierOptions): Settings {
-  if (typeof options !== "object" || options === null || Array.isArray(options))
-    throw new DossierOptionError("its options are no object", "dossierOf(store, name, { most: 100 })");
-  const unknown = Object.keys(options).find((option) => !(KNOWN as readonly string[]).includes(option));
-  if (unknown !== undefined) {
-    const meant = nearestOf(unknown, KNOWN);
-    throw new DossierOptionError(
-      `it has no option ${JSON.stringify(unknown)}`,
-      meant === undefined ? `the options are ${KNOWN.join(", ")}` : `did you mean "${meant}"?`,
-    );
-  }
+  if (!isObject(options))
+    throw new DossierOptionError("the options must be an object", "dossierOf(store, name, { most: 100 })");
+  const unknown = unknownOption(options, KNOWN);
+  if (unknown !== undefined)
+    throw new DossierOptionError(`it has no option ${JSON.stringify(unknown.name)}`, unknown.hint);
   const { most = 300, characters = 12_000, size = 6_000_000, at = new Date().toISOString() } = options;
   requireCount("most", most, 2, 100_000);
   requireCount("characters", characters, 100, 10_000_000);
   requireCount("size", size, 10_000, 400_000_000);
   if (typeof at !== "string" || Number.isNaN(Date.parse(at)))
-    throw new DossierOptionError("its `at` is no time", "at: new Date().toISOString()");
+    throw new DossierOptionError("`at` must be a time", "at: new Date().toISOString()");
   const { name, progress } = options;
   if (name !== undefined && typeof name !== "string")
-    throw new DossierOptionError("its `name` is no text", 'name: "issue-7"');
+    throw new DossierOptionError("`name` must be a string", 'name: "issue-7"');
   if (progress !== undefined && typeof progress !== "function")
     throw new DossierOptionError(
-      "its `progress` is no function",
+      "`progress` must be a function",
       "progress: (facts) => console.error(facts)",
     );
   return { most, characters, size, at, ...(name !== undefined && { name }), ...(progress && { progress }) };
@@ -59,7 +54,7 @@ export function settingsOf(options: DossierOptions): Settings {
 function requireCount(what: string, value: unknown, least: number, greatest: number): void {
   if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= greatest) return;
   throw new DossierOptionError(
-    `its \`${what}\` is no whole number from ${least} to ${greatest}`,
+    `\`${what}\` must be a whole number from ${least} to ${greatest}`,
     `${what}: ${Math.min(greatest, Math.max(least, 1_000))}`,
   );
 }

@@ -1,6 +1,7 @@
 import { type PromptMessage, renderedPrompt } from "../../agent/model/index.js";
 import { type FactId, RathError, type Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { firstLine } from "../../util/index.js";
 import type { ModelCall, Prompt } from "./models.js";
 import { cut, text, type Words } from "./words.js";
 
@@ -59,7 +60,7 @@ export class Prompts {
         return { state: "rendered", digest, characters: whole.length, messages: messages.length, news: [] };
       return this.#told(session.id, digest, whole, messages);
     } catch (error) {
-      const why = error instanceof RathError ? (error.message.split("\n")[0] ?? "") : "it cannot be rendered";
+      const why = error instanceof RathError ? firstLine(error.message) : "it cannot be rendered";
       return { state: "not-rendered", ...known, why };
     }
   }

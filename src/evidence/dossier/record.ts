@@ -1,6 +1,6 @@
 import { isAboutTheRecord } from "../../runtime/index.js";
 import { type Digest, type FactId, refsOf, Withheld } from "../../session/index.js";
-import { defined } from "../../util/index.js";
+import { defined, isObject } from "../../util/index.js";
 import type { Route } from "./branches.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
@@ -8,7 +8,7 @@ import { type Anchors, column, count, items, leftOut, line, table, told, when } 
 import { itemOf, Sample, type Seen, timeOf } from "./item.js";
 import type { Proof } from "./proof.js";
 import type { BudgetItem } from "./spending.js";
-import { type Item, isObject, type Listed, saying, type Told, text, type Words } from "./words.js";
+import { type Item, type Listed, saying, type Told, text, type Words } from "./words.js";
 
 export type Counts = {
   /** Facts in the past of the session, and facts of other branches that nothing took in. */
@@ -105,7 +105,7 @@ export class RecordItself {
 
   /** In the order of time, where all of them have one. */
   get timeline(): Listed<Event> {
-    const listed = this.#events.listed((one) => ("line" in one ? eventOf(one) : one));
+    const listed = this.#events.listedAs((one) => ("line" in one ? eventOf(one) : one));
     if (this.#timeless || listed.gap !== undefined) return listed;
     return {
       ...listed,

@@ -51,8 +51,7 @@ export class TaskFinder {
       this.#found = this.#task(id, fact, fact.text);
     else if (fact.type === "message-say" && fact.role === "user")
       this.#found = this.#task(id, fact, fact.content);
-    else if (fact.type === "memory-space")
-      this.#second ??= this.#task(id, fact, `What is remembered in ${fact.space}`);
+    else if (fact.type === "memory-space") this.#second ??= this.#task(id, fact, `Memories of ${fact.space}`);
     else if (fact.type === "record-import") this.#second ??= this.#task(id, fact, fact.source);
     else if (fact.type === "run-start") this.#second ??= this.#task(id, fact, `${fact.module}`);
   }

@@ -1,11 +1,11 @@
 import { type FactId, type FactOf, Withheld } from "../../session/index.js";
-import { defined } from "../../util/index.js";
+import { defined, isObject } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import { type Anchors, inline, items, lasting, line, pairs, told, when } from "./html/words.js";
 import { itemOf, Sample, type Seen } from "./item.js";
 import { redactedOf } from "./models.js";
-import { failing, type Item, isObject, type Listed, type Told, text, type Words } from "./words.js";
+import { failing, type Item, type Listed, type Told, text, type Words } from "./words.js";
 
 export type ToolCall = Item & {
   readonly kind: "tool" | "step";
@@ -102,7 +102,7 @@ export class Tools {
   }
 
   listed(): Listed<ToolCall> {
-    return this.#sample.listed(({ call, evidence, troubles }) => ({ ...call, evidence, troubles }));
+    return this.#sample.listedAs(({ call, evidence, troubles }) => ({ ...call, evidence, troubles }));
   }
 
   #add({ id }: Seen, call: ToolCall): Draft {

@@ -8,6 +8,7 @@ import {
   Withheld,
 } from "../../session/index.js";
 import type { Erasure } from "../../store/index.js";
+import { isObject } from "../../util/index.js";
 
 /** Some of many: the first and the last. `gap` is the place in `items` where those left out would stand. */
 export type Listed<Item> = {
@@ -89,10 +90,6 @@ export function cut(text: string, most: number): string {
   if (text.length <= most) return text;
   const end = text.codePointAt(most - 1) ?? 0;
   return text.slice(0, end > 0xffff ? most - 1 : most);
-}
-
-export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** A text, whatever a garbage record has in its place. */

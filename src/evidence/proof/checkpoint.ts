@@ -31,7 +31,7 @@ export function readCheckpoint(text: unknown): Checkpoint {
   if (number === undefined || bytes === undefined || more.length > 0)
     throw new ProofError(
       "note-refused",
-      "This signed note is no checkpoint: its text is not origin, size and root, a line each.",
+      "This signed note is not a checkpoint: its text is not origin, size and root, a line each.",
       "give a file that `rath checkpoint` wrote",
     );
   checkOrigin(origin);

@@ -1,4 +1,5 @@
 import { type Json, RathError } from "../../session/index.js";
+import { firstLine, isObject, unknownOption } from "../../util/index.js";
 
 /** A key, a signature, a checkpoint or a proof that cannot be made, read or relied on. */
 export class ProofError extends RathError {
@@ -10,4 +11,24 @@ export class ProofError extends RathError {
   ) {
     super(code, message, { hint, data: more.data ?? {}, cause: more.cause });
   }
+}
+
+/** Refuses options that do not exist: a misspelt option would have no effect, and its check would not be made. */
+export function requireOptions(options: object, known: readonly string[], call: string): void {
+  if (!isObject(options))
+    throw new RathError("option-refused", `The options of ${call} must be an object.`, {
+      hint: `the options are ${known.join(", ")}`,
+    });
+  const unknown = unknownOption(options, known);
+  if (unknown === undefined) return;
+  const option = unknown.name.slice(0, 60);
+  throw new RathError("option-refused", `${call} has no option ${JSON.stringify(option)}.`, {
+    hint: unknown.hint,
+    data: { option },
+  });
+}
+
+/** The first line of what an error says. */
+export function reasonOf(error: unknown): string {
+  return firstLine(error instanceof Error ? error.message : String(error));
 }

@@ -9,8 +9,7 @@ import {
 } from "../../session/index.js";
 import { optionNames } from "../../util/index.js";
 import { bytesOf } from "./base64.js";
-import { ProofError } from "./error.js";
-import { requireOptions } from "./given.js";
+import { ProofError, requireOptions } from "./error.js";
 import { type PublicKey, SIGNATURE_BYTES, type SigningKey } from "./key.js";
 
 export type SignOptions = {

@@ -44,7 +44,7 @@ export function writeStandardProof(proof: InclusionProof, root: Buffer): string 
 
 /** Reads a proof of either form. */
 export function readProof(text: unknown): InclusionProof {
-  if (typeof text !== "string" || text.length > LONGEST) throw refused("it is no text, or too long");
+  if (typeof text !== "string" || text.length > LONGEST) throw refused("it is not text, or too long");
   if (!text.endsWith("\n")) throw refused("it was cut off");
   const lines = text.slice(0, -1).split("\n");
   if (lines[0] === SHORT) return readShort(lines);
@@ -77,7 +77,7 @@ function readStandard(lines: readonly string[], text: string): InclusionProof {
   const end = lines.indexOf("", from);
   if (index === undefined || end < 0) throw refused("it has no index, or no checkpoint");
   const path = lines.slice(from + 1, end).map((line) => bytesOf(line, HASH_BYTES));
-  if (!path.every((one) => one !== undefined)) throw refused("a line is no hash");
+  if (!path.every((one) => one !== undefined)) throw refused("a line is not a hash");
   const { origin, size, root, note } = readCheckpoint(
     text.slice(lines.slice(0, end + 1).join("\n").length + 1),
   );
@@ -94,7 +94,8 @@ export type Included = {
 /** Whether a proof shows, with keys that are known, that a fact is in the log. */
 export function checkInclusion(proof: InclusionProof, id: FactId, keys: readonly PublicKey[]): Included {
   const { origin, index, size, path, signatures } = proof;
-  if (!/^[0-9a-f]{64}$/.test(id)) return { included: false, problem: "this is no id of a fact", signers: [] };
+  if (!/^[0-9a-f]{64}$/.test(id))
+    return { included: false, problem: "this is not an id of a fact", signers: [] };
   const root = rootOfPath(leafHash(Buffer.from(id, "hex")), index, size, path);
   if (root === undefined)
     return {
@@ -124,7 +125,7 @@ export function checkInclusion(proof: InclusionProof, id: FactId, keys: readonly
 function refused(reason: string): ProofError {
   return new ProofError(
     "proof-refused",
-    `This is no proof of inclusion: ${reason}.`,
+    `This is not a proof of inclusion: ${reason}.`,
     "give a file that `rath prove SESSION -o FILE` wrote",
     {
       data: { reason },

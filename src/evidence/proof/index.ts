@@ -15,5 +15,5 @@ export { CheckpointLog, type LogFlaw, type LogState } from "./log.js";
 export { isConsistent } from "./merkle.js";
 export type { Note, NoteSignature, Signer } from "./note.js";
 export type { Release } from "./release.js";
-export { CheckpointMemory, type Remembered } from "./remembered.js";
+export { CheckpointMemory, type Remembered } from "./release.js";
 export { type ReleaseOptions, releaseUnnamed, type Taken, type TakeOptions, takeCheckpoint } from "./take.js";

@@ -124,7 +124,7 @@ export function readPublicKey(text: unknown): PublicKey {
     /^([^+]*)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]{44,64})\n?$/.exec(text) ?? [];
   const bytes = bytesOf(data, 1 + KEY_BYTES);
   if (bytes === undefined || bytes[0] !== ED25519)
-    throw new ProofError("key-refused", `This is no public key: ${shown(text)}.`, SHAPE);
+    throw new ProofError("key-refused", `This is not a public key: ${shown(text)}.`, SHAPE);
   const key = new PublicKey(name, bytes.subarray(1));
   if (key.id !== id)
     throw new ProofError(

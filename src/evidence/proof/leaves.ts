@@ -6,6 +6,8 @@ import { HASH_BYTES, leafHash, nodeHash, split } from "./merkle.js";
 
 /** So many leaves have one root in the file of roots. A proof reads one block of leaves, and the roots of the others. */
 export const BLOCK = 256;
+/** So many ids are read at once. */
+const AT_ONCE = 4096;
 
 /**
  * The leaves of a log on disk: `leaves` has the ids of facts, 32 bytes each, in the order they were met; `roots` has the
@@ -35,6 +37,14 @@ export class Leaves {
   /** The ids from one place to the one before another. */
   read(from: number, to: number): Buffer {
     return readPart(this.#ids, from * HASH_BYTES, (to - from) * HASH_BYTES);
+  }
+
+  /** The first `size` ids as text, in their order. */
+  *ids(size: number): Generator<FactId> {
+    for (let from = 0; from < size; from += AT_ONCE) {
+      const part = this.read(from, Math.min(size, from + AT_ONCE));
+      for (let at = 0; at < part.length; at += HASH_BYTES) yield part.toString("hex", at, at + HASH_BYTES);
+    }
   }
 
   /** The roots of blocks as the file has them. */

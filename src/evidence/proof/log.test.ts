@@ -18,7 +18,7 @@ import { SigningKey } from "./key.js";
 import { CheckpointLog } from "./log.js";
 import { isConsistent, same } from "./merkle.js";
 import { signersOf } from "./note.js";
-import { CheckpointMemory } from "./remembered.js";
+import { CheckpointMemory } from "./release.js";
 import { releaseUnnamed, takeCheckpoint } from "./take.js";
 
 const base = mkdtempSync(join(tmpdir(), "openrath-log-"));

@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import type { FactId, Json } from "../../session/index.js";
 import { isDead } from "../../store/index.js";
 import { type Checkpoint, readCheckpoint } from "./checkpoint.js";
-import { ProofError } from "./error.js";
+import { ProofError, reasonOf } from "./error.js";
 import { appendAt, replaceFile, sizeOf, textOf } from "./file.js";
 import type { InclusionProof } from "./inclusion.js";
 import { BLOCK, Leaves } from "./leaves.js";
@@ -57,7 +57,7 @@ export class CheckpointLog {
           throw new Error("it does not follow the checkpoint before it");
         checkpoints.push(checkpoint);
       } catch (error) {
-        flaws.push({ file: "checkpoints", offset: from, problem: firstLine(error) });
+        flaws.push({ file: "checkpoints", offset: from, problem: reasonOf(error) });
         break;
       }
     }
@@ -139,7 +139,7 @@ export class CheckpointLog {
       // Only what a crash can leave: the beginning of a note, at the very end.
       if ([...notesIn(rest)].some(({ text }) => text !== undefined)) throw this.#damaged(flaws);
       this.#moveAside("checkpoints", rest, good);
-      done.push(`the last ${rest.length} bytes of checkpoints were no whole note`);
+      done.push(`the last ${rest.length} bytes of checkpoints were not a whole note`);
     }
     if (flaws.some(({ file }) => file === "leaves")) {
       const extra = count - size;
@@ -222,8 +222,4 @@ export class CheckpointLog {
 
 function isId(value: unknown): boolean {
   return typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
-}
-
-function firstLine(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split("\n")[0] as string;
 }

@@ -25,7 +25,7 @@ export function signatureLine(
 
 /** Reads a note. Whether its signatures are good, `signersOf` says. */
 export function readNote(note: unknown): Note {
-  if (typeof note !== "string") throw refused("it is no text");
+  if (typeof note !== "string") throw refused("it is not text");
   const end = note.lastIndexOf("\n\n");
   if (end < 0 || !note.endsWith("\n"))
     throw refused("it has no empty line between text and signatures, or was cut off");
@@ -42,7 +42,7 @@ export function readNote(note: unknown): Note {
 export function readSignature(line: string): NoteSignature {
   const [, name = "", data = ""] = LINE.exec(line) ?? [];
   const bytes = bytesOf(data, 4 + SIGNATURE_BYTES);
-  if (bytes === undefined) throw refused(`a line is no signature: ${JSON.stringify(line.slice(0, 60))}`);
+  if (bytes === undefined) throw refused(`a line is not a signature: ${JSON.stringify(line.slice(0, 60))}`);
   return { name, id: bytes.toString("hex", 0, 4), bytes: bytes.subarray(4) };
 }
 
@@ -92,7 +92,7 @@ function checkText(text: string): void {
 function refused(reason: string): ProofError {
   return new ProofError(
     "note-refused",
-    `This is no signed note: ${reason}.`,
+    `This is not a signed note: ${reason}.`,
     "give the file as it was written: a text, an empty line, and lines that begin with an em dash",
     { data: { reason } },
   );

@@ -3,8 +3,7 @@ import { type FactId, type Principal, parentsOf, readFact } from "../../session/
 import type { Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import { type Checkpoint, readCheckpoint, signCheckpoint } from "./checkpoint.js";
-import { ProofError } from "./error.js";
-import { requireOptions } from "./given.js";
+import { ProofError, requireOptions } from "./error.js";
 import type { SigningKey } from "./key.js";
 import type { CheckpointLog } from "./log.js";
 import { HASH_BYTES, same } from "./merkle.js";
@@ -103,7 +102,7 @@ async function newFacts(
   const known: FactId[] = [];
   for (const head of covered?.heads ?? []) if (await store.has(head)) known.push(head);
   const whole = size === 0 || (covered?.whole === true && known.length === covered.heads.length);
-  const logged = whole ? undefined : idsOf(log, size);
+  const logged = whole ? undefined : new Set(log.leaves.ids(size));
   const ends = new Set(known);
   const chunks: Buffer[] = [];
   const extended = new Set<FactId>(heads);
@@ -137,16 +136,6 @@ export async function restingHeads(store: Store): Promise<readonly FactId[]> {
 
 export function isSuspension(line: string): boolean {
   return line.includes('"run-suspend"') && readFact(line, undefined).type === "run-suspend";
-}
-
-function idsOf(log: CheckpointLog, size: number): ReadonlySet<FactId> {
-  const ids = new Set<FactId>();
-  const step = 4096;
-  for (let from = 0; from < size; from += step) {
-    const part = log.leaves.read(from, Math.min(size, from + step));
-    for (let at = 0; at < part.length; at += HASH_BYTES) ids.add(part.toString("hex", at, at + HASH_BYTES));
-  }
-  return ids;
 }
 
 export type ReleaseOptions = {
@@ -205,13 +194,10 @@ function unreached(
 ): readonly number[] {
   const places: number[] = [];
   const isReleased = releasedAt(releases);
-  const step = 4096;
-  for (let from = 0; from < size; from += step) {
-    const part = log.leaves.read(from, Math.min(size, from + step));
-    for (let at = 0; at < part.length; at += HASH_BYTES) {
-      const place = from + at / HASH_BYTES;
-      if (!reached.has(part.toString("hex", at, at + HASH_BYTES)) && !isReleased(place)) places.push(place);
-    }
+  let place = 0;
+  for (const id of log.leaves.ids(size)) {
+    if (!reached.has(id) && !isReleased(place)) places.push(place);
+    place += 1;
   }
   return places;
 }

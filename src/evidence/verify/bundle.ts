@@ -1,14 +1,29 @@
 import { isUtf8 } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
 import { digestOf, type FactId } from "../../session/index.js";
-import { BEHIND, type Behind, FRAME, readSeal, type Seal, SUM } from "../bundle/form.js";
-import type { PublicKey, Signer } from "../proof/index.js";
+import { BEHIND, type Behind, FRAME, readSeal, type Seal, SUM, signedText } from "../bundle/form.js";
+import { reasonOf } from "../proof/error.js";
+import { type PublicKey, readPublicKey, type Signer } from "../proof/index.js";
 import { Growth, leafHash } from "../proof/merkle.js";
-import { keysIn, signersIn } from "./bundle-keys.js";
+import { readSignature, signersOf } from "../proof/note.js";
 import type { ByteLine } from "./byte-lines.js";
 import { RecordCheck } from "./record-check.js";
 import type { RecordLine } from "./record-line.js";
-import { reasonOf } from "./report.js";
+
+/** The public keys of a bundle, from the text of their section. */
+export function keysIn(text: string): readonly PublicKey[] {
+  const keys = JSON.parse(text) as unknown;
+  if (!Array.isArray(keys)) throw new Error("it is not a list of keys");
+  return keys.map(readPublicKey);
+}
+
+/** Who signed a bundle, from the text of the signatures and that of the seal. */
+export function signersIn(text: string, sealed: string, keys: readonly PublicKey[]): readonly Signer[] {
+  const lines = JSON.parse(text) as unknown;
+  if (!Array.isArray(lines) || !lines.every((line) => typeof line === "string"))
+    throw new Error("it is not a list of signatures");
+  return signersOf({ text: signedText(digestOf(sealed)), signatures: lines.map(readSignature) }, keys);
+}
 
 /** Checks a bundle line by line: the frame, each section against the seal, the seal against digest and signatures. */
 export class BundleCheck {

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { type FactId, RathError } from "../../session/index.js";
 import { StoreError } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
-import { requireOptions } from "../proof/given.js";
+import { requireOptions } from "../proof/error.js";
 import type { PublicKey, Signer } from "../proof/index.js";
 import { BundleCheck } from "./bundle.js";
 import { type ByteLine, byteLines } from "./byte-lines.js";
@@ -184,7 +184,7 @@ function requireBeginnings(heads: readonly unknown[]): void {
       const shown = JSON.stringify(String(one).slice(0, 80));
       throw new RathError(
         "option-refused",
-        `No head can be called ${shown}: that is no id, nor a beginning of one.`,
+        `No head can be called ${shown}: give an id, or the beginning of one.`,
         {
           hint: "give 8 to 64 of the hex digits of its id: rath log SESSION shows them",
           data: { head: shown },

@@ -1,10 +1,44 @@
-import { type BlobRef, type Digest, EMPTY_TREE, type FactId, RecordError } from "../../session/index.js";
-import type { Erasure } from "../../store/index.js";
-import { TreeWalk } from "../../store/index.js";
+import {
+  type BlobRef,
+  type BlobSource,
+  type Digest,
+  EMPTY_TREE,
+  type FactId,
+  RecordError,
+  readFact,
+  Withheld,
+} from "../../session/index.js";
+import { type Erasure, TreeWalk } from "../../store/index.js";
 import { type HeadSignature, headSignatureOf, type PublicKey } from "../proof/index.js";
-import { type Eraser, eraserIn, says } from "./eraser.js";
 import { type RecordLine, readRecordLine } from "./record-line.js";
 import { Findings, type Flaw } from "./report.js";
+
+/** What a fact that erased content says. Undefined where its list stands in a blob that is not here: then nothing follows from it. */
+export type Eraser = {
+  readonly digests: ReadonlySet<Digest>;
+  readonly by: string;
+  readonly at: string;
+  readonly why: string;
+};
+
+export function eraserIn(line: string, blobs: BlobSource): Eraser | undefined {
+  const { digests, by, at, why } = readFact(line, blobs) as unknown as {
+    readonly [field in keyof Eraser]: unknown;
+  };
+  // A reason is never kept outside of its line.
+  if (digests instanceof Withheld || typeof why !== "string") return undefined;
+  return { digests: new Set(digests as readonly Digest[]), by: String(by), at: String(at), why };
+}
+
+/** Whether an erasure line says what its fact says. */
+export function says(eraser: Eraser | undefined, erasure: Erasure): boolean {
+  return (
+    eraser?.by === erasure.by &&
+    eraser.at === erasure.at &&
+    eraser.why === erasure.why &&
+    eraser.digests.has(erasure.digest)
+  );
+}
 
 /** Where a line lies. */
 export type Spot = { readonly number: number; readonly offset: number };
@@ -190,7 +224,7 @@ export class RecordCheck {
     if (met === undefined || suspect === undefined)
       this.findings.add({ place: "the end", problem, fact: id });
     else
-      this.tell(met, `nothing comes from it, and it is no head that is known. ${problem}`, {
+      this.tell(met, `nothing comes from it, and it is not a known head. ${problem}`, {
         fact: suspect,
         type: met.type,
       });

@@ -69,9 +69,3 @@ export function signedAnyway(findings: Findings, signatures: readonly HeadSignat
       ]
     : [];
 }
-
-/** The first line of what an error says. */
-export function reasonOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return text.split("\n")[0] as string;
-}

@@ -9,19 +9,13 @@ import {
 } from "../../session/index.js";
 import type { Erasure, Store } from "../../store/index.js";
 import { TreeWalk, treesIn } from "../../store/index.js";
-import { optionNames } from "../../util/index.js";
-import { requireOptions } from "../proof/given.js";
-import { type CheckpointLog, type HeadSignature, headSignatureOf } from "../proof/index.js";
-import { allOf, type Keys, signatureIn } from "./keys.js";
-import { type CheckpointReport, checkLog, type LogSources } from "./log.js";
-import { Findings, reasonOf, signedAnyway, type Verified } from "./report.js";
+import { defined, optionNames } from "../../util/index.js";
+import { reasonOf, requireOptions } from "../proof/error.js";
+import type { CheckpointReport } from "./log.js";
+import { StoreReading, type VerifyStoreOptions } from "./reading.js";
+import type { Findings, Verified } from "./report.js";
 
-export type VerifySessionOptions = {
-  readonly keys?: Keys;
-  /** The log of the store, and checkpoints that it must go on from. */
-  readonly log?: CheckpointLog;
-  readonly checkpoints?: Partial<Omit<LogSources, "keys">>;
-  readonly progress?: (facts: number) => void;
+export type VerifySessionOptions = VerifyStoreOptions & {
   /** Runs the program again on its tape and answers with the id that it ends in: it must be that of the session. */
   readonly replay?: () => Promise<FactId>;
 };
@@ -43,61 +37,33 @@ export async function verifySession(
   options: VerifySessionOptions = {},
 ): Promise<VerifiedSession> {
   requireOptions(options, OPTIONS, "verifySession");
-  const { keys = {}, log, progress } = options;
   const head = await store.resolve(nameOrId);
-  const findings = new Findings();
-  const notices: string[] = [];
-  const known = allOf(keys);
+  const reading = new StoreReading(options);
+  const { findings, notices, ids } = reading;
   const blobs = new BlobCheck(store, findings);
-  const signatures: HeadSignature[] = [];
-  const ids = new Set<FactId>();
+  const tell = (problem: string): void => findings.add({ place: `session ${head}`, problem, fact: head });
   try {
-    for await (const lines of store.lines(head)) {
-      for (const { id, line } of lines) {
-        ids.add(id);
-        await blobs.need(id, line);
-        const signature = headSignatureOf(id, line, known);
-        if (signature === undefined) continue;
-        signatures.push(signature);
-        if (signature.verdict === "bad")
-          findings.add({
-            place: `fact ${id}`,
-            problem: String(signature.problem),
-            fact: id,
-            type: "head-sign",
-          });
-      }
-      progress?.(ids.size);
-    }
+    await reading.read(store, head, (id, line) => blobs.need(id, line));
   } catch (error) {
-    findings.add({
-      place: `session ${head}`,
-      problem: `its past cannot be read to the end: ${reasonOf(error)}`,
-      fact: head,
-    });
+    tell(`its past cannot be read to the end: ${reasonOf(error)}`);
   }
-  const { given = [], remembered = [] } = options.checkpoints ?? {};
-  const isLogged = log !== undefined && (log.exists || given.length + remembered.length > 0);
-  const logged = isLogged ? checkLog(log, { keys: known, given, remembered }, findings, notices) : undefined;
+  const logged = reading.checkLog();
   const covered = (logged?.ids ?? []).filter((id) => ids.has(id)).length;
   if (logged !== undefined && covered < ids.size)
     notices.push(`${ids.size - covered} of its facts are in no checkpoint: rath checkpoint covers them`);
-  const replayed = options.replay && (await replayOf(options.replay, head, findings));
+  const replayed = options.replay && (await replayOf(options.replay, head, tell));
+  const report = reading.report();
   return {
     kind: "session",
-    intact: findings.count === 0,
+    ...report,
     facts: ids.size,
     blobs: blobs.sound,
     erased: blobs.erased.size,
-    findings: findings.list,
-    more: findings.more,
     heads: [head],
     erasures: [...blobs.erased.values()],
-    signatures: signatures.map(signatureIn(keys)),
-    checkpoints: logged?.checkpoints ?? [],
     covered,
-    notices: [...notices, ...signedAnyway(findings, signatures), ONLY_THE_STORE],
-    ...(replayed !== undefined && { replayed }),
+    notices: [...report.notices, ONLY_THE_STORE],
+    ...defined({ replayed }),
   };
 }
 
@@ -107,19 +73,14 @@ const ONLY_THE_STORE =
 async function replayOf(
   replay: () => Promise<FactId>,
   head: FactId,
-  findings: Findings,
+  tell: (problem: string) => void,
 ): Promise<FactId | undefined> {
   try {
     const id = await replay();
-    if (id !== head)
-      findings.add({ place: `session ${head}`, problem: `a replay of it ends in ${id}`, fact: head });
+    if (id !== head) tell(`a replay of it ends in ${id}`);
     return id;
   } catch (error) {
-    findings.add({
-      place: `session ${head}`,
-      problem: `it cannot be replayed: ${reasonOf(error)}`,
-      fact: head,
-    });
+    tell(`it cannot be replayed: ${reasonOf(error)}`);
     return undefined;
   }
 }

@@ -1,20 +1,12 @@
 import type { FactId } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined, optionNames } from "../../util/index.js";
-import { requireOptions } from "../proof/given.js";
-import { type CheckpointLog, type HeadSignature, headSignatureOf } from "../proof/index.js";
+import { reasonOf, requireOptions } from "../proof/error.js";
 import { restingHeads } from "../proof/take.js";
-import { allOf, type Keys, signatureIn } from "./keys.js";
-import { type CheckpointReport, checkLog, checkPresence, type LogSources } from "./log.js";
-import { Findings, type Flaw, reasonOf, signedAnyway, type Verified } from "./report.js";
+import { type CheckpointReport, checkPresence } from "./log.js";
+import { StoreReading, type VerifyStoreOptions } from "./reading.js";
+import type { Flaw, Verified } from "./report.js";
 
-export type VerifyStoreOptions = {
-  readonly keys?: Keys;
-  /** The log of the store, and checkpoints that it must go on from. */
-  readonly log?: CheckpointLog;
-  readonly checkpoints?: Partial<Omit<LogSources, "keys">>;
-  readonly progress?: (facts: number) => void;
-};
 const OPTIONS = optionNames<VerifyStoreOptions>()("keys log checkpoints progress");
 
 export type VerifiedStore = Verified & {
@@ -30,79 +22,38 @@ export type VerifiedStore = Verified & {
  */
 export async function verifyStore(store: Store, options: VerifyStoreOptions = {}): Promise<VerifiedStore> {
   requireOptions(options, OPTIONS, "verifyStore");
-  const { keys = {}, log, progress } = options;
-  const known = allOf(keys);
-  const findings = new Findings();
-  const notices: string[] = [];
-  const checked = await store.check(progress && { progress });
-  for (const finding of checked.findings) findings.add(locate(finding));
-  const { reached, signatures, heads } = await walk(store, known, findings, progress);
-  const { given = [], remembered = [] } = options.checkpoints ?? {};
-  const isLogged = log !== undefined && (log.exists || given.length + remembered.length > 0);
-  const logged = isLogged ? checkLog(log, { keys: known, given, remembered }, findings, notices) : undefined;
+  const { log, progress } = options;
+  const reading = new StoreReading(options);
+  const { findings, notices, ids } = reading;
+  const { facts, blobs, erased, findings: found } = await store.check(progress && { progress });
+  for (const finding of found) findings.add(locate(finding));
+  const heads = await readAll(store, reading);
+  const logged = reading.checkLog();
   if (log !== undefined && logged !== undefined)
-    await checkPresence(store, log, logged, reached, findings, notices);
+    await checkPresence(store, log, logged, ids, findings, notices);
   else
     notices.push(
       "there is no checkpoint: what was taken away as a whole, nothing here can tell (rath checkpoint makes one)",
     );
-  return {
-    kind: "store",
-    // A store without facts is as it was written; a record without facts would be none.
-    intact: findings.count === 0,
-    facts: checked.facts,
-    blobs: checked.blobs,
-    erased: checked.erased,
-    findings: findings.list,
-    more: findings.more,
-    heads,
-    erasures: await store.erasures().catch(() => []),
-    signatures: signatures.map(signatureIn(keys)),
-    checkpoints: logged?.checkpoints ?? [],
-    covered: logged?.ids.length ?? 0,
-    notices: [...notices, ...signedAnyway(findings, signatures)],
-  };
+  const erasures = await store.erasures().catch(() => []);
+  const covered = logged?.ids.length ?? 0;
+  return { kind: "store", facts, blobs, erased, heads, erasures, covered, ...reading.report() };
 }
 
-async function walk(
-  store: Store,
-  keys: Parameters<typeof headSignatureOf>[2],
-  findings: Findings,
-  progress: ((facts: number) => void) | undefined,
-): Promise<{
-  readonly reached: ReadonlySet<FactId>;
-  readonly signatures: readonly HeadSignature[];
-  readonly heads: readonly FactId[];
-}> {
-  const reached = new Set<FactId>();
-  const signatures: HeadSignature[] = [];
+/** Reads everything that names lead to, and returns what they name. */
+async function readAll(store: Store, reading: StoreReading): Promise<readonly FactId[]> {
   let heads: readonly FactId[] = [];
   try {
     heads = [...new Set((await store.names()).map(({ id }) => id))];
     const ends = await restingHeads(store);
-    for await (const lines of ends.length === 0 ? [] : store.lines(ends)) {
-      for (const { id, line } of lines) {
-        reached.add(id);
-        const signature = headSignatureOf(id, line, keys);
-        if (signature === undefined) continue;
-        signatures.push(signature);
-        if (signature.verdict === "bad")
-          findings.add({
-            place: `fact ${id}`,
-            problem: String(signature.problem),
-            fact: id,
-            type: "head-sign",
-          });
-      }
-      progress?.(reached.size);
-    }
+    if (ends.length > 0) await reading.read(store, ends);
   } catch (error) {
-    findings.add({
+    reading.findings.add({
       place: store.url,
       problem: `the facts behind the names cannot be read to the end: ${reasonOf(error)}`,
     });
   }
-  return { reached, signatures, heads };
+  return heads;
 }
 
 /** What the store's check found, with the fact that its place names. */

@@ -1,13 +1,11 @@
 import { type FactId, typeOf } from "../../../session/index.js";
 import type { Store } from "../../../store/index.js";
 import { nearestOf, optionNames } from "../../../util/index.js";
-import { AuditError } from "../error.js";
-import { requireOptions } from "../given.js";
+import { AuditError, requireOptions } from "../error.js";
 import { namesIn } from "../principal.js";
 import { Reader } from "../reader.js";
 import { type Retention, readRetention, retentionFolder } from "../retention.js";
-import { aiActRows } from "./ai-act.js";
-import { cfrRows, syscRows } from "./others.js";
+import { aiActRows, cfrRows, syscRows } from "./duties.js";
 import { type Change, type Period, Tally } from "./tally.js";
 
 export type Standing = "met" | "partly" | "gap" | "not applicable";
@@ -130,8 +128,8 @@ export async function actReport(
 }
 
 const NOTICES = [
-  "This is no legal advice. It says what the record holds; whether that is enough is for people who know the law and the case.",
-  "Times and names are claims of whoever wrote a line. An id proves that they were not changed since.",
+  "This is not legal advice. It says what the record holds; whether that is enough is for people who know the law and the case.",
+  "Times and names are claims of the writer of a line. An id proves that they were not changed since.",
   "Sessions that were forgotten and collected leave no trace here: keep the ids of heads elsewhere, or sign them.",
 ];
 

@@ -81,7 +81,7 @@ function howTo({ sessions }: AuditReport): readonly string[] {
   const [first] = sessions;
   const name = first?.name ?? "NAME";
   return [
-    "Every id in this report is the SHA-256 of one line of the record. The record of a session is a text file that whoever handed over this report can write with `rath export NAME -o NAME.jsonl`. Then, with standard tools:",
+    "Every id in this report is the SHA-256 of one line of the record. The record of a session is a text file that the author of this report can write with `rath export NAME -o NAME.jsonl`. Then, with standard tools:",
     "",
     "```sh",
     `# the line of an id: its own SHA-256, computed from the file, is the id`,

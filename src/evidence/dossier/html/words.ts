@@ -1,4 +1,5 @@
 import type { FactId } from "../../../session/index.js";
+import { amount } from "../../../util/index.js";
 import type { Listed, Told } from "../words.js";
 import { inline as lineOf } from "../words.js";
 import { type Html, html, type Piece } from "./html.js";
@@ -40,7 +41,7 @@ export function gone(text: Extract<Told, { readonly withheld: string }>): Html {
         ? html`Erased`
         : withheld === "missing"
           ? html`Not here: this copy of the record does not have it`
-          : html`What is stored here is not what the record names`;
+          : html`The content stored here differs from the record`;
   return html`<span class="gone">${what} <span class="id">sha256 ${digest.slice(0, 12)}</span></span>`;
 }
 
@@ -64,9 +65,7 @@ function size({ text, characters }: Extract<Told, { readonly text: string }>): H
 }
 
 /** A number of things, in words. */
-export function count(number: number, one: string, many = `${one}s`): string {
-  return `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
-}
+export const count = amount;
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 

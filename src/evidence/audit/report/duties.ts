@@ -1,7 +1,6 @@
 import { defined } from "../../../util/index.js";
 import { row as listed, many } from "../words.js";
 import type { Evidence, Material, Row, Standing } from "./report.js";
-import { retentionRow, SIX_MONTHS } from "./retention-row.js";
 import type { Count, Tally } from "./tally.js";
 
 /** The duties of the EU AI Act that a record can answer. */
@@ -78,7 +77,7 @@ function risks(tally: Tally): Row {
     ],
     explanation: watched
       ? `Failures are recorded without anybody's doing; ${many(decided.count, "decision")} of policies and ${many(checks.count, "validation")} say what else was watched for.`
-      : "Failures are recorded without anybody's doing, but no policy and no validation was in force: a risk that is no failure would not stand out. Set a policy, or validate results.",
+      : "Failures are recorded without anybody's doing, but no policy and no validation was in force: a risk without a failure would not stand out. Set a policy, or validate results.",
   };
 }
 
@@ -199,7 +198,7 @@ function usesOfBiometrics({ tally, biometric }: Material): readonly Row[] {
         evidence("readings of memories, with the question and what was found", tally.of("memory-read")),
         evidence("erasures of content", tally.of("content-erase")),
       ],
-      explanation: `Inputs are on the record as they were given, with digests.${tally.types.get("content-erase") === undefined ? "" : " Some content was erased since; who did it and why is on the record."}${because}`,
+      explanation: `Inputs are on the record as they were given, with digests.${tally.types.get("content-erase") === undefined ? "" : " Some content was erased since; the record says by which person and why."}${because}`,
     },
     {
       duty: "Article 12(3)(d)",
@@ -210,7 +209,7 @@ function usesOfBiometrics({ tally, biometric }: Material): readonly Row[] {
         evidence("decisions of somebody without a name", tally.unnamed),
         ...people.slice(0, 20).map((one): Evidence => evidence(`of ${one}`, tally.persons.get(one) as Count)),
       ],
-      explanation: `${people.length === 0 ? "No person decided about anything in these sessions." : `The people are ${listed(people.slice(0, 20))}${people.length > 20 ? ` and ${people.length - 20} more` : ""}. What each was shown is on the record with its digest.`}${tally.unnamed.count > 0 ? ' Some answered without a name: give one (by: "user:ada").' : ""} That a name is a person, and which one, is for whoever lets them in to see to.${because}`,
+      explanation: `${people.length === 0 ? "No person decided about anything in these sessions." : `The people are ${listed(people.slice(0, 20))}${people.length > 20 ? ` and ${people.length - 20} more` : ""}. The record has the content that each was shown, with its digest.`}${tally.unnamed.count > 0 ? ' Some answered without a name: give one (by: "user:ada").' : ""} That a name is a person, and which one, is for the operator to ensure.${because}`,
     },
     {
       duty: "Article 14(5)",
@@ -238,5 +237,136 @@ function sum(one: Count, other: Count): Count {
   return {
     count: one.count + other.count,
     ...defined({ first, last }),
+  };
+}
+
+/** What the FCA asks of records. */
+export function syscRows(material: Material): readonly Row[] {
+  const { tally } = material;
+  const runs = tally.of("run-start");
+  return [
+    {
+      duty: "SYSC 9.1.1",
+      asked:
+        "Orderly records are kept of the business, enough for the regulator to see whether duties were kept.",
+      standing: tally.all.count === 0 ? "gap" : tally.automatic.count > 0 ? "met" : "partly",
+      evidence: [evidence("facts", tally.all), evidence("facts stamped by the runtime", tally.automatic)],
+      explanation:
+        "Each fact says what happened, when and through which author, and names the facts that it follows from.",
+    },
+    {
+      ...retentionRow(material, FIVE_YEARS, "five years"),
+      duty: "SYSC 9.1.2",
+      asked: "Records of MiFID business are kept for five years at least.",
+    },
+    {
+      duty: "SYSC 9.1 (each key stage)",
+      asked:
+        "Each key stage of a piece of work can be followed again; corrections and what stood before them can be seen.",
+      standing: runs.count === 0 ? "gap" : "met",
+      evidence: [
+        evidence("runs", runs),
+        evidence("branches", tally.of("branch-fork")),
+        evidence("merges, with what was rejected", tally.of("branch-merge")),
+        evidence("memories revised or revoked", tally.of("memory-revise", "memory-revoke")),
+      ],
+      explanation:
+        "Nothing is written over: a correction is another fact, and the one before stays. Any step can be loaded as it was.",
+    },
+    unaltered(material),
+  ];
+}
+
+/** What the FDA asks of audit trails. */
+export function cfrRows(material: Material): readonly Row[] {
+  const { tally } = material;
+  return [
+    {
+      duty: "21 CFR 11.10(e), trail",
+      asked:
+        "A secure trail, made by the computer and stamped with the time, of what operators enter and do that makes, changes or deletes records.",
+      standing: tally.automatic.count === 0 ? "gap" : tally.timeless.count > 0 ? "partly" : "met",
+      evidence: [
+        evidence("facts stamped by the runtime", tally.automatic),
+        evidence("decisions of people by name", tally.named),
+        evidence("decisions of somebody without a name", tally.unnamed),
+        evidence("facts whose time cannot be read", tally.timeless),
+      ],
+      explanation:
+        "The time is that of the machine's clock; a head that was signed or published at a known time proves that its facts are at least that old.",
+    },
+    {
+      duty: "21 CFR 11.10(e), changes",
+      asked: "A change does not hide what was recorded before.",
+      standing:
+        tally.all.count === 0 ? "gap" : tally.types.get("content-erase") === undefined ? "met" : "partly",
+      evidence: [evidence("facts", tally.all), evidence("erasures of content", tally.of("content-erase"))],
+      explanation:
+        "Facts only follow one another. The one thing that hides content is its erasure, which leaves who, when and why, and the digest of what was there.",
+    },
+    {
+      ...retentionRow(material, FIVE_YEARS, "the years that the record itself is kept"),
+      duty: "21 CFR 11.10(e), keeping",
+      asked: "The trail is kept for as long as the record it is about, and can be reviewed and copied.",
+    },
+    unaltered(material),
+  ];
+}
+
+function unaltered({ tally }: Material): Row {
+  const signed = tally.of("head-sign");
+  return {
+    duty: "Integrity",
+    asked: "Records cannot be changed without anybody noticing.",
+    standing: tally.all.count === 0 ? "gap" : signed.count > 0 ? "met" : "partly",
+    evidence: [
+      evidence("facts, each under the SHA-256 of its line", tally.all),
+      evidence("signed heads", signed),
+    ],
+    explanation:
+      signed.count > 0
+        ? "Each id covers everything before it, and heads were signed: changes, and cuts before a signed head, are found."
+        : "Each id covers everything before it, so changes are found. That the newest facts were cut off shows only against a head that was signed or kept elsewhere: sign heads.",
+  };
+}
+
+/** The longest six months of a calendar, from March to September, and the longest five years. */
+export const SIX_MONTHS = 184;
+export const FIVE_YEARS = 1_827;
+const DAY = 86_400_000;
+
+/** Whether logs stay for so many days: what the floor of the store says, and what was erased in spite of it. */
+export function retentionRow(
+  { retention, erasures, tally, now }: Material,
+  days: number,
+  words: string,
+): Omit<Row, "duty" | "asked"> {
+  const floor = retention?.days ?? 0;
+  const oldest = tally.oldest;
+  const age = oldest === undefined ? 0 : Math.floor((now - Date.parse(oldest.at)) / DAY);
+  const recent = erasures.filter(({ at }) => now - Date.parse(at) < days * DAY);
+  const early = recent.filter(({ why }) => /\(before \d{4}-.*basis: /.test(why));
+  const standing: Standing = tally.all.count === 0 ? "gap" : floor >= days ? "met" : "partly";
+  const [first] = erasures;
+  const last = erasures.at(-1);
+  const evidence: readonly Evidence[] = [
+    { what: "days that content must stay in this store", count: floor },
+    { what: "days since the oldest fact", count: Math.max(0, age), ...(oldest && { first: oldest.fact }) },
+    {
+      what: "pieces of content that were erased",
+      count: erasures.length,
+      ...(first && { first: first.fact }),
+      ...(last && { last: last.fact }),
+    },
+    { what: "of those, erased before the floor, with a basis", count: early.length },
+  ];
+  const set =
+    floor >= days
+      ? `The store refuses to erase content younger than ${many(floor, "day")} (${retention?.basis ?? ""}, set by ${retention?.by ?? ""} at ${retention?.at ?? ""}) unless a basis is given, which goes on the record.`
+      : `${floor === 0 ? "No floor is set" : `The floor is ${many(floor, "day")}`}: content can be erased before ${words} are over. Set one: rath retention set ${days} --basis "…".`;
+  return {
+    standing,
+    evidence,
+    explanation: `${set} Lines are never erased, only content in blobs; each erasure names who, when and why. That the disk, its backups and the names of sessions stay for as long is for the operator to ensure.`,
   };
 }
