@@ -1,4 +1,4 @@
-import { type FactId, type Json, type Principal, Session } from "../session/index.js";
+import { type FactId, type Principal, Session } from "../session/index.js";
 import { ConflictError, type Store } from "../store/index.js";
 import { defined } from "../util/index.js";
 import { derivedOf } from "./derived.js";
@@ -79,8 +79,8 @@ export class SpaceChain {
     const begun = Session.start(undefined).append({
       type: "memory-space",
       space,
-      scope: scope as unknown as Json,
-      ...(Object.keys(rules).length > 0 && { rules: rules as unknown as Json }),
+      scope: scope,
+      ...(Object.keys(rules).length > 0 && { rules: rules }),
       by,
     });
     try {

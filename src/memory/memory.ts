@@ -29,7 +29,8 @@ import type {
   WriteOptions,
   Written,
 } from "./operation.js";
-import { type RecallOptions, type Recollection, recallFrom } from "./recall.js";
+import type { Recollection } from "./reading.js";
+import { type RecallOptions, recallFrom } from "./recall.js";
 import { type Admission, rulesOf } from "./rules.js";
 import { type Scope, type ScopeGiven, scopeOf } from "./scope.js";
 import { Space } from "./space.js";
@@ -123,7 +124,7 @@ export function memory(options: MemoryOptions): MemorySpace {
         );
 
   /** A deed in the space as an effect of the session: once, whatever crashes. */
-  function deed<Input extends object, Value>(
+  function deed<Input extends Json, Value>(
     verb: string,
     act: (opened: Space, input: Input, context: StepContext) => Promise<Value>,
   ): (session: Session, input: Input) => Promise<StepResult<Value>> {
@@ -131,11 +132,11 @@ export function memory(options: MemoryOptions): MemorySpace {
       `${verb} ${name}`,
       async (input: Json, context: StepContext) =>
         // What the record of the session does not say, the space does not say either.
-        act(space(await context.store()), context.redact(input) as unknown as Input, context),
+        act(space(await context.store()), context.redact(input) as Input, context),
       { effect: "idempotent", origin: "input" },
     );
     return async (session, input) => {
-      const told = (await made.call(session, input as unknown as Json)) as unknown as StepResult<Value>;
+      const told = (await made.call(session, input)) as StepResult<Value>;
       if (mirror === undefined) return told;
       const { memory: one, memories = [one] } = told.value as {
         memory?: FactId;
@@ -198,7 +199,7 @@ export function memory(options: MemoryOptions): MemorySpace {
         source,
         trust,
         origins,
-        scope: scope as unknown as Json,
+        scope: scope,
         because,
         ...(contradicts.length > 0 && { contradicts }),
       } as const;
@@ -234,7 +235,7 @@ export function memory(options: MemoryOptions): MemorySpace {
         );
       let asking = seen;
       for (let time = 0; time < ASKED; time++) {
-        const question = approve(`memory ${shown.memory.slice(0, 12)}`, shown as unknown as Json, terms);
+        const question = approve(`memory ${shown.memory.slice(0, 12)}`, shown, terms);
         const { session: told, approved, why = "a person did not agree to it" } = await question.call(asking);
         const given = wordIn(told, asking);
         const by = given?.fact.by ?? "runtime";

@@ -30,13 +30,13 @@ export function scopeOf(given: unknown, use: string): Scope {
         `${JSON.stringify(step)?.slice(0, 80)} is no step of a scope`,
         `a kind and a name, without a slash: ${EXAMPLE}`,
       );
-  return Object.freeze([...steps]) as unknown as Scope;
+  return Object.freeze([...steps]) as Scope;
 }
 
 /** As it is written in the record, read without trust. */
 export function scopeIn(json: Json): Scope {
   const steps = (Array.isArray(json) ? json : [json]).filter((step) => typeof step === "string");
-  return Object.freeze(steps.length === 0 ? ["unknown:"] : steps) as unknown as Scope;
+  return Object.freeze(steps.length === 0 ? ["unknown:"] : steps) as Scope;
 }
 
 /** Whether something kept for `one` holds where `other` is: at the same place, or further in. */

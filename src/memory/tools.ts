@@ -1,7 +1,7 @@
 import { type Tool, type ToolContext, tool } from "../agent/tool/index.js";
 import { hostServices } from "../runtime/index.js";
 import type { FactId, Json } from "../session/index.js";
-import { defined, optionNames, showValue } from "../util/index.js";
+import { optionNames, showValue } from "../util/index.js";
 import { refusing, requireCount, requireOptions } from "../workflow/index.js";
 import { isKeptElsewhere } from "./care/group.js";
 import { MemoryRefusedError, UnknownMemoryError } from "./error.js";
@@ -9,7 +9,8 @@ import { agentOf, groundsOf } from "./grounds.js";
 import type { MemorySpace } from "./memory.js";
 import { mirrored } from "./mirror.js";
 import type { WriteOptions } from "./operation.js";
-import { hitOf, QUESTION } from "./recall.js";
+import { recordReading } from "./reading.js";
+import { QUESTION } from "./recall.js";
 import { holdsIn } from "./scope.js";
 import { LIMIT, THRESHOLD } from "./view.js";
 
@@ -61,24 +62,12 @@ export function memoryTools(space: MemorySpace, options: MemoryToolsOptions = {}
         now: hostServices(session).time(),
         signal,
       });
-      context.record({
-        type: "memory-read",
+      recordReading(context, {
         space: space.name,
-        ...defined({ head: found.head }),
+        head: found.head,
         query,
-        hits: found.found.map((one) =>
-          hitOf(
-            one,
-            found.found.map(({ memory }) => memory.id),
-          ),
-        ),
-        settings: {
-          limit,
-          threshold,
-          now: found.now,
-          scope: space.scope as unknown as Json,
-          tool: session.id,
-        },
+        found: found.found,
+        settings: { limit, threshold, now: found.now, scope: space.scope, tool: session.id },
       });
       return found.found.map(({ memory, score }) => ({
         memory: memory.id.slice(0, SHORT),
@@ -91,7 +80,7 @@ export function memoryTools(space: MemorySpace, options: MemoryToolsOptions = {}
         ...(memory.contradicts.length > 0 && {
           contradicts: memory.contradicts.map((id) => id.slice(0, SHORT)),
         }),
-      })) as unknown as Json;
+      }));
     },
   });
   if (readOnly) return [recall as Tool];

@@ -1,4 +1,4 @@
-import type { Digest, Fact, FactId, FactInput, Json, Principal } from "../../session/index.js";
+import type { Digest, Fact, FactId, FactInput, Principal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { ExistingError } from "./error.js";
 
@@ -45,7 +45,7 @@ export async function linkedNames(store: Store): Promise<readonly string[]> {
 
 /** One fact for many links. They are content: long ones lie beside the line, and texts can be erased by themselves. */
 export function linking(origin: Origin, rows: readonly LinkRow[], by: Principal): FactInput {
-  const links = rows.map(({ text: _text, ...row }) => row) as unknown as Json;
+  const links = rows.map(({ text: _text, ...row }) => row);
   const texts = rows.map(({ text }) => text ?? null);
   return {
     type: "note",

@@ -59,7 +59,7 @@ async function keep(graph: GraphTools, memory: Memory, context: BackendContext):
   const { name } = wanted;
   const [there] = await entities(graph, "open_nodes", { names: [name] }, use, context);
   if (there === undefined) {
-    await graph.call("create_entities", { entities: [wanted] } as unknown as Json, use, context);
+    await graph.call("create_entities", { entities: [wanted] }, use, context);
     return { address: name };
   }
   const ours = oursIn(there);

@@ -13,7 +13,7 @@ import { type Reach, reachOf } from "./reach.js";
 export type InfluenceOptions = {
   /** How many readings, decisions and memories are listed, each; default 1,000. The totals are exact whatever it is. */
   readonly most?: number;
-  /** Told now and then while the index is made. */
+  /** StepResult now and then while the index is made. */
   readonly progress?: Progress;
 };
 

@@ -11,6 +11,11 @@ import { CORE } from "../tier/block.js";
 /** Memories that say the same. The first is the one whose words are kept. */
 export type Group = readonly [Memory, Memory, ...Memory[]];
 
+/** Some memories as a group; undefined when they are fewer than two. */
+export function groupOf([first, second, ...others]: readonly Memory[]): Group | undefined {
+  return first === undefined || second === undefined ? undefined : [first, second, ...others];
+}
+
 export type GroupOptions = {
   /** What two texts must share of all their words, from 0 to 1. */
   readonly alike: number;
@@ -117,9 +122,10 @@ async function grouped(
         if (entry.kind === first.kind && isAlike(first, entry, options.alike)) await add(other);
       }
     }
-    if (members.length < 2) continue;
+    const group = groupOf(members.map(({ memory }) => memory));
+    if (group === undefined) continue;
     taken.add(place);
-    groups.push(members.map(({ memory }) => memory) as unknown as Group);
+    groups.push(group);
   }
   return groups;
 }

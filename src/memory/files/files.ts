@@ -81,7 +81,7 @@ export function memoryFiles(space: MemorySpace, options: MemoryFilesOptions = {}
     run: async (input, context) => {
       const opened = space.open(await context.store());
       const folder = new Folder(opened, space.scope, { files, characters }, context);
-      return (await alone(opened, () => perform(input as unknown as Command, folder))) as Json;
+      return (await alone(opened, () => perform(input as Command, folder))) as Json;
     },
   }) as Tool;
 }

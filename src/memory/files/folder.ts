@@ -1,7 +1,7 @@
 import type { ToolContext } from "../../agent/tool/index.js";
 import type { Because, FactId } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import { agentOf, groundsOf } from "../grounds.js";
+import { agentOf, becauseOf, groundsOf } from "../grounds.js";
 import { type Scope, scopeText } from "../scope.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
@@ -174,7 +174,7 @@ export class Folder {
   #because(first?: FactId): Because {
     const { session } = this.#context;
     const all = [...(first === undefined ? [] : [first]), ...groundsOf(session), session.id];
-    return [...new Set(all)] as unknown as Because;
+    return becauseOf(all);
   }
 
   #deed(more?: string): { readonly from: ToolContext["session"]; readonly key: string } {

@@ -6,7 +6,7 @@ import { joined } from "../../workflow/index.js";
 import { LONGEST } from "../draft.js";
 import type { MemorySpace } from "../memory.js";
 import type { Written } from "../operation.js";
-import type { Recollection } from "../recall.js";
+import type { Recollection } from "../reading.js";
 import { ask, askedOf, type Somebody } from "../stream/asking.js";
 import { keyOf, lessonsFrom, requireFailed } from "./lesson.js";
 import { type Report, type Trial, tried, type Validate } from "./trial.js";

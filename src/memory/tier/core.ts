@@ -2,7 +2,7 @@ import type { ToolContext } from "../../agent/tool/index.js";
 import type { Because, FactId, Json, Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { derivedOf } from "../derived.js";
-import { agentOf, groundsOf } from "../grounds.js";
+import { agentOf, becauseOf, groundsOf } from "../grounds.js";
 import { storeNameOf } from "../name.js";
 import type { Written } from "../operation.js";
 import { scopeText } from "../scope.js";
@@ -100,7 +100,7 @@ export async function editBlock(
     const { memory, value } = held;
     if (memory !== undefined && isDoneBy(memory, context.call)) return doneBefore(space, held, context.call);
     const next = checked(edit.change(value), value, block);
-    const evidence = [...because, context.session.id] as unknown as Because;
+    const evidence = becauseOf([...because, context.session.id]);
     const by = agentOf(context.session);
     const deed = { from: context.session, key: context.key };
     const written =
@@ -149,7 +149,7 @@ export async function undoEdit(
     const before = fieldOf((at === memory.version ? now : await versionOf(space, at)).meta, "before");
     if (before === undefined) throw nothingToUndo(label);
     const older = heldIn(await versionOf(space, before));
-    const because = [memory.version, context.session.id] as unknown as Because;
+    const because = becauseOf([memory.version, context.session.id]);
     const written = await space.revise(
       memory.id,
       {
