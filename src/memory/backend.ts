@@ -54,14 +54,13 @@ export type BackendFault =
   | "not-installed";
 
 const HINTS: { readonly [fault in BackendFault]: string } = {
-  unreachable:
-    "start it, and look at its address; what is remembered is in the space, whatever becomes of it",
+  unreachable: "start it, and check its address; the memories themselves are in the space",
   refused: "read what it says: the key, the account or the address is not what it wants",
   "not-found": "look at what is there with ls, or keep the memory again",
   malformed: "look whether something else answers at that address, or another version of it",
   "too-large": "ask for less, or allow longer answers with maxAnswer",
   timeout: "ask again, or allow more time with timeout",
-  stopped: "ask again: nobody waits for this answer any more",
+  stopped: "ask again: the caller stopped waiting for this answer",
   "not-installed": "install the package that the message names",
 };
 

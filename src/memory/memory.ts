@@ -112,7 +112,7 @@ export function memory(options: MemoryOptions): MemorySpace {
   };
   const space = (store: Store): Space => new Space(store, settings);
 
-  // After the deed, and for itself: a backend that is down does not undo what was remembered, and can be asked again.
+  // A step of its own: a backend that is down does not undo the write, and can be asked again.
   const mirror =
     backend === undefined
       ? undefined
@@ -123,20 +123,23 @@ export function memory(options: MemoryOptions): MemorySpace {
           { effect: "idempotent", origin: "input" },
         );
 
-  /** A deed in the space as an effect of the session: once, whatever crashes. */
-  function deed<Input extends Json, Value>(
+  /** An operation on the space as an effect of the session. It is done once, also after a crash. */
+  function operation<Input extends Json, Value>(
     verb: string,
-    act: (opened: Space, input: Input, context: StepContext) => Promise<Value>,
+    act: (opened: Space, input: Input, options: Required<WriteOptions>) => Promise<Value>,
   ): (session: Session, input: Input) => Promise<StepResult<Value>> {
-    const made = step(
+    const run = step(
       `${verb} ${name}`,
-      async (input: Json, context: StepContext) =>
-        // What the record of the session does not say, the space does not say either.
-        act(space(await context.store()), context.redact(input) as Input, context),
+      async (input: Json, context: StepContext) => {
+        const { request, key } = context;
+        const options = { from: request, key, at: hostServices(request).time() };
+        // Secrets that the record of the session leaves out stay out of the space too.
+        return act(space(await context.store()), context.redact(input) as Input, options);
+      },
       { effect: "idempotent", origin: "input" },
     );
     return async (session, input) => {
-      const told = (await made.call(session, input)) as StepResult<Value>;
+      const told = (await run.call(session, input)) as StepResult<Value>;
       if (mirror === undefined) return told;
       const { memory: one, memories = [one] } = told.value as {
         memory?: FactId;
@@ -146,38 +149,37 @@ export function memory(options: MemoryOptions): MemorySpace {
       return { session: next, value: told.value };
     };
   }
-  const from = ({ request, key }: StepContext): Required<WriteOptions> => ({
-    from: request,
-    key,
-    at: hostServices(request).time(),
-  });
-  type Of<More> = { readonly memory: FactId } & More;
-  const write = deed<Draft, Written>("remember in", (opened, draft, context) =>
-    opened.write(draft, from(context)),
-  );
-  const revise = deed<Of<{ revision: Revision }>, Written>(
-    "revise in",
-    (opened, { memory: of, revision }, context) => opened.revise(of, revision, from(context)),
-  );
-  const revoke = deed<Of<{ ending: Ending }>, Written>(
-    "revoke in",
-    (opened, { memory: of, ending }, context) => opened.revoke(of, ending, from(context)),
-  );
-  const expire = deed<Of<{ ending: Ending }>, Written>(
-    "expire in",
-    (opened, { memory: of, ending }, context) => opened.expire(of, ending, from(context)),
-  );
-  const promote = deed<Of<{ promotion: Promotion }>, Written>(
-    "promote in",
-    (opened, { memory: of, promotion }, context) => opened.promote(of, promotion, from(context)),
-  );
-  const link = deed<Of<{ linking: Linking }>, Written>(
-    "link in",
-    (opened, { memory: of, linking }, context) => opened.link(of, linking, from(context)),
-  );
-  const rollback = deed<RollbackTo, Undone>("roll back", (opened, back, context) =>
-    opened.rollback(back, from(context)),
-  );
+  /** An operation on one memory, whose details are recorded under the name of a field. */
+  function change<Field extends string, Details extends Json>(
+    verb: string,
+    field: Field,
+    act: (space: Space, memory: FactId, details: Details, options: WriteOptions) => Promise<Written>,
+  ): (session: Session, memory: FactId, details: Details) => Promise<StepResult<Written>> {
+    type Input = { readonly memory: FactId } & { readonly [name in Field]: Details };
+    const run = operation<Input, Written>(verb, (opened, input, options) =>
+      act(opened, input.memory, input[field], options),
+    );
+    return (session, memory, details) => run(session, { memory, [field]: details } as Input);
+  }
+  const changes = {
+    write: operation("remember in", (opened, draft: Draft, options) => opened.write(draft, options)),
+    revise: change("revise in", "revision", (opened, of, revision: Revision, options) =>
+      opened.revise(of, revision, options),
+    ),
+    revoke: change("revoke in", "ending", (opened, of, ending: Ending, options) =>
+      opened.revoke(of, ending, options),
+    ),
+    expire: change("expire in", "ending", (opened, of, ending: Ending, options) =>
+      opened.expire(of, ending, options),
+    ),
+    promote: change("promote in", "promotion", (opened, of, promotion: Promotion, options) =>
+      opened.promote(of, promotion, options),
+    ),
+    link: change("link in", "linking", (opened, of, linking: Linking, options) =>
+      opened.link(of, linking, options),
+    ),
+    rollback: operation("roll back", (opened, back: RollbackTo, options) => opened.rollback(back, options)),
+  };
   /** What a person must know to decide about it. */
   const show = step(
     `look at ${name}`,
@@ -213,13 +215,7 @@ export function memory(options: MemoryOptions): MemorySpace {
     scope: settings.scope,
     ...defined({ backend }),
     recall: (session, query, given) => recall(session, query, given),
-    write,
-    revise: (session, of, revision) => revise(session, { memory: of, revision }),
-    revoke: (session, of, ending) => revoke(session, { memory: of, ending }),
-    expire: (session, of, ending) => expire(session, { memory: of, ending }),
-    promote: (session, of, promotion) => promote(session, { memory: of, promotion }),
-    link: (session, of, linking) => link(session, { memory: of, linking }),
-    rollback,
+    ...changes,
     open: space,
     async review(session, of, terms) {
       const { session: seen, value: shown } = await show.call(session, of);
@@ -229,7 +225,7 @@ export function memory(options: MemoryOptions): MemorySpace {
           `review a memory of "${name}"`,
           shown === null
             ? `${String(of).slice(0, 12)} is not there`
-            : `it is ${shown.status}, and waits for nobody`,
+            : `it is ${shown.status}, and waits for no approval`,
           'one that is held: space.list({ statuses: ["held"] })',
           { memory: String(of) },
         );
@@ -245,19 +241,16 @@ export function memory(options: MemoryOptions): MemorySpace {
           continue;
         }
         if (approved && given !== undefined)
-          return promote(told, {
-            memory: shown.memory,
-            promotion: { because: [given.id], by, version: shown.version },
-          });
+          return changes.promote(told, shown.memory, { because: [given.id], by, version: shown.version });
         // Where something else of it is told already, only the new words are taken back.
         const version = shown.version === shown.memory ? {} : { version: shown.version };
         const because = [given?.id ?? told.id];
-        return revoke(told, { memory: shown.memory, ending: { why, by, because, ...version } });
+        return changes.revoke(told, shown.memory, { why, by, because, ...version });
       }
       throw new MemoryRefusedError(
         "held",
         `review a memory of "${name}"`,
-        `${ASKED} times somebody answered who is no person`,
+        `${ASKED} times the answer came from a principal that is not a person`,
         'rath.approve(run, { by: "user:ada" })',
         { memory: shown.memory },
       );

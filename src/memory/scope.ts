@@ -27,7 +27,7 @@ export function scopeOf(given: unknown, use: string): Scope {
       throw new MemoryRefusedError(
         "scope",
         use,
-        `${JSON.stringify(step)?.slice(0, 80)} is no step of a scope`,
+        `${JSON.stringify(step)?.slice(0, 80)} is not a step of a scope`,
         `a kind and a name, without a slash: ${EXAMPLE}`,
       );
   return Object.freeze([...steps]) as Scope;

@@ -264,9 +264,9 @@ describe("linking", () => {
       [2, 3, 4, 5, 6, 7, 8, 9, 10, 12].map((number) => `line ${number}`),
     );
     expect(Object.fromEntries(done.skips.map(({ where, why }) => [where, why]))).toMatchObject({
-      "line 2": "it is no JSON",
-      "line 3": "it is no text",
-      "line 4": "it is no object",
+      "line 2": "it is not JSON",
+      "line 3": "it is not UTF-8 text",
+      "line 4": "it is not an object",
       "line 6": "it has more than 4000000 bytes",
       "line 7": 'it has no session in "chat"',
     });
@@ -431,14 +431,14 @@ describe("linking", () => {
     expect(() => jsonlLogs("x", { sesion: "a" } as never)).toThrow('did you mean "session"?');
     expect(() => jsonlLogs("x", {} as never)).toThrow("what its sessions are called by");
     expect(() => jsonlLogs("x", { session: 7 } as never)).toThrow("its `session` is 7");
-    expect(() => jsonlLogs("", FIELDS)).toThrow("it is no path");
+    expect(() => jsonlLogs("", FIELDS)).toThrow("the path must be a text");
     expect(() => jsonlLogs("x", { ...FIELDS, longest: 0 })).toThrow("its `longest` is");
     expect(() => tableOf([], { session: "a" } as never)).toThrow("where it is");
     expect(() => tableOf(7 as never, { session: "a", source: "x" })).toThrow("its `rows` is 7");
     expect(() => sqliteTable("", "t", { session: "a" })).toThrow("its path is");
     expect(() => vectorsOf({} as never, { session: "a", source: "x" })).toThrow("its `list` is");
     const bad: readonly [object, string][] = [
-      [{ name: "../x", from, by }, "its `name` is none"],
+      [{ name: "../x", from, by }, "`name` must be a short name"],
       [{ name: "x", from: {}, by }, "no source of records"],
       [{ name: "x", from, by: "nobody" }, "its `by` is"],
       [{ name: "x", from, by, copy: 1 }, "its `copy` is"],

@@ -190,5 +190,5 @@ export function requireSourceGiven(
   refuse: (reason: string, hint: string) => Error,
   example: string,
 ): void {
-  if (typeof from?.entries !== "function") throw refuse("its `from` is no source of records", example);
+  if (typeof from?.entries !== "function") throw refuse("`from` must be a source of records", example);
 }

@@ -1,5 +1,6 @@
 import type { Digest, Fact, FactId, FactInput, Principal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { showValue } from "../../util/index.js";
 import { ExistingError } from "./error.js";
 
 /** As a link stands in its fact. */
@@ -33,7 +34,7 @@ export function storeNameOf(name: unknown, use: string): string {
   throw new ExistingError(
     "option",
     use,
-    "its `name` is none",
+    `\`name\` must be a short name; got ${showValue(name)}`,
     'name: "chat-logs": letters, digits, dots, "-" and "_", at most 100',
   );
 }

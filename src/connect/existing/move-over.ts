@@ -60,7 +60,7 @@ export async function* moveOver(
       : { link, refused: "it is another record now than the one that was linked" };
     if (wanted.size === 0) return;
   }
-  for (const link of wanted.values()) yield { link, refused: "it is not there any more" };
+  for (const link of wanted.values()) yield { link, refused: "it is no longer in the source" };
 }
 
 function moved(link: Link, text: string | undefined, { scope, by, subject }: MoveOptions): Moved {

@@ -30,7 +30,8 @@ export function mcpMemory(options: McpMemoryOptions): Backend {
     new MemoryRefusedError("option", "use a memory server over MCP", reason, hint);
   requireOptions(options, refuse, EXAMPLE, OPTIONS);
   const { server, timeout = 30_000 } = options;
-  if (typeof server?.tools !== "function") throw refuse("its `server` is none", EXAMPLE);
+  if (typeof server?.tools !== "function")
+    throw refuse("`server` must be a server that mcp(...) returned", EXAMPLE);
   requireMilliseconds(timeout, "timeout", refuse);
   const graph = new GraphTools(server, timeout);
   return Object.freeze<Backend>({
@@ -42,7 +43,7 @@ export function mcpMemory(options: McpMemoryOptions): Backend {
         throw new MemoryRefusedError(
           "refused",
           "take a memory away from a memory server",
-          `${JSON.stringify(String(address).slice(0, 80))} is no entity that was kept for a memory`,
+          `${JSON.stringify(String(address).slice(0, 80))} is not an entity that was kept for a memory`,
           "give the address that keep gave",
         );
       const input = { entityNames: [address] };

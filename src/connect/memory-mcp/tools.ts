@@ -76,7 +76,7 @@ export class GraphTools {
     const missing = NEEDED.filter((one) => named(one) === undefined);
     const tool = named(name);
     if (tool === undefined || missing.length > 0)
-      throw this.#failed("refused", use, `it is no memory of entities: it has no ${missing.join(", ")}`);
+      throw this.#failed("refused", use, `it lacks tools of a memory server: ${missing.join(", ")}`);
     return tool;
   }
 

@@ -30,7 +30,7 @@ export async function ask(settings: VikingSettings, context: BackendContext, ask
   if (context.signal.aborted) throw fail("stopped", "it was stopped before it was asked");
   // A header cannot hold it, and the refusal of that would quote it.
   if (secret !== undefined && !/^[\x21-\x7e]+$/.test(secret))
-    throw fail("refused", `the secret "${settings.key}" is no key that can be sent`);
+    throw fail("refused", `the secret "${settings.key}" cannot be sent as a key`);
   const stop = new AbortController();
   const onAbort = (): void => stop.abort("stopped");
   context.signal.addEventListener("abort", onAbort, { once: true });
@@ -91,7 +91,7 @@ async function textOf(response: Response, most: number, fail: Fail): Promise<str
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces));
   } catch {
-    throw fail("malformed", "its answer is no text");
+    throw fail("malformed", "its answer is not UTF-8 text");
   }
 }
 
@@ -110,7 +110,7 @@ function resultIn(response: Response, text: string, fail: Fail): Json {
   if (!isObject(answer) || answer.status !== "ok" || answer.result === undefined)
     throw fail(
       "malformed",
-      answer === undefined ? "its answer is no JSON" : "its answer is not in its envelope",
+      answer === undefined ? "its answer is not JSON" : "its answer is not in its envelope",
     );
   return answer.result;
 }
@@ -120,7 +120,7 @@ function bareIn(response: Response, text: string, fail: Fail): Json {
   // Not ready is an answer too, and says what is missing.
   if (isObject(answer)) return answer;
   if (!response.ok) throw silent(response, fail);
-  throw fail("malformed", "its answer is no object");
+  throw fail("malformed", "its answer is not an object");
 }
 
 /** A failure of which the server, or whatever stands before it, says nothing but a number. */

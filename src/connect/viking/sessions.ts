@@ -89,7 +89,7 @@ export class VikingSessions {
       path: `/api/v1/sessions/${checked(id)}/commit`,
       body: {},
     });
-    if (!isObject(answer)) throw this.#failed(use, "its answer is no commit");
+    if (!isObject(answer)) throw this.#failed(use, "its answer is not a commit");
     const { task_id: task, archive_uri: archive } = answer;
     const place = typeof archive === "string" ? { archive } : {};
     if (answer.status === "skipped" || typeof task !== "string") return { status: "skipped", ...place };
@@ -103,7 +103,7 @@ export class VikingSessions {
     const use = "look at a task";
     const answer = await this.#ask({ use, path: `/api/v1/tasks/${checked(id)}` });
     if (!isObject(answer) || typeof answer.status !== "string")
-      throw this.#failed(use, "its answer is no task");
+      throw this.#failed(use, "its answer is not a task");
     const { status, result, error } = answer;
     if (status === "failed" || status === "cancelled")
       throw this.#failed("learn from a session", `the task ${status}: ${textOf(error)}`, "refused");
@@ -133,7 +133,7 @@ function checked(id: string): string {
   throw new MemoryRefusedError(
     "option",
     "name a session or a task of OpenViking",
-    `${JSON.stringify(String(id).slice(0, 60))} is no id`,
+    `${JSON.stringify(String(id).slice(0, 60))} is not an id`,
     "use the id that create or commit gave: letters, digits, dots, - and _",
   );
 }

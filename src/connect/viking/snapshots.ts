@@ -54,7 +54,7 @@ export class VikingSnapshots {
     const use = "list the snapshots";
     const { limit = 20 } = options;
     const answer = await this.#ask({ use, path: "/api/v1/snapshot/log", query: { limit } });
-    if (!Array.isArray(answer)) throw this.#malformed(use, "its answer is no list");
+    if (!Array.isArray(answer)) throw this.#malformed(use, "its answer is not a list");
     return answer.map((one) => {
       if (!isObject(one) || typeof one.oid !== "string") throw this.#malformed(use, "one of them has no id");
       const { author } = one;

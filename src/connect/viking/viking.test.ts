@@ -441,7 +441,7 @@ describe("failures", () => {
     expect(error.fault).toBe("refused");
     expect(JSON.stringify(error) + error.stack).not.toContain("half a");
     expect(backend.name).toBe(`openviking ${server.url}`);
-    await expect(backend.client().ls("viking://resources")).rejects.toThrow('nobody gave the secret "KEY"');
+    await expect(backend.client().ls("viking://resources")).rejects.toThrow('there is no secret "KEY"');
   });
 
   it("[V15] options are checked when it is made", () => {

@@ -85,7 +85,7 @@ export function influenceText(influence: Influence): string {
     Object.keys(counts).length,
   );
   if (unresolved > 0)
-    lines.push(`of ${many(unresolved, "fact")} the content is not there: nobody knows what came of them`);
+    lines.push(`of ${many(unresolved, "fact")} the content is not there, so their influence is unknown`);
   return `${lines.join("\n")}\n`;
 }
 

@@ -127,7 +127,7 @@ async function insert(
     throw new MemoryFileError(
       "line",
       `Error: Invalid \`insert_line\` parameter: ${line}. It should be within the range of lines of the file: [0, ${lines.length}]`,
-      "the number of the line that it shall stand after, 0 for the beginning",
+      "the number of the line before it, 0 for the beginning",
       { lines: lines.length },
     );
   if (added === "")

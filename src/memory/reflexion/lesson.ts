@@ -120,5 +120,8 @@ export function requireFailed(session: Session, of: FactId, use: string): Sessio
       throw new PassedTrialError(use, `"${fact.name}" passed since on the same trial`, of);
   }
   if (found?.fact.type === "validation-report") return found;
-  throw new PassedTrialError(use, `${String(of).slice(0, 12)} is no validation in the past of this session`);
+  throw new PassedTrialError(
+    use,
+    `${String(of).slice(0, 12)} is not a validation in the past of this session`,
+  );
 }

@@ -95,7 +95,7 @@ export async function retrieveAgain(
     throw new MemoryRefusedError(
       "unknown",
       use,
-      fact.type === "memory-read" ? "that was no reading of this stream" : `that is a ${fact.type}`,
+      fact.type === "memory-read" ? "that was not a reading of this stream" : `that is a ${fact.type}`,
       "the id of a memory-read that this stream has made",
     );
   if (fact.head === undefined) return { same: fact.hits.length === 0, found: [] };

@@ -104,7 +104,7 @@ export function memoryStream(options: MemoryStreamOptions): MemoryStream {
     async reflect(session, { force = false } = {}) {
       if (reflection === undefined)
         throw refusing("a memory stream")(
-          "nobody thinks about it",
+          "it has no `reflection`",
           "reflection: { questions: asker, insights: thinker }",
         );
       const { threshold = profile.threshold, most = 3, each = 5, recent = 100 } = reflection;

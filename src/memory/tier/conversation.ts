@@ -81,7 +81,7 @@ export function conversationSearch(conversations: Conversations | undefined): To
         found: found.slice(from, from + limit).map((one) => told(one, asked.query)),
         matches: found.length,
         ...(from + limit < found.length && { next_page: page + 1 }),
-        ...(!room.whole && { note: "What was said longest ago was not looked at." }),
+        ...(!room.whole && { note: "The oldest messages were not searched." }),
       };
     },
   }) as Tool;
