@@ -46,7 +46,7 @@ const GROUNDS: ReadonlySet<string> = new Set([
   "record-import",
 ]);
 
-/** The agent at work in a session: whoever spoke last, or the program itself. */
+/** The agent that spoke last in a session, or the program itself. */
 export function agentOf(session: Session): Principal {
   for (let node: Session | undefined = session; node !== undefined; node = node.parents[0]) {
     const { fact } = node;

@@ -36,17 +36,17 @@ import { type Scope, type ScopeGiven, scopeOf } from "./scope.js";
 import { Space } from "./space.js";
 
 export type MemoryOptions = {
-  /** What the space is called. It is kept in the store under `memory/<name>`. */
+  /** The name of the space. It is kept in the store under `memory/<name>`. */
   readonly name: string;
-  /** Where what is written holds, unless it says otherwise; and for whom it is recalled. */
+  /** The default scope of what is written, and the scope from which it is recalled. */
   readonly scope: ScopeGiven;
-  /** What must happen before a memory is told to anybody. Default: nothing. */
+  /** The validation or approval that a memory needs before it is recalled. Default: none. */
   readonly admit?: Admission | readonly Admission[];
-  /** What finds texts by their meaning. Default: the small one that is built in, which needs nobody. */
+  /** Finds texts by their meaning. Default: the word vectors of `@openrath/embedding`, which need no network. */
   readonly embedding?: Embedding;
-  /** Says whether two texts cannot both be so; false looks for none. Default: by their words. */
+  /** Says whether two texts contradict each other; false disables the check. Default: by their words. */
   readonly contradicts?: Contradicts | false;
-  /** Another system that keeps and finds the texts too. */
+  /** Another system that also keeps and finds the texts. */
   readonly backend?: Backend;
 };
 
@@ -58,12 +58,8 @@ export interface MemorySpace {
   readonly name: string;
   readonly scope: Scope;
   readonly backend?: Backend;
-  /** Looks for what is known about something, and puts it before the model as notes. */
-  recall(
-    session: Session,
-    query: string,
-    options?: RecallOptions,
-  ): Promise<StepResult<readonly Recollection[]>>;
+  /** Searches the memory, and shows the hits to the model as notes. */
+  recall(session: Session, query: string, options?: RecallOptions): Promise<StepResult<readonly Recollection[]>>;
   write(session: Session, draft: Draft): Promise<StepResult<Written>>;
   revise(session: Session, memory: FactId, revision: Revision): Promise<StepResult<Written>>;
   revoke(session: Session, memory: FactId, ending: Ending): Promise<StepResult<Written>>;
@@ -71,15 +67,15 @@ export interface MemorySpace {
   promote(session: Session, memory: FactId, promotion: Promotion): Promise<StepResult<Written>>;
   link(session: Session, memory: FactId, linking: Linking): Promise<StepResult<Written>>;
   rollback(session: Session, back: RollbackTo): Promise<StepResult<Undone>>;
-  /** Shows a memory that is held to a person, and lets it be told or revokes it as they say. */
+  /** Shows a held memory to a person, and approves or revokes it by their answer. */
   review(session: Session, memory: FactId, terms?: Terms): Promise<StepResult<Written>>;
-  /** The space in a store, for whoever is in no run: scripts, people, tests. */
+  /** The space in a store, for use outside a run: scripts, tests. */
   open(store: Store): Space;
 }
 
 const KNOWN = optionNames<MemoryOptions>()("name scope admit embedding contradicts backend");
 const EXAMPLE = 'memory({ name: "notes", scope: "project:rath" })';
-/** Times that a review asks, when it is answered by those who may not. */
+/** How often a review asks again when a principal that is not a person has answered. */
 const ASKED = 10;
 
 /**
@@ -180,7 +176,7 @@ export function memory(options: MemoryOptions): MemorySpace {
     ),
     rollback: operation("roll back", (opened, back: RollbackTo, options) => opened.rollback(back, options)),
   };
-  /** What a person must know to decide about it. */
+  /** Everything that a person needs to decide about a memory. */
   const show = step(
     `look at ${name}`,
     async (id: string, context: StepContext) => {
@@ -235,7 +231,7 @@ export function memory(options: MemoryOptions): MemorySpace {
         const { session: told, approved, why = "a person did not agree to it" } = await question.call(asking);
         const given = wordIn(told, asking);
         const by = given?.fact.by ?? "runtime";
-        // Only a person's word counts, for it or against it; whoever else answered was not asked.
+        // Only the answer of a person counts.
         if (given !== undefined && !isPerson(by)) {
           asking = told;
           continue;

@@ -13,7 +13,7 @@ export type Recollection = {
   readonly version: FactId;
   readonly text: string;
   readonly score: number;
-  /** What the score is made of, where the memory comes from, and whether the model was shown it. */
+  /** The parts of the score, the origin of the memory, and whether the model was shown it. */
   readonly parts: {
     readonly words: number;
     readonly meaning: number;
@@ -79,7 +79,7 @@ function hitOf({ memory, score, parts, alike }: Found, told: readonly FactId[]):
   };
 }
 
-/** What the newest reading in the past of a session found. */
+/** The hits of the newest reading in the past of a session. */
 export function recollectionsIn(session: Session): readonly Recollection[] {
   for (let node: Session | undefined = session; node !== undefined; node = node.parents[0])
     if (node.fact.type === "memory-read") return recollectionsOf(node.fact);

@@ -29,22 +29,22 @@ import type { Space } from "./space.js";
 import { checkedFilter, type FindOptions, type FoundIn, LIMIT, THRESHOLD } from "./view.js";
 
 export type RecallOptions = {
-  /** How many at most. Default 5. */
+  /** Maximum number of memories. Default 5. */
   readonly limit?: number;
-  /** The score that a memory must have at least to be told, from 0 to 1. */
+  /** The minimum score of a memory, from 0 to 1. */
   readonly threshold?: number;
-  /** Whether the model is told it, as notes before what was said last. Default true. */
+  /** Whether the hits are shown to the model, as notes before the last message. Default true. */
   readonly show?: boolean;
-  /** Characters that the notes have at most. Default 4,000. */
+  /** Maximum number of characters of the notes. Default 4,000. */
   readonly characters?: number;
   /** The space as it was at one of its ids. Default: as it is. */
   readonly asOf?: FactId;
-  /** Where the reader is: what is kept for there, or for more than that, is found. Default: the scope of the space. */
+  /** The scope of the reader. Memories of this scope and of wider ones are found. Default: the scope of the space. */
   readonly scope?: ScopeGiven;
-  /** Whether what is kept for less than that is found too. */
+  /** Whether memories of narrower scopes are found too. */
   readonly within?: boolean;
   readonly sources?: readonly Source[];
-  /** Only what rests on evidence that is all trusted. */
+  /** Only memories whose evidence is all trusted. */
   readonly trust?: "trusted";
   /** Written or revised in this time. */
   readonly since?: string;
@@ -60,7 +60,7 @@ export const RECALL_OPTIONS = optionNames<RecallOptions>()(
 );
 const CHARACTERS = 4_000;
 const MOST = 100;
-/** More of a question than this finds nothing more. */
+/** Maximum number of characters of a question. */
 export const QUESTION = 8_192;
 
 /** What is put on the record of a recall, and what a second one as of then needs to come to the same. */
@@ -118,7 +118,7 @@ export function recallFrom(
       );
       return found.length;
     },
-    // What a backend finds that nobody knew of is written down here: once.
+    // New texts that a backend finds are imported here, so the step must run once.
     { effect: backend === undefined ? "read" : "idempotent", origin: "memory" },
   );
   return async (session, query, options = {}) => {
@@ -198,7 +198,7 @@ function checked(query: unknown, options: RecallOptions, home: Scope, name: stri
   } as Asked;
 }
 
-/** Asks a memory from a session: the same as its own `recall`, for whoever thinks of the session first. */
+/** Asks a memory from a session: the same as its own `recall`, as a function of the session. */
 export async function recall(
   session: Session,
   query: string,

@@ -1,7 +1,7 @@
 import type { Json } from "../session/index.js";
 import { MemoryRefusedError } from "./error.js";
 
-/** Whom or what a memory is for: one of these, or a kind of your own. */
+/** One step of a scope: one of these kinds, or a kind of your own. */
 export type ScopeStep = `${"user" | "agent" | "project" | "workflow"}:${string}` | `${string}:${string}`;
 
 /**

@@ -7,10 +7,10 @@ import { knownOf, type LinkRow, linking, type Origin, storeNameOf } from "./link
 import { type ExistingRecord, type ExistingSource, entriesUntil, type Skipped } from "./source.js";
 
 export type IndexOptions = {
-  /** What the links are called: they are kept under "existing/" and this. */
+  /** The name of the links: they are kept under "existing/" and this. */
   readonly name: string;
   readonly from: ExistingSource;
-  /** Who links them. */
+  /** The principal who links them. */
   readonly by: Principal;
   /** Keeps the texts too. Default false: they stay where they are. */
   readonly copy?: boolean;

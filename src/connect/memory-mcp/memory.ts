@@ -9,7 +9,7 @@ import { GraphTools } from "./tools.js";
 import { askedWords, overlaps } from "./words.js";
 
 export type McpMemoryOptions = {
-  /** The server, as `mcp(...)` gives it. Whoever opened it closes it. */
+  /** The server, as `mcp(...)` gives it. The program that opened it closes it. */
   readonly server: McpServer;
   /** Milliseconds that one call may take. Default 30,000. */
   readonly timeout?: number;

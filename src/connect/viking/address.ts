@@ -10,7 +10,7 @@ export type VikingAddress = {
   readonly text: string;
 };
 
-/** `~` is the root of whoever asks. The server has other scopes, which are nobody's business. */
+/** `~` is the root of the current user. Other scopes of the server are refused. */
 export type VikingScope = "resources" | "user" | "agent" | "session" | "~";
 
 const SCHEME = "viking://";

@@ -2,9 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { BackendError, BackendFault } from "../../memory/index.js";
 import { MemoryRefusedError } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
+import { isObject } from "../../util/index.js";
 import { requireMilliseconds } from "../../workflow/index.js";
 import { vikingAddress } from "./address.js";
-import { type Asking, isObject } from "./http.js";
+import type { Asking } from "./http.js";
 
 /** Something that was said in a session there. */
 export type VikingMessage = {
@@ -13,12 +14,12 @@ export type VikingMessage = {
   readonly at?: string;
 };
 
-/** What a commit came to. Work that goes on in the background has a task. */
+/** The result of a commit. Work that goes on in the background has a task. */
 export type VikingCommitted = {
   readonly status: "skipped" | "running" | "completed";
   readonly task?: string;
   readonly archive?: string;
-  /** What was learnt, by kind: known when it is completed. */
+  /** The number of extracted memories by kind, when it is completed. */
   readonly extracted?: { readonly [kind: string]: number };
 };
 
@@ -98,7 +99,7 @@ export class VikingSessions {
     return wait === undefined ? started : await this.#settled(started, task, wait);
   }
 
-  /** What became of a task. One that failed is thrown. */
+  /** The state of a task. One that failed is thrown. */
   async task(id: string): Promise<Pick<VikingCommitted, "status" | "extracted">> {
     const use = "look at a task";
     const answer = await this.#ask({ use, path: `/api/v1/tasks/${checked(id)}` });

@@ -12,7 +12,7 @@ export type ForkBeforeOptions = {
   readonly names?: readonly string[];
 };
 
-/** What became of each session. */
+/** The result for each session. */
 export type ForkedBefore = {
   readonly forks: readonly {
     readonly session: string;

@@ -53,7 +53,7 @@ export type Reading = {
   readonly branch?: string;
   /** The modules in which it was read, the outermost first; a run of version 0.1 does not say. */
   readonly module?: readonly string[];
-  /** Whether whoever asked was told one of them: not so where others were put into the prompt in its place. */
+  /** Whether one of them was shown; false when other hits took its place in the prompt. */
   readonly shown: boolean;
   readonly score?: number;
 };

@@ -46,7 +46,7 @@ const AT_ONCE = 20;
 const SHOWN = 4_000;
 const NOTES = 10;
 
-/** What shall be merged, as it is on the record: which memories, as they were when they were looked at. */
+/** A planned merge, as it is on the record: the memories, as they were when they were read. */
 type Plan = {
   readonly members: readonly { readonly memory: FactId; readonly version: FactId; readonly text?: string }[];
   readonly text?: string;

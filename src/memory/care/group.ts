@@ -1,4 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
+import { compareText } from "../../util/index.js";
 import type { Contradicts } from "../contradiction.js";
 import type { Progress } from "../derived.js";
 import { ROOT } from "../files/path.js";
@@ -17,7 +18,7 @@ export function groupOf([first, second, ...others]: readonly Memory[]): Group | 
 }
 
 export type GroupOptions = {
-  /** What two texts must share of all their words, from 0 to 1. */
+  /** The minimum share of words that two texts have in common, from 0 to 1. */
   readonly alike: number;
   readonly acrossTrust: boolean;
   readonly contradicts: Contradicts;
@@ -63,7 +64,7 @@ export async function groupsOf(
     (one, other) =>
       other.words.size - one.words.size ||
       other.memory.text.length - one.memory.text.length ||
-      compare(other.memory.revised ?? other.memory.at, one.memory.revised ?? one.memory.at) ||
+      compareText(other.memory.revised ?? other.memory.at, one.memory.revised ?? one.memory.at) ||
       other.place - one.place,
   );
   return grouped(entries, memories.length, options);
@@ -201,11 +202,7 @@ export async function breath(
   await turn();
 }
 
-function compare(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
-}
-
-/** Whether a memory is a block of core memory or a file: what is in them is for those who keep them to say. */
+/** Whether a memory is a block of core memory or a file. Only the tools for blocks and files change those. */
 export function isKeptElsewhere({ subject }: Pick<Memory, "subject">): boolean {
   return subject !== undefined && (subject.startsWith(CORE) || subject.startsWith(`${ROOT}/`));
 }

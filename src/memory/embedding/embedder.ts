@@ -1,4 +1,5 @@
 import { readableError, thrownMessage } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import { EmbeddingError } from "./error.js";
 import { staticEmbedding } from "./static.js";
 
@@ -51,7 +52,7 @@ export function embedderOf(given?: Embedding): Embedder {
     }
   }
   throw refused(
-    shown(given),
+    showValue(given),
     "it must be an embedder, a named function or an embedding model",
     "embedderOf(openai.textEmbeddingModel(name))",
   );
@@ -61,11 +62,6 @@ const NAMED = 'give it a name: { name: "mine-1", dimensions: 384, embed: async (
 
 function refused(what: string, reason: string, hint: string): EmbeddingError {
   return new EmbeddingError(what, reason, hint);
-}
-
-function shown(given: unknown): string {
-  if (typeof given === "string") return JSON.stringify(given.slice(0, 60));
-  return typeof given === "object" && given !== null ? "an object" : String(given);
 }
 
 /** An embedder of whatever answers for it: what is no vector, or not as long as the others, is an error and no result. */

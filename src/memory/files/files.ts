@@ -9,7 +9,7 @@ import { type Command, perform } from "./command.js";
 import { Folder } from "./folder.js";
 
 export type MemoryFilesOptions = {
-  /** What models call it by. Default "memory", as it is known to those that were trained with it. */
+  /** The name of the tool. Default "memory", the name that models are trained with. */
   readonly name?: string;
   /** How many files there may be. Default 1,000. */
   readonly files?: number;
@@ -24,7 +24,7 @@ const MOST_FILES = 10_000;
 
 /**
  * A memory space as files under `/memories`, with the commands of Anthropic's memory tool (`memory_20250818`). Each file
- * is a memory with its path as the subject; what a command does is a fact of the space, with the turn as its evidence.
+ * is a memory with its path as the subject; each change is a fact of the space, with the turn as its evidence.
  *
  * ```ts
  * const helper = agent({ name: "helper", model, tools: [memoryFiles(notes)] });

@@ -110,7 +110,7 @@ export class Folder {
     return (await this.#space.get(memory.id))?.version !== version;
   }
 
-  /** Takes a file away: it is not told any more, and stays readable as of before. */
+  /** Takes a file away: it is no longer recalled, and stays readable as of before. */
   async remove({ memory }: File, why: string): Promise<void> {
     await this.#space.revoke(
       memory.id,

@@ -72,7 +72,7 @@ function refused(path: string, reason: string): MemoryFileError {
   );
 }
 
-/** What stands in the way of a command on memory files. */
+/** Why a command on memory files was refused. */
 export type FileFault = "path" | "missing" | "exists" | "command" | "text" | "line" | "size" | "count";
 
 /** A command on memory files that cannot be done. Its message is what the model reads. Nothing was written. */

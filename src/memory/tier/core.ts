@@ -1,6 +1,6 @@
 import type { ToolContext } from "../../agent/tool/index.js";
 import type { Because, FactId, Json, Session } from "../../session/index.js";
-import { defined } from "../../util/index.js";
+import { defined, isObject } from "../../util/index.js";
 import { derivedOf } from "../derived.js";
 import { agentOf, becauseOf, groundsOf } from "../grounds.js";
 import { storeNameOf } from "../name.js";
@@ -246,11 +246,8 @@ export function heldIn({ text, meta }: Pick<Memory, "text" | "meta">): string {
 }
 
 /** A text among what is noted beside a memory, read without trust. */
-export function fieldOf(meta: Json | undefined, field: string): string | undefined {
-  const value =
-    typeof meta === "object" && meta !== null && !Array.isArray(meta) && Object.hasOwn(meta, field)
-      ? (meta as { readonly [field: string]: Json })[field]
-      : undefined;
+export function fieldOf(meta: Json | undefined, name: string): string | undefined {
+  const value = isObject(meta) && Object.hasOwn(meta, name) ? meta[name] : undefined;
   return typeof value === "string" ? value : undefined;
 }
 

@@ -12,9 +12,9 @@ import {
   requireModule,
   requireName,
   requireOptions,
+  workBeside,
   wrong,
 } from "../../workflow/index.js";
-import { aside } from "./aside.js";
 import { lastSaid } from "./said.js";
 
 export type NestedChatOptions = {
@@ -78,7 +78,7 @@ function made(options: NestedChatOptions): Module & Rebuilds {
         const told = task === undefined ? undefined : task(entered);
         if (told !== undefined && typeof told !== "string")
           throw wrong(told, "task", called("nested chat", name), "a text");
-        const { session, value, end } = await aside(entered, {
+        const { session, value, end } = await workBeside(entered, {
           name,
           by,
           async work(fork) {
