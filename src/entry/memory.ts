@@ -14,7 +14,8 @@ export { type Embedder, localEmbedding, staticEmbedding } from "../memory/embedd
 export { MemoryRefusedError } from "../memory/error.js";
 export { groundsOf } from "../memory/grounds.js";
 export { type MemoryOptions, type MemorySpace, memory } from "../memory/memory.js";
-export { type RecallOptions, type Recollection, recall, recallAgain } from "../memory/recall.js";
+export type { Recollection } from "../memory/reading.js";
+export { type RecallOptions, recall, recallAgain } from "../memory/recall.js";
 export { remembering } from "../memory/remembering.js";
 export type { Scope } from "../memory/scope.js";
 export type { Source } from "../memory/source.js";

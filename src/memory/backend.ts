@@ -12,7 +12,7 @@ export interface Backend {
   keep(memory: Memory, context: BackendContext): Promise<Kept>;
   /** The address at which a memory of a space is kept. */
   addressOf(memory: FactId, space: string): string;
-  /** Takes one away: it was revoked, has expired, or was undone. One that is not there is none. */
+  /** Takes one away: it was revoked, has expired, or was undone. A missing one is not an error. */
   drop(address: string, context: BackendContext): Promise<void>;
   find(
     query: string,
@@ -29,7 +29,7 @@ export type BackendContext = {
 
 export type Kept = { readonly address: string };
 
-/** Something that is found there. What we have put there says which memory it is; the rest is somebody else's. */
+/** A text that was found there. Texts that we keep there name their memory; the others belong to other programs. */
 export type Found = {
   readonly address: string;
   readonly text: string;
@@ -40,7 +40,7 @@ export type Found = {
 };
 
 /**
- * What went wrong at the other system: nobody is there, it does not want to, what was asked for is not there, its answer
+ * The fault of the other system: it is unreachable, refused, does not have the item, its answer
  * is missing or too long, it took too long, or the caller has given up; or the npm package of its client is not installed.
  */
 export type BackendFault =
@@ -54,14 +54,13 @@ export type BackendFault =
   | "not-installed";
 
 const HINTS: { readonly [fault in BackendFault]: string } = {
-  unreachable:
-    "start it, and look at its address; what is remembered is in the space, whatever becomes of it",
+  unreachable: "start it, and check its address; the memories themselves are in the space",
   refused: "read what it says: the key, the account or the address is not what it wants",
   "not-found": "look at what is there with ls, or keep the memory again",
   malformed: "look whether something else answers at that address, or another version of it",
   "too-large": "ask for less, or allow longer answers with maxAnswer",
   timeout: "ask again, or allow more time with timeout",
-  stopped: "ask again: nobody waits for this answer any more",
+  stopped: "ask again: the caller stopped waiting for this answer",
   "not-installed": "install the package that the message names",
 };
 
@@ -88,7 +87,7 @@ export class BackendError extends RathError {
 
 const WORDS = 300;
 
-/** What a stranger says, as much as a message can hold, on one line. */
+/** An untrusted message, shortened, on one line. */
 function brief(text: string): string {
   const line = text
     .slice(0, WORDS * 4)

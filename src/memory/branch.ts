@@ -23,7 +23,7 @@ const UNDOABLE: ReadonlySet<string> = new Set([
   "memory-rollback",
 ]);
 
-/** What happened in a space since one of its ids. */
+/** The changes of a space since one of its ids. */
 export type Changes = {
   readonly facts: readonly FactId[];
   readonly written: readonly FactId[];

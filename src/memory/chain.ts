@@ -1,4 +1,4 @@
-import { type FactId, type Json, type Principal, Session } from "../session/index.js";
+import { type FactId, type Principal, Session } from "../session/index.js";
 import { ConflictError, type Store } from "../store/index.js";
 import { defined } from "../util/index.js";
 import { derivedOf } from "./derived.js";
@@ -13,7 +13,7 @@ const HELD = 1_000;
 /** The end of each chain that this process has written to last. */
 const ends = new WeakMap<Store, Map<string, { readonly session: Session; readonly since: number }>>();
 
-/** What was appended. `replayed` says that it had been done before: much may have changed since. */
+/** The appended session. `replayed` says that it had been done before: much may have changed since. */
 export type Appended = { readonly session: Session; readonly replayed: boolean };
 
 /** The chain of sessions that a space is in its store. */
@@ -79,8 +79,8 @@ export class SpaceChain {
     const begun = Session.start(undefined).append({
       type: "memory-space",
       space,
-      scope: scope as unknown as Json,
-      ...(Object.keys(rules).length > 0 && { rules: rules as unknown as Json }),
+      scope: scope,
+      ...(Object.keys(rules).length > 0 && { rules: rules }),
       by,
     });
     try {
@@ -93,7 +93,7 @@ export class SpaceChain {
     return begun;
   }
 
-  /** What was recorded under a key, if anything was. Writes nothing. */
+  /** The session that was recorded under a key. Writes nothing. */
   async #done(end: Session, key: string | undefined): Promise<Session | undefined> {
     if (key === undefined) return undefined;
     try {

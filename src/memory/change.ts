@@ -11,9 +11,9 @@ import type { SpaceIndex } from "./search/space-index.js";
 import type { Source } from "./source.js";
 import { type Memory, type Status, trustOf } from "./state.js";
 
-/** What one change of a space checks before it is written. */
+/** The checks of one change of a space. */
 export class Change {
-  /** What is attempted, for errors. */
+  /** The operation in words, for errors. */
   readonly use: string;
   readonly options: WriteOptions;
   readonly #store: Store;

@@ -18,7 +18,7 @@ export type Draft = {
   readonly by: Principal;
   /** Where it holds. Default: the scope of the space. */
   readonly scope?: ScopeGiven;
-  /** What it is about. Another text about the same subject contradicts it. */
+  /** The subject. Another text about the same subject contradicts it. */
   readonly subject?: string;
   readonly importance?: number;
   /** When it expires, as an ISO time. */

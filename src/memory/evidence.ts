@@ -1,6 +1,5 @@
 import { labelsView, originsOf } from "../runtime/policy/index.js";
 import {
-  type Because,
   type Fact,
   type FactId,
   isPerson,
@@ -45,12 +44,6 @@ export async function evidenceIn(store: Store, because: unknown, use: string): P
     facts.set(id, readFact(line, undefined));
   }
   return facts;
-}
-
-export function becauseOf(evidence: Evidence): Because {
-  const [first, ...others] = evidence.keys();
-  if (first === undefined) throw new RangeError("a memory without evidence");
-  return [first, ...others];
 }
 
 /** Throws unless the evidence has a fact that a memory of this source can be learnt from. */

@@ -22,7 +22,14 @@ export function groundsOf(session: Session): Because {
   const newest = found.slice(0, MOST);
   const first = found.at(-1);
   if (first !== undefined && !newest.includes(first)) newest[newest.length - 1] = first;
-  return (newest.length === 0 ? [session.id] : newest.reverse()) as unknown as Because;
+  return becauseOf(newest.length === 0 ? [session.id] : newest.reverse());
+}
+
+/** Evidence as it is recorded: at least one fact, and each once. */
+export function becauseOf(ids: Iterable<FactId>): Because {
+  const [first, ...others] = new Set(ids);
+  if (first === undefined) throw new RangeError("evidence must name at least one fact");
+  return [first, ...others];
 }
 
 const GROUNDS: ReadonlySet<string> = new Set([
@@ -39,7 +46,7 @@ const GROUNDS: ReadonlySet<string> = new Set([
   "record-import",
 ]);
 
-/** The agent at work in a session: whoever spoke last, or the program itself. */
+/** The agent that spoke last in a session, or the program itself. */
 export function agentOf(session: Session): Principal {
   for (let node: Session | undefined = session; node !== undefined; node = node.parents[0]) {
     const { fact } = node;

@@ -29,23 +29,24 @@ import type {
   WriteOptions,
   Written,
 } from "./operation.js";
-import { type RecallOptions, type Recollection, recallFrom } from "./recall.js";
+import type { Recollection } from "./reading.js";
+import { type RecallOptions, recallFrom } from "./recall.js";
 import { type Admission, rulesOf } from "./rules.js";
 import { type Scope, type ScopeGiven, scopeOf } from "./scope.js";
 import { Space } from "./space.js";
 
 export type MemoryOptions = {
-  /** What the space is called. It is kept in the store under `memory/<name>`. */
+  /** The name of the space. It is kept in the store under `memory/<name>`. */
   readonly name: string;
-  /** Where what is written holds, unless it says otherwise; and for whom it is recalled. */
+  /** The default scope of what is written, and the scope from which it is recalled. */
   readonly scope: ScopeGiven;
-  /** What must happen before a memory is told to anybody. Default: nothing. */
+  /** The validation or approval that a memory needs before it is recalled. Default: none. */
   readonly admit?: Admission | readonly Admission[];
-  /** What finds texts by their meaning. Default: the small one that is built in, which needs nobody. */
+  /** Finds texts by their meaning. Default: the word vectors of `@openrath/embedding`, which need no network. */
   readonly embedding?: Embedding;
-  /** Says whether two texts cannot both be so; false looks for none. Default: by their words. */
+  /** Says whether two texts contradict each other; false disables the check. Default: by their words. */
   readonly contradicts?: Contradicts | false;
-  /** Another system that keeps and finds the texts too. */
+  /** Another system that also keeps and finds the texts. */
   readonly backend?: Backend;
 };
 
@@ -57,7 +58,7 @@ export interface MemorySpace {
   readonly name: string;
   readonly scope: Scope;
   readonly backend?: Backend;
-  /** Looks for what is known about something, and puts it before the model as notes. */
+  /** Searches the memory, and shows the hits to the model as notes. */
   recall(
     session: Session,
     query: string,
@@ -70,15 +71,15 @@ export interface MemorySpace {
   promote(session: Session, memory: FactId, promotion: Promotion): Promise<StepResult<Written>>;
   link(session: Session, memory: FactId, linking: Linking): Promise<StepResult<Written>>;
   rollback(session: Session, back: RollbackTo): Promise<StepResult<Undone>>;
-  /** Shows a memory that is held to a person, and lets it be told or revokes it as they say. */
+  /** Shows a held memory to a person, and approves or revokes it by their answer. */
   review(session: Session, memory: FactId, terms?: Terms): Promise<StepResult<Written>>;
-  /** The space in a store, for whoever is in no run: scripts, people, tests. */
+  /** The space in a store, for use outside a run: scripts, tests. */
   open(store: Store): Space;
 }
 
 const KNOWN = optionNames<MemoryOptions>()("name scope admit embedding contradicts backend");
 const EXAMPLE = 'memory({ name: "notes", scope: "project:rath" })';
-/** Times that a review asks, when it is answered by those who may not. */
+/** How often a review asks again when a principal that is not a person has answered. */
 const ASKED = 10;
 
 /**
@@ -111,7 +112,7 @@ export function memory(options: MemoryOptions): MemorySpace {
   };
   const space = (store: Store): Space => new Space(store, settings);
 
-  // After the deed, and for itself: a backend that is down does not undo what was remembered, and can be asked again.
+  // A step of its own: a backend that is down does not undo the write, and can be asked again.
   const mirror =
     backend === undefined
       ? undefined
@@ -122,20 +123,23 @@ export function memory(options: MemoryOptions): MemorySpace {
           { effect: "idempotent", origin: "input" },
         );
 
-  /** A deed in the space as an effect of the session: once, whatever crashes. */
-  function deed<Input extends object, Value>(
+  /** An operation on the space as an effect of the session. It is done once, also after a crash. */
+  function operation<Input extends Json, Value>(
     verb: string,
-    act: (opened: Space, input: Input, context: StepContext) => Promise<Value>,
+    act: (opened: Space, input: Input, options: Required<WriteOptions>) => Promise<Value>,
   ): (session: Session, input: Input) => Promise<StepResult<Value>> {
-    const made = step(
+    const run = step(
       `${verb} ${name}`,
-      async (input: Json, context: StepContext) =>
-        // What the record of the session does not say, the space does not say either.
-        act(space(await context.store()), context.redact(input) as unknown as Input, context),
+      async (input: Json, context: StepContext) => {
+        const { request, key } = context;
+        const options = { from: request, key, at: hostServices(request).time() };
+        // Secrets that the record of the session leaves out stay out of the space too.
+        return act(space(await context.store()), context.redact(input) as Input, options);
+      },
       { effect: "idempotent", origin: "input" },
     );
     return async (session, input) => {
-      const told = (await made.call(session, input as unknown as Json)) as unknown as StepResult<Value>;
+      const told = (await run.call(session, input)) as StepResult<Value>;
       if (mirror === undefined) return told;
       const { memory: one, memories = [one] } = told.value as {
         memory?: FactId;
@@ -145,39 +149,38 @@ export function memory(options: MemoryOptions): MemorySpace {
       return { session: next, value: told.value };
     };
   }
-  const from = ({ request, key }: StepContext): Required<WriteOptions> => ({
-    from: request,
-    key,
-    at: hostServices(request).time(),
-  });
-  type Of<More> = { readonly memory: FactId } & More;
-  const write = deed<Draft, Written>("remember in", (opened, draft, context) =>
-    opened.write(draft, from(context)),
-  );
-  const revise = deed<Of<{ revision: Revision }>, Written>(
-    "revise in",
-    (opened, { memory: of, revision }, context) => opened.revise(of, revision, from(context)),
-  );
-  const revoke = deed<Of<{ ending: Ending }>, Written>(
-    "revoke in",
-    (opened, { memory: of, ending }, context) => opened.revoke(of, ending, from(context)),
-  );
-  const expire = deed<Of<{ ending: Ending }>, Written>(
-    "expire in",
-    (opened, { memory: of, ending }, context) => opened.expire(of, ending, from(context)),
-  );
-  const promote = deed<Of<{ promotion: Promotion }>, Written>(
-    "promote in",
-    (opened, { memory: of, promotion }, context) => opened.promote(of, promotion, from(context)),
-  );
-  const link = deed<Of<{ linking: Linking }>, Written>(
-    "link in",
-    (opened, { memory: of, linking }, context) => opened.link(of, linking, from(context)),
-  );
-  const rollback = deed<RollbackTo, Undone>("roll back", (opened, back, context) =>
-    opened.rollback(back, from(context)),
-  );
-  /** What a person must know to decide about it. */
+  /** An operation on one memory, whose details are recorded under the name of a field. */
+  function change<Field extends string, Details extends Json>(
+    verb: string,
+    field: Field,
+    act: (space: Space, memory: FactId, details: Details, options: WriteOptions) => Promise<Written>,
+  ): (session: Session, memory: FactId, details: Details) => Promise<StepResult<Written>> {
+    type Input = { readonly memory: FactId } & { readonly [name in Field]: Details };
+    const run = operation<Input, Written>(verb, (opened, input, options) =>
+      act(opened, input.memory, input[field], options),
+    );
+    return (session, memory, details) => run(session, { memory, [field]: details } as Input);
+  }
+  const changes = {
+    write: operation("remember in", (opened, draft: Draft, options) => opened.write(draft, options)),
+    revise: change("revise in", "revision", (opened, of, revision: Revision, options) =>
+      opened.revise(of, revision, options),
+    ),
+    revoke: change("revoke in", "ending", (opened, of, ending: Ending, options) =>
+      opened.revoke(of, ending, options),
+    ),
+    expire: change("expire in", "ending", (opened, of, ending: Ending, options) =>
+      opened.expire(of, ending, options),
+    ),
+    promote: change("promote in", "promotion", (opened, of, promotion: Promotion, options) =>
+      opened.promote(of, promotion, options),
+    ),
+    link: change("link in", "linking", (opened, of, linking: Linking, options) =>
+      opened.link(of, linking, options),
+    ),
+    rollback: operation("roll back", (opened, back: RollbackTo, options) => opened.rollback(back, options)),
+  };
+  /** Everything that a person needs to decide about a memory. */
   const show = step(
     `look at ${name}`,
     async (id: string, context: StepContext) => {
@@ -198,7 +201,7 @@ export function memory(options: MemoryOptions): MemorySpace {
         source,
         trust,
         origins,
-        scope: scope as unknown as Json,
+        scope: scope,
         because,
         ...(contradicts.length > 0 && { contradicts }),
       } as const;
@@ -212,13 +215,7 @@ export function memory(options: MemoryOptions): MemorySpace {
     scope: settings.scope,
     ...defined({ backend }),
     recall: (session, query, given) => recall(session, query, given),
-    write,
-    revise: (session, of, revision) => revise(session, { memory: of, revision }),
-    revoke: (session, of, ending) => revoke(session, { memory: of, ending }),
-    expire: (session, of, ending) => expire(session, { memory: of, ending }),
-    promote: (session, of, promotion) => promote(session, { memory: of, promotion }),
-    link: (session, of, linking) => link(session, { memory: of, linking }),
-    rollback,
+    ...changes,
     open: space,
     async review(session, of, terms) {
       const { session: seen, value: shown } = await show.call(session, of);
@@ -228,35 +225,32 @@ export function memory(options: MemoryOptions): MemorySpace {
           `review a memory of "${name}"`,
           shown === null
             ? `${String(of).slice(0, 12)} is not there`
-            : `it is ${shown.status}, and waits for nobody`,
+            : `it is ${shown.status}, and waits for no approval`,
           'one that is held: space.list({ statuses: ["held"] })',
           { memory: String(of) },
         );
       let asking = seen;
       for (let time = 0; time < ASKED; time++) {
-        const question = approve(`memory ${shown.memory.slice(0, 12)}`, shown as unknown as Json, terms);
+        const question = approve(`memory ${shown.memory.slice(0, 12)}`, shown, terms);
         const { session: told, approved, why = "a person did not agree to it" } = await question.call(asking);
         const given = wordIn(told, asking);
         const by = given?.fact.by ?? "runtime";
-        // Only a person's word counts, for it or against it; whoever else answered was not asked.
+        // Only the answer of a person counts.
         if (given !== undefined && !isPerson(by)) {
           asking = told;
           continue;
         }
         if (approved && given !== undefined)
-          return promote(told, {
-            memory: shown.memory,
-            promotion: { because: [given.id], by, version: shown.version },
-          });
+          return changes.promote(told, shown.memory, { because: [given.id], by, version: shown.version });
         // Where something else of it is told already, only the new words are taken back.
         const version = shown.version === shown.memory ? {} : { version: shown.version };
         const because = [given?.id ?? told.id];
-        return revoke(told, { memory: shown.memory, ending: { why, by, because, ...version } });
+        return changes.revoke(told, shown.memory, { why, by, because, ...version });
       }
       throw new MemoryRefusedError(
         "held",
         `review a memory of "${name}"`,
-        `${ASKED} times somebody answered who is no person`,
+        `${ASKED} times the answer came from a principal that is not a person`,
         'rath.approve(run, { by: "user:ada" })',
         { memory: shown.memory },
       );

@@ -1,5 +1,5 @@
 import { digestOf, type FactId } from "../session/index.js";
-import { defined } from "../util/index.js";
+import { defined, firstLine } from "../util/index.js";
 import type { Backend, BackendContext, Found as Elsewhere } from "./backend.js";
 import { BackendError } from "./backend.js";
 import { isKind, timesOf } from "./search/live.js";
@@ -62,7 +62,7 @@ export async function foundIn(
     }
   } catch (error) {
     if (!(error instanceof BackendError)) throw error;
-    without = error.message.split("\n")[0];
+    without = firstLine(error.message);
   }
   const best = [...found.values()]
     .sort((one, other) => other.score - one.score || (one.memory.id < other.memory.id ? -1 : 1))

@@ -7,7 +7,7 @@ import type { Scope, ScopeGiven } from "./scope.js";
 import type { Source } from "./source.js";
 import type { Status } from "./state.js";
 
-/** What a space is opened with. */
+/** The settings of an open space. */
 export type SpaceSettings = {
   readonly name: string;
   readonly scope: Scope;
@@ -26,7 +26,7 @@ export type WriteOptions = {
   readonly at?: string;
 };
 
-/** What another system keeps, and where. */
+/** A text that another system keeps, and its address there. */
 export type Foreign = {
   readonly backend: string;
   readonly address: string;
@@ -34,7 +34,7 @@ export type Foreign = {
   readonly digest: Digest;
 };
 
-/** What became of a memory that was written. */
+/** The memory after a write. */
 export type Written = {
   readonly memory: FactId;
   readonly version: FactId;
@@ -80,7 +80,7 @@ export type Linking = {
 };
 export type RollbackTo = { readonly to: FactId; readonly why: string; readonly by: Principal };
 export type BranchOptions = { readonly by: Principal; readonly why?: string };
-/** What was undone, and the memories that are no longer recalled because of it. */
+/** The result of a rollback: the undone facts, and the memories that are no longer recalled. */
 export type Undone = {
   readonly head: FactId;
   readonly facts: readonly FactId[];

@@ -430,7 +430,7 @@ describe("a review", () => {
     expect((await space.get(held.memory))?.status).toBe("live");
     for (const id of [held.memory, "f".repeat(64)]) {
       const again = workflow("again", async (session) => (await notes.review(session, id)).session);
-      await expect(rath.run(again, rath.start("?"))).rejects.toThrow(/waits for nobody|not there/);
+      await expect(rath.run(again, rath.start("?"))).rejects.toThrow(/waits for no approval|not there/);
     }
     // The words of a revision are shown beside those that are told.
     await space.revise(held.memory, { text: "Other words.", because: [here.result], by: "agent:x" });

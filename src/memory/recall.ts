@@ -1,10 +1,9 @@
-import { askedLast } from "../agent/model/index.js";
 import { hostServices } from "../runtime/index.js";
-import type { FactId, FactOf, Json, Session } from "../session/index.js";
+import type { FactId, Json, Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { defined, optionNames, showValue } from "../util/index.js";
 import {
-  refusing,
+  refusing as refusingModule,
   requireCount,
   requireOptions,
   type StepContext,
@@ -12,33 +11,40 @@ import {
   step,
 } from "../workflow/index.js";
 import type { Backend } from "./backend.js";
-import { MemoryRefusedError } from "./error.js";
+import { refusing } from "./error.js";
 import { foundIn } from "./mirror.js";
 import type { SpaceSettings } from "./operation.js";
+import {
+  isSameReading,
+  type Recollection,
+  recollectionsIn,
+  recollectionsOf,
+  recordReading,
+} from "./reading.js";
 import type { Scope, ScopeGiven } from "./scope.js";
-import type { Filter, Found } from "./search/space-index.js";
+import type { Filter } from "./search/space-index.js";
 import { shownOf } from "./shown.js";
 import type { Source } from "./source.js";
 import type { Space } from "./space.js";
 import { checkedFilter, type FindOptions, type FoundIn, LIMIT, THRESHOLD } from "./view.js";
 
 export type RecallOptions = {
-  /** How many at most. Default 5. */
+  /** Maximum number of memories. Default 5. */
   readonly limit?: number;
-  /** The score that a memory must have at least to be told, from 0 to 1. */
+  /** The minimum score of a memory, from 0 to 1. */
   readonly threshold?: number;
-  /** Whether the model is told it, as notes before what was said last. Default true. */
+  /** Whether the hits are shown to the model, as notes before the last message. Default true. */
   readonly show?: boolean;
-  /** Characters that the notes have at most. Default 4,000. */
+  /** Maximum number of characters of the notes. Default 4,000. */
   readonly characters?: number;
   /** The space as it was at one of its ids. Default: as it is. */
   readonly asOf?: FactId;
-  /** Where the reader is: what is kept for there, or for more than that, is found. Default: the scope of the space. */
+  /** The scope of the reader. Memories of this scope and of wider ones are found. Default: the scope of the space. */
   readonly scope?: ScopeGiven;
-  /** Whether what is kept for less than that is found too. */
+  /** Whether memories of narrower scopes are found too. */
   readonly within?: boolean;
   readonly sources?: readonly Source[];
-  /** Only what rests on evidence that is all trusted. */
+  /** Only memories whose evidence is all trusted. */
   readonly trust?: "trusted";
   /** Written or revised in this time. */
   readonly since?: string;
@@ -48,27 +54,13 @@ export type RecallOptions = {
   readonly mode?: "fused" | "words" | "meaning";
 };
 
-/** A memory that was found, as it is on the record of who asked. */
-export type Recollection = {
-  readonly memory: FactId;
-  readonly version: FactId;
-  readonly text: string;
-  readonly score: number;
-  /** What the score is made of, where the memory comes from, and whether the model was told it. */
-  readonly parts: {
-    readonly words: number;
-    readonly meaning: number;
-    readonly [part: string]: Json;
-  };
-};
-
 export const RECALL_OPTIONS = optionNames<RecallOptions>()(
   "limit threshold show characters asOf scope within sources trust since until by subject",
   "mode",
 );
 const CHARACTERS = 4_000;
 const MOST = 100;
-/** More of a question than this finds nothing more. */
+/** Maximum number of characters of a question. */
 export const QUESTION = 8_192;
 
 /** What is put on the record of a recall, and what a second one as of then needs to come to the same. */
@@ -107,24 +99,26 @@ export function recallFrom(
       } = backend === undefined || asOf !== undefined
         ? { ...(await view.find(query, finding)), backend: undefined }
         : await foundIn(space, backend, query, finding, context, context.redact);
-      const weakened = {
-        ...defined({ mode, without, backend: asker }),
-      };
-      const told = show ? shownOf(name, found, characters) : undefined;
-      const before = askedLast(request);
-      context.record({
-        type: "memory-read",
-        space: name,
-        ...defined({ head }),
-        query,
-        hits: found.map((one) => hitOf(one, told?.memories ?? [])),
-        settings: { ...options, ...weakened, show, now, embedder: embedder.name } as unknown as Json,
-        ...(told !== undefined && { shown: told.text }),
-        ...(told !== undefined && before !== undefined && { before }),
-      });
+      recordReading(
+        context,
+        {
+          space: name,
+          head,
+          query,
+          found,
+          settings: {
+            ...options,
+            ...defined({ mode, without, backend: asker }),
+            show,
+            now,
+            embedder: embedder.name,
+          } as Json,
+        },
+        { to: request, notes: show ? shownOf(name, found, characters) : undefined },
+      );
       return found.length;
     },
-    // What a backend finds that nobody knew of is written down here: once.
+    // New texts that a backend finds are imported here, so the step must run once.
     { effect: backend === undefined ? "read" : "idempotent", origin: "memory" },
   );
   return async (session, query, options = {}) => {
@@ -137,49 +131,6 @@ export function recallFrom(
   };
 }
 
-/** What the newest reading on the way to a session found. */
-export function recollectionsIn(session: Session): readonly Recollection[] {
-  for (let node: Session | undefined = session; node !== undefined; node = node.parents[0])
-    if (node.fact.type === "memory-read") return hitsOf(node.fact);
-  return [];
-}
-
-function hitsOf(read: FactOf<"memory-read">): readonly Recollection[] {
-  // Content that was erased since is no list.
-  if (!Array.isArray(read.hits)) return [];
-  return read.hits.map(({ memory, version = memory, text = "", score, parts }) => ({
-    memory,
-    version,
-    text,
-    score,
-    parts: (parts ?? { words: 0, meaning: 0 }) as Recollection["parts"],
-  }));
-}
-
-export function hitOf(
-  { memory, score, parts, alike }: Found,
-  told: readonly FactId[],
-): FactOf<"memory-read">["hits"][number] {
-  const { id, version, text, source, by, at, trust, scope, contradicts } = memory;
-  return {
-    memory: id,
-    version,
-    score,
-    text,
-    parts: {
-      ...parts,
-      told: told.includes(id),
-      source,
-      by,
-      at,
-      trust,
-      scope: scope as unknown as Json,
-      ...(contradicts.length > 0 && { contradicts }),
-      ...(alike.length > 0 && { alike }),
-    },
-  };
-}
-
 /**
  * Asks again what a session asked a memory, as of then: the same space, the same time, the same settings. Says what is found,
  * and whether it is what the record says.
@@ -189,21 +140,18 @@ export async function recallAgain(
   read: FactId,
   space: Opens | Opens["open"],
 ): Promise<{ readonly same: boolean; readonly found: FoundIn; readonly recorded: readonly Recollection[] }> {
+  const use = `ask a memory again as ${read.slice(0, 12)} did`;
   const { fact } = await store.load(read);
   if (fact.type !== "memory-read" || fact.head === undefined)
-    throw new MemoryRefusedError(
-      "unknown",
-      `ask a memory again as ${read.slice(0, 12)} did`,
+    throw refusing(use, "unknown")(
       fact.type === "memory-read" ? "the space was empty" : `that is a ${fact.type}`,
-      "the id of a memory-read that names where the space stood",
+      "the id of a memory-read that names the head of the space",
     );
   const { backend, part } = (fact.settings ?? {}) as { readonly backend?: string; readonly part?: string };
   if (backend !== undefined || part !== undefined || typeof fact.query !== "string")
-    throw new MemoryRefusedError(
-      "refused",
-      `ask a memory again as ${read.slice(0, 12)} did`,
+    throw refusing(use, "refused")(
       backend === undefined
-        ? "it was no question in words"
+        ? "it was not a question in words"
         : "another system was asked, which knows only what it has now",
       "look at the hits of the memory-read: they are what was found",
     );
@@ -217,23 +165,12 @@ export async function recallAgain(
     ...settings
   } = (fact.settings ?? {}) as { readonly [setting: string]: Json };
   const found = await view.find(String(fact.query), settings as object);
-  const recorded = hitsOf(fact);
-  const same =
-    found.found.length === recorded.length &&
-    found.found.every(({ memory, score }, place) => {
-      const hit = recorded[place] as Recollection;
-      return (
-        hit?.memory === memory.id &&
-        hit.version === memory.version &&
-        hit.score === score &&
-        hit.text === memory.text
-      );
-    });
-  return { same, found, recorded };
+  const recorded = recollectionsOf(fact);
+  return { same: isSameReading(found.found, recorded), found, recorded };
 }
 
 function checked(query: unknown, options: RecallOptions, home: Scope, name: string): Asked {
-  const refuse = refusing(`recall from "${name}"`);
+  const refuse = refusingModule(`recall from "${name}"`);
   if (typeof query !== "string")
     throw refuse(
       `what is asked for is ${showValue(query)}`,
@@ -261,7 +198,7 @@ function checked(query: unknown, options: RecallOptions, home: Scope, name: stri
   } as Asked;
 }
 
-/** Asks a memory from a session: the same as its own `recall`, for whoever thinks of the session first. */
+/** Asks a memory from a session: the same as its own `recall`, as a function of the session. */
 export async function recall(
   session: Session,
   query: string,
@@ -269,7 +206,7 @@ export async function recall(
 ): Promise<StepResult<readonly Recollection[]>> {
   const { from, ...rest } = options;
   if (typeof from?.recall !== "function")
-    throw refusing("recall")("it does not say which memory", "recall(session, query, { from: notes })");
+    throw refusingModule("recall")("it does not say which memory", "recall(session, query, { from: notes })");
   return from.recall(session, query, rest);
 }
 

@@ -17,7 +17,7 @@ import { RECALL_OPTIONS, type RecallOptions } from "./recall.js";
 
 export type RememberingOptions = RecallOptions & {
   readonly from: MemorySpace;
-  /** What is looked for. Default: what the person said last. */
+  /** The query. Default: the last message of the person. */
   readonly query?: (session: Session) => string;
 };
 

@@ -79,7 +79,7 @@ describe("what somebody might try", () => {
     await answer("two", false);
     expect(await space.get(id)).toMatchObject({ text: "Old words.", status: "live" });
     expect(await space.list({ statuses: ["held"] })).toEqual([]);
-    await expect(rath.run(review, rath.start("?"))).rejects.toThrow(/waits for nobody/);
+    await expect(rath.run(review, rath.start("?"))).rejects.toThrow(/waits for no approval/);
   });
 
   it("[Q4] a space that is no branch of it cannot be merged in", async () => {

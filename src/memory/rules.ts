@@ -6,14 +6,14 @@ import { MemoryRefusedError, refusing } from "./error.js";
 import type { Scope } from "./scope.js";
 import { SOURCES, type Source } from "./source.js";
 
-/** What must happen before anybody is told a memory. */
+/** The condition under which a held memory is recalled. */
 export type Needs = "validation" | "approval";
 
 export function isNeeds(value: unknown): value is Needs {
   return value === "validation" || value === "approval";
 }
 
-/** Which memories are held back, and until what. */
+/** Which memories are held, and for what condition. */
 export type Admission = {
   readonly needs: Needs;
   /** Only those whose evidence is not all trusted. Default: all. */
@@ -22,7 +22,7 @@ export type Admission = {
   readonly sources?: readonly Source[];
 };
 
-/** What is to be told: these words, and perhaps in a wider scope. */
+/** The version that is to be released, perhaps in a wider scope. */
 export type Admitting = {
   readonly needs: Needs;
   readonly space: string;
@@ -31,7 +31,7 @@ export type Admitting = {
   readonly to?: Scope | undefined;
 };
 
-/** The rules of a space. They stand in its record, for everybody who writes to it. */
+/** The rules of a space. They are in its record and bind every writer. */
 export type Rules = { readonly admit?: readonly Admission[] };
 
 const KNOWN = optionNames<Admission>()("needs trust sources");
@@ -66,7 +66,7 @@ export function rulesIn(json: Json | undefined): Rules {
   }
 }
 
-/** What a memory needs before it is told: the strictest of all the rules that it falls under. */
+/** The condition for a memory: the strictest of all the rules that apply to it. */
 export function needsOf(
   rules: readonly Rules[],
   memory: { readonly source: Source; readonly trusted: boolean },

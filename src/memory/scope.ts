@@ -1,7 +1,7 @@
 import type { Json } from "../session/index.js";
 import { MemoryRefusedError } from "./error.js";
 
-/** Whom or what a memory is for: one of these, or a kind of your own. */
+/** One step of a scope: one of these kinds, or a kind of your own. */
 export type ScopeStep = `${"user" | "agent" | "project" | "workflow"}:${string}` | `${string}:${string}`;
 
 /**
@@ -27,16 +27,16 @@ export function scopeOf(given: unknown, use: string): Scope {
       throw new MemoryRefusedError(
         "scope",
         use,
-        `${JSON.stringify(step)?.slice(0, 80)} is no step of a scope`,
+        `${JSON.stringify(step)?.slice(0, 80)} is not a step of a scope`,
         `a kind and a name, without a slash: ${EXAMPLE}`,
       );
-  return Object.freeze([...steps]) as unknown as Scope;
+  return Object.freeze([...steps]) as Scope;
 }
 
 /** As it is written in the record, read without trust. */
 export function scopeIn(json: Json): Scope {
   const steps = (Array.isArray(json) ? json : [json]).filter((step) => typeof step === "string");
-  return Object.freeze(steps.length === 0 ? ["unknown:"] : steps) as unknown as Scope;
+  return Object.freeze(steps.length === 0 ? ["unknown:"] : steps) as Scope;
 }
 
 /** Whether something kept for `one` holds where `other` is: at the same place, or further in. */

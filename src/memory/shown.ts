@@ -2,7 +2,7 @@ import type { FactId } from "../session/index.js";
 import { scopeText } from "./scope.js";
 import type { Found } from "./search/space-index.js";
 
-/** What is put into a prompt of what was recalled, and which memories are in it. */
+/** The notes that stand in a prompt, and the memories in them. */
 export type Shown = { readonly text: string; readonly memories: readonly FactId[] };
 
 /**

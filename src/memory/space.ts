@@ -26,7 +26,8 @@ import {
   timeOf,
 } from "./draft.js";
 import { refusing } from "./error.js";
-import { becauseOf, requireGround } from "./evidence.js";
+import { requireGround } from "./evidence.js";
+import { becauseOf } from "./grounds.js";
 import { requireSpaceName, storeNameOf } from "./name.js";
 import {
   BRANCH,
@@ -104,9 +105,9 @@ export class Space extends SpaceView {
         type: "memory-write",
         space: this.name,
         text,
-        scope: scope as unknown as Json,
+        scope: scope,
         source,
-        because: becauseOf(evidence),
+        because: becauseOf(evidence.keys()),
         origins: [...origins].sort(),
         by,
         ...more,
@@ -166,7 +167,7 @@ export class Space extends SpaceView {
         type: "memory-revise",
         of: id,
         text,
-        because: becauseOf(evidence),
+        because: becauseOf(evidence.keys()),
         origins: [...origins].sort(),
         by,
         source: learnt,
@@ -199,7 +200,7 @@ export class Space extends SpaceView {
     const by = principalOf(ending.by, use);
     const version = type === "memory-revoke" ? ending.version : undefined;
     const because =
-      ending.because === undefined ? undefined : becauseOf(await change.evidence(ending.because));
+      ending.because === undefined ? undefined : becauseOf((await change.evidence(ending.because)).keys());
     return this.#append(change, by, async (index) => {
       const statuses: readonly Status[] =
         type === "memory-revoke" ? ["live", "held", "expired", "merged"] : ["live", "held"];
@@ -243,7 +244,7 @@ export class Space extends SpaceView {
       return {
         type: "memory-promote",
         of: known.id,
-        because: becauseOf(evidence),
+        because: becauseOf(evidence.keys()),
         by,
         ...defined({ version: to === undefined ? version : undefined, to: to as Json | undefined, why }),
       };

@@ -6,14 +6,14 @@ import type { Source } from "./source.js";
 /** A fact of a space, and how far from its beginning it stands: a fact stands further than all that it came from. */
 export type SpaceFact = { readonly id: FactId; readonly depth: number; readonly fact: Fact };
 
-/** Live ones are recalled. Held ones wait for a validation or an approval. The others are kept, and told to nobody. */
+/** Live memories are recalled. Held ones wait for a validation or an approval. The others are kept, and never recalled. */
 export type Status = "live" | "held" | "revoked" | "expired" | "merged";
 
 /** What a space holds about one thing, as of one id of the space. Its id is that of the fact that wrote it. */
 export type Memory = {
   readonly id: FactId;
   readonly space: string;
-  /** As it was last revised; `version` is the fact that says so. */
+  /** The text of its last revision; `version` is the fact of that revision. */
   readonly text: string;
   readonly version: FactId;
   readonly scope: Scope;

@@ -1,6 +1,6 @@
 import type { FactId } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { defined, optionNames, showValue } from "../util/index.js";
+import { defined, firstLine, optionNames, showValue } from "../util/index.js";
 import { requireCount, requireOptions } from "../workflow/index.js";
 import { derivedOf, type Progress } from "./derived.js";
 import { timeOf } from "./draft.js";
@@ -20,7 +20,7 @@ export type ListOptions = Filter & {
 };
 
 export type FindOptions = Filter & {
-  /** How many at most. Default 5. */
+  /** Maximum number of memories. Default 5. */
   readonly limit?: number;
   /** The score that a memory must have at least, from 0 to 1. */
   readonly threshold?: number;
@@ -135,7 +135,7 @@ export class SpaceView {
       return await look(asked.mode);
     } catch (error) {
       if (!(error instanceof EmbeddingError) || asked.mode === "meaning") throw error;
-      return { ...(await look("words")), mode: "words", without: error.message.split("\n")[0] ?? "" };
+      return { ...(await look("words")), mode: "words", without: firstLine(error.message) };
     }
   }
 

@@ -3,6 +3,7 @@ export {
   digestOfModule,
   type Module,
 } from "../runtime/index.js";
+export { type Beside, workBeside } from "./beside.js";
 export { branch } from "./branch.js";
 export {
   anything,

@@ -1,9 +1,9 @@
 import { type Json, RathError, thrownMessage } from "../../session/index.js";
-import { defined } from "../../util/index.js";
+import { defined, firstLine } from "../../util/index.js";
 
 /**
- * What is wrong with a store that exists elsewhere: it is not there, nothing in it can be read, it has no such columns, it
- * broke off, or whoever asked does not want it any more.
+ * The fault of an existing store: it is missing, unreadable, lacks the columns,
+ * broke off, or the caller stopped it.
  */
 export type ExistingFault = "option" | "missing" | "unreadable" | "columns" | "broken" | "stopped";
 
@@ -30,6 +30,5 @@ export class ExistingError extends RathError {
 
 /** What an error says, on one line. */
 export function reasonOf(error: unknown): string {
-  const words = thrownMessage(error);
-  return (words.split("\n")[0] ?? "").slice(0, 300).toWellFormed();
+  return firstLine(thrownMessage(error)).slice(0, 300).toWellFormed();
 }

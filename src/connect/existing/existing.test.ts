@@ -264,9 +264,9 @@ describe("linking", () => {
       [2, 3, 4, 5, 6, 7, 8, 9, 10, 12].map((number) => `line ${number}`),
     );
     expect(Object.fromEntries(done.skips.map(({ where, why }) => [where, why]))).toMatchObject({
-      "line 2": "it is no JSON",
-      "line 3": "it is no text",
-      "line 4": "it is no object",
+      "line 2": "it is not JSON",
+      "line 3": "it is not UTF-8 text",
+      "line 4": "it is not an object",
       "line 6": "it has more than 4000000 bytes",
       "line 7": 'it has no session in "chat"',
     });
@@ -334,7 +334,7 @@ describe("linking", () => {
       [jsonlLogs(join(place, "none.jsonl"), FIELDS), "missing", "none.jsonl"],
       [jsonlLogs(place, FIELDS), "missing", "EISDIR"],
       [sqliteTable(join(place, "none.db"), "messages", { session: "thread" }), "missing", "none.db"],
-      [sqliteTable(place, "messages", { session: "thread" }), "missing", "no file"],
+      [sqliteTable(place, "messages", { session: "thread" }), "missing", "not a file"],
       [sqliteTable(junk, "messages", { session: "thread" }), "unreadable", "not a database"],
       [sqliteTable(good, "mesages", { session: "thread" }), "columns", 'did you mean "messages"'],
       [sqliteTable(good, "messages", { session: "thraed" }), "columns", 'did you mean "thread"'],
@@ -431,15 +431,15 @@ describe("linking", () => {
     expect(() => jsonlLogs("x", { sesion: "a" } as never)).toThrow('did you mean "session"?');
     expect(() => jsonlLogs("x", {} as never)).toThrow("what its sessions are called by");
     expect(() => jsonlLogs("x", { session: 7 } as never)).toThrow("its `session` is 7");
-    expect(() => jsonlLogs("", FIELDS)).toThrow("it is no path");
+    expect(() => jsonlLogs("", FIELDS)).toThrow("the path must be a text");
     expect(() => jsonlLogs("x", { ...FIELDS, longest: 0 })).toThrow("its `longest` is");
     expect(() => tableOf([], { session: "a" } as never)).toThrow("where it is");
     expect(() => tableOf(7 as never, { session: "a", source: "x" })).toThrow("its `rows` is 7");
     expect(() => sqliteTable("", "t", { session: "a" })).toThrow("its path is");
     expect(() => vectorsOf({} as never, { session: "a", source: "x" })).toThrow("its `list` is");
     const bad: readonly [object, string][] = [
-      [{ name: "../x", from, by }, "its `name` is none"],
-      [{ name: "x", from: {}, by }, "no source of records"],
+      [{ name: "../x", from, by }, "`name` must be a short name"],
+      [{ name: "x", from: {}, by }, "must be a source of records"],
       [{ name: "x", from, by: "nobody" }, "its `by` is"],
       [{ name: "x", from, by, copy: 1 }, "its `copy` is"],
       [{ name: "x", from, by, copyy: true }, 'did you mean "copy"?'],
@@ -447,12 +447,12 @@ describe("linking", () => {
     for (const [options, words] of bad)
       await expect(indexExisting(store, options as never), words).rejects.toThrow(words);
     await expect(checkExisting(store, { name: "x", from: 1 } as never)).rejects.toThrow(
-      "no source of records",
+      "must be a source of records",
     );
     await expect(linksOf(store, {})).rejects.toThrow("it asks for nothing");
     await expect(linksOf(store, { session: 7 as never })).rejects.toThrow("its `session` is 7");
     await expect(listed(moveOver(store, [], { scope: "nowhere" as never, by }))).rejects.toThrow(
-      "no step of a scope",
+      "is not a step of a scope",
     );
   });
 });
@@ -637,7 +637,7 @@ describe("moving over", () => {
       ["line 2", expect.stringContaining("another record")],
       ["line 4", expect.stringContaining("no text")],
       ["line 5", expect.stringContaining("50000 characters")],
-      ["line 3", expect.stringContaining("not there any more")],
+      ["line 3", expect.stringContaining("no longer in the source")],
     ]);
     const [link] = links;
     expect(await listed(moveOver(store, link as never, { scope: "user:ada", by }))).toMatchObject([

@@ -9,9 +9,9 @@ export type Field<Row> = string | ((row: Row) => unknown);
 
 /** Where in a record to find what it is linked by. */
 export type Fields<Row> = {
-  /** What the other store calls the session: records without one cannot be linked. */
+  /** The name of the session in the other store: records without one cannot be linked. */
   readonly session: Field<Row>;
-  /** What finds the record there again. Default: its place. */
+  /** The key of the record in its store. Default: its place. */
   readonly key?: Field<Row>;
   readonly at?: Field<Row>;
   readonly role?: Field<Row>;

@@ -1,11 +1,4 @@
-import {
-  type Digest,
-  type FactId,
-  isPrincipal,
-  type Json,
-  type Principal,
-  Session,
-} from "../../session/index.js";
+import { type Digest, type FactId, isPrincipal, type Principal, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { requireFunction, requireOptions } from "../../workflow/index.js";
@@ -14,10 +7,10 @@ import { knownOf, type LinkRow, linking, type Origin, storeNameOf } from "./link
 import { type ExistingRecord, type ExistingSource, entriesUntil, type Skipped } from "./source.js";
 
 export type IndexOptions = {
-  /** What the links are called: they are kept under "existing/" and this. */
+  /** The name of the links: they are kept under "existing/" and this. */
   readonly name: string;
   readonly from: ExistingSource;
-  /** Who links them. */
+  /** The principal who links them. */
   readonly by: Principal;
   /** Keeps the texts too. Default false: they stay where they are. */
   readonly copy?: boolean;
@@ -114,7 +107,7 @@ export async function indexExisting(store: Store, options: IndexOptions): Promis
       use,
       `none of its ${counts.skipped} records can be read; ${skips[0]?.where}: ${skips[0]?.why}`,
       "look at what it holds, and at the names of its fields",
-      { data: { skips: skips as unknown as Json } },
+      { data: { skips: skips } },
     );
   // What was linked and did not come this time.
   for (const [key, { digest: was, session }] of known.links) {
@@ -126,7 +119,7 @@ export async function indexExisting(store: Store, options: IndexOptions): Promis
   if (digest === undefined)
     throw new ExistingError("broken", use, "it has no end", "a source says its digest last");
   if (news || known.imported !== digest) {
-    const detail = { ...counts, skips } as unknown as Json;
+    const detail = { ...counts, skips };
     await chain.append({ type: "record-import", ...origin, digest, detail, by });
   }
   progress?.(counts.records);
@@ -197,5 +190,5 @@ export function requireSourceGiven(
   refuse: (reason: string, hint: string) => Error,
   example: string,
 ): void {
-  if (typeof from?.entries !== "function") throw refuse("its `from` is no source of records", example);
+  if (typeof from?.entries !== "function") throw refuse("`from` must be a source of records", example);
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { digestOf } from "../../session/index.js";
+import { isObject, parseJson } from "../../util/index.js";
 import { requireCount } from "../../workflow/index.js";
 import { ExistingError, reasonOf } from "./error.js";
 import { FIELDS, type Fields, recordOf, requireFields } from "./fields.js";
@@ -30,7 +31,7 @@ export function jsonlLogs(path: string, options: JsonlOptions): ExistingSource {
     throw new ExistingError(
       "option",
       use,
-      "it is no path",
+      "the path must be a text",
       'jsonlLogs("logs/chat.jsonl", { session: "session_id" })',
     );
   return Object.freeze<ExistingSource>({
@@ -57,17 +58,12 @@ function entryOf(line: Buffer, where: string, options: JsonlOptions): ExistingEn
   try {
     text = DECODER.decode(line);
   } catch {
-    return { skipped: { where, why: "it is no text" } };
+    return { skipped: { where, why: "it is not UTF-8 text" } };
   }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return { skipped: { where, why: "it is no JSON" } };
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    return { skipped: { where, why: "it is no object" } };
-  const record = recordOf(value as JsonLine, digestOf(line), where, options);
+  const value = parseJson(text);
+  if (value === undefined) return { skipped: { where, why: "it is not JSON" } };
+  if (!isObject(value)) return { skipped: { where, why: "it is not an object" } };
+  const record = recordOf(value, digestOf(line), where, options);
   return typeof record === "string" ? { skipped: { where, why: record } } : { record };
 }
 

@@ -1,5 +1,6 @@
-import type { Digest, Fact, FactId, FactInput, Json, Principal } from "../../session/index.js";
+import type { Digest, Fact, FactId, FactInput, Principal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { showValue } from "../../util/index.js";
 import { ExistingError } from "./error.js";
 
 /** As a link stands in its fact. */
@@ -33,7 +34,7 @@ export function storeNameOf(name: unknown, use: string): string {
   throw new ExistingError(
     "option",
     use,
-    "its `name` is none",
+    `\`name\` must be a short name; got ${showValue(name)}`,
     'name: "chat-logs": letters, digits, dots, "-" and "_", at most 100',
   );
 }
@@ -45,7 +46,7 @@ export async function linkedNames(store: Store): Promise<readonly string[]> {
 
 /** One fact for many links. They are content: long ones lie beside the line, and texts can be erased by themselves. */
 export function linking(origin: Origin, rows: readonly LinkRow[], by: Principal): FactInput {
-  const links = rows.map(({ text: _text, ...row }) => row) as unknown as Json;
+  const links = rows.map(({ text: _text, ...row }) => row);
   const texts = rows.map(({ text }) => text ?? null);
   return {
     type: "note",

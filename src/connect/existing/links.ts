@@ -8,7 +8,7 @@ import { isSame, type LinkRow, linkedNames, linkFacts, type Origin, storeNameOf 
 /** A record of another store as it is linked now, with the fact that says so. */
 export type Link = Origin &
   Omit<LinkRow, "gone"> & {
-    /** What the links were called when they were made. */
+    /** The name of the links when they were made. */
     readonly name: string;
     readonly fact: FactId;
     /** The fact that says from what source it was; none while an indexing is not finished. */

@@ -9,7 +9,7 @@ import type { Link } from "./links.js";
 import type { ExistingSource } from "./source.js";
 
 export type MoveOptions = {
-  /** Whom the memories are for. */
+  /** The scope of the memories. */
   readonly scope: ScopeGiven;
   readonly by: Principal;
   /** Where the records are read. It may be left out for those whose text was copied. */
@@ -17,7 +17,7 @@ export type MoveOptions = {
   readonly subject?: (link: Link) => string | undefined;
 };
 
-/** What became of a link: a draft of a memory, as a space takes it, or why there is none. */
+/** The result for a link: a draft of a memory, or the reason why it was refused. */
 export type Moved =
   | { readonly link: Link; readonly draft: Draft }
   | { readonly link: Link; readonly refused: string };
@@ -60,7 +60,7 @@ export async function* moveOver(
       : { link, refused: "it is another record now than the one that was linked" };
     if (wanted.size === 0) return;
   }
-  for (const link of wanted.values()) yield { link, refused: "it is not there any more" };
+  for (const link of wanted.values()) yield { link, refused: "it is no longer in the source" };
 }
 
 function moved(link: Link, text: string | undefined, { scope, by, subject }: MoveOptions): Moved {

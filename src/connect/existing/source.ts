@@ -5,7 +5,7 @@ export type ExistingRecord = {
   readonly key: string;
   /** SHA-256 of the record as it is there. */
   readonly digest: Digest;
-  /** What the other store calls the session that it belongs to. */
+  /** The name of its session in the other store. */
   readonly session: string;
   readonly at?: string;
   readonly role?: string;

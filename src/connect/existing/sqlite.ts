@@ -52,7 +52,7 @@ function keyOf(place: unknown): string {
 function* rowsOf(path: string, table: string, columns: Fields<Row>, use: string): Generator<Row> {
   let database: SqliteDatabase | undefined;
   try {
-    if (!statSync(path).isFile()) throw missing(use, "it is no file");
+    if (!statSync(path).isFile()) throw missing(use, "it is not a file");
     database = openDatabase(path, { readOnly: true });
     const select = database.prepare(selectOf(database, table, columns, use));
     // A whole number that JavaScript cannot hold exactly would end the reading.
@@ -65,7 +65,7 @@ function* rowsOf(path: string, table: string, columns: Fields<Row>, use: string)
       "unreadable",
       use,
       reasonOf(error),
-      "look whether it is an SQLite file that nobody locks",
+      "check that it is an SQLite file that no process locks",
       {
         data: { path, table },
         cause: error,

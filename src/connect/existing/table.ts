@@ -56,7 +56,7 @@ export async function* entriesOf<One extends object>(
     number += 1;
     const where = `row ${number}`;
     if (typeof row !== "object" || row === null) {
-      yield { skipped: { where, why: "it is no object" } };
+      yield { skipped: { where, why: "it is not an object" } };
       continue;
     }
     let text: string;

@@ -65,5 +65,5 @@ export function entitiesIn(answer: unknown): readonly Entity[] | undefined {
       Array.isArray(one.observations) &&
       one.observations.every((said: unknown) => typeof said === "string"),
   );
-  return fits ? (list as unknown as readonly Entity[]) : undefined;
+  return fits ? (list as readonly Entity[]) : undefined;
 }

@@ -208,7 +208,7 @@ describe("other servers", () => {
     const server = mcp({ name: "x", command: "x" });
     expect(() => mcpMemory({ server, timeuot: 1 } as never)).toThrow('did you mean "timeout"?');
     expect(() => mcpMemory({ server, timeout: -1 })).toThrow("its `timeout` is");
-    expect(() => mcpMemory({ server: {} as never })).toThrow("its `server` is none");
+    expect(() => mcpMemory({ server: {} as never })).toThrow("`server` must be a server");
     expect(() => mcpMemory(undefined as never)).toThrow("not an object");
   });
 });

@@ -9,7 +9,7 @@ import { GraphTools } from "./tools.js";
 import { askedWords, overlaps } from "./words.js";
 
 export type McpMemoryOptions = {
-  /** The server, as `mcp(...)` gives it. Whoever opened it closes it. */
+  /** The server, as `mcp(...)` gives it. The program that opened it closes it. */
   readonly server: McpServer;
   /** Milliseconds that one call may take. Default 30,000. */
   readonly timeout?: number;
@@ -30,7 +30,8 @@ export function mcpMemory(options: McpMemoryOptions): Backend {
     new MemoryRefusedError("option", "use a memory server over MCP", reason, hint);
   requireOptions(options, refuse, EXAMPLE, OPTIONS);
   const { server, timeout = 30_000 } = options;
-  if (typeof server?.tools !== "function") throw refuse("its `server` is none", EXAMPLE);
+  if (typeof server?.tools !== "function")
+    throw refuse("`server` must be a server that mcp(...) returned", EXAMPLE);
   requireMilliseconds(timeout, "timeout", refuse);
   const graph = new GraphTools(server, timeout);
   return Object.freeze<Backend>({
@@ -42,7 +43,7 @@ export function mcpMemory(options: McpMemoryOptions): Backend {
         throw new MemoryRefusedError(
           "refused",
           "take a memory away from a memory server",
-          `${JSON.stringify(String(address).slice(0, 80))} is no entity that was kept for a memory`,
+          `${JSON.stringify(String(address).slice(0, 80))} is not an entity that was kept for a memory`,
           "give the address that keep gave",
         );
       const input = { entityNames: [address] };
@@ -59,7 +60,7 @@ async function keep(graph: GraphTools, memory: Memory, context: BackendContext):
   const { name } = wanted;
   const [there] = await entities(graph, "open_nodes", { names: [name] }, use, context);
   if (there === undefined) {
-    await graph.call("create_entities", { entities: [wanted] } as unknown as Json, use, context);
+    await graph.call("create_entities", { entities: [wanted] }, use, context);
     return { address: name };
   }
   const ours = oursIn(there);

@@ -3,6 +3,7 @@ import type { Tool, ToolContext } from "../../agent/tool/index.js";
 import type { BackendContext } from "../../memory/index.js";
 import { BackendError, type BackendFault } from "../../memory/index.js";
 import { type Json, RathError, readableError, Session, thrownMessage } from "../../session/index.js";
+import { firstLine } from "../../util/index.js";
 import type { McpServer } from "../mcp/index.js";
 
 /** The tools of the server that a memory needs. */
@@ -48,7 +49,7 @@ export class GraphTools {
         throw stop.signal.reason === "timeout"
           ? this.#failed("timeout", use, `it gave no answer within ${this.#timeout} ms`)
           : this.#failed("stopped", use, "it was stopped while it was asked");
-      const reason = thrownMessage(error).split("\n")[0] ?? "";
+      const reason = firstLine(thrownMessage(error));
       if (error instanceof MissingPackageError)
         throw new BackendError(this.name, "not-installed", use, reason, error.data, error.hint);
       throw this.#failed(faultOf(error), use, reason);
@@ -76,7 +77,7 @@ export class GraphTools {
     const missing = NEEDED.filter((one) => named(one) === undefined);
     const tool = named(name);
     if (tool === undefined || missing.length > 0)
-      throw this.#failed("refused", use, `it is no memory of entities: it has no ${missing.join(", ")}`);
+      throw this.#failed("refused", use, `it lacks tools of a memory server: ${missing.join(", ")}`);
     return tool;
   }
 

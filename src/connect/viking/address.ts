@@ -10,7 +10,7 @@ export type VikingAddress = {
   readonly text: string;
 };
 
-/** `~` is the root of whoever asks. The server has other scopes, which are nobody's business. */
+/** `~` is the root of the current user. Other scopes of the server are refused. */
 export type VikingScope = "resources" | "user" | "agent" | "session" | "~";
 
 const SCHEME = "viking://";
@@ -51,12 +51,12 @@ function segmentsOf(given: string): readonly string[] {
 }
 
 function flawIn(given: unknown): string | undefined {
-  if (typeof given !== "string") return "it is no text";
+  if (typeof given !== "string") return "it is not a text";
   if (given.length > LONGEST) return `it has more than ${LONGEST} characters`;
   if (!given.startsWith(SCHEME)) return `it does not begin with ${SCHEME}`;
   const [scope = "", ...path] = segmentsOf(given);
   if (scope === "") return path.length === 0 ? undefined : "its scope is empty";
-  if (!SCOPES.includes(scope)) return `${JSON.stringify(scope)} is none of its scopes`;
+  if (!SCOPES.includes(scope)) return `${JSON.stringify(scope)} is not one of its scopes`;
   for (const name of path) {
     const reason = flawOf(name);
     if (reason !== undefined) return reason;

@@ -16,7 +16,7 @@ import type { VikingSettings } from "./options.js";
 import { VikingSessions } from "./sessions.js";
 import { VikingSnapshots } from "./snapshots.js";
 
-/** What may be said with a listing. */
+/** Options of a listing. */
 export type VikingListOptions = {
   /** How many entries at most. Default 1,000. */
   readonly limit?: number;
@@ -103,7 +103,7 @@ export class VikingClient {
     return this.#text("overview", address);
   }
 
-  /** A folder in a sentence, then on a page, then file by file: whoever knows enough stops. */
+  /** A folder in a sentence, then on a page, then file by file: stop when you know enough. */
   levels(address: string, options: VikingLevelsOptions = {}): AsyncGenerator<VikingLevel> {
     return levelsOf(this, vikingAddress(address), options);
   }
@@ -163,7 +163,7 @@ export class VikingClient {
     });
   }
 
-  /** Takes a file away, or with `recursive` a folder and all in it. What is not there is gone already. */
+  /** Takes a file away, or with `recursive` a folder and all in it. A missing address is not an error. */
   async remove(address: string, options: { readonly recursive?: boolean } = {}): Promise<void> {
     const uri = vikingAddress(address).text;
     try {
@@ -178,7 +178,7 @@ export class VikingClient {
     }
   }
 
-  /** What is near a question in meaning, the nearest first. */
+  /** Finds texts by their meaning, the nearest first. */
   async find(query: string, options: VikingFindOptions = {}): Promise<readonly VikingMatch[]> {
     return this.#search("find", query, options, {});
   }

@@ -1,6 +1,6 @@
 import type { Json } from "../../session/index.js";
+import { isObject } from "../../util/index.js";
 import { addressIn } from "./address.js";
-import { isObject } from "./http.js";
 
 /** A folder or a file, as the server lists it. */
 export type VikingEntry = {
@@ -15,7 +15,7 @@ export type VikingEntry = {
 export function entriesIn(answer: Json, folder: string): readonly VikingEntry[] | undefined {
   if (!Array.isArray(answer)) return undefined;
   const entries: VikingEntry[] = [];
-  for (const one of answer) {
+  for (const one of answer as readonly Json[]) {
     if (!isObject(one)) return undefined;
     const entry = entryIn(one, typeof one.name === "string" ? `${folder}/${one.name}` : folder);
     if (entry !== undefined) entries.push(entry);
@@ -69,7 +69,7 @@ export function foundIn(answer: Json, limit: number): readonly VikingMatch[] | u
   for (const [list, kind] of Object.entries(LISTS)) {
     const some = answer[list] ?? [];
     if (!Array.isArray(some)) return undefined;
-    for (const one of some) {
+    for (const one of some as readonly Json[]) {
       if (!isObject(one)) return undefined;
       const match = matchIn(one, kind);
       if (match !== undefined) matches.push(match);

@@ -1,7 +1,7 @@
 import type { BackendContext } from "../../memory/index.js";
 import { BackendError, type BackendFault } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
-import { defined } from "../../util/index.js";
+import { defined, isObject, parseJson } from "../../util/index.js";
 import type { VikingSettings } from "./options.js";
 
 /** One request: what it is for in words, and what is sent. */
@@ -30,7 +30,7 @@ export async function ask(settings: VikingSettings, context: BackendContext, ask
   if (context.signal.aborted) throw fail("stopped", "it was stopped before it was asked");
   // A header cannot hold it, and the refusal of that would quote it.
   if (secret !== undefined && !/^[\x21-\x7e]+$/.test(secret))
-    throw fail("refused", `the secret "${settings.key}" is no key that can be sent`);
+    throw fail("refused", `the secret "${settings.key}" cannot be sent as a key`);
   const stop = new AbortController();
   const onAbort = (): void => stop.abort("stopped");
   context.signal.addEventListener("abort", onAbort, { once: true });
@@ -45,7 +45,7 @@ export async function ask(settings: VikingSettings, context: BackendContext, ask
         ...(asking.body !== undefined && { "content-type": "application/json" }),
       },
       ...(asking.body !== undefined && { body: JSON.stringify(asking.body) }),
-      // Whoever it points to is not who the key is for.
+      // The key is not for the server that a redirect names.
       redirect: "manual",
       signal: stop.signal,
     });
@@ -61,7 +61,7 @@ export async function ask(settings: VikingSettings, context: BackendContext, ask
   } finally {
     clearTimeout(timer);
     context.signal.removeEventListener("abort", onAbort);
-    // Of an answer that nobody reads to its end, nothing more shall come.
+    // Of an answer that nobody reads to its end, nothing more is read.
     stop.abort();
   }
 }
@@ -91,12 +91,12 @@ async function textOf(response: Response, most: number, fail: Fail): Promise<str
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces));
   } catch {
-    throw fail("malformed", "its answer is no text");
+    throw fail("malformed", "its answer is not UTF-8 text");
   }
 }
 
 function resultIn(response: Response, text: string, fail: Fail): Json {
-  const answer = jsonIn(text);
+  const answer = parseJson(text) as Json | undefined;
   if (isObject(answer) && answer.status === "error" && isObject(answer.error)) {
     const { code, message, details } = answer.error;
     const said = typeof code === "string" ? code.slice(0, 60) : "UNKNOWN";
@@ -110,17 +110,17 @@ function resultIn(response: Response, text: string, fail: Fail): Json {
   if (!isObject(answer) || answer.status !== "ok" || answer.result === undefined)
     throw fail(
       "malformed",
-      answer === undefined ? "its answer is no JSON" : "its answer is not in its envelope",
+      answer === undefined ? "its answer is not JSON" : "its answer is not in its envelope",
     );
   return answer.result;
 }
 
 function bareIn(response: Response, text: string, fail: Fail): Json {
-  const answer = jsonIn(text);
+  const answer = parseJson(text) as Json | undefined;
   // Not ready is an answer too, and says what is missing.
   if (isObject(answer)) return answer;
   if (!response.ok) throw silent(response, fail);
-  throw fail("malformed", "its answer is no object");
+  throw fail("malformed", "its answer is not an object");
 }
 
 /** A failure of which the server, or whatever stands before it, says nothing but a number. */
@@ -138,18 +138,6 @@ const FAULTS: { readonly [code: string]: BackendFault } = {
   UNAVAILABLE: "unreachable",
   NOT_INITIALIZED: "unreachable",
 };
-
-function jsonIn(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
-}
-
-export function isObject(value: unknown): value is { readonly [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 function without(secret: string | undefined, text: string): string {
   return secret === undefined ? text : text.replaceAll(secret, "(the key)");

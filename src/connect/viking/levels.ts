@@ -3,7 +3,7 @@ import { requireCount } from "../../workflow/index.js";
 import type { VikingAddress } from "./address.js";
 import type { VikingEntry } from "./entry.js";
 
-/** What is known of a folder at one level: in a sentence (0), on a page (1), or one of its files (2). */
+/** A description of a folder at one level: in a sentence (0), on a page (1), or one of its files (2). */
 export type VikingLevel = { readonly level: 0 | 1 | 2; readonly address: string; readonly text: string };
 
 export type VikingLevelsOptions = {

@@ -59,7 +59,7 @@ export function settingsOf(options: VikingOptions): VikingSettings {
       "maxAnswer: 8_000_000",
     );
   if (!Array.isArray(among))
-    throw refuse("its `among` is no list of addresses", 'among: ["viking://resources"]');
+    throw refuse("`among` must be a list of addresses", 'among: ["viking://resources"]');
   const home = user === undefined ? "viking://~" : `viking://user/${user}`;
   const root = vikingAddress(options.root ?? `${home}/memories/openrath`);
   if (root.path.length === 0)
@@ -85,8 +85,11 @@ export function settingsOf(options: VikingOptions): VikingSettings {
 function urlOf(given: unknown, refuse: (reason: string, hint: string) => Error): string {
   const url = typeof given === "string" && URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw refuse("its `url` is no address of a web server", EXAMPLE);
+    throw refuse("`url` must be the address of a web server", EXAMPLE);
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
-    throw refuse("its `url` holds more than a place", `the key is a secret of the runtime: ${EXAMPLE}`);
+    throw refuse(
+      "`url` must have no credentials, query or fragment",
+      `the key is a secret of the runtime: ${EXAMPLE}`,
+    );
   return url.href.replace(/\/+$/, "");
 }

@@ -2,9 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { BackendError, BackendFault } from "../../memory/index.js";
 import { MemoryRefusedError } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
+import { isObject } from "../../util/index.js";
 import { requireMilliseconds } from "../../workflow/index.js";
 import { vikingAddress } from "./address.js";
-import { type Asking, isObject } from "./http.js";
+import type { Asking } from "./http.js";
 
 /** Something that was said in a session there. */
 export type VikingMessage = {
@@ -13,12 +14,12 @@ export type VikingMessage = {
   readonly at?: string;
 };
 
-/** What a commit came to. Work that goes on in the background has a task. */
+/** The result of a commit. Work that goes on in the background has a task. */
 export type VikingCommitted = {
   readonly status: "skipped" | "running" | "completed";
   readonly task?: string;
   readonly archive?: string;
-  /** What was learnt, by kind: known when it is completed. */
+  /** The number of extracted memories by kind, when it is completed. */
   readonly extracted?: { readonly [kind: string]: number };
 };
 
@@ -89,7 +90,7 @@ export class VikingSessions {
       path: `/api/v1/sessions/${checked(id)}/commit`,
       body: {},
     });
-    if (!isObject(answer)) throw this.#failed(use, "its answer is no commit");
+    if (!isObject(answer)) throw this.#failed(use, "its answer is not a commit");
     const { task_id: task, archive_uri: archive } = answer;
     const place = typeof archive === "string" ? { archive } : {};
     if (answer.status === "skipped" || typeof task !== "string") return { status: "skipped", ...place };
@@ -98,12 +99,12 @@ export class VikingSessions {
     return wait === undefined ? started : await this.#settled(started, task, wait);
   }
 
-  /** What became of a task. One that failed is thrown. */
+  /** The state of a task. One that failed is thrown. */
   async task(id: string): Promise<Pick<VikingCommitted, "status" | "extracted">> {
     const use = "look at a task";
     const answer = await this.#ask({ use, path: `/api/v1/tasks/${checked(id)}` });
     if (!isObject(answer) || typeof answer.status !== "string")
-      throw this.#failed(use, "its answer is no task");
+      throw this.#failed(use, "its answer is not a task");
     const { status, result, error } = answer;
     if (status === "failed" || status === "cancelled")
       throw this.#failed("learn from a session", `the task ${status}: ${textOf(error)}`, "refused");
@@ -133,7 +134,7 @@ function checked(id: string): string {
   throw new MemoryRefusedError(
     "option",
     "name a session or a task of OpenViking",
-    `${JSON.stringify(String(id).slice(0, 60))} is no id`,
+    `${JSON.stringify(String(id).slice(0, 60))} is not an id`,
     "use the id that create or commit gave: letters, digits, dots, - and _",
   );
 }

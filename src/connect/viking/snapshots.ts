@@ -1,7 +1,8 @@
 import type { BackendError } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
+import { isObject } from "../../util/index.js";
 import { vikingAddress } from "./address.js";
-import { type Asking, isObject } from "./http.js";
+import type { Asking } from "./http.js";
 
 /** A version of all that is there. */
 export type VikingSnapshot = {
@@ -54,8 +55,8 @@ export class VikingSnapshots {
     const use = "list the snapshots";
     const { limit = 20 } = options;
     const answer = await this.#ask({ use, path: "/api/v1/snapshot/log", query: { limit } });
-    if (!Array.isArray(answer)) throw this.#malformed(use, "its answer is no list");
-    return answer.map((one) => {
+    if (!Array.isArray(answer)) throw this.#malformed(use, "its answer is not a list");
+    return (answer as readonly Json[]).map((one) => {
       if (!isObject(one) || typeof one.oid !== "string") throw this.#malformed(use, "one of them has no id");
       const { author } = one;
       const seconds = isObject(author) ? author.time_seconds : undefined;

@@ -441,15 +441,15 @@ describe("failures", () => {
     expect(error.fault).toBe("refused");
     expect(JSON.stringify(error) + error.stack).not.toContain("half a");
     expect(backend.name).toBe(`openviking ${server.url}`);
-    await expect(backend.client().ls("viking://resources")).rejects.toThrow('nobody gave the secret "KEY"');
+    await expect(backend.client().ls("viking://resources")).rejects.toThrow('there is no secret "KEY"');
   });
 
   it("[V15] options are checked when it is made", () => {
     const bad: readonly [object, string][] = [
       [{ urll: "http://x" }, 'did you mean "url"?'],
-      [{ url: "ftp://x" }, "no address of a web server"],
-      [{ url: "http://ada:pass@x" }, "more than a place"],
-      [{ url: 7 }, "no address of a web server"],
+      [{ url: "ftp://x" }, "must be the address of a web server"],
+      [{ url: "http://ada:pass@x" }, "must have no credentials"],
+      [{ url: 7 }, "must be the address of a web server"],
       [{ key: "" }, "its `key` is"],
       [{ user: "../root" }, "its `user` is"],
       [{ account: ".." }, "its `account` is"],
@@ -457,7 +457,7 @@ describe("failures", () => {
       [{ maxAnswer: Number.NaN }, "its `maxAnswer` is"],
       [{ root: "viking://resources" }, "not only ours"],
       [{ root: "/tmp" }, "does not begin with viking://"],
-      [{ among: "viking://resources" }, "its `among` is"],
+      [{ among: "viking://resources" }, "`among` must be"],
     ];
     for (const [options, words] of bad) {
       expect(() => viking(options as VikingOptions), JSON.stringify(options)).toThrow(words);

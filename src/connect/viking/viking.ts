@@ -42,7 +42,7 @@ export function viking(options: VikingOptions = {}): VikingBackend {
         throw new MemoryRefusedError(
           "refused",
           "take a memory away from OpenViking",
-          `${JSON.stringify(address.slice(0, 80))} is no file that was kept for a memory`,
+          `${JSON.stringify(address.slice(0, 80))} is not a file that was kept for a memory`,
           "give the address that keep gave",
         );
       await client(context).remove(address);
@@ -93,7 +93,7 @@ function noSecret(name: string): string {
   throw new MemoryRefusedError(
     "option",
     "use OpenViking",
-    `nobody gave the secret "${name}"`,
+    `there is no secret "${name}"`,
     'client({ secret: (name) => process.env[name] ?? "" })',
   );
 }

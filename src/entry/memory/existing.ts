@@ -5,5 +5,4 @@ export { type Link, linksOf } from "../../connect/existing/links.js";
 export { moveOver } from "../../connect/existing/move-over.js";
 export type { ExistingSource } from "../../connect/existing/source.js";
 export { sqliteTable } from "../../connect/existing/sqlite.js";
-export { tableOf } from "../../connect/existing/table.js";
-export { vectorsOf } from "../../connect/existing/table.js";
+export { tableOf, vectorsOf } from "../../connect/existing/table.js";

@@ -32,7 +32,7 @@ export async function behind(
   const add = (relation: Relation, ...ids: readonly unknown[]): void => {
     for (const to of ids) if (isId(to)) links.push({ to, relation });
   };
-  const body = fact as unknown as { readonly [field: string]: unknown };
+  const body = fact as { readonly [field: string]: unknown };
   switch (fact.type) {
     case "memory-write":
       add("because", ...idsIn(body.because));

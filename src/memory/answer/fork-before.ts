@@ -12,7 +12,7 @@ export type ForkBeforeOptions = {
   readonly names?: readonly string[];
 };
 
-/** What became of each session. */
+/** The result for each session. */
 export type ForkedBefore = {
   readonly forks: readonly {
     readonly session: string;
@@ -46,7 +46,10 @@ export async function forkBefore(
   if (typeof why !== "string" || why.trim() === "") throw refuse("it does not say why", EXAMPLE);
   const unknown = names?.find((name) => !influence.sessions.some((session) => session.name === name));
   if (unknown !== undefined)
-    throw refuse(`${showValue(unknown)} is no session that it reached`, "names: those of influence.sessions");
+    throw refuse(
+      `${showValue(unknown)} is not a session that it reached`,
+      "names: those of influence.sessions",
+    );
   const forks: ForkedBefore["forks"][number][] = [];
   const skipped: ForkedBefore["skipped"][number][] = [];
   for (const { name: session, before, kept } of influence.sessions) {
@@ -55,7 +58,7 @@ export async function forkBefore(
       skipped.push({ session, why: "the runtime keeps it for a run under way" });
     else if (before === undefined) skipped.push({ session, why: "it begins with the reading" });
     else if (!(await store.has(before)))
-      skipped.push({ session, why: `${before} is not in the store any more` });
+      skipped.push({ session, why: `${before} is no longer in the store` });
     else {
       const made = (await store.load(before, { horizon: HORIZON })).fork(
         `before-${influence.memory.slice(0, 8)}`,

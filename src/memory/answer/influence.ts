@@ -13,7 +13,7 @@ import { type Reach, reachOf } from "./reach.js";
 export type InfluenceOptions = {
   /** How many readings, decisions and memories are listed, each; default 1,000. The totals are exact whatever it is. */
   readonly most?: number;
-  /** Told now and then while the index is made. */
+  /** StepResult now and then while the index is made. */
   readonly progress?: Progress;
 };
 
@@ -53,7 +53,7 @@ export type Reading = {
   readonly branch?: string;
   /** The modules in which it was read, the outermost first; a run of version 0.1 does not say. */
   readonly module?: readonly string[];
-  /** Whether whoever asked was told one of them: not so where others were put into the prompt in its place. */
+  /** Whether one of them was shown; false when other hits took its place in the prompt. */
   readonly shown: boolean;
   readonly score?: number;
 };

@@ -226,7 +226,7 @@ export class LineageGrowth {
     const insert = this.#file.statement("INSERT OR IGNORE INTO hit VALUES (?, ?, ?, ?)");
     for (const { memory, score, parts } of hits as FactOf<"memory-read">["hits"]) {
       if (!isId(memory)) continue;
-      // Told to the model, or to whoever asked: left out only where others were told and this one was not.
+      // StepResult to the model, or to whoever asked: left out only where others were told and this one was not.
       const told = (parts as { readonly told?: unknown } | undefined)?.told;
       insert.run(
         memory,
@@ -240,7 +240,7 @@ export class LineageGrowth {
   /** A fact about memories: which, and what it cites. */
   async #memory(id: FactId, line: string): Promise<void> {
     const fact = await factOf(this.#store, line, ["because", "merges"]);
-    const { because, merges } = fact as unknown as { readonly because?: unknown; readonly merges?: unknown };
+    const { because, merges } = fact as { readonly because?: unknown; readonly merges?: unknown };
     this.#note(id, line, { because, merges });
     const about = fact.type === "memory-write" ? [id] : memoriesOf(id, fact);
     const space = fact.type === "memory-write" ? fact.space : null;

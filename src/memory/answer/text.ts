@@ -1,4 +1,5 @@
 import type { FactId } from "../../session/index.js";
+import { amount } from "../../util/index.js";
 import { scopeText } from "../scope.js";
 import { brief } from "./fact-line.js";
 import type { Influence } from "./influence.js";
@@ -36,11 +37,11 @@ export function whyText({ memory, space, versions, nodes, edges, more }: Why): s
   return `${lines.join("\n")}\n`;
 }
 
-/** What a memory reached, for a terminal. */
+/** The influence of a memory, for a terminal. */
 export function influenceText(influence: Influence): string {
   const { memory, reads, sessions, decisions, memories, counts, totals, unresolved } = influence;
   const lines = [
-    `memory ${short(memory)} reached ${many(totals.facts, "fact")}: ${many(totals.reads, "reading")}, ${many(sessions.length, "session")}, ${many(totals.decisions, "decision")} (${totals.direct} in the turn of a reading), ${many(totals.memories, "later memory", "later memories")}`,
+    `memory ${short(memory)} reached ${amount(totals.facts, "fact")}: ${amount(totals.reads, "reading")}, ${amount(sessions.length, "session")}, ${amount(totals.decisions, "decision")} (${totals.direct} in the turn of a reading), ${amount(totals.memories, "later memory", "later memories")}`,
   ];
   const list = (title: string, told: readonly string[], all: number): void => {
     if (all === 0) return;
@@ -85,14 +86,10 @@ export function influenceText(influence: Influence): string {
     Object.keys(counts).length,
   );
   if (unresolved > 0)
-    lines.push(`of ${many(unresolved, "fact")} the content is not there: nobody knows what came of them`);
+    lines.push(`of ${amount(unresolved, "fact")} the content is not there, so their influence is unknown`);
   return `${lines.join("\n")}\n`;
 }
 
 function short(id: FactId): string {
   return id.slice(0, 12);
-}
-
-function many(count: number, one: string, several = `${one}s`): string {
-  return `${count.toLocaleString("en")} ${count === 1 ? one : several}`;
 }

@@ -16,7 +16,7 @@ export type WhyOptions = {
   readonly progress?: Progress;
 };
 
-/** What evidence is in the end: words or a decision of a person, what the world said, and what cannot be looked at any more. */
+/** The kinds of final evidence: a person, a tool, a validation, an import, a model, or a fact that is missing. */
 export type Ground = "person" | "tool" | "validation" | "import" | "model" | "missing";
 
 /** The chain of evidence of a memory, as a graph: a fact that several others rest on stands in it once. */
@@ -27,7 +27,7 @@ export type Why = {
   readonly versions: readonly Version[];
   readonly nodes: ReadonlyMap<FactId, WhyNode>;
   readonly edges: readonly WhyEdge[];
-  /** What all of it rests on. */
+  /** The final evidence. */
   readonly leaves: readonly WhyNode[];
   /** Whether there is more behind it than was followed. */
   readonly more: boolean;

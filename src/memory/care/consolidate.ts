@@ -11,17 +11,17 @@ import type { Memory } from "../state.js";
 import { breath, type Group, groupsOf } from "./group.js";
 import { keyOf, type Merger, merge, takeOverLinks } from "./merge.js";
 
-/** Writes the words of a memory that takes the place of several. */
+/** Writes the text of a memory that replaces others. */
 export type WriteMerged = (memories: readonly Memory[]) => string | Promise<string>;
 
 export type GroupingOptions = {
-  /** What two texts must share of all their words, from 0 to 1. Default 0.85. */
+  /** The minimum share of words that two texts have in common, from 0 to 1. Default 0.85. */
   readonly alike?: number;
   /** Whether memories that are not equally trusted are merged too; the merged one is untrusted then. Default false. */
   readonly acrossTrust?: boolean;
   /** Only memories of exactly this scope. Default: of every scope, each by itself. */
   readonly scope?: ScopeGiven;
-  /** Says whether two texts cannot both be so: those are never merged. Default: by their words. */
+  /** Says whether two texts contradict each other: those are never merged. Default: by their words. */
   readonly contradicts?: Contradicts;
   /** How many memories are looked at, the newest. Default 100,000. */
   readonly most?: number;
@@ -33,7 +33,7 @@ export type ConsolidateOptions = GroupingOptions & {
   readonly by: Principal;
   /** Writes the words. Default: those that say most, and of equals the newest. */
   readonly write?: WriteMerged;
-  /** Only says what would happen. */
+  /** Only returns what would happen. */
   readonly dry?: boolean;
   readonly progress?: Progress;
   readonly signal?: AbortSignal;

@@ -28,7 +28,7 @@ import {
   type Merge,
   type WriteMerged,
 } from "./consolidate.js";
-import type { Group } from "./group.js";
+import { type Group, groupOf } from "./group.js";
 
 export type ConsolidatingOptions = GroupingOptions & {
   readonly memory: MemorySpace;
@@ -46,7 +46,7 @@ const AT_ONCE = 20;
 const SHOWN = 4_000;
 const NOTES = 10;
 
-/** What shall be merged, as it is on the record: which memories, as they were when they were looked at. */
+/** A planned merge, as it is on the record: the memories, as they were when they were read. */
 type Plan = {
   readonly members: readonly { readonly memory: FactId; readonly version: FactId; readonly text?: string }[];
   readonly text?: string;
@@ -129,8 +129,8 @@ export function consolidating(name: string, options: ConsolidatingOptions): Modu
     state: Object.freeze({ memory: memory.name, ...state } as { readonly [field: string]: Json }),
     forward: (entered) =>
       forward(made, entered, async (session) => {
-        let { session: now, value } = await look.call(session, state as unknown as Json);
-        const plans = value.plans as unknown as readonly Plan[];
+        let { session: now, value } = await look.call(session, state);
+        const plans = value.plans as readonly Plan[];
         for (let from = 0; from < plans.length; from += AT_ONCE) {
           const some: Plan[] = [];
           for (const plan of plans.slice(from, from + AT_ONCE)) {
@@ -228,5 +228,5 @@ async function stillThere(space: Space, { members }: Plan): Promise<Group | unde
   // Done before a crash: the same again does no harm.
   const merged = first?.status === "merged" && found.every((one) => one.mergedInto === first.mergedInto);
   const left = merged ? found : found.filter(({ status }) => status === "live");
-  return left.length < 2 ? undefined : (left as unknown as Group);
+  return groupOf(left);
 }

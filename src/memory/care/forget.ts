@@ -10,7 +10,7 @@ import type { Memory } from "../state.js";
 import { breath, isKeptElsewhere } from "./group.js";
 import { type Read, readsOf } from "./reads.js";
 
-/** What is forgotten. Of the first three, a memory must fulfil all that are given. */
+/** Which memories are forgotten. A memory must meet all of the first three that are given. */
 export type ForgettingOptions = {
   /** Written or revised longer ago than this, in milliseconds. */
   readonly olderThan?: number;
@@ -18,7 +18,7 @@ export type ForgettingOptions = {
   readonly importanceBelow?: number;
   /** Not found by anybody for this long, in milliseconds. */
   readonly unreadFor?: number;
-  /** What stays in any case. Blocks of core memory and memory files always do. */
+  /** Memories that are never forgotten. Blocks of core memory and memory files never are. */
   readonly keep?: (memory: Memory) => boolean;
   /** How many may be live; beyond that the ones with the lowest score go. */
   readonly most?: number;
@@ -32,7 +32,7 @@ export type ForgettingOptions = {
 
 export type ForgetOptions = ForgettingOptions & {
   readonly by: Principal;
-  /** Only says what would happen. */
+  /** Only returns what would happen. */
   readonly dry?: boolean;
   /** The time by which it is told what is old. Default: now. */
   readonly now?: string;
@@ -103,7 +103,7 @@ export function ruleOf(options: ForgettingOptions): Rule {
 }
 
 /**
- * Lets memories of a space be forgotten: they expire, with a reason, and are not told any more. Nothing is deleted; their
+ * Lets memories of a space be forgotten: they expire, with a reason, and are no longer recalled. Nothing is deleted; their
  * evidence and their words stay readable as of before. Done again, also after a crash, it goes on where it was.
  *
  * ```ts
@@ -143,7 +143,7 @@ export async function expire(
       );
 }
 
-/** What would be forgotten of a space as it is now. */
+/** The memories that would be forgotten now. */
 export async function forgettable(
   space: Space,
   rule: Rule,

@@ -75,8 +75,8 @@ export function forgetting(name: string, options: ForgettingModuleOptions): Modu
     state: Object.freeze({ memory: memory.name, ...state } as { readonly [field: string]: Json }),
     forward: (entered) =>
       forward(made, entered, async (session) => {
-        let { session: now, value } = await look.call(session, state as unknown as Json);
-        const plan = value.forgotten as unknown as readonly Forgotten[];
+        let { session: now, value } = await look.call(session, state);
+        const plan = value.forgotten as readonly Forgotten[];
         for (let from = 0; from < plan.length; from += AT_ONCE)
           ({ session: now } = await act.call(now, plan.slice(from, from + AT_ONCE)));
         return now;

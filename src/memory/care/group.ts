@@ -1,4 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
+import { compareText } from "../../util/index.js";
 import type { Contradicts } from "../contradiction.js";
 import type { Progress } from "../derived.js";
 import { ROOT } from "../files/path.js";
@@ -11,8 +12,13 @@ import { CORE } from "../tier/block.js";
 /** Memories that say the same. The first is the one whose words are kept. */
 export type Group = readonly [Memory, Memory, ...Memory[]];
 
+/** Some memories as a group; undefined when they are fewer than two. */
+export function groupOf([first, second, ...others]: readonly Memory[]): Group | undefined {
+  return first === undefined || second === undefined ? undefined : [first, second, ...others];
+}
+
 export type GroupOptions = {
-  /** What two texts must share of all their words, from 0 to 1. */
+  /** The minimum share of words that two texts have in common, from 0 to 1. */
   readonly alike: number;
   readonly acrossTrust: boolean;
   readonly contradicts: Contradicts;
@@ -58,7 +64,7 @@ export async function groupsOf(
     (one, other) =>
       other.words.size - one.words.size ||
       other.memory.text.length - one.memory.text.length ||
-      compare(other.memory.revised ?? other.memory.at, one.memory.revised ?? one.memory.at) ||
+      compareText(other.memory.revised ?? other.memory.at, one.memory.revised ?? one.memory.at) ||
       other.place - one.place,
   );
   return grouped(entries, memories.length, options);
@@ -117,9 +123,10 @@ async function grouped(
         if (entry.kind === first.kind && isAlike(first, entry, options.alike)) await add(other);
       }
     }
-    if (members.length < 2) continue;
+    const group = groupOf(members.map(({ memory }) => memory));
+    if (group === undefined) continue;
     taken.add(place);
-    groups.push(members.map(({ memory }) => memory) as unknown as Group);
+    groups.push(group);
   }
   return groups;
 }
@@ -195,11 +202,7 @@ export async function breath(
   await turn();
 }
 
-function compare(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
-}
-
-/** Whether a memory is a block of core memory or a file: what is in them is for those who keep them to say. */
+/** Whether a memory is a block of core memory or a file. Only the tools for blocks and files change those. */
 export function isKeptElsewhere({ subject }: Pick<Memory, "subject">): boolean {
   return subject !== undefined && (subject.startsWith(CORE) || subject.startsWith(`${ROOT}/`));
 }

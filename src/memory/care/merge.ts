@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Because, FactId, Json, Principal, Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { MemoryRefusedError } from "../error.js";
+import { becauseOf } from "../grounds.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
 import type { Group } from "./group.js";
@@ -68,7 +69,7 @@ export async function merge(
 function evidenceOf(group: Group, more: readonly FactId[]): Because {
   const own = group.flatMap(({ id, version }) => [id, version]);
   const all = [...new Set([...own, ...more, ...group.flatMap(({ because }) => because)])];
-  return all.slice(0, Math.max(EVIDENCE, own.length)) as unknown as Because;
+  return becauseOf(all.slice(0, Math.max(EVIDENCE, own.length)));
 }
 
 /** Gives a merged memory the links of those that it took the place of; those that it has already stay as they are. */

@@ -94,7 +94,7 @@ describe("what is answered", () => {
     ["too many", [[1], [2], [3]], /3 vectors for 2 texts/],
     ["no list", { 0: [1] }, /no list/],
     ["nothing", undefined, /no list/],
-    ["texts", ["a", "b"], /no list of numbers/],
+    ["texts", ["a", "b"], /is not a list of numbers/],
     ["another length", [[1, 2], [1]], /1 numbers instead of 2/],
     ["no numbers at all", [[], []], /0 numbers/],
     ["no number", [[1], [Number.NaN]], /NaN/],

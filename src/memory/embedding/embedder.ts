@@ -1,4 +1,5 @@
 import { readableError, thrownMessage } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import { EmbeddingError } from "./error.js";
 import { staticEmbedding } from "./static.js";
 
@@ -46,22 +47,21 @@ export function embedderOf(given?: Embedding): Embedder {
     if (typeof embed === "function") {
       if (typeof name !== "string" || name === "") throw refused("an embedder", "it has no name", NAMED);
       if (!Number.isSafeInteger(dimensions) || (dimensions as number) < 0)
-        throw refused(`"${name}"`, "its `dimensions` are no whole number", "dimensions: 384");
+        throw refused(`"${name}"`, "`dimensions` must be a whole number", "dimensions: 384");
       return checked(name, dimensions as number, (texts, signal) => (given as Embedder).embed(texts, signal));
     }
   }
-  throw refused(shown(given), "it is no embedding", "embedderOf(openai.textEmbeddingModel(name))");
+  throw refused(
+    showValue(given),
+    "it must be an embedder, a named function or an embedding model",
+    "embedderOf(openai.textEmbeddingModel(name))",
+  );
 }
 
 const NAMED = 'give it a name: { name: "mine-1", dimensions: 384, embed: async (texts) => vectors }';
 
 function refused(what: string, reason: string, hint: string): EmbeddingError {
   return new EmbeddingError(what, reason, hint);
-}
-
-function shown(given: unknown): string {
-  if (typeof given === "string") return JSON.stringify(given.slice(0, 60));
-  return typeof given === "object" && given !== null ? "an object" : String(given);
 }
 
 /** An embedder of whatever answers for it: what is no vector, or not as long as the others, is an error and no result. */
@@ -117,7 +117,7 @@ function faultOf(vectors: unknown, count: number, length: number): string | unde
   if (vectors.length !== count) return `it gave ${vectors.length} vectors for ${count} texts`;
   let expected = length;
   for (const [place, vector] of vectors.entries()) {
-    if (!isNumbers(vector)) return `what it gave for text ${place} is no list of numbers`;
+    if (!isNumbers(vector)) return `its vector of text ${place} is not a list of numbers`;
     expected ||= vector.length;
     if (vector.length !== expected || expected === 0)
       return `its vector of text ${place} has ${vector.length} numbers instead of ${expected || "some"}`;

@@ -1,9 +1,9 @@
-import { defined } from "../../util/index.js";
+import { clip, defined } from "../../util/index.js";
 import type { File, Folder } from "./folder.js";
 import { foldersOf, isUnder, MemoryFileError, pathInside, pathOf } from "./path.js";
 import { linesOf, listingOf, snippetOf, viewOf } from "./shown.js";
 
-/** What a model asks for, as it is documented for this tool. */
+/** A command of the model, as it is documented for this tool. */
 export type Command =
   | { readonly command: "view"; readonly path: string; readonly view_range?: readonly [number, number] }
   | { readonly command: "create"; readonly path: string; readonly file_text: string }
@@ -98,14 +98,14 @@ async function replace(
   if (first < 0)
     throw new MemoryFileError(
       "text",
-      `No replacement was performed, old_str \`${brief(old)}\` did not appear verbatim in ${given}.`,
+      `No replacement was performed, old_str \`${clip(old, 200)}\` did not appear verbatim in ${given}.`,
       "view the file, and copy old_str exactly",
     );
   const lines = occurrences(file.text, old);
   if (lines.length > 1)
     throw new MemoryFileError(
       "text",
-      `No replacement was performed. Multiple occurrences of old_str \`${brief(old)}\` in lines: ${lines.slice(0, 50).join(", ")}. Please ensure it is unique`,
+      `No replacement was performed. Multiple occurrences of old_str \`${clip(old, 200)}\` in lines: ${lines.slice(0, 50).join(", ")}. Please ensure it is unique`,
       "copy more of what is around it",
       { lines: lines.slice(0, 50) },
     );
@@ -127,7 +127,7 @@ async function insert(
     throw new MemoryFileError(
       "line",
       `Error: Invalid \`insert_line\` parameter: ${line}. It should be within the range of lines of the file: [0, ${lines.length}]`,
-      "the number of the line that it shall stand after, 0 for the beginning",
+      "the number of the line before it, 0 for the beginning",
       { lines: lines.length },
     );
   if (added === "")
@@ -212,9 +212,9 @@ function said(text: string, waits: boolean): string {
 function noSuch(path: string): MemoryFileError {
   return new MemoryFileError(
     "missing",
-    `Error: The path ${brief(path)} does not exist. Please provide a valid path.`,
+    `Error: The path ${clip(path, 200)} does not exist. Please provide a valid path.`,
     "view /memories to see what is there",
-    { path: brief(path) },
+    { path: clip(path, 200) },
   );
 }
 
@@ -236,8 +236,4 @@ function lineAt(text: string, place: number): number {
   let line = 1;
   for (let at = text.indexOf("\n"); at >= 0 && at < place; at = text.indexOf("\n", at + 1)) line += 1;
   return line;
-}
-
-function brief(text: string): string {
-  return text.length <= 200 ? text : `${text.slice(0, 200).toWellFormed()}…`;
 }

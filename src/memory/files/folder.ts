@@ -1,7 +1,7 @@
 import type { ToolContext } from "../../agent/tool/index.js";
 import type { Because, FactId } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import { agentOf, groundsOf } from "../grounds.js";
+import { agentOf, becauseOf, groundsOf } from "../grounds.js";
 import { type Scope, scopeText } from "../scope.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
@@ -110,7 +110,7 @@ export class Folder {
     return (await this.#space.get(memory.id))?.version !== version;
   }
 
-  /** Takes a file away: it is not told any more, and stays readable as of before. */
+  /** Takes a file away: it is no longer recalled, and stays readable as of before. */
   async remove({ memory }: File, why: string): Promise<void> {
     await this.#space.revoke(
       memory.id,
@@ -174,7 +174,7 @@ export class Folder {
   #because(first?: FactId): Because {
     const { session } = this.#context;
     const all = [...(first === undefined ? [] : [first]), ...groundsOf(session), session.id];
-    return [...new Set(all)] as unknown as Because;
+    return becauseOf(all);
   }
 
   #deed(more?: string): { readonly from: ToolContext["session"]; readonly key: string } {

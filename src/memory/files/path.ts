@@ -14,7 +14,7 @@ const ODD = /[\ufffd\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}]/u;
  * for somebody who reads it differently, is refused and not repaired.
  */
 export function pathOf(given: unknown): string {
-  if (typeof given !== "string") throw refused(String(given), "it is no text");
+  if (typeof given !== "string") throw refused(String(given), "it is not a text");
   if (given.length > LONGEST) throw refused(given, `it has more than ${LONGEST} characters`);
   if (!given.isWellFormed() || ODD.test(given)) throw refused(given, "it has characters that no name has");
   if (given.includes("\\")) throw refused(given, "it has a backslash");
@@ -26,11 +26,11 @@ export function pathOf(given: unknown): string {
   if (names.length > DEEPEST) throw refused(given, `it is more than ${DEEPEST} folders deep`);
   for (const name of names) {
     if (name === "" || name === "." || name === "..")
-      throw refused(given, `${JSON.stringify(name)} is no name`);
+      throw refused(given, `${JSON.stringify(name)} is not a name`);
     // As others read it: full-width dots and slashes become plain ones.
     const plain = name.normalize("NFKC");
     if (/[/\\]/.test(plain) || /^\.\.?$/.test(plain))
-      throw refused(given, `${JSON.stringify(name)} is no name`);
+      throw refused(given, `${JSON.stringify(name)} is not a name`);
     if (name.length > LONGEST_NAME)
       throw refused(given, `a name in it has more than ${LONGEST_NAME} characters`);
     if (name.trim() !== name) throw refused(given, "a name in it begins or ends with a space");
@@ -72,7 +72,7 @@ function refused(path: string, reason: string): MemoryFileError {
   );
 }
 
-/** What stands in the way of a command on memory files. */
+/** Why a command on memory files was refused. */
 export type FileFault = "path" | "missing" | "exists" | "command" | "text" | "line" | "size" | "count";
 
 /** A command on memory files that cannot be done. Its message is what the model reads. Nothing was written. */

@@ -1,3 +1,4 @@
+import { compareText } from "../../util/index.js";
 import type { File } from "./folder.js";
 import { isUnder, MemoryFileError } from "./path.js";
 
@@ -22,7 +23,9 @@ export function listingOf(folder: string, files: readonly File[]): string {
     }
   }
   const [first, ...rest] = [...sizes].map(([path, bytes]) => `${sizeOf(bytes)}\t${path}`);
-  const entries = rest.sort((one, other) => compare(one.split("\t")[1], other.split("\t")[1]));
+  const entries = rest.sort((one, other) =>
+    compareText(one.split("\t")[1] ?? "", other.split("\t")[1] ?? ""),
+  );
   const left = entries.length - ENTRIES;
   return [
     `Here're the files and directories up to ${DEEP} levels deep in ${folder}, excluding hidden items and node_modules:`,
@@ -30,10 +33,6 @@ export function listingOf(folder: string, files: readonly File[]): string {
     ...entries.slice(0, ENTRIES),
     ...(left > 0 ? [`[${left} more are not shown: view a directory in it.]`] : []),
   ].join("\n");
-}
-
-function compare(one = "", other = ""): number {
-  return one < other ? -1 : one > other ? 1 : 0;
 }
 
 function sizeOf(bytes: number): string {

@@ -10,23 +10,23 @@ export type RecordedTrial = {
   readonly task: string;
   readonly trial: number;
   readonly passed: boolean;
-  /** What was learnt from it. Only a trial that failed has one. */
+  /** The lesson of the trial. Only a failed trial has one. */
   readonly reflection?: string;
   readonly detail?: Json;
 };
 
 export type ImportTrialsOptions = {
-  /** What the record calls the recording: a file, an address. */
+  /** The name of the recording on the record: a file, an address. */
   readonly source: string;
   /** The recording itself: its digest is on the record, and with it the same recording gives the same sessions. */
   readonly text: string;
   /** When it happened, as far as that is known. Default: now. */
   readonly at?: string;
-  /** Who it was. Default "reflexion". */
+  /** The agent of the trials. Default "reflexion". */
   readonly agent?: string;
 };
 
-/** What became of a recorded trial. */
+/** A recorded trial after its import. */
 export type ImportedTrial = {
   readonly task: string;
   readonly trial: number;

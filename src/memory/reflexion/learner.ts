@@ -6,18 +6,18 @@ import { joined } from "../../workflow/index.js";
 import { LONGEST } from "../draft.js";
 import type { MemorySpace } from "../memory.js";
 import type { Written } from "../operation.js";
-import type { Recollection } from "../recall.js";
+import type { Recollection } from "../reading.js";
 import { ask, askedOf, type Somebody } from "../stream/asking.js";
 import { keyOf, lessonsFrom, requireFailed } from "./lesson.js";
 import { type Report, type Trial, tried, type Validate } from "./trial.js";
 
-/** What whoever looks back on a failed trial is given. */
+/** The input of `reflect`: a failed trial. */
 export type FailedTrial = {
   readonly task: string;
   readonly trial: number;
-  /** What the validation found. */
+  /** The result of the validation. */
   readonly report: { readonly name: string; readonly score?: number; readonly detail?: Json };
-  /** What was learnt before, the newest last. */
+  /** The earlier lessons, the newest last. */
   readonly lessons: readonly string[];
 };
 
@@ -25,7 +25,7 @@ export type ReflexionOptions = {
   /** Does the task. Each trial begins where the first did, on a branch of its own. */
   readonly attempt: Module;
   readonly validate: Validate;
-  /** Looks back on a failed trial and says what to do differently: an agent, or a function that gives a text. */
+  /** Reflects on a failed trial: an agent, or a function that returns a text. */
   readonly reflect: Somebody<FailedTrial>;
   /** Where reflections are kept: for the next trial, and for later sessions with the same task. */
   readonly memory: MemorySpace;
@@ -33,15 +33,15 @@ export type ReflexionOptions = {
   readonly trials?: number;
   /** How many reflections on the task a trial is shown, the newest. Default 3. */
   readonly keep?: number;
-  /** What the task is known by. Default: what the person said last. */
+  /** The key of the task. Default: the last message of the person. */
   readonly task?: string | ((session: Session) => string);
-  /** What reflections are kept as. Default "failed-attempt". */
+  /** The source of the reflections. Default "failed-attempt". */
   readonly source?: "failed-attempt" | "reflection";
   /** Characters that the reflections may take in a prompt. Default 8,000. */
   readonly characters?: number;
 };
 
-/** A reflection of somebody else on a trial that failed, such as a person's. */
+/** A reflection on a failed trial by another author, such as a person. */
 export type Lesson = {
   readonly text: string;
   /** The `validation-report` that did not pass. */

@@ -1,11 +1,10 @@
 import { askedLast, textOf } from "../../agent/model/index.js";
 import { hostServices } from "../../runtime/index.js";
 import { digestOf, type FactId, type Json, type Session } from "../../session/index.js";
-import { defined } from "../../util/index.js";
 import { type StepContext, type StepResult, step } from "../../workflow/index.js";
 import { MemoryRefusedError } from "../error.js";
 import type { MemorySpace } from "../memory.js";
-import { hitOf, type Recollection, recollectionsIn } from "../recall.js";
+import { type Recollection, recollectionsIn, recordReading } from "../reading.js";
 import type { Found } from "../search/space-index.js";
 import { shownOf } from "../shown.js";
 import type { Source } from "../source.js";
@@ -50,30 +49,18 @@ export function lessonsFrom(memory: MemorySpace): Lessons {
       const space = memory.open(await context.store());
       const now = hostServices(request).time();
       const { head, found } = await newestOf(space, memory, { task, keep, now });
-      const told = shownOf(memory.name, found, characters);
-      const before = askedLast(request);
-      context.record({
-        type: "memory-read",
-        space: memory.name,
-        ...defined({ head }),
-        query: task,
-        hits: found.map((one) => hitOf(one, told?.memories ?? [])),
-        settings: {
-          subject: task,
-          sources: LESSONS,
-          newest: keep,
-          now,
-          scope: memory.scope as unknown as Json,
-        },
-        ...(told !== undefined && { shown: told.text }),
-        ...(told !== undefined && before !== undefined && { before }),
-      });
+      const settings = { subject: task, sources: LESSONS, newest: keep, now, scope: memory.scope };
+      recordReading(
+        context,
+        { space: memory.name, head, query: task, found, settings },
+        { to: request, notes: shownOf(memory.name, found, characters) },
+      );
       return found.length;
     },
     { effect: "read", origin: "memory" },
   );
   return async (session, asked) => {
-    const { session: told } = await look.call(session, asked as unknown as Json);
+    const { session: told } = await look.call(session, asked);
     return { session: told, value: recollectionsIn(told) };
   };
 }
@@ -133,5 +120,8 @@ export function requireFailed(session: Session, of: FactId, use: string): Sessio
       throw new PassedTrialError(use, `"${fact.name}" passed since on the same trial`, of);
   }
   if (found?.fact.type === "validation-report") return found;
-  throw new PassedTrialError(use, `${String(of).slice(0, 12)} is no validation in the past of this session`);
+  throw new PassedTrialError(
+    use,
+    `${String(of).slice(0, 12)} is not a validation in the past of this session`,
+  );
 }

@@ -173,8 +173,8 @@ describe("reflexion on a memory", () => {
       [session, passed.id, /the trial passed/],
       [passed, passed.id, /the trial passed/],
       [mended, failed.id, /passed since/],
-      [session, session.id, /no validation/],
-      [rath.start("other"), failed.id, /no validation/],
+      [session, session.id, /is not a validation/],
+      [rath.start("other"), failed.id, /is not a validation/],
     ] as const)
       await expect(module.learn(from, { text: "Luck.", of, by: "user:ada" })).rejects.toMatchObject({
         code: "memory-refused",

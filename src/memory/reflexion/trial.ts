@@ -4,7 +4,7 @@ import { called, enter, isModule, restAt, wrong } from "../../workflow/index.js"
 import { MemoryRefusedError } from "../error.js";
 import { answerOf, endOf } from "../stream/asking.js";
 
-/** What a rule finds of an attempt. */
+/** The verdict of a rule on an attempt. */
 export type Verdict = boolean | { readonly passed: boolean; readonly score?: number; readonly detail?: Json };
 
 /** Whether an attempt is good: a module that leaves a `validation-report` or answers `{ passed, detail }`, or a rule. */

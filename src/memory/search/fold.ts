@@ -137,7 +137,7 @@ export function idOf(bytes: unknown): FactId {
 export function factIn(row: SqliteRow): SpaceFact {
   const fact = JSON.parse(row.body as string) as { text?: unknown };
   if (row.text !== null) fact.text = JSON.parse(row.text as string);
-  return { id: idOf(row.id), depth: row.depth as number, fact: fact as unknown as Fact };
+  return { id: idOf(row.id), depth: row.depth as number, fact: fact as Fact };
 }
 
 const COLUMNS = "f.id, f.depth, f.body, f.text";

@@ -1,7 +1,8 @@
 import { textOf, transcriptFor } from "../../agent/model/index.js";
-import { type Module, type Outcome, perform } from "../../runtime/index.js";
-import type { Failure, Json, Principal, Session } from "../../session/index.js";
-import { enter, isModule, StepError, type StepResult, step } from "../../workflow/index.js";
+import type { Module } from "../../runtime/index.js";
+import type { Json, Principal, Session } from "../../session/index.js";
+import { parseJson } from "../../util/index.js";
+import { enter, isModule, type StepResult, step, workBeside } from "../../workflow/index.js";
 
 /** Somebody who can be asked: a module, such as an agent, or a function of your own, which is called through the door. */
 export type Somebody<Input> = Module | ((input: Input) => unknown);
@@ -29,32 +30,14 @@ export async function ask<Input>(
       effect: "read",
       origin: "input",
     }).call(session, input as Json);
-  let began: Session | undefined;
-  const by = askedOf(whom);
-  const ended = await perform(session, {
-    fact: { type: "step-call", name, input: { asks: whom.name }, effect: "read" },
-    effect: "read",
-    act: async () => {
-      throw new Error("it runs inside");
-    },
-    failed: (error): Outcome => ({ type: "step-failure", error, by }),
-    inside: {
-      branch: name,
-      body: (fork) => {
-        began = fork;
-        return enter(whom, fork.say(words, { by: "runtime" }));
-      },
-      outcome: (end) => ({
-        type: "step-result",
-        value: answerOf(whom, end, began as Session) ?? null,
-        origin: "input",
-        by,
-      }),
-    },
+  const { session: ended, value } = await workBeside(session, {
+    name,
+    input: { asks: whom.name },
+    by: askedOf(whom),
+    work: (fork) => enter(whom, fork.say(words, { by: "runtime" })),
+    value: (end, fork) => answerOf(whom, end, fork) ?? null,
   });
-  const { fact } = ended;
-  if (fact.type === "step-result") return { session: ended, value: fact.value };
-  throw new StepError(name, ended, (fact as { readonly error?: Failure }).error as Failure);
+  return { session: ended, value };
 }
 
 /** Whose words an answer is. */
@@ -88,9 +71,5 @@ export function endOf(session: Session): Session["fact"] {
 export function jsonIn(answer: Json): Json | undefined {
   if (typeof answer !== "string") return answer;
   const text = /```(?:json)?\s*\n([\s\S]*?)\n\s*```/.exec(answer)?.[1] ?? answer;
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
+  return parseJson(text) as Json | undefined;
 }

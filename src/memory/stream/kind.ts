@@ -6,6 +6,7 @@ import {
   type Session,
   type View,
 } from "../../session/index.js";
+import { defined, isObject } from "../../util/index.js";
 import type { Memory } from "../state.js";
 
 /** What a memory is to a stream: something that was observed, or a thought about what was. */
@@ -37,12 +38,7 @@ export function streamMetaOf({ meta }: Pick<Memory, "meta">): StreamMeta {
 
 /** The `meta` of a memory with what a stream says of it beside what is there. */
 export function withStreamMeta(meta: Json | undefined, stream: StreamMeta): Json {
-  const others =
-    typeof meta === "object" && meta !== null && !Array.isArray(meta)
-      ? meta
-      : meta === undefined
-        ? {}
-        : { given: meta };
+  const others = isObject(meta) ? meta : defined({ given: meta });
   return { ...others, stream: stream as Json };
 }
 
@@ -87,8 +83,7 @@ function stepOf({ settings }: FactOf<"memory-read">): number | undefined {
 }
 
 export function field(json: Json | undefined, name: string): Json | undefined {
-  if (typeof json !== "object" || json === null || Array.isArray(json)) return undefined;
-  return (json as { readonly [name: string]: Json })[name];
+  return isObject(json) ? json[name] : undefined;
 }
 
 /** Branches come together in any order. */

@@ -38,9 +38,9 @@ export type StreamRecallOptions = {
   readonly limit?: number;
   readonly weights?: Weights;
   readonly decay?: number;
-  /** Whether the model is told it, as notes before what was said last. Default true. */
+  /** Whether the hits are shown to the model, as notes before the last message. Default true. */
   readonly show?: boolean;
-  /** Characters that the notes have at most. Default 4,000. */
+  /** Maximum number of characters of the notes. Default 4,000. */
   readonly characters?: number;
   /** Whether what is found counts as read from now on. Default: what the profile says. */
   readonly touch?: boolean;
@@ -61,7 +61,7 @@ const RECALL = optionNames<StreamRecallOptions>()(
 const EXAMPLE = 'memoryStream({ memory: notes, profile: "paper" })';
 const CHARACTERS = 4_000;
 const MOST = 1_000;
-/** More of a question than this finds nothing more. */
+/** Maximum number of characters of a question. */
 const QUESTION = 8_192;
 
 /** What a stream is made of, checked, and its profile. */

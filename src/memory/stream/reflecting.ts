@@ -1,9 +1,10 @@
-import type { Because, FactId, Json, Session, View } from "../../session/index.js";
+import type { FactId, Json, Session, View } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { type StepContext, type StepResult, step } from "../../workflow/index.js";
+import { becauseOf } from "../grounds.js";
 import type { MemorySpace } from "../memory.js";
 import type { Written } from "../operation.js";
-import type { Recollection } from "../recall.js";
+import type { Recollection } from "../reading.js";
 import type { Memory } from "../state.js";
 import { ask, askedOf, type Somebody } from "./asking.js";
 import { insightsIn, questionsIn } from "./insight.js";
@@ -60,7 +61,7 @@ export async function reflectOn(
   const { memory, retrieve, asking, questions: finder, threshold, most, recent } = given;
   const since = lastThought(session, memory.name);
   const looked = await gatheredIn(memory).call(session, {
-    scope: asking.scope as unknown as Json,
+    scope: asking.scope,
     ...defined({ since }),
   });
   const { sum, newest } = looked.value as { readonly sum: number; readonly newest: FactId | null };
@@ -130,7 +131,7 @@ async function answered(
     const importance = rated.value ?? mostOf(cited);
     const wrote = await memory.write(rated.session, {
       text,
-      because: cited.map(({ version }) => version) as unknown as Because,
+      because: becauseOf(cited.map(({ version }) => version)),
       source: "reflection",
       by: askedOf(thinker),
       ...defined({ importance }),
@@ -156,7 +157,7 @@ function gatheredIn(memory: MemorySpace): ReturnType<typeof step<Json, Json>> {
       const { scope, since } = input as { readonly scope: Json; readonly since?: FactId };
       // Those that are not told any more too: what came after one of them came after it all the same.
       const all = await memory.open(await context.store()).list({
-        scope: scope as unknown as MemorySpace["scope"],
+        scope: scope as MemorySpace["scope"],
         statuses: ["live", "held", "revoked", "expired", "merged"],
       });
       const begin = Math.max(thoughtUntil(all), since === undefined ? 0 : placeAfter(all, since));

@@ -1,4 +1,3 @@
-import { askedLast } from "../../agent/model/index.js";
 import { hostServices } from "../../runtime/index.js";
 import type { FactId, Json, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
@@ -6,7 +5,13 @@ import { defined } from "../../util/index.js";
 import { type StepContext, type StepResult, step } from "../../workflow/index.js";
 import { MemoryRefusedError } from "../error.js";
 import type { MemorySpace } from "../memory.js";
-import { hitOf, type Recollection, recollectionsIn } from "../recall.js";
+import {
+  isSameReading,
+  type Recollection,
+  recollectionsIn,
+  recollectionsOf,
+  recordReading,
+} from "../reading.js";
 import type { Scope } from "../scope.js";
 import type { Found } from "../search/space-index.js";
 import { shownOf } from "../shown.js";
@@ -46,7 +51,7 @@ export function retrieveFrom(memory: MemorySpace): Retrieve {
   const look = step(
     `recall from the stream of ${memory.name}`,
     async (input: Json, context: StepContext) => {
-      const asking = input as unknown as Asking;
+      const asking = input as Asking;
       const { request, signal } = context;
       const space = memory.open(await context.store());
       const view = asking.asOf === undefined ? space : await space.at(asking.asOf);
@@ -56,25 +61,19 @@ export function retrieveFrom(memory: MemorySpace): Retrieve {
       const given = { asking, now, accesses, signal };
       const found = (await chosenFrom(listed, view, given)).map(asFound);
       const { characters, show, query } = asking;
-      const told = show ? shownOf(memory.name, found, characters) : undefined;
-      const before = askedLast(request);
       const newest = listed.reduce((most, one, place) => Math.max(most, stepIn(one, place)), 0);
-      context.record({
-        type: "memory-read",
-        space: memory.name,
-        ...defined({ head }),
-        query,
-        hits: found.map((one) => hitOf(one, told?.memories ?? [])),
-        settings: settingsOf({ step: newest, ...asking }, now, view.embedder.name) as unknown as Json,
-        ...(told !== undefined && { shown: told.text }),
-        ...(told !== undefined && before !== undefined && { before }),
-      });
+      const settings = settingsOf({ step: newest, ...asking }, now, view.embedder.name) as Json;
+      recordReading(
+        context,
+        { space: memory.name, head, query, found, settings },
+        { to: request, notes: show ? shownOf(memory.name, found, characters) : undefined },
+      );
       return found.length;
     },
     { effect: "read", origin: "memory" },
   );
   return async (session, asking) => {
-    const { session: told } = await look.call(session, asking as unknown as Json);
+    const { session: told } = await look.call(session, asking);
     return { session: told, value: recollectionsIn(told) };
   };
 }
@@ -91,12 +90,12 @@ export async function retrieveAgain(
   const session = await store.load(read);
   const { fact, parents } = session;
   const use = `read the stream of "${memory.name}" again as ${read.slice(0, 12)} did`;
-  const settings = fact.type === "memory-read" ? (fact.settings as unknown as Settings) : undefined;
+  const settings = fact.type === "memory-read" ? (fact.settings as Settings) : undefined;
   if (fact.type !== "memory-read" || fact.space !== memory.name || settings?.stream === undefined)
     throw new MemoryRefusedError(
       "unknown",
       use,
-      fact.type === "memory-read" ? "that was no reading of this stream" : `that is a ${fact.type}`,
+      fact.type === "memory-read" ? "that was not a reading of this stream" : `that is a ${fact.type}`,
       "the id of a memory-read that this stream has made",
     );
   if (fact.head === undefined) return { same: fact.hits.length === 0, found: [] };
@@ -107,13 +106,7 @@ export async function retrieveAgain(
   const accesses = accessesOf(parents[0] as Session, memory.name);
   const { listed } = await steadily(view, asking);
   const found = (await chosenFrom(listed, view, { asking, now, accesses })).map(asFound);
-  const same =
-    found.length === fact.hits.length &&
-    found.every(({ memory: { id, version, text }, score }, place) => {
-      const hit = fact.hits[place];
-      return hit?.memory === id && hit.score === score && hit.version === version && hit.text === text;
-    });
-  return { same, found };
+  return { same: isSameReading(found, recollectionsOf(fact)), found };
 }
 
 /** The live memories as of one id of the space, also while others write to it. */

@@ -5,7 +5,7 @@ import { refusing, StepError, type StepResult } from "../../workflow/index.js";
 import type { Draft } from "../draft.js";
 import type { MemorySpace } from "../memory.js";
 import type { Written } from "../operation.js";
-import type { Recollection } from "../recall.js";
+import type { Recollection } from "../reading.js";
 import type { Found } from "../search/space-index.js";
 import { ask } from "./asking.js";
 import { ratingIn } from "./insight.js";
@@ -104,7 +104,7 @@ export function memoryStream(options: MemoryStreamOptions): MemoryStream {
     async reflect(session, { force = false } = {}) {
       if (reflection === undefined)
         throw refusing("a memory stream")(
-          "nobody thinks about it",
+          "it has no `reflection`",
           "reflection: { questions: asker, insights: thinker }",
         );
       const { threshold = profile.threshold, most = 3, each = 5, recent = 100 } = reflection;

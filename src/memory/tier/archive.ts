@@ -1,9 +1,9 @@
 import { type Tool, tool } from "../../agent/tool/index.js";
-import type { Because, Json } from "../../session/index.js";
+import type { Json } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import { agentOf, groundsOf } from "../grounds.js";
+import { agentOf, becauseOf, groundsOf } from "../grounds.js";
 import type { MemorySpace } from "../memory.js";
-import { hitOf } from "../recall.js";
+import { recordReading } from "../reading.js";
 import type { Found } from "../search/space-index.js";
 import type { Space } from "../space.js";
 import { THRESHOLD } from "../view.js";
@@ -24,7 +24,7 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
     input: {
       type: "object",
       properties: {
-        content: { type: "string", description: "What to keep." },
+        content: { type: "string", description: "The text to keep." },
         tags: {
           type: "array",
           items: { type: "string", minLength: 1, maxLength: 64 },
@@ -37,11 +37,11 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
     } as const,
     effect: "idempotent",
     run: async (input, context) => {
-      const { content, tags } = input as unknown as {
+      const { content, tags } = input as {
         readonly content: string;
         readonly tags?: readonly string[];
       };
-      const because = [...groundsOf(context.session), context.session.id] as unknown as Because;
+      const because = becauseOf([...groundsOf(context.session), context.session.id]);
       const written = await space.open(await context.store()).write(
         {
           text: content,
@@ -68,7 +68,7 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
     input: {
       type: "object",
       properties: {
-        query: { type: "string", description: "What you want to know, in plain words." },
+        query: { type: "string", description: "A question in plain words." },
         tags: {
           type: "array",
           items: { type: "string" },
@@ -86,7 +86,7 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
     effect: "read",
     origin: "memory",
     run: async (input, context) => {
-      const asked = input as unknown as Asked;
+      const asked = input as Asked;
       const { query, top_k: limit = LIMIT, start_datetime: since, end_datetime: until } = asked;
       const opened = space.open(await context.store());
       const result = await opened.find(query, {
@@ -99,18 +99,16 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
       const found = (await withoutCore(opened, result.found))
         .filter((one) => isTagged(one, asked))
         .slice(0, limit);
-      const ids = found.map(({ memory }) => memory.id);
-      context.record({
-        type: "memory-read",
+      recordReading(context, {
         space: space.name,
-        ...defined({ head: result.head }),
+        head: result.head,
         query,
-        hits: found.map((one) => hitOf(one, ids)),
+        found,
         settings: {
           limit,
           threshold,
           now: result.now,
-          scope: space.scope as unknown as Json,
+          scope: space.scope,
           part: "archival",
           ...defined({ since, until, tags: asked.tags }),
         },
@@ -126,7 +124,7 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
         ...(memory.contradicts.length > 0 && {
           contradicts: memory.contradicts.map((id) => id.slice(0, 16)),
         }),
-      })) as unknown as Json;
+      }));
     },
   });
   return [insert as Tool, search as Tool];

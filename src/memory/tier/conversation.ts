@@ -71,7 +71,7 @@ export function conversationSearch(conversations: Conversations | undefined): To
     effect: "read",
     origin: "memory",
     run: async (input, context) => {
-      const asked = input as unknown as Asked;
+      const asked = input as Asked;
       const room: Room = { facts: FACTS, characters: CHARACTERS, whole: true };
       const said = await allSaid(context, room, conversations);
       const found = ranked(said, asked);
@@ -81,8 +81,8 @@ export function conversationSearch(conversations: Conversations | undefined): To
         found: found.slice(from, from + limit).map((one) => told(one, asked.query)),
         matches: found.length,
         ...(from + limit < found.length && { next_page: page + 1 }),
-        ...(!room.whole && { note: "What was said longest ago was not looked at." }),
-      } as unknown as Json;
+        ...(!room.whole && { note: "The oldest messages were not searched." }),
+      };
     },
   }) as Tool;
 }

@@ -1,5 +1,4 @@
 import { type Tool, tool } from "../../agent/tool/index.js";
-import type { Json } from "../../session/index.js";
 import type { MemorySpace } from "../memory.js";
 import { scopeText } from "../scope.js";
 import type { Block } from "./block.js";
@@ -23,7 +22,7 @@ export function coreTools(space: MemorySpace, blocks: readonly Block[]): readonl
     description: "Adds a line to a block of core memory, which is always in view.",
     input: {
       type: "object",
-      properties: { label, content: { type: "string", description: "What to add." } },
+      properties: { label, content: { type: "string", description: "The text to add." } },
       required: ["label", "content"],
       additionalProperties: false,
     } as const,
@@ -31,7 +30,7 @@ export function coreTools(space: MemorySpace, blocks: readonly Block[]): readonl
     reversible: true,
     conflicts,
     run: async (input, context) => {
-      const { label: of, content } = input as unknown as { readonly label: string; readonly content: string };
+      const { label: of, content } = input as { readonly label: string; readonly content: string };
       const opened = space.open(await context.store());
       const edited = await editBlock(opened, core, of, context, {
         change: (value) => {
@@ -41,7 +40,7 @@ export function coreTools(space: MemorySpace, blocks: readonly Block[]): readonl
         },
         why: "the model added to it",
       });
-      return edited as unknown as Json;
+      return edited;
     },
   });
   const replace = tool({
@@ -53,7 +52,7 @@ export function coreTools(space: MemorySpace, blocks: readonly Block[]): readonl
       properties: {
         label,
         old_content: { type: "string", description: "Words of the block, exactly." },
-        new_content: { type: "string", description: "What to put there." },
+        new_content: { type: "string", description: "The new text." },
       },
       required: ["label", "old_content", "new_content"],
       additionalProperties: false,
@@ -62,13 +61,13 @@ export function coreTools(space: MemorySpace, blocks: readonly Block[]): readonl
     reversible: true,
     conflicts,
     run: async (input, context) => {
-      const asked = input as unknown as Replacement;
+      const asked = input as Replacement;
       const opened = space.open(await context.store());
       const edited = await editBlock(opened, core, asked.label, context, {
         change: (value) => replaced(value, asked),
         why: "the model replaced words in it",
       });
-      return edited as unknown as Json;
+      return edited;
     },
   });
   const undo = tool({
@@ -85,7 +84,7 @@ export function coreTools(space: MemorySpace, blocks: readonly Block[]): readonl
     conflicts,
     run: async (input, context) => {
       const opened = space.open(await context.store());
-      return (await undoEdit(opened, core, String(input.label), context)) as unknown as Json;
+      return await undoEdit(opened, core, String(input.label), context);
     },
   });
   return [append as Tool, replace as Tool, undo as Tool];

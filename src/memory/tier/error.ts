@@ -1,6 +1,6 @@
 import { type Json, RathError } from "../../session/index.js";
 
-/** What stands in the way of an edit of core memory. */
+/** Why an edit of core memory was refused. */
 export type BlockFault = "unknown" | "read-only" | "limit" | "text" | "undo";
 
 /** An edit of a block that cannot be made as it was asked for: the model reads this and tries something else. */

@@ -140,7 +140,7 @@ describe("the recall tier", () => {
       long = long.say(`${turn} ${"word ".repeat(4_000)}`, { by: "user:ada" });
     await store.save(long, { name: "ada/3" });
     const cut = await ask({ under: "ada/" });
-    expect(cut?.note).toBe("What was said longest ago was not looked at.");
+    expect(cut?.note).toBe("The oldest messages were not searched.");
     expect(cut?.found.map(({ text }) => text)).not.toContain("Ada keeps a walrus.");
   });
 });

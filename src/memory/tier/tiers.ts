@@ -83,7 +83,7 @@ export function tieredMemory(options: TierOptions): Tiers {
         ...defined({ head: core.head }),
         query: { core: blocks.map(({ label }) => label) },
         hits: core.held.flatMap(hitOf),
-        settings: { part: "core", now: hostServices(request).time(), scope: memory.scope as unknown as Json },
+        settings: { part: "core", now: hostServices(request).time(), scope: memory.scope },
         shown: coreText(memory.name, core),
         ...defined({ before }),
       });
@@ -99,7 +99,7 @@ export function tieredMemory(options: TierOptions): Tiers {
       conversationSearch(conversations),
       ...archiveTools(memory, threshold),
     ]),
-    show: async (session: Session) => (await show.call(session, blocks as unknown as Json)).session,
+    show: async (session: Session) => (await show.call(session, blocks)).session,
     read: (store: Store) => readCore(memory.open(store), blocks, scope),
   });
 }
@@ -147,7 +147,7 @@ export function withTiers(name: string, module: Module, tiers: Tiers): Module & 
     name,
     kind: "tiers",
     parts: Object.freeze({ [body.name]: body }),
-    state: Object.freeze({ memory: tiers.memory.name, blocks: tiers.blocks as unknown as Json }),
+    state: Object.freeze({ memory: tiers.memory.name, blocks: tiers.blocks }),
     forward: (given) => forward(made, given, async (entered) => enter(body, await tiers.show(entered))),
     [rebuild]: (state, parts) => {
       // The blocks belong to the tools of the agent too: other ones are another memory.

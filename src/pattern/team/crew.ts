@@ -18,8 +18,8 @@ import {
   refusing,
   requireName,
   type State,
+  workBeside,
 } from "../../workflow/index.js";
-import { aside } from "./aside.js";
 import { MANAGER, managerOf } from "./manager.js";
 import { type CrewTask, changedTasks, doTask, type Task, tasksOf, tasksState } from "./task.js";
 
@@ -121,7 +121,7 @@ function made(given: Made, refuse: Refuse): Crew {
       const results: { [task: string]: Json } = {};
       for (const task of tasks) {
         const worker = lead ?? (agents[task.agent as string] as Module);
-        const { session: done, value } = await aside(now, {
+        const { session: done, value } = await workBeside(now, {
           name: task.name,
           input: { crew: name, agent: worker.name, ...(task.attempt > 1 && { attempt: task.attempt }) },
           by: `agent:${worker.name}`,

@@ -10,9 +10,9 @@ import {
   optional,
   type Rebuilds,
   requireName,
+  workBeside,
   wrong,
 } from "../../workflow/index.js";
-import { aside } from "./aside.js";
 import { lastSaid } from "./said.js";
 
 export type NestedChatOptions = {
@@ -60,7 +60,7 @@ export function nestedChat(options: NestedChatOptions): Module & Rebuilds {
       const told = task?.(entered);
       if (told !== undefined && typeof told !== "string")
         throw wrong(told, "task", called("nested chat", name), "a text");
-      const { session, value, end } = await aside(entered, {
+      const { session, value, end } = await workBeside(entered, {
         name,
         by,
         async work(fork) {

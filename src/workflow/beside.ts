@@ -1,30 +1,34 @@
-import { type Outcome, perform } from "../../runtime/index.js";
-import type { FactOf, Failure, Json, Principal, Session } from "../../session/index.js";
-import { StepError } from "../../workflow/index.js";
+import { type Outcome, perform } from "../runtime/index.js";
+import type { Json, Principal, Session } from "../session/index.js";
+import { defined } from "../util/index.js";
+import { StepError } from "./error.js";
 
 /** Work that is done beside a conversation. */
-export type Aside = {
-  /** What it is called on the record, and the name of its branch. */
+export type Beside = {
+  /** The name of the step on the record, and of its branch. */
   readonly name: string;
   readonly input?: Json;
   /** Who did it. */
   readonly by: Principal;
   readonly work: (fork: Session) => Promise<Session>;
-  /** What came of it, from where the work began and where it ended. */
+  /** The value of the step, from where the work began and where it ended. */
   readonly value: (end: Session, fork: Session) => Json;
 };
 
-/** What came of it, the conversation with that, and where the branch ended. */
-export type Apart = { readonly session: Session; readonly value: Json; readonly end: Session };
+/** The conversation after the work, the value of the work, and the end of its branch. */
+export type BesideResult = { readonly session: Session; readonly value: Json; readonly end: Session };
 
 /**
  * Works on a branch, and comes back as the value of a step: the conversation goes on without the words of the branch, with
  * its files, and the step's outcome has the end of the branch as a parent. Throws a `StepError` when the work fails.
  */
-export async function aside(session: Session, { name, input, by, work, value }: Aside): Promise<Apart> {
+export async function workBeside(
+  session: Session,
+  { name, input, by, work, value }: Beside,
+): Promise<BesideResult> {
   let began: Session | undefined;
   const ended = await perform(session, {
-    fact: { type: "step-call", name, ...(input !== undefined && { input }), effect: "read" },
+    fact: { type: "step-call", name, ...defined({ input }), effect: "read" },
     effect: "read",
     act: async () => {
       throw new Error("it runs inside");
@@ -46,6 +50,7 @@ export async function aside(session: Session, { name, input, by, work, value }: 
   });
   const { fact } = ended;
   if (fact.type === "step-result")
-    return { session: ended, value: (fact as FactOf<"step-result">).value, end: ended.parents[1] as Session };
-  throw new StepError(name, ended, (fact as { readonly error?: Failure }).error as Failure);
+    return { session: ended, value: fact.value, end: ended.parents[1] as Session };
+  const failure = fact.type === "step-failure" ? fact.error : { name: "Error", message: "it did not end" };
+  throw new StepError(name, ended, failure);
 }

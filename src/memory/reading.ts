@@ -1,0 +1,110 @@
+import { askedLast } from "../agent/model/index.js";
+import type { FactId, FactOf, Json, Session } from "../session/index.js";
+import { defined } from "../util/index.js";
+import type { StepContext } from "../workflow/index.js";
+import type { Found } from "./search/space-index.js";
+import type { Shown } from "./shown.js";
+
+type Read = FactOf<"memory-read">;
+
+/** A memory that was found, as it is on the record of the session that asked. */
+export type Recollection = {
+  readonly memory: FactId;
+  readonly version: FactId;
+  readonly text: string;
+  readonly score: number;
+  /** The parts of the score, the origin of the memory, and whether the model was shown it. */
+  readonly parts: {
+    readonly words: number;
+    readonly meaning: number;
+    readonly [part: string]: Json;
+  };
+};
+
+/**
+ * Records a reading as a `memory-read`. `shown` is what stands before the next prompt; a tool has no such notes, and its
+ * result shows everything that was found.
+ */
+export function recordReading(
+  { record }: Pick<StepContext, "record">,
+  {
+    space,
+    head,
+    query,
+    found,
+    settings,
+  }: {
+    readonly space: string;
+    readonly head: FactId | undefined;
+    readonly query: Json;
+    readonly found: readonly Found[];
+    readonly settings: Read["settings"];
+  },
+  shown?: { readonly to: Session; readonly notes: Shown | undefined },
+): void {
+  const told = shown === undefined ? found.map(({ memory }) => memory.id) : (shown.notes?.memories ?? []);
+  const notes = shown?.notes;
+  record({
+    type: "memory-read",
+    space,
+    ...defined({ head }),
+    query,
+    hits: found.map((one) => hitOf(one, told)),
+    ...defined({
+      settings,
+      shown: notes?.text,
+      before: notes === undefined || shown === undefined ? undefined : askedLast(shown.to),
+    }),
+  });
+}
+
+function hitOf({ memory, score, parts, alike }: Found, told: readonly FactId[]): Read["hits"][number] {
+  const { id, version, text, source, by, at, trust, scope, contradicts } = memory;
+  return {
+    memory: id,
+    version,
+    score,
+    text,
+    parts: {
+      ...parts,
+      told: told.includes(id),
+      source,
+      by,
+      at,
+      trust,
+      scope: [...scope],
+      ...(contradicts.length > 0 && { contradicts }),
+      ...(alike.length > 0 && { alike }),
+    },
+  };
+}
+
+/** The hits of the newest reading in the past of a session. */
+export function recollectionsIn(session: Session): readonly Recollection[] {
+  for (let node: Session | undefined = session; node !== undefined; node = node.parents[0])
+    if (node.fact.type === "memory-read") return recollectionsOf(node.fact);
+  return [];
+}
+
+export function recollectionsOf({ hits }: Read): readonly Recollection[] {
+  // Content that was erased since is not a list.
+  if (!Array.isArray(hits)) return [];
+  return hits.map(({ memory, version = memory, text = "", score, parts }) => ({
+    memory,
+    version,
+    text,
+    score,
+    parts: (parts ?? { words: 0, meaning: 0 }) as Recollection["parts"],
+  }));
+}
+
+/** Whether a second reading found what the record says. */
+export function isSameReading(found: readonly Found[], recorded: readonly Recollection[]): boolean {
+  return (
+    found.length === recorded.length &&
+    found.every(({ memory: { id, version, text }, score }, place) => {
+      const hit = recorded[place];
+      return hit?.memory === id && hit.version === version && hit.score === score && hit.text === text;
+    })
+  );
+}
