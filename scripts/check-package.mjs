@@ -1,6 +1,15 @@
 // @ts-check
 // Checks the package as users will get it: packed into a tarball, not as it happens to lie in this folder.
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { sourcesByName } from "./exports.mjs";
@@ -46,8 +55,7 @@ function isUsable(/** @type {string} */ tarball) {
   const installed = join(home, "node_modules", "openrath");
   mkdirSync(installed, { recursive: true });
   if (run("tar", ["-xzf", tarball, "-C", installed, "--strip-components=1"]) !== 0) return false;
-  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  for (const name of [...Object.keys(dependencies), "@types/node", "undici-types"]) {
+  for (const name of new Set([...installedWith(root), "@types/node", "undici-types"])) {
     const place = join(home, "node_modules", name);
     mkdirSync(dirname(place), { recursive: true });
     // A copy where a package must not find what is installed here.
@@ -78,6 +86,22 @@ function isUsable(/** @type {string} */ tarball) {
   if (ran !== 0) say("a program does not run against the package without its optional peers");
   if (shown !== 0) say("the demonstration does not run from the package");
   return compiled === 0 && ran === 0 && shown === 0;
+}
+
+/**
+ * The packages that npm installs with a package, without its peers.
+ *
+ * @param {string} place
+ * @returns {readonly string[]}
+ */
+function installedWith(place) {
+  const { dependencies, optionalDependencies } = JSON.parse(
+    readFileSync(join(place, "package.json"), "utf8"),
+  );
+  return Object.keys({ ...dependencies, ...optionalDependencies }).flatMap((name) => {
+    const path = join(root, "node_modules", name);
+    return existsSync(path) ? [name, ...installedWith(path)] : [];
+  });
 }
 
 /** Loads every entry point, and takes a session from one to another: it is the same class in both. */
