@@ -59,7 +59,11 @@ export interface MemorySpace {
   readonly scope: Scope;
   readonly backend?: Backend;
   /** Searches the memory, and shows the hits to the model as notes. */
-  recall(session: Session, query: string, options?: RecallOptions): Promise<StepResult<readonly Recollection[]>>;
+  recall(
+    session: Session,
+    query: string,
+    options?: RecallOptions,
+  ): Promise<StepResult<readonly Recollection[]>>;
   write(session: Session, draft: Draft): Promise<StepResult<Written>>;
   revise(session: Session, memory: FactId, revision: Revision): Promise<StepResult<Written>>;
   revoke(session: Session, memory: FactId, ending: Ending): Promise<StepResult<Written>>;

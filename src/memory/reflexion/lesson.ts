@@ -1,7 +1,7 @@
 import { askedLast, textOf } from "../../agent/model/index.js";
 import { hostServices } from "../../runtime/index.js";
 import { digestOf, type FactId, type Json, type Session } from "../../session/index.js";
-import { type StepContext, step, type StepResult } from "../../workflow/index.js";
+import { type StepContext, type StepResult, step } from "../../workflow/index.js";
 import { MemoryRefusedError } from "../error.js";
 import type { MemorySpace } from "../memory.js";
 import { type Recollection, recollectionsIn, recordReading } from "../reading.js";

@@ -2,7 +2,7 @@ import { textOf, transcriptFor } from "../../agent/model/index.js";
 import type { Module } from "../../runtime/index.js";
 import type { Json, Principal, Session } from "../../session/index.js";
 import { parseJson } from "../../util/index.js";
-import { enter, isModule, step, type StepResult, workBeside } from "../../workflow/index.js";
+import { enter, isModule, type StepResult, step, workBeside } from "../../workflow/index.js";
 
 /** Somebody who can be asked: a module, such as an agent, or a function of your own, which is called through the door. */
 export type Somebody<Input> = Module | ((input: Input) => unknown);

@@ -1,6 +1,6 @@
 import type { FactId, Json, Session, View } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import { type StepContext, step, type StepResult } from "../../workflow/index.js";
+import { type StepContext, type StepResult, step } from "../../workflow/index.js";
 import { becauseOf } from "../grounds.js";
 import type { MemorySpace } from "../memory.js";
 import type { Written } from "../operation.js";
