@@ -24,7 +24,7 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
     input: {
       type: "object",
       properties: {
-        content: { type: "string", description: "The text to keep." },
+        content: { type: "string", description: "What to keep." },
         tags: {
           type: "array",
           items: { type: "string", minLength: 1, maxLength: 64 },
@@ -68,7 +68,7 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
     input: {
       type: "object",
       properties: {
-        query: { type: "string", description: "A question in plain words." },
+        query: { type: "string", description: "What you want to know, in plain words." },
         tags: {
           type: "array",
           items: { type: "string" },

@@ -22,7 +22,7 @@ export function coreTools(space: MemorySpace, blocks: readonly Block[]): readonl
     description: "Adds a line to a block of core memory, which is always in view.",
     input: {
       type: "object",
-      properties: { label, content: { type: "string", description: "The text to add." } },
+      properties: { label, content: { type: "string", description: "What to add." } },
       required: ["label", "content"],
       additionalProperties: false,
     } as const,
@@ -52,7 +52,7 @@ export function coreTools(space: MemorySpace, blocks: readonly Block[]): readonl
       properties: {
         label,
         old_content: { type: "string", description: "Words of the block, exactly." },
-        new_content: { type: "string", description: "The new text." },
+        new_content: { type: "string", description: "What to put there." },
       },
       required: ["label", "old_content", "new_content"],
       additionalProperties: false,
