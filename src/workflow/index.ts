@@ -3,7 +3,7 @@ export {
   digestOfModule,
   type Module,
 } from "../runtime/index.js";
-export { type Beside, workBeside } from "./beside.js";
+export { workBeside } from "./beside.js";
 export { branch } from "./branch.js";
 export {
   anything,
@@ -33,7 +33,6 @@ export { map } from "./map.js";
 export { mermaidOf } from "./mermaid.js";
 export {
   called,
-  type Known,
   type Refuse,
   recordable,
   refusing,

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { quoteShell } from "../../util/index.js";
 import { commandFault, lengthFault } from "../check-call.js";
 import { SandboxLostError } from "../error.js";
 import { namesOf } from "../path.js";
@@ -11,7 +12,7 @@ import type { NetworkAccess } from "./network.js";
 import type { Pipes, Slot } from "./pipes.js";
 import { Family } from "./processes.js";
 import type { Report } from "./report.js";
-import { ordered, quoted, ulimits } from "./shell.js";
+import { ordered, ulimits } from "./shell.js";
 import type { Supervisor } from "./supervisor.js";
 
 export type CommandsOptions = {
@@ -158,7 +159,7 @@ function wordsOf(command: string | readonly string[], { pty }: ExecOptions): rea
   const words = typeof command === "string" ? ["/bin/bash", "-c", command] : [...command];
   if (pty === undefined) return words;
   const size = `stty rows ${Number(pty.rows ?? 24)} cols ${Number(pty.columns ?? 80)} 2>/dev/null`;
-  return ["script", "-qefc", `${size}; exec ${words.map(quoted).join(" ")}`, "/dev/null"];
+  return ["script", "-qefc", `${size}; exec ${words.map(quoteShell).join(" ")}`, "/dev/null"];
 }
 
 function directoryOf(directory: string | undefined): string | undefined {

@@ -1,10 +1,10 @@
 import { join } from "node:path";
+import { quoteShell } from "../../util/index.js";
 import type { ExecResult } from "../sandbox.js";
 import type { Network } from "../spec.js";
 import { nodeInside, PIPES } from "./arguments.js";
 import { awaitForwarder, forwarderCommand, proxyEnvironment } from "./forwarder.js";
 import { NetworkProxy } from "./proxy.js";
-import { quoted } from "./shell.js";
 import type { Supervisor } from "./supervisor.js";
 
 const SOCKET = "proxy";
@@ -37,7 +37,7 @@ export class NetworkAccess {
   /** Starts what listens inside, and waits until it does. */
   async connect(supervisor: Supervisor): Promise<void> {
     const words = forwarderCommand({ socket: `${PIPES}/${SOCKET}`, node: nodeInside() });
-    supervisor.tell(`{ environment; exec ${words.map(quoted).join(" ")} </dev/null >/dev/null 2>&1; } &`);
+    supervisor.tell(`{ environment; exec ${words.map(quoteShell).join(" ")} </dev/null >/dev/null 2>&1; } &`);
     if (!(await awaitForwarder(supervisor.process)))
       throw new Error("nothing inside listens where programs look for a proxy");
   }

@@ -3,11 +3,12 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { quoteShell } from "../../util/index.js";
 import { probe } from "./probe.js";
 import { localSandbox } from "./provider.js";
 import { type Report, Reports } from "./report.js";
 import { refusal } from "./requirements.js";
-import { framed, ordered, quoted } from "./shell.js";
+import { framed, ordered } from "./shell.js";
 import { folder } from "./testing/folder.js";
 import { memoryTrees } from "./testing/open.js";
 
@@ -118,7 +119,7 @@ describe("what is sent into a local sandbox", () => {
           { minLength: 1, maxLength: 8 },
         ),
         (words) => {
-          const out = execFileSync("/bin/bash", ["-c", `printf '%s\\0' ${words.map(quoted).join(" ")}`], {
+          const out = execFileSync("/bin/bash", ["-c", `printf '%s\\0' ${words.map(quoteShell).join(" ")}`], {
             encoding: "utf8",
           });
           expect(out.split("\0").slice(0, -1)).toEqual(words);
@@ -126,7 +127,7 @@ describe("what is sent into a local sandbox", () => {
       ),
       { numRuns: 50 },
     );
-    expect(quoted("")).toBe("''");
+    expect(quoteShell("")).toBe("''");
   });
 
   it("[E13] makes no other command of a command, a variable or a directory", () => {

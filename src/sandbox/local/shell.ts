@@ -1,11 +1,7 @@
+import { quoteShell } from "../../util/index.js";
 import { bytesOfName } from "../path.js";
 import type { Limits } from "../spec.js";
 import { PIPES } from "./arguments.js";
-
-/** A text as one word of the shell, whatever it holds. NUL cannot be part of any word and must be refused before. */
-export function quoted(text: string): string {
-  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
 
 /**
  * The program that process 1 of a sandbox runs: it reads source from its standard input, each piece after its length in
@@ -64,16 +60,16 @@ export function ordered({ number, pipes, words, directory, environment, limits }
   const { exports, others } = variables(environment);
   const [program = "", ...rest] = words;
   const found = program.includes("/")
-    ? `[[ -x ${quoted(program)} && ! -d ${quoted(program)} ]]`
-    : `type -P -- ${quoted(program)} >/dev/null`;
-  const all = [program, ...rest].map(quoted).join(" ");
+    ? `[[ -x ${quoteShell(program)} && ! -d ${quoteShell(program)} ]]`
+    : `type -P -- ${quoteShell(program)} >/dev/null`;
+  const all = [program, ...rest].map(quoteShell).join(" ");
   const through = `\${others[0]:+/usr/bin/env "\${others[@]}"}`;
   const prefix = others.length === 0 ? through : `/usr/bin/env "\${others[@]}" ${others.join(" ")}`;
   return [
     "job() {",
     ...(directory === undefined
       ? []
-      : [`cd -- ${quoted(directory)} 2>/dev/null || { printf 'u ${number} directory\\n'; exit; }`]),
+      : [`cd -- ${quoteShell(directory)} 2>/dev/null || { printf 'u ${number} directory\\n'; exit; }`]),
     // When memory is short on the host, it is taken from here first, and from a command before what supervises it.
     "printf 500 >/proc/self/oom_score_adj",
     "environment",
@@ -105,8 +101,9 @@ function variables(environment: { readonly [name: string]: string }): {
   const exported: string[] = [];
   const others: string[] = [];
   for (const [name, value] of Object.entries(environment))
-    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !OURS.test(name)) exported.push(`${name}=${quoted(value)}`);
-    else others.push(quoted(`${name}=${value}`));
+    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !OURS.test(name))
+      exported.push(`${name}=${quoteShell(value)}`);
+    else others.push(quoteShell(`${name}=${value}`));
   return { exports: exported.length === 0 ? "" : `export ${exported.join(" ")}`, others };
 }
 

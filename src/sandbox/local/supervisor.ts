@@ -1,8 +1,9 @@
+import { quoteShell } from "../../util/index.js";
 import { SandboxUnavailableError } from "../error.js";
 import { startOf } from "./janitor.js";
 import { CHANNEL, type Launcher } from "./launcher.js";
 import { type Report, Reports } from "./report.js";
-import { equipment, framed, preparation, quoted, SUPERVISOR } from "./shell.js";
+import { equipment, framed, preparation, SUPERVISOR } from "./shell.js";
 
 export type SupervisorOptions = {
   /** What becomes the sandbox. */
@@ -121,7 +122,7 @@ export class Supervisor {
     ];
     const shell = ["/bin/bash", "--norc", "--noprofile", "-c", SUPERVISOR, "openrath", name];
     const command = [...launch, "--args", `${CHANNEL.arguments}`, "--", ...shell];
-    launcher.launch(`exec ${command.map(quoted).join(" ")} ${CHANNEL.launch}<&-`);
+    launcher.launch(`exec ${command.map(quoteShell).join(" ")} ${CHANNEL.launch}<&-`);
     launcher.to("arguments").end(all.map((word) => `${word}\0`).join(""));
     launcher.to("filter").end(seccomp ?? "");
     this.tell(preparation(CHANNEL.worker));

@@ -16,7 +16,7 @@ import {
   words as wordsField,
 } from "./field.js";
 
-/** What is said, how a conversation starts, and where it parts and comes together. */
+/** The conversation: its start, its messages, its forks and its merges. */
 export const conversation = {
   /** A session starts. A `key` names the secret that personal content is salted with. */
   "session-start": fact({
@@ -70,7 +70,7 @@ export const conversation = {
       /** The call of the model that wrote the summary. */
       of: optional(id),
       policy: optional(text),
-      /** What the summary keeps, each with the facts that it is from. */
+      /** The claims of the summary, each with the facts that it comes from. */
       claims: optional(personal(json)),
       tokens: optional(json),
     },

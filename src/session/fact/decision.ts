@@ -17,7 +17,7 @@ import {
 import type { Principal } from "./value.js";
 import type { Writer } from "./writer.js";
 
-/** Who decided, and what was found. */
+/** Decisions and findings, with the principal who made them. */
 export const decision = {
   /** People are asked whether something may be done. */
   "approval-ask": fact({
@@ -27,7 +27,7 @@ export const decision = {
       digest,
       of: optional(id),
       expires: optional(text),
-      /** Who may answer; anybody when it does not say. */
+      /** The principals who may answer; anybody when it is absent. */
       to: optional(typed<readonly Principal[]>(json)),
       /** How the question is called, where it is not about a call. */
       name: optional(text),
@@ -35,7 +35,7 @@ export const decision = {
       rule: optional(text),
       why: optional(content(text)),
       level: optional(number),
-      /** Who put these arguments in place of which. */
+      /** The person who replaced the arguments, and the original arguments. */
       edited: optional(personal(typed<{ readonly by: Principal; readonly was: Json }>(json))),
       /** No other arguments can be put in place of these. */
       fixed: optional(typed<true>(flag)),
@@ -60,7 +60,7 @@ export const decision = {
       why: optional(personal(text)),
       /** Approves this in place of the arguments that were shown. */
       edit: optional(personal(json)),
-      /** What the person who took over gives in place of the outcome. */
+      /** The outcome given by the person who took over. */
       value: optional(personal(json)),
     },
     say: ({ of, decision, edit, value, why: reason }, { named, words, why }) =>

@@ -109,7 +109,7 @@ export const call = {
       of: id,
       output: content(json),
       origin: optional(text),
-      /** Who changed the arguments, and to what. */
+      /** The person who changed the arguments, and the new arguments. */
       edited: optional(personal(typed<Edited>(json))),
       milliseconds: optional(number),
       from: optional(id),
@@ -174,7 +174,7 @@ export const call = {
   }),
 };
 
-/** What the runtime does about an effect whose outcome is not there yet. */
+/** The work of the runtime on an effect that has no outcome yet. */
 export const effect = {
   /** An attempt of a `write` begins. */
   "effect-start": fact({

@@ -3,7 +3,7 @@ import { fact } from "./family.js";
 import { evidence, hits, id, ids, json, number, optional, personal, text, texts, typed } from "./field.js";
 import type { Writer } from "./writer.js";
 
-/** What is remembered, and why. */
+/** The memories, and their reasons. */
 export const memory = {
   /** A memory space and the rules of what may be written to it. */
   "memory-space": fact({
@@ -21,7 +21,7 @@ export const memory = {
       hits: personal(hits),
       /** How it was looked for: how many, from which score on, what counts for how much, at what time. */
       settings: optional(json),
-      /** What stands in the prompt of it, and the message of the conversation that it stands before. */
+      /** The text in the prompt, and the message of the conversation that follows it. */
       shown: optional(personal(text)),
       before: optional(text),
       of: optional(id),
@@ -40,13 +40,13 @@ export const memory = {
       scope: json,
       source: text,
       because: evidence,
-      /** What it is about: two memories about one subject contradict each other. */
+      /** The subject: two memories about one subject contradict each other. */
       subject: optional(personal(text)),
       /** Where its evidence comes from, and so whether it can be trusted. */
       origins: optional(typed<readonly string[]>(json)),
       importance: optional(number),
       expires: optional(text),
-      /** What must happen before anybody is told it: a "validation" or an "approval". */
+      /** The condition for recall: a "validation" or an "approval". */
       needs: optional(text),
       contradicts: optional(ids),
       /** The memories that it takes the place of. */

@@ -100,7 +100,7 @@ export const sandbox = {
   }),
 };
 
-/** What is in the workspace: trees of the blob space. */
+/** The files of the workspace, as trees of the blob space. */
 export const workspace = {
   /** Files come in from outside. */
   "workspace-import": fact({
@@ -160,7 +160,7 @@ export const workspace = {
       after: digest,
       paths,
       choices: content(json),
-      /** What each path in conflict came to: the word that was chosen for it, or the entry that was given instead. */
+      /** The resolution of each path in conflict: the side that was chosen, or the entry that replaced both. */
       resolved: optional(content(json)),
       why: optional(content(text)),
       of: optional(id),

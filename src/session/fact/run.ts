@@ -18,7 +18,7 @@ import {
 } from "./field.js";
 import type { Writer } from "./writer.js";
 
-/** Who was working, and how the work went on. */
+/** The modules that worked, and the order of their work. */
 export const run = {
   /** A run starts. */
   "run-start": fact({
@@ -83,7 +83,7 @@ export const run = {
       candidates,
       chosen: textOrNull,
       why: optional(content(text)),
-      /** Who chose, what it cost, and the routes that there were to choose from. */
+      /** The chooser, the cost of the choice, and the routes that were available. */
       chooser: optional(text),
       cost: optional(number),
       table: optional(digest),

@@ -76,7 +76,7 @@ export type Failure = {
 export type Effect = "pure" | "read" | "idempotent" | "write";
 /** The arguments that a person put in place of those that were asked for. */
 export type Edited = { readonly by: Principal; readonly input: Json };
-/** What became of an effect that nobody knew the outcome of: it happened, it did not and shall not, or do it again. */
+/** The settlement of an effect in doubt: it happened, it did not happen and must not, or do it again. */
 export type Settlement = "done" | "failed" | "again";
 /** The run that a what-if starts from, by its nonce and its `run-start`, and the leaves that its tape was read from. */
 export type Origin = {
