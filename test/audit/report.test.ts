@@ -90,7 +90,7 @@ describe("a report on the AI Act", () => {
       for (const { first, last } of evidence)
         for (const id of [first, last]) if (id !== undefined) expect(await here.store.has(id)).toBe(true);
     }
-    expect(report.notices.join(" ")).toContain("no legal advice");
+    expect(report.notices.join(" ")).toContain("not legal advice");
     expect(report.notices.join(" ")).toContain("2 December 2027");
   });
 
@@ -371,7 +371,7 @@ describe("a report in the hands of an auditor", () => {
     for (const profile of PROFILES) {
       const told = await actReport(here.store, undefined, { profile });
       expect(told.rows.length).toBeGreaterThan(2);
-      expect(told.notices.join(" ")).toContain("no legal advice");
+      expect(told.notices.join(" ")).toContain("not legal advice");
       expect(reportMarkdown(told)).toContain(told.title);
     }
     const sysc = await actReport(here.store, undefined, { profile: "sysc-9.1" });
