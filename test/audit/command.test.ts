@@ -75,7 +75,7 @@ describe("rath why", () => {
       [["why", "work", "--file", "price.txt"], 1, /did you mean src\/price.txt/],
       [["why", "work", "--from", "soon"], 1, /2h \(two hours ago\)/],
       [["why", "--by", "user:adda"], 1, /did you mean user:ada/],
-      [["why", "--if-false", "nothing"], 1, /is not the id of one/],
+      [["why", "--if-false", "nothing"], 1, /is not the id of a memory/],
       [["report", "--profile", "eu"], 2, /eu-ai-act/],
       [["erase"], 2, /--about/],
       [["erase", "--about", SECRET, "--yes"], 2, /--why/],
