@@ -83,7 +83,7 @@ describe("rath why", () => {
       [["retention", "sett", "3"], 2, /did you mean set/],
       [["retention", "set"], 2, /how many days/],
       [["retention", "set", "3"], 2, /--basis/],
-      [["retention", "set", "3.5", "--basis", "x"], 2, /no number of days/],
+      [["retention", "set", "3.5", "--basis", "x"], 2, /not a number of days/],
     ];
     await several(slips, async ([words, code, says], place) => {
       const said = await rath(...words);

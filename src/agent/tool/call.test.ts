@@ -400,14 +400,14 @@ describe("an output", () => {
       );
     expect(await finding(async () => "again")).toBe("again");
     expect(await finding(async () => "unknown")).toBe("unknown");
-    expect(await finding(async () => ({ value: undefined }))).toEqual({ value: null });
+    expect(await finding(async () => ({ value: null }))).toEqual({ value: null });
     // What tools gave up to version 0.1.
     expect(await finding(async () => ({ output: 7 }))).toEqual({ value: 7 });
     const found = (await finding(async () => ({ value: "x".repeat(1_000) }))) as { value: string };
     expect(found.value).toMatch(/of 1000 characters left out/);
     expect(found.value.length).toBeLessThanOrEqual(200);
     await expect(finding(async () => ({ value: new Map() }))).rejects.toThrow(ToolOutputError);
-    for (const wrong of [undefined, null, {}, { result: 1 }, "done", true, ["again"]])
+    for (const wrong of [undefined, null, {}, { value: undefined }, { result: 1 }, "done", true, ["again"]])
       await expect(finding(async () => wrong as never)).rejects.toMatchObject({
         code: "finding-refused",
         hint: expect.stringContaining("{ value }"),
