@@ -110,7 +110,7 @@ export type UseOptions = {
 };
 
 /** How far the making of an index has come. */
-export type Progress = (done: number, total: number | undefined) => void;
+export type Progress = (done: number, total?: number) => void;
 
 const known = new WeakMap<Store, Derived>();
 

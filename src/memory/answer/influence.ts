@@ -2,12 +2,12 @@ import { type FactId, type Principal, readFact } from "../../session/index.js";
 import type { Name, Store } from "../../store/index.js";
 import { defined, optionNames } from "../../util/index.js";
 import { requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
+import type { Progress } from "../derived.js";
 import { MemoryRefusedError, refusing } from "../error.js";
 import { storeNameOf } from "../name.js";
 import { brief, factOf, HINT, knownMemory, saidBy } from "./fact-line.js";
-import { type Lineage, withLineage } from "./lineage.js";
+import { isSpace, type Lineage, withLineage } from "./lineage.js";
 import { DECISIONS, IN_TURN } from "./lineage-growth.js";
-import { isSpace, type Progress } from "./lineage-sync.js";
 import { type Reach, reachOf } from "./reach.js";
 
 export type InfluenceOptions = {
@@ -195,41 +195,36 @@ function listed(
   readonly unresolved: number;
 } {
   const amounts = new Map<string, number>();
-  const amountsOf = file.statement(
-    `SELECT type, n FROM amount WHERE node = ? AND n > 0 AND type <> '${IN_TURN}'`,
-  );
   for (const node of reach.nodes)
-    for (const { type, n } of amountsOf.all(node))
+    for (const { type, n } of file.all(
+      `SELECT type, n FROM amount WHERE node = ? AND type <> '${IN_TURN}'`,
+      node,
+    ))
       amounts.set(type as string, (amounts.get(type as string) ?? 0) + (n as number));
   const rows: Row[] = [];
   let direct = 0;
   const take = (node: number, isDirect: boolean, only: boolean): void => {
-    const decisions = file.statement(
-      `SELECT id, kind FROM fact WHERE node = ? AND kind > 1${only ? ` AND kind & 1 = ${isDirect ? 1 : 0}` : ""} LIMIT ?`,
-    );
     const room = most - rows.length;
     if (room <= 0) return;
-    for (const { id, kind } of decisions.all(node, room))
+    const sql = `SELECT id, kind FROM fact WHERE node = ? AND kind > 1${only ? ` AND kind & 1 = ${isDirect ? 1 : 0}` : ""} LIMIT ?`;
+    for (const { id, kind } of file.all(sql, node, room))
       rows.push({
         id: Buffer.from(id as Uint8Array).toString("hex"),
         type: DECISIONS[((kind as number) >> 1) - 1] as Row["type"],
         direct: isDirect,
       });
   };
-  const inTurn = file.statement("SELECT n FROM amount WHERE node = ? AND type = ?");
   for (const node of reach.direct) {
-    direct += (inTurn.get(node, IN_TURN)?.n as number | undefined) ?? 0;
+    direct += Number(file.get("SELECT n FROM amount WHERE node = ? AND type = ?", node, IN_TURN)?.n ?? 0);
     take(node, true, true);
   }
   for (const node of reach.nodes) {
     if (rows.length >= most) break;
     take(node, false, reach.direct.has(node));
   }
-  const { open, missing } = file
-    .statement(
-      "SELECT (SELECT count(DISTINCT fact) FROM outside WHERE open > 0) AS open, (SELECT count(*) FROM missing) AS missing",
-    )
-    .get() as { open: number; missing: number };
+  const { open, missing } = file.get(
+    "SELECT (SELECT count(DISTINCT fact) FROM outside WHERE open > 0) AS open, (SELECT count(*) FROM missing) AS missing",
+  ) as { open: number; missing: number };
   const counts = Object.fromEntries([...amounts].sort(([one], [other]) => (one < other ? -1 : 1)));
   return { rows, counts, direct, unresolved: open + missing };
 }
@@ -238,17 +233,15 @@ function listed(
 type Kin = { readonly space: string; readonly head: FactId; readonly memories: readonly FactId[] };
 
 function kinOf({ file, names }: Lineage, memories: readonly FactId[]): readonly Kin[] {
-  const rootOf = file.statement("SELECT root FROM about WHERE fact = ?1 AND memory = ?1");
   const byRoot = new Map<unknown, FactId[]>();
   for (const memory of memories) {
-    const root = rootOf.get(memory)?.root;
+    const root = file.get("SELECT root FROM about WHERE fact = ?1 AND memory = ?1", memory)?.root;
     const known = byRoot.get(root);
     if (known === undefined) byRoot.set(root, [memory]);
     else known.push(memory);
   }
-  const rootAt = file.statement("SELECT root FROM head WHERE id = ?");
   return names.filter(isSpace).flatMap(({ name, id: head }) => {
-    const found = byRoot.get(rootAt.get(head)?.root);
+    const found = byRoot.get(file.get("SELECT root FROM head WHERE id = ?", head)?.root);
     return found === undefined ? [] : [{ space: name.slice(storeNameOf("").length), head, memories: found }];
   });
 }

@@ -1,25 +1,24 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { FactId } from "../../session/index.js";
-import { openDatabase, type SqliteDatabase, type SqliteStatement } from "../../store/index.js";
+import { Connection } from "../derived-file.js";
 
-/** How long this process may stand still for another one. Whoever needs more patience lets others go on meanwhile. */
+/** How long SQLite waits for another process. The rest of the waiting lets this process do other work. */
 const BUSY_MS = 50;
-/** "lind" in ASCII: tells our files from others'. */
+/** "lind" in ASCII: distinguishes our files from others. */
 const APPLICATION = 0x6c696e64;
-/** Another number is another format: a file that has it is made anew. */
-const FORMAT = 2;
+/** A file with another number has another format, and is made anew. */
+const FORMAT = 3;
 
 /**
- * What has happened since memories were read, in a form that can be asked: a million facts after one reading are one node.
+ * The descendants of readings, in a form that can be queried: a million facts after one reading are one node.
  *
- * A node is a reading that found something, a detached root, or a fact in which facts of different nodes come together; every
- * fact that comes from it, up to the next node, is of that node. Other facts are of no node and are not kept here. An
- * `edge` leads from a node to the next; `turn` says whether there is a way on which nobody has begun a new turn, and the lowest bit
- * of a fact's `kind` the same of the way from its node. A detached root cites the session that it was detached from, which may
- * come later or never: a `way` is an edge, or leads from there. `k` is the first 48 bits of an id. `root` is the first fact of a
- * memory space: forks of a space have it in common. The index covers the past of the sessions in `head`: those of names, and
- * facts that are cited and that no name leads to.
+ * A node is a reading that found something, a detached root, or a fact with parents of different nodes. A fact that descends
+ * from it belongs to it, up to the next node. Facts without a node are not kept here. An `edge` leads from a node to the next;
+ * its `turn` says whether there is a path without a new turn, and the lowest bit of a fact's `kind` says the same of the path
+ * from its node. A detached root cites the session that it was detached from, which may arrive later or never: a `way` is an
+ * edge or such a citation. `k` is the first 48 bits of an id. `root` is the first fact of a memory space, which forks of a
+ * space share. The index covers the past of the sessions in `head`: those with names, and cited facts that no name leads to.
  */
 const SCHEMA = `
   CREATE TABLE head (id TEXT PRIMARY KEY, cited INTEGER NOT NULL, root TEXT) WITHOUT ROWID;
@@ -30,7 +29,6 @@ const SCHEMA = `
   CREATE TABLE edge (parent INTEGER NOT NULL, child INTEGER NOT NULL, turn INTEGER NOT NULL, PRIMARY KEY (parent, child)) WITHOUT ROWID;
   CREATE INDEX edge_child ON edge (child);
   CREATE TABLE hit (memory TEXT NOT NULL, node INTEGER NOT NULL, score REAL, shown INTEGER NOT NULL, PRIMARY KEY (memory, node)) WITHOUT ROWID;
-  CREATE INDEX hit_node ON hit (node);
   CREATE TABLE amount (node INTEGER NOT NULL, type TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (node, type)) WITHOUT ROWID;
   CREATE TABLE about (fact TEXT NOT NULL, memory TEXT NOT NULL, space TEXT, root TEXT, PRIMARY KEY (fact, memory)) WITHOUT ROWID;
   CREATE INDEX about_memory ON about (memory);
@@ -38,93 +36,47 @@ const SCHEMA = `
   CREATE INDEX cite_cited ON cite (cited);
   CREATE INDEX cite_node ON cite (node) WHERE node > 0;
   CREATE TABLE outside (digest TEXT NOT NULL, fact TEXT NOT NULL, open INTEGER NOT NULL, PRIMARY KEY (digest, fact)) WITHOUT ROWID;
-  CREATE INDEX outside_fact ON outside (fact);
   CREATE TABLE missing (cited TEXT PRIMARY KEY) WITHOUT ROWID;
   CREATE VIEW way AS SELECT parent, child FROM edge
     UNION ALL SELECT cite.node, node.n FROM cite JOIN node ON node.fact = cite.fact
     WHERE cite.node > 0 AND NOT EXISTS (SELECT 1 FROM about WHERE about.fact = cite.fact);`;
 
-const TABLES = ["head", "fact", "node", "edge", "hit", "amount", "about", "cite", "outside", "missing"];
-
-/** A database of the index, in a file or in memory, and its statements by their text. */
-export class LineageFile {
-  readonly #database: SqliteDatabase;
-  readonly #statements = new Map<string, SqliteStatement>();
-
-  private constructor(database: SqliteDatabase) {
-    this.#database = database;
-  }
-
-  /** Opens or makes it. One that is not of this format is emptied; one that is none fails. */
-  static open(path: string | undefined): LineageFile {
+/** The database of the index, in a file or in memory. */
+export class LineageFile extends Connection {
+  /** Opens or creates it. `isCurrent` is false for a file of another format. */
+  constructor(path: string | undefined) {
     if (path !== undefined) mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    const database = openDatabase(path ?? ":memory:");
+    super(path ?? ":memory:");
     try {
-      // A rollback journal, and no log: a log that outlives its connection would speak for a file that is not there.
-      database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA cache_size = -262144; PRAGMA temp_store = MEMORY;
+      // A rollback journal, and no log: a log that outlives its connection would describe a file that is gone.
+      this.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA cache_size = -262144; PRAGMA temp_store = MEMORY;
         PRAGMA journal_mode = DELETE; PRAGMA synchronous = NORMAL;`);
-      return new LineageFile(database);
     } catch (error) {
-      database.close();
+      this.close();
       throw error;
     }
   }
 
-  static remove(path: string): void {
-    for (const end of ["", "-wal", "-shm", "-journal"]) rmSync(`${path}${end}`, { force: true });
-  }
-
   /** Whether it has the tables of this format. */
   get isCurrent(): boolean {
-    return this.#pragma("user_version") === FORMAT && this.#pragma("application_id") === APPLICATION;
+    return this.hasFormat(APPLICATION, FORMAT);
   }
 
-  /** Empties it and makes its tables. In a transaction. */
+  /** Empties it and creates its tables. In a transaction. */
   make(): void {
-    this.#statements.clear();
-    const there = this.#database.prepare(
+    const tables = this.all(
       "SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'",
     );
-    for (const { type, name } of there.all())
-      this.#database.exec(
-        `DROP ${type === "view" ? "VIEW" : "TABLE"} "${String(name).replaceAll('"', '""')}"`,
-      );
-    this.#database.exec(SCHEMA);
-    this.#database.exec(`PRAGMA user_version = ${FORMAT}; PRAGMA application_id = ${APPLICATION};`);
+    for (const { type, name } of tables)
+      this.exec(`DROP ${type === "view" ? "VIEW" : "TABLE"} "${String(name).replaceAll('"', '""')}"`);
+    this.exec(`${SCHEMA} PRAGMA user_version = ${FORMAT}; PRAGMA application_id = ${APPLICATION};`);
   }
 
-  clear(): void {
-    for (const table of TABLES) this.#database.exec(`DELETE FROM ${table}`);
-  }
-
-  exec(sql: string): void {
-    this.#database.exec(sql);
-  }
-
-  statement(sql: string): SqliteStatement {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#database.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
-    return statement;
-  }
-
-  /** What it knows of a fact; undefined when no reading is in its past. */
+  /** The row of a fact; undefined when it descends from no reading. */
   find(id: FactId): { readonly n: number; readonly node: number; readonly kind: number } | undefined {
-    return this.statement("SELECT n, node, kind FROM fact WHERE k = ? AND id = ?").get(
-      keyOf(id),
-      bytesOf(id),
-    ) as { n: number; node: number; kind: number } | undefined;
-  }
-
-  close(): void {
-    this.#statements.clear();
-    this.#database.close();
-  }
-
-  #pragma(name: string): number {
-    return Number(Object.values(this.#database.prepare(`PRAGMA ${name}`).get() ?? {})[0] ?? 0);
+    return this.get("SELECT n, node, kind FROM fact WHERE k = ? AND id = ?", keyOf(id), bytesOf(id)) as
+      | { n: number; node: number; kind: number }
+      | undefined;
   }
 }
 

@@ -36,14 +36,14 @@ type Standing = { readonly node: number; readonly turn: boolean; readonly branch
 
 const NOWHERE: Standing = Object.freeze({ node: 0, turn: false, branch: undefined });
 const ROOT: Standing = Object.freeze({ node: 0, turn: false, branch: "main" });
-/** As many facts are held in memory, twice: most facts come from one that was met lately. */
-const MET = 50_000;
+/** The maximum number of facts in memory: most facts come from one that was met lately. */
+const MET = 100_000;
 /** How far back the beginning of a branch is looked for. */
 const BACK = 20_000;
 /** How far back from a reading the call is looked for that it is evidence of. */
 const REQUEST = 64;
 
-/** Takes facts into the index, or out of it. Lines come parents first, all in one transaction. */
+/** Adds facts to the index. Lines come parents first, all in one transaction. */
 export class LineageGrowth {
   readonly #file: LineageFile;
   readonly #store: Store;
@@ -51,9 +51,7 @@ export class LineageGrowth {
   /** Whether facts were cited before: then each new one may be what somebody waits for. */
   readonly #cited: boolean;
   readonly #breather = new Breather();
-  #met = new Map<FactId, Standing>();
-  #older = new Map<FactId, Standing>();
-  #last: { readonly id: FactId; readonly standing: Standing } | undefined;
+  readonly #met = new Map<FactId, Standing>();
   readonly #amounts = new Map<number, Map<string, number>>();
   /** Facts that were cited by what came in. */
   readonly #fresh = new Set<FactId>();
@@ -64,7 +62,7 @@ export class LineageGrowth {
     this.#file = file;
     this.#store = store;
     this.#again = options.again;
-    this.#cited = file.statement("SELECT 1 FROM cite LIMIT 1").get() !== undefined;
+    this.#cited = file.get("SELECT 1 FROM cite LIMIT 1") !== undefined;
   }
 
   async add(lines: readonly Line[]): Promise<void> {
@@ -77,52 +75,9 @@ export class LineageGrowth {
         known === undefined
           ? await this.#take(id, line)
           : { node: known.node, turn: (known.kind & 1) === 1, branch: undefined };
-      this.#remember(id, standing);
+      if (this.#met.size >= MET) this.#met.clear();
+      this.#met.set(id, standing);
     }
-  }
-
-  /** Takes facts out again; nothing that comes from them stays. Answers with those of them that a memory still cites. */
-  async remove(lines: readonly Line[]): Promise<readonly FactId[]> {
-    const file = this.#file;
-    const cited: FactId[] = [];
-    for (const { id, line } of lines) {
-      if (this.#breather.isDue) await this.#breather.breathe();
-      const row = file.find(id);
-      if (row !== undefined) {
-        file.statement("DELETE FROM fact WHERE n = ?").run(row.n);
-        this.#count(row.node, typeOf(line), -1);
-        if (isDirect(row.kind)) this.#count(row.node, IN_TURN, -1);
-        const node = file.statement("SELECT n FROM node WHERE n = ? AND fact = ?").get(row.node, id)?.n;
-        if (node !== undefined) {
-          for (const sql of ["node WHERE n", "edge WHERE child", "edge WHERE parent", "hit WHERE node"])
-            file.statement(`DELETE FROM ${sql} = ?`).run(node);
-        }
-      }
-      for (const table of ["about", "cite", "outside"])
-        file.statement(`DELETE FROM ${table} WHERE fact = ?`).run(id);
-      if (file.statement("SELECT 1 FROM cite WHERE cited = ? LIMIT 1").get(id) === undefined) continue;
-      file.statement("UPDATE cite SET node = 0 WHERE cited = ?").run(id);
-      cited.push(id);
-    }
-    this.#met.clear();
-    this.#older.clear();
-    this.#last = undefined;
-    await this.#flush();
-    return cited;
-  }
-
-  /** Reads what lies in the blobs of a fact once more: it came, or somebody erased it. */
-  async reread({ id, line }: Line): Promise<void> {
-    const node = this.#file.statement("SELECT n FROM node WHERE fact = ?").get(id)?.n as number | undefined;
-    if (node !== undefined) {
-      this.#file.statement("DELETE FROM hit WHERE node = ?").run(node);
-      const fact = await factOf(this.#store, line, ["hits"]);
-      if (fact.type === "memory-read") this.#hits(node, id, line, fact);
-      return;
-    }
-    for (const table of ["about", "cite"])
-      this.#file.statement(`DELETE FROM ${table} WHERE fact = ?`).run(id);
-    await this.#memory(id, line);
   }
 
   /** Ends it: answers with the facts that were cited and may not be in what the index covers. */
@@ -178,11 +133,15 @@ export class LineageGrowth {
   #place(id: FactId, type: string, standing: Standing): Standing {
     const { node, turn } = standing;
     const kind = (DECISIONS.indexOf(type as (typeof DECISIONS)[number]) + 1) * 2 + (turn ? 1 : 0);
-    this.#file
-      .statement("INSERT INTO fact (k, id, node, kind) VALUES (?, ?, ?, ?)")
-      .run(keyOf(id), bytesOf(id), node, kind);
-    this.#count(node, type, 1);
-    if (isDirect(kind)) this.#count(node, IN_TURN, 1);
+    this.#file.run(
+      "INSERT INTO fact (k, id, node, kind) VALUES (?, ?, ?, ?)",
+      keyOf(id),
+      bytesOf(id),
+      node,
+      kind,
+    );
+    this.#count(node, type);
+    if (isDirect(kind)) this.#count(node, IN_TURN);
     if (this.#cited) this.#point(id, node);
     return standing;
   }
@@ -194,12 +153,10 @@ export class LineageGrowth {
     read: readonly (string | null)[] = [],
   ): number {
     const [at = null, by = null, space = null, branch = null, before = null] = read;
-    const { lastInsertRowid } = this.#file
-      .statement("INSERT INTO node (fact, at, by, space, branch, before) VALUES (?, ?, ?, ?, ?, ?)")
-      .run(id, at, by, space, branch, before);
-    const node = Number(lastInsertRowid);
-    const edge = this.#file.statement("INSERT INTO edge VALUES (?, ?, ?)");
-    for (const [parent, turn] of nodes) edge.run(parent, node, turn && !begins ? 1 : 0);
+    const sql = "INSERT INTO node (fact, at, by, space, branch, before) VALUES (?, ?, ?, ?, ?, ?)";
+    const node = this.#file.run(sql, id, at, by, space, branch, before);
+    for (const [parent, turn] of nodes)
+      this.#file.run("INSERT INTO edge VALUES (?, ?, ?)", parent, node, turn && !begins ? 1 : 0);
     return node;
   }
 
@@ -223,12 +180,12 @@ export class LineageGrowth {
   #hits(node: number, id: FactId, line: string, { hits, shown }: FactOf<"memory-read">): void {
     this.#note(id, line, { hits });
     if (!Array.isArray(hits)) return;
-    const insert = this.#file.statement("INSERT OR IGNORE INTO hit VALUES (?, ?, ?, ?)");
     for (const { memory, score, parts } of hits as FactOf<"memory-read">["hits"]) {
       if (!isId(memory)) continue;
-      // StepResult to the model, or to whoever asked: left out only where others were told and this one was not.
+      // Not shown only where others were shown and this one was not.
       const told = (parts as { readonly told?: unknown } | undefined)?.told;
-      insert.run(
+      this.#file.run(
+        "INSERT OR IGNORE INTO hit VALUES (?, ?, ?, ?)",
         memory,
         node,
         typeof score === "number" ? score : null,
@@ -247,14 +204,13 @@ export class LineageGrowth {
     const root = (await rootOf(this.#file, this.#store, id)) ?? null;
     for (const memory of about)
       if (isId(memory))
-        this.#file.statement("INSERT OR IGNORE INTO about VALUES (?, ?, ?, ?)").run(id, memory, space, root);
+        this.#file.run("INSERT OR IGNORE INTO about VALUES (?, ?, ?, ?)", id, memory, space, root);
     this.#cite(id, [...idsIn(because), ...idsIn(merges), writerOf(fact)].filter(isId));
   }
 
   #cite(id: FactId, all: readonly FactId[]): void {
-    const insert = this.#file.statement("INSERT OR IGNORE INTO cite VALUES (?, ?, 0)");
     for (const cited of all) {
-      insert.run(id, cited);
+      this.#file.run("INSERT OR IGNORE INTO cite VALUES (?, ?, 0)", id, cited);
       this.#fresh.add(cited);
     }
   }
@@ -265,47 +221,37 @@ export class LineageGrowth {
       if (!Object.hasOwn(fields, field)) continue;
       const value = fields[field];
       const open = value instanceof Withheld ? (value.reason === "unfit" ? 2 : 1) : 0;
-      this.#file.statement("INSERT OR REPLACE INTO outside VALUES (?, ?, ?)").run(digest, id, open);
+      this.#file.run("INSERT OR REPLACE INTO outside VALUES (?, ?, ?)", digest, id, open);
     }
   }
 
   #point(cited: FactId, node: number): void {
-    this.#file.statement("UPDATE cite SET node = ? WHERE cited = ? AND node <> ?").run(node, cited, node);
+    this.#file.run("UPDATE cite SET node = ? WHERE cited = ? AND node <> ?", node, cited, node);
   }
 
   #standing(id: FactId): Standing {
-    if (this.#last?.id === id) return this.#last.standing;
-    const met = this.#met.get(id) ?? this.#older.get(id);
+    const met = this.#met.get(id);
     if (met !== undefined) return met;
     const row = this.#file.find(id);
     return row === undefined ? NOWHERE : { node: row.node, turn: (row.kind & 1) === 1, branch: undefined };
   }
 
-  #remember(id: FactId, standing: Standing): void {
-    this.#last = { id, standing };
-    if (this.#met.size >= MET) {
-      this.#older = this.#met;
-      this.#met = new Map();
-    }
-    this.#met.set(id, standing);
-  }
-
-  #count(node: number, type: string, more: number): void {
-    let amounts = this.#amounts.get(node);
-    if (amounts === undefined) {
-      amounts = new Map();
-      this.#amounts.set(node, amounts);
-    }
-    amounts.set(type, (amounts.get(type) ?? 0) + more);
+  #count(node: number, type: string): void {
+    const amounts = this.#amounts.get(node) ?? new Map<string, number>();
+    this.#amounts.set(node, amounts);
+    amounts.set(type, (amounts.get(type) ?? 0) + 1);
   }
 
   async #flush(): Promise<void> {
-    const add = this.#file.statement(
-      "INSERT INTO amount VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
-    );
     for (const [node, amounts] of this.#amounts) {
       if (this.#breather.isDue) await this.#breather.breathe();
-      for (const [type, n] of amounts) add.run(node, type, n);
+      for (const [type, n] of amounts)
+        this.#file.run(
+          "INSERT INTO amount VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
+          node,
+          type,
+          n,
+        );
     }
     this.#amounts.clear();
   }
@@ -315,7 +261,7 @@ export class LineageGrowth {
     let id = from;
     for (let steps = 0; steps < BACK && id !== undefined; steps++) {
       if (this.#breather.isDue) await this.#breather.breathe();
-      const known = (this.#met.get(id) ?? this.#older.get(id))?.branch;
+      const known = this.#met.get(id)?.branch;
       if (known !== undefined) return known;
       const line = await this.#store.line(id);
       if (line === undefined) return undefined;
@@ -347,9 +293,8 @@ export class LineageGrowth {
 
 /** The first fact of the space that a fact stands in: forks of a space have it in common. */
 export async function rootOf(file: LineageFile, store: Store, from: FactId): Promise<FactId | undefined> {
-  const known = file.statement("SELECT root FROM about WHERE fact = ? LIMIT 1");
   for (let id = from; ; ) {
-    const root = known.get(id)?.root;
+    const root = file.get("SELECT root FROM about WHERE fact = ? LIMIT 1", id)?.root;
     if (typeof root === "string") return root;
     const line = await store.line(id);
     if (line === undefined) return undefined;

@@ -15,7 +15,7 @@ const ASK = `
   process.stdin.destroy();
   const answer = await withLineage(store, undefined, ({ file }) => ({
     reads: reachOf(file, memory).reads,
-    facts: file.statement("SELECT sum(n) AS n FROM amount WHERE type <> ''").get().n,
+    facts: file.get("SELECT sum(n) AS n FROM amount WHERE type <> ''").n,
   }));
   await store.close();
   process.stdout.write(JSON.stringify(answer));

@@ -1,219 +1,153 @@
 import type { FactId, Principal } from "../../session/index.js";
+import { compareText, defined } from "../../util/index.js";
 import type { LaterMemory, Reading } from "./influence.js";
 import type { LineageFile } from "./lineage-file.js";
 
 /** A node of the index that is a reading. */
-type Read = {
+type Read = Pick<Reading, "id" | "at" | "by" | "space" | "branch"> & {
   readonly node: number;
-  readonly id: FactId;
-  readonly at: string;
-  readonly by: Principal;
-  readonly space: string;
-  readonly branch?: string;
   readonly before?: FactId;
 };
 
+/** A reading that found one of the memories. */
+type Finding = Read & { readonly memories: FactId[]; shown: boolean; score?: number };
+
 type Met = Omit<LaterMemory, "text" | "space">;
 
-/** What came of a memory, as nodes of the index. */
+/** The descendants of a memory, as nodes of the index. */
 export type Reach = {
   readonly nodes: ReadonlySet<number>;
   /** Those that a reading which showed it leads to without a new turn on the way. */
   readonly direct: ReadonlySet<number>;
   readonly reads: readonly Reading[];
   readonly memories: readonly Omit<LaterMemory, "text">[];
-  /** Of each node the first reading on its way. */
+  /** The first reading on the way to each node. */
   readonly firsts: ReadonlyMap<number, Read>;
 };
 
-/** Follows a memory: its readings, what comes from them, the memories that rest on that, their readings, and so on. */
+const WAYS = "SELECT child AS node FROM way WHERE parent = ?";
+const WAYS_BACK = "SELECT parent AS node FROM way WHERE child = ?";
+const WAYS_IN_TURN = "SELECT child AS node FROM edge WHERE parent = ? AND turn = 1";
+/** The memories that rest on a node, and those that rest on facts about a memory. */
+const CITE = "SELECT about.memory AS id, cite.fact AS fact, cite.cited AS because";
+const CITE_NODE = `${CITE} FROM cite JOIN about ON about.fact = cite.fact WHERE cite.node = ?`;
+const CITE_MEMORY = `${CITE} FROM about AS its JOIN cite ON cite.cited = its.fact JOIN about ON about.fact = cite.fact
+  WHERE its.memory = ?`;
+const HITS = `SELECT node.n AS node, fact AS id, at, by, space, branch, before, score, shown
+  FROM hit JOIN node ON node.n = hit.node WHERE memory = ?`;
+
+/** Follows a memory: its readings, what descends from them, the memories that rest on that, their readings, and so on. */
 export function reachOf(file: LineageFile, memory: FactId): Reach {
-  const reach = new Reaching(file);
+  const nodes = new Map<number, true>();
+  const findings = new Map<number, Finding>();
   const later = new Map<FactId, Met>();
   for (let round: readonly FactId[] = [memory]; round.length > 0; ) {
-    const met = reach.follow(round);
-    const next: Met[] = [];
+    const met: Met[] = [];
+    for (const from of round)
+      for (const row of file.all(CITE_MEMORY, from)) met.push({ ...(row as Cite), from });
+    for (const { read, memory: from } of readsOf(file, round, findings))
+      for (const node of spread(file, read.node, nodes, true))
+        for (const row of file.all(CITE_NODE, node)) met.push({ ...(row as Cite), from, read: read.id });
+    const next: FactId[] = [];
     for (const one of met.sort(byIds))
       if (one.id !== memory && !later.has(one.id)) {
         later.set(one.id, one);
-        next.push(one);
+        next.push(one.id);
       }
-    round = next.map(({ id }) => id);
+    round = next;
   }
-  const spaceOf = file.statement("SELECT space FROM about WHERE fact = ?1 AND memory = ?1");
   const memories = [...later.values()].map((one) => {
-    const space = spaceOf.get(one.id)?.space;
+    const space = file.get("SELECT space FROM about WHERE fact = ?1 AND memory = ?1", one.id)?.space;
     return { ...one, ...(typeof space === "string" && { space }) };
   });
-  return { ...reach.result(), memories };
+  const reads = [...findings.values()].sort(byTime);
+  const direct = new Map<number, true>();
+  for (const { node, shown } of reads) if (shown) spread(file, node, direct, true, WAYS_IN_TURN);
+  // A reading that descends from another is no place to go back to: what was before it had been reached already.
+  const firsts = new Map<number, Read>();
+  for (const read of reads)
+    if (!file.all(WAYS_BACK, read.node).some(({ node }) => nodes.has(node as number)))
+      spread(file, read.node, firsts, read);
+  return {
+    nodes: new Set(nodes.keys()),
+    direct: new Set(direct.keys()),
+    firsts,
+    memories,
+    reads: reads.map(({ node: _, before: __, ...read }) => ({ ...read, memories: read.memories.toSorted() })),
+  };
 }
 
-class Reaching {
-  readonly #file: LineageFile;
-  /** Each node that was reached, and the reading and the memory through which. */
-  readonly #nodes = new Map<number, { readonly read: FactId; readonly memory: FactId }>();
-  readonly #reads = new Map<number, Read & { memories: FactId[]; shown: boolean; score?: number }>();
+type Cite = Pick<Met, "id" | "fact" | "because">;
 
-  constructor(file: LineageFile) {
-    this.#file = file;
-  }
-
-  /** Takes in what some memories reached, and answers with the memories that rest on it. */
-  follow(memories: readonly FactId[]): Met[] {
-    const met = memories.flatMap((memory) => this.#citing(memory));
-    const cites = this.#file.statement(
-      "SELECT about.memory, cite.fact, cite.cited FROM cite JOIN about ON about.fact = cite.fact WHERE cite.node = ?",
-    );
-    for (const { read, memory } of this.#sources(memories)) {
-      const via = { read: read.id, memory };
-      for (const node of this.#from(read.node, via))
-        for (const row of cites.all(node))
-          met.push({
-            id: row.memory as FactId,
-            fact: row.fact as FactId,
-            because: row.cited as FactId,
-            from: memory,
-            read: read.id,
-          });
+/** The readings of some memories, the earliest first. */
+function readsOf(
+  file: LineageFile,
+  memories: readonly FactId[],
+  findings: Map<number, Finding>,
+): readonly { readonly read: Read; readonly memory: FactId }[] {
+  const sources: { readonly read: Read; readonly memory: FactId }[] = [];
+  for (const memory of memories)
+    for (const row of file.all(HITS, memory)) {
+      const { node, id, at, by, space, branch, before, score, shown } = row as Row;
+      const read = {
+        id,
+        at,
+        by,
+        space,
+        node,
+        ...defined({ branch: branch ?? undefined, before: before ?? undefined }),
+      };
+      sources.push({ read, memory });
+      const known: Finding = findings.get(node) ?? { ...read, memories: [], shown: false };
+      findings.set(node, known);
+      known.memories.push(memory);
+      known.shown ||= shown === 1;
+      if (score !== null && !(known.score !== undefined && known.score >= score)) known.score = score;
     }
-    return met;
-  }
-
-  result(): Omit<Reach, "memories"> {
-    const reads = [...this.#reads.values()].sort(byTime);
-    return {
-      nodes: new Set(this.#nodes.keys()),
-      direct: this.#direct(reads.filter(({ shown }) => shown).map(({ node }) => node)),
-      firsts: this.#firsts(reads),
-      reads: reads.map(({ node: _, before: __, memories, ...read }) => ({
-        ...read,
-        memories: [...memories].sort(),
-      })),
-    };
-  }
-
-  /** Memories that rest on facts about this one. */
-  #citing(memory: FactId): Met[] {
-    return this.#file
-      .statement(
-        `SELECT about.memory, cite.fact, cite.cited FROM about AS its JOIN cite ON cite.cited = its.fact
-         JOIN about ON about.fact = cite.fact WHERE its.memory = ?`,
-      )
-      .all(memory)
-      .map((row) => ({
-        id: row.memory as FactId,
-        fact: row.fact as FactId,
-        because: row.cited as FactId,
-        from: memory,
-      }));
-  }
-
-  /** The readings of these memories, the earliest first. */
-  #sources(memories: readonly FactId[]): { readonly read: Read; readonly memory: FactId }[] {
-    const hits = this.#file.statement(
-      `SELECT node.n AS node, fact, at, by, space, branch, before, score, shown
-       FROM hit JOIN node ON node.n = hit.node WHERE memory = ?`,
-    );
-    const sources: { read: Read; memory: FactId }[] = [];
-    for (const memory of memories)
-      for (const row of hits.all(memory)) {
-        const read = readIn(row as Row);
-        sources.push({ read, memory });
-        const known = this.#reads.get(read.node);
-        const score = row.score as number | null;
-        if (known === undefined)
-          this.#reads.set(read.node, {
-            ...read,
-            memories: [memory],
-            shown: row.shown === 1,
-            ...(score !== null && { score }),
-          });
-        else {
-          known.memories.push(memory);
-          known.shown ||= row.shown === 1;
-          if (score !== null && !(known.score !== undefined && known.score >= score)) known.score = score;
-        }
-      }
-    return sources.sort((one, other) => byTime(one.read, other.read) || (one.memory < other.memory ? -1 : 1));
-  }
-
-  /** The nodes that come from one and were not reached before, itself among them. */
-  #from(start: number, via: { readonly read: FactId; readonly memory: FactId }): readonly number[] {
-    if (this.#nodes.has(start)) return [];
-    const children = this.#file.statement("SELECT child FROM way WHERE parent = ?");
-    const found = [start];
-    this.#nodes.set(start, via);
-    for (const node of found)
-      for (const row of children.all(node)) {
-        const child = row.child as number;
-        if (this.#nodes.has(child)) continue;
-        this.#nodes.set(child, via);
-        found.push(child);
-      }
-    return found;
-  }
-
-  #direct(starts: readonly number[]): ReadonlySet<number> {
-    const children = this.#file.statement("SELECT child FROM edge WHERE parent = ? AND turn = 1");
-    const found = new Set(starts);
-    for (const node of found) for (const row of children.all(node)) found.add(row.child as number);
-    return found;
-  }
-
-  /**
-   * Of each node the earliest of the readings on its way that have none before them. The others are no place to go back to:
-   * what was before them had been reached already.
-   */
-  #firsts(reads: readonly Read[]): ReadonlyMap<number, Read> {
-    const parents = this.#file.statement("SELECT parent FROM way WHERE child = ?");
-    const children = this.#file.statement("SELECT child FROM way WHERE parent = ?");
-    const firsts = new Map<number, Read>();
-    for (const read of reads) {
-      if (parents.all(read.node).some((row) => this.#nodes.has(row.parent as number))) continue;
-      const found = [read.node];
-      firsts.set(read.node, read);
-      for (const node of found)
-        for (const row of children.all(node)) {
-          const child = row.child as number;
-          if (firsts.has(child)) continue;
-          firsts.set(child, read);
-          found.push(child);
-        }
-    }
-    return firsts;
-  }
+  return sources.sort((one, other) => byTime(one.read, other.read) || compareText(one.memory, other.memory));
 }
 
 type Row = {
   readonly node: number;
-  readonly fact: string;
+  readonly id: FactId;
   readonly at: string;
-  readonly by: string;
+  readonly by: Principal;
   readonly space: string;
   readonly branch: string | null;
   readonly before: string | null;
+  readonly score: number | null;
+  readonly shown: number;
 };
 
-function readIn({ node, fact, at, by, space, branch, before }: Row): Read {
-  return {
-    node,
-    id: fact,
-    at,
-    by: by as Principal,
-    space,
-    ...(branch !== null && { branch }),
-    ...(before !== null && { before }),
-  };
+/** Gives a value to a node and to all that it leads to and that have none yet. Returns those nodes. */
+function spread<Value>(
+  file: LineageFile,
+  start: number,
+  met: Map<number, Value>,
+  value: Value,
+  ways = WAYS,
+): readonly number[] {
+  if (met.has(start)) return [];
+  met.set(start, value);
+  const found = [start];
+  for (const from of found)
+    for (const row of file.all(ways, from)) {
+      const node = row.node as number;
+      if (met.has(node)) continue;
+      met.set(node, value);
+      found.push(node);
+    }
+  return found;
 }
 
 function byTime(one: Read, other: Read): number {
-  return one.at < other.at ? -1 : one.at > other.at ? 1 : one.id < other.id ? -1 : one.id > other.id ? 1 : 0;
+  return compareText(one.at, other.at) || compareText(one.id, other.id);
 }
 
-/** The same way is told of a memory wherever the index is made. */
+/** The same path to a memory is returned wherever the index is made. */
 function byIds(one: Met, other: Met): number {
   const [a, b] = [one, other].map(
     ({ id, fact, because, from, read = "" }) => `${id}${read === "" ? 0 : 1}${fact}${because}${from}${read}`,
   );
-  return (a as string) < (b as string) ? -1 : 1;
+  return compareText(a as string, b as string);
 }

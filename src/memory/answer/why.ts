@@ -2,12 +2,12 @@ import { type Fact, type FactId, type Principal, parentsOf } from "../../session
 import type { Store } from "../../store/index.js";
 import { defined, optionNames } from "../../util/index.js";
 import { requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
+import type { Progress } from "../derived.js";
 import { MemoryRefusedError, refusing } from "../error.js";
 import { type Scope, scopeIn } from "../scope.js";
 import { behind, groundOf, type Relation } from "./behind.js";
 import { factOf, HINT, knownMemory, saidBy } from "./fact-line.js";
 import { withLineage } from "./lineage.js";
-import type { Progress } from "./lineage-sync.js";
 
 export type WhyOptions = {
   /** How many facts are followed; default 1,000. Those nearest to the memory come first. */
@@ -89,10 +89,7 @@ export async function why(store: Store, memory: FactId, options: WhyOptions = {}
       { memory: id },
     );
   const about = await withLineage(store, progress, ({ file }) =>
-    file
-      .statement("SELECT fact FROM about WHERE memory = ?")
-      .all(id)
-      .map((row) => row.fact as FactId),
+    file.all("SELECT fact FROM about WHERE memory = ?", id).map((row) => row.fact as FactId),
   );
   const walk = new Walk(store, most);
   const later = await walk.read(about.filter((one) => one !== id));
