@@ -2,80 +2,29 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { FactId } from "../../session/index.js";
-import {
-  openDatabase,
-  type SqliteDatabase,
-  type SqliteRow,
-  type SqliteStatement,
-  type SqliteValue,
-  sqliteCode,
-} from "../../store/index.js";
+import { sqliteCode } from "../../store/index.js";
+import { Connection, isBusy, SUFFIXES } from "../derived-file.js";
 import { TOKENS } from "./tokens.js";
 
-/** Where an index stands: at which fact, of which making, after how many changes. */
+/** The position of an index: its id of the space, which making of the tables it is, and the number of its changes. */
 export type State = {
   readonly head: FactId | undefined;
   readonly build: string;
   readonly stamp: number;
-  /** What had been erased from the store by then. */
+  /** A digest of the erasures of the store at that time. */
   readonly erasures: string;
 };
 
-/** Pages of the log after which they are taken over into the file: 4 MB. */
-export const LOG_PAGES = 1_000;
-/** What the log keeps on disk when it is written from the beginning again: one long way must not leave it long. */
-const LOG_BYTES = LOG_PAGES * 4_096;
-
-/** One connection, with its statements by their text. */
-export class Connection {
-  readonly #database: SqliteDatabase;
-  readonly #statements = new Map<string, SqliteStatement>();
-
-  constructor(database: SqliteDatabase) {
-    this.#database = database;
-  }
-
-  get(sql: string, ...values: SqliteValue[]): SqliteRow | undefined {
-    return this.#statement(sql).get(...values) as SqliteRow | undefined;
-  }
-
-  all(sql: string, ...values: SqliteValue[]): SqliteRow[] {
-    return this.#statement(sql).all(...values);
-  }
-
-  run(sql: string, ...values: SqliteValue[]): number {
-    return Number(this.#statement(sql).run(...values).lastInsertRowid);
-  }
-
-  exec(sql: string): void {
-    this.#database.exec(sql);
-  }
-
-  get state(): State {
-    const row = this.get("SELECT head, build, stamp, erasures FROM state");
-    if (row === undefined) throw new DamagedIndex("it does not say where it stands");
-    return {
-      head: (row.head as FactId | null) ?? undefined,
-      build: row.build as string,
-      stamp: row.stamp as number,
-      erasures: row.erasures as string,
-    };
-  }
-
-  close(): void {
-    this.#statements.clear();
-    this.#database.close();
-  }
-
-  #statement(sql: string): SqliteStatement {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#database.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
-    return statement;
-  }
+export function stateOf(connection: Connection): State {
+  const row = connection.get("SELECT head, build, stamp, erasures FROM state");
+  if (row === undefined) throw new DamagedIndex("the row of its state is missing");
+  return { ...(row as State & typeof row), head: (row.head as FactId | null) ?? undefined };
 }
+
+/** The size of the log, in pages, at which it is written to the file: 4 MB. */
+export const LOG_PAGES = 1_000;
+/** The size to which the log is truncated: one long sync must not leave it long. */
+const LOG_BYTES = LOG_PAGES * 4_096;
 
 /** The file of a space's index, named so that it can be told and that no two spaces share one. */
 export function fileOf(folder: string, space: string): string {
@@ -94,7 +43,7 @@ export type Connections = { readonly path: string; readonly write: Connection; r
 export function openIndex(path: string, space: string): Connections {
   if (path === ":memory:") return inMemory(space);
   try {
-    // The texts are in it: for whoever the store is, and nobody else.
+    // It contains the texts, so only the owner of the store may read it.
     mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
     const connections = opened(path, space);
     if (isSound(connections, space)) return connections;
@@ -109,8 +58,7 @@ export function openIndex(path: string, space: string): Connections {
 export function newIndex(path: string, space: string): Connections {
   if (path === ":memory:") return inMemory(space);
   try {
-    // The file itself last: whoever opens it between finds it as damaged as it was.
-    for (const end of ["-wal", "-shm", "-journal", ""]) rmSync(`${path}${end}`, { force: true });
+    for (const suffix of SUFFIXES) rmSync(`${path}${suffix}`, { force: true });
     return opened(path, space);
   } catch {
     return inMemory(space);
@@ -122,19 +70,19 @@ export function closeIndex({ write, read }: Connections): void {
     try {
       one.close();
     } catch {
-      // A connection that cannot be closed is given up; what it held is derived.
+      // Its content is derived, so nothing is lost.
     }
   }
 }
 
 function inMemory(space: string): Connections {
-  const connection = new Connection(openDatabase(":memory:"));
+  const connection = new Connection(":memory:");
   make(connection, space);
   return { path: ":memory:", write: connection, read: connection };
 }
 
 function opened(path: string, space: string): Connections {
-  const write = new Connection(openDatabase(path));
+  const write = new Connection(path);
   try {
     // Written ahead and synced now and then: after a power cut it is as it was some changes ago, and whole.
     write.exec("PRAGMA busy_timeout = 2000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
@@ -142,7 +90,7 @@ function opened(path: string, space: string): Connections {
       `PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = ${LOG_PAGES};
        PRAGMA journal_size_limit = ${LOG_BYTES}`,
     );
-    // What was erased from the store must not be found in a page that nobody uses.
+    // Content that was erased from the store must not stay in an unused page.
     write.exec("PRAGMA secure_delete = ON");
     if (isEmpty(write)) {
       write.exec("BEGIN IMMEDIATE");
@@ -150,9 +98,9 @@ function opened(path: string, space: string): Connections {
       if (isEmpty(write)) make(write, space);
       write.exec("COMMIT");
     }
-    // From here on, whoever waits for another process lets others of this one go on.
+    // From here on, waiting for another process lets this one do other work.
     write.exec("PRAGMA busy_timeout = 20");
-    const read = new Connection(openDatabase(path));
+    const read = new Connection(path);
     read.exec("PRAGMA busy_timeout = 2000; PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY");
     return { path, write, read };
   } catch (error) {
@@ -172,7 +120,7 @@ function make(connection: Connection, space: string): void {
   begin(connection, space);
 }
 
-/** Takes everything out that is derived from facts. In a transaction of whoever calls. */
+/** Removes everything that is derived from facts. In a transaction of the caller. */
 export function emptied(connection: Connection, space: string): void {
   connection.exec(NO_TABLES);
   connection.exec(TABLES);
@@ -188,20 +136,14 @@ function begin(connection: Connection, space: string): void {
  * closed by SQLite, and keeps its files open.
  */
 function isSound({ write }: Connections, space: string): boolean {
-  if (write.get("PRAGMA application_id")?.application_id !== APPLICATION) return false;
-  if (write.get("PRAGMA user_version")?.user_version !== FORMAT) return false;
+  if (!write.hasFormat(APPLICATION, FORMAT)) return false;
   if (write.get("SELECT space FROM state")?.space !== space.toWellFormed()) return false;
   return write.get("PRAGMA quick_check(1)")?.quick_check === "ok";
 }
 
-/** Whether another process is in the way, so that it is to be tried again. */
-export function isBusy(error: unknown): boolean {
-  return sqliteCode(error) === 5 || sqliteCode(error) === 6;
-}
-
-/** Whether SQLite found the file to be damaged, cut off or somebody else's, or cannot write it any more. */
+/** Whether the file is damaged, truncated, of another program, or cannot be written. */
 export function isBroken(error: unknown): boolean {
-  // A row that is no JSON any more is as bad as a page that is none.
+  // A row whose JSON is damaged is as bad as a damaged page.
   if (error instanceof DamagedIndex || error instanceof SyntaxError) return true;
   return sqliteCode(error) !== 0 && !isBusy(error);
 }
@@ -209,17 +151,17 @@ export function isBroken(error: unknown): boolean {
 export class DamagedIndex extends Error {}
 
 /** "rath" and its index: an application id of SQLite, so that a file of somebody else is told from ours. */
-export const APPLICATION = 0x72617869;
+const APPLICATION = 0x72617869;
 /** The version of the tables and of the words in them. A file with another one is made anew. */
-export const FORMAT = 2_000 + TOKENS;
+const FORMAT = 2_000 + TOKENS;
 
 /**
- * Everything is derived from the facts of a space. `fact` holds them (of those that are no memory's, only how deep they
- * stand), `about` which memories other facts than their first are about, `undone` what rollbacks took back. `memory` holds
- * what is asked for by filters, `words` (FTS5) the live ones alone, so that no score depends on what is not told.
- * A row that is no memory any more stays with the status `gone`, or others that hold the table would not hear of it.
+ * Everything is derived from the facts of a space. `fact` holds them (only the depth of those that are not about memories),
+ * `about` the memories that facts after their first are about, `undone` the facts that rollbacks undid. `memory` holds the
+ * fields of filters, `words` (FTS5) the live memories alone, so that no score depends on others. The row of a memory whose
+ * writing was undone stays with the status `gone`: other processes that hold the table must learn of it.
  */
-export const TABLES = `
+const TABLES = `
   CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), space TEXT NOT NULL, head TEXT, build TEXT NOT NULL,
     stamp INTEGER NOT NULL, erasures TEXT NOT NULL);
   CREATE TABLE fact (row INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, depth INTEGER NOT NULL, type TEXT,
@@ -243,14 +185,13 @@ export const TABLES = `
   CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, 'row');
 `;
 
-/** What is derived from texts alone, and so stays when the rest is made anew. */
-export const VECTORS = `
+/** Derived from texts alone, so it stays when the rest is made anew. */
+const VECTORS = `
   CREATE TABLE vector (digest BLOB NOT NULL, embedder TEXT NOT NULL, value BLOB NOT NULL,
     PRIMARY KEY (digest, embedder)) WITHOUT ROWID;
 `;
 
-/** Takes away everything that is derived from facts. */
-export const NO_TABLES = `
+const NO_TABLES = `
   DROP TABLE vocabulary; DROP TABLE words; DROP TABLE sketch; DROP TABLE memory; DROP TABLE blob; DROP TABLE undone;
   DROP TABLE about; DROP TABLE fact; DROP TABLE state;
 `;

@@ -7,12 +7,12 @@ import {
   readFact,
   refsOf,
 } from "../../session/index.js";
-import { type Line, NotFoundError, type Store } from "../../store/index.js";
+import type { Line, Store } from "../../store/index.js";
+import type { Connection } from "../derived-file.js";
 import { MEMORY_FACTS, memoriesOf, undoneBy } from "../state.js";
-import type { Connection } from "./database.js";
-import { bytesOf, Fold, factIn, idOf } from "./fold.js";
+import { bytesOf, factIn, foldAgain, idOf } from "./fold.js";
 
-/** A fact that came, with what it refers to. */
+/** A fact to be added, with the content that it refers to. */
 export type Come = {
   readonly id: FactId;
   readonly parents: readonly FactId[];
@@ -23,20 +23,17 @@ export type Come = {
 /** Whether content is here (0), is not here (1), or was erased (2). */
 export type Absence = 0 | 1 | 2;
 
-/**
- * The facts in an index, put in and taken out; `settle` brings the memories in line with them. It must be called before a
- * transaction ends, and can be called in between: any facts with all that they came from are a state.
- */
+/** Adds facts to an index. `settle` brings the memories in line with them, and must be called before a transaction ends. */
 export class Facts {
   readonly #connection: Connection;
-  readonly #fold: Fold;
+  readonly #stamp: number;
   #touched = new Set<FactId>();
   #rollbacks = false;
   #lastDepth: { readonly id: FactId; readonly depth: number } | undefined;
 
   constructor(connection: Connection, stamp: number) {
     this.#connection = connection;
-    this.#fold = new Fold(connection, stamp);
+    this.#stamp = stamp;
   }
 
   add({ id, parents, fact, blobs }: Come): void {
@@ -65,35 +62,15 @@ export class Facts {
     if (fact.type === "memory-rollback") this.#rollbacks = true;
   }
 
-  remove(id: FactId): void {
-    const bytes = bytesOf(id);
-    const row = this.#connection.get("SELECT row, id, depth, type, body, text FROM fact WHERE id = ?", bytes);
-    if (row === undefined) return;
-    this.#connection.run("DELETE FROM fact WHERE row = ?", row.row as number);
-    if (this.#lastDepth?.id === id) this.#lastDepth = undefined;
-    if (row.type === null) return;
-    const { fact } = factIn(row);
-    for (const memory of memoriesOf(id, fact)) {
-      this.#touched.add(memory);
-      this.#connection.run(
-        "DELETE FROM about WHERE memory = ? AND fact = ?",
-        bytesOf(memory),
-        row.row as number,
-      );
-    }
-    this.#connection.run("DELETE FROM blob WHERE fact = ?", bytes);
-    if (fact.type === "memory-rollback") this.#rollbacks = true;
-  }
-
   settle(): void {
     if (this.#rollbacks) this.#undo();
     this.#rollbacks = false;
     const touched = this.#touched;
     this.#touched = new Set();
-    this.#fold.again(touched);
+    foldAgain(this.#connection, this.#stamp, touched);
   }
 
-  /** What rollbacks took back, told again from all of them; what changed by it is folded again. */
+  /** Computes what all rollbacks have undone. Memories that this changes are folded again. */
   #undo(): void {
     const rollbacks = this.#connection
       .all("SELECT id, depth, body, text FROM fact WHERE type = 'memory-rollback'")
@@ -130,77 +107,32 @@ export class Facts {
 const OTHERS: ReadonlySet<string> = new Set(["memory-space", "memory-rollback"] satisfies Fact["type"][]);
 const HEX = /^[0-9a-f]{64}$/;
 
-/** Facts of a space read from its store, with the content that lies beside them. */
-export class Difference {
-  readonly #store: Store;
-  readonly #erased: ReadonlySet<Digest>;
-
-  constructor(store: Store, erased: ReadonlySet<Digest>) {
-    this.#store = store;
-    this.#erased = erased;
+/** Reads a fact with the content that is kept beside its line. */
+export async function factOfLine(
+  { id, line }: Line,
+  store: Store,
+  erased: ReadonlySet<Digest>,
+): Promise<Come> {
+  const plain = JSON.parse(line) as Pick<Come, "parents" | "fact"> & { readonly blobs?: Json };
+  // Most lines hold all of their content, and are read several times as quickly.
+  if (plain.blobs === undefined) return { id, parents: plain.parents, fact: plain.fact, blobs: [] };
+  const contents = new Map<Digest, Uint8Array>();
+  const blobs: { digest: Digest; absence: Absence }[] = [];
+  // Of facts that are not about memories, only the depth is needed.
+  const refs = plain.fact.type.startsWith("memory-") ? Object.values(refsOf(line)) : [];
+  for (const { digest } of refs) {
+    const bytes = await store.blob(digest);
+    if (bytes !== undefined) contents.set(digest, bytes);
+    blobs.push({ digest, absence: isAbsent(bytes, digest, erased) });
   }
+  const fact = readFact(line, { read: (digest) => contents.get(digest) });
+  return { id, parents: parentsOf(line), fact, blobs };
+}
 
-  /** What is in the past of one id and not of another, parents first. */
-  async *come(to: FactId, from: FactId | undefined): AsyncGenerator<Come> {
-    for await (const lines of this.#store.lines(to, { without: from === undefined ? [] : [from] }))
-      for (const line of lines) yield this.#plain(line) ?? (await this.read(line));
-  }
-
-  /**
-   * What is to be taken out to come from one id to another: what is in the past of the first and not of the second. Undefined
-   * when that is not known any more, or more than it is worth.
-   */
-  async gone(from: FactId, to: FactId, most: number): Promise<readonly FactId[] | undefined> {
-    const gone: FactId[] = [];
-    try {
-      for await (const lines of this.#store.lines(from, { without: [to] })) {
-        for (const { id } of lines) gone.push(id);
-        if (gone.length > most) return undefined;
-      }
-    } catch (error) {
-      // It was collected since.
-      if (error instanceof NotFoundError && !(await this.#store.has(from))) return undefined;
-      throw error;
-    }
-    return gone;
-  }
-
-  async again(id: FactId): Promise<Come | undefined> {
-    const line = await this.#store.line(id);
-    return line === undefined ? undefined : this.read({ id, line });
-  }
-
-  isErased(digest: Digest): boolean {
-    return this.#erased.has(digest);
-  }
-
-  async absence(digest: Digest): Promise<Absence> {
-    if (this.isErased(digest)) return 2;
-    return (await this.#store.blob(digest)) === undefined ? 1 : 0;
-  }
-
-  async read({ id, line }: Line): Promise<Come> {
-    const { type } = readFact(line, undefined);
-    const contents = new Map<Digest, Uint8Array>();
-    const blobs: { digest: Digest; absence: Absence }[] = [];
-    // Of facts that are no memory's, nothing is needed but where they stand.
-    const refs = type.startsWith("memory-") ? Object.values(refsOf(line)) : [];
-    for (const { digest } of refs) {
-      const bytes = await this.#store.blob(digest);
-      if (bytes !== undefined) contents.set(digest, bytes);
-      blobs.push({ digest, absence: bytes !== undefined ? 0 : this.isErased(digest) ? 2 : 1 });
-    }
-    const fact = readFact(line, { read: (digest) => contents.get(digest) });
-    return { id, parents: parentsOf(line), fact, blobs };
-  }
-
-  /** Most lines hold all of their content, and are read several times as quickly. */
-  #plain({ id, line }: Line): Come | undefined {
-    const { parents, fact, blobs } = JSON.parse(line) as {
-      readonly parents: readonly FactId[];
-      readonly fact: Fact;
-      readonly blobs?: Json;
-    };
-    return blobs === undefined ? { id, parents, fact, blobs: [] } : undefined;
-  }
+export function isAbsent(
+  bytes: Uint8Array | undefined,
+  digest: Digest,
+  erased: ReadonlySet<Digest>,
+): Absence {
+  return bytes !== undefined ? 0 : erased.has(digest) ? 2 : 1;
 }

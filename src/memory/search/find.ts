@@ -1,5 +1,5 @@
 import type { FactId } from "../../session/index.js";
-import type { Connection } from "./database.js";
+import type { Connection } from "../derived-file.js";
 import { idOf } from "./fold.js";
 import type { Filter, Live } from "./live.js";
 import { lengthOf } from "./nearest.js";

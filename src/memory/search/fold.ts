@@ -1,109 +1,102 @@
 import { createHash } from "node:crypto";
 import type { Fact, FactId } from "../../session/index.js";
 import type { SqliteRow, SqliteValue } from "../../store/index.js";
+import type { Connection } from "../derived-file.js";
 import { foldMemory, type Memory, type SpaceFact, type Status, settled } from "../state.js";
-import type { Connection } from "./database.js";
 import { sketchOf } from "./similar.js";
 import { wordsOf } from "./tokens.js";
 
-/** Brings the rows of memories in line with their facts, and with them the words and sketches of those that are live. */
-export class Fold {
-  readonly #connection: Connection;
-  readonly #stamp: number;
-
-  constructor(connection: Connection, stamp: number) {
-    this.#connection = connection;
-    this.#stamp = stamp;
+/** Brings the rows of memories in line with their facts, and with them the words and sketches of live memories. */
+export function foldAgain(connection: Connection, stamp: number, ids: ReadonlySet<FactId>): void {
+  const merged = new Map<FactId, Memory>();
+  const others = new Set<FactId>();
+  for (const id of ids) {
+    const memory = foldedFrom(connection, id);
+    const before = connection.get("SELECT row, folded FROM memory WHERE id = ?", bytesOf(id));
+    if (memory === undefined && before === undefined) continue;
+    keep(connection, stamp, id, memory, memory);
+    if (memory?.mergedInto !== undefined) merged.set(id, memory);
+    if ((memory?.status === "live") === (before?.folded === "live")) continue;
+    // The memories that it replaced are live only while it is not.
+    for (const row of connection.all("SELECT id FROM memory WHERE into_id = ?", bytesOf(id)))
+      others.add(idOf(row.id));
   }
-
-  again(ids: ReadonlySet<FactId>): void {
-    const merged = new Map<FactId, Memory>();
-    const others = new Set<FactId>();
-    for (const id of ids) {
-      const memory = foldedFrom(this.#connection, id);
-      const before = this.#connection.get("SELECT row, folded FROM memory WHERE id = ?", bytesOf(id));
-      if (memory === undefined && before === undefined) continue;
-      this.#keep(id, memory, memory);
-      if (memory?.mergedInto !== undefined) merged.set(id, memory);
-      if ((memory?.status === "live") === (before?.folded === "live")) continue;
-      // Whether those that it took the place of are told depends on it.
-      for (const row of this.#connection.all("SELECT id FROM memory WHERE into_id = ?", bytesOf(id)))
-        others.add(idOf(row.id));
-    }
-    for (const id of others) {
-      const memory = merged.get(id) ?? foldedFrom(this.#connection, id);
-      // One that was in its place no longer says so by itself.
-      if (memory?.mergedInto !== undefined) merged.set(id, memory);
-    }
-    // By now it is known of each of them how it stands by itself.
-    for (const [id, memory] of merged) {
-      const into = statusOnly(this.#connection, memory.mergedInto as FactId);
-      this.#keep(id, memory, settled(memory, into));
-    }
+  for (const id of others) {
+    const memory = merged.get(id) ?? foldedFrom(connection, id);
+    // One that was replaced may no longer be.
+    if (memory?.mergedInto !== undefined) merged.set(id, memory);
   }
-
-  /** Writes what a memory is: by itself, and beside the one that took its place. */
-  #keep(id: FactId, folded: Memory | undefined, memory: Memory | undefined): void {
-    const bytes = bytesOf(id);
-    const before = this.#connection.get("SELECT row, status, digest FROM memory WHERE id = ?", bytes);
-    const digest = memory === undefined ? null : textDigest(memory.text);
-    const values: SqliteValue[] = [
-      folded?.status ?? "gone",
-      memory?.status ?? "gone",
-      folded?.mergedInto === undefined ? null : bytesOf(folded.mergedInto),
-      memory?.subject === undefined ? null : JSON.stringify(memory.subject),
-      memory === undefined ? null : JSON.stringify(memory.scope),
-      memory?.source ?? null,
-      memory?.trust ?? null,
-      memory?.by ?? null,
-      memory === undefined ? null : (memory.revised ?? memory.at),
-      memory?.expires ?? null,
-      digest,
-      this.#stamp,
-    ];
-    const row =
-      before === undefined
-        ? this.#connection.run(
-            `INSERT INTO memory (depth, folded, status, into_id, subject, scope, source, trust, by, at, expires, digest,
-               stamp, id) SELECT depth, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, id FROM fact WHERE id = ?`,
-            ...values,
-            bytes,
-          )
-        : (before.row as number);
-    if (before !== undefined)
-      this.#connection.run(
-        `UPDATE memory SET folded = ?, status = ?, into_id = ?, subject = ?, scope = ?, source = ?, trust = ?, by = ?,
-           at = ?, expires = ?, digest = ?, stamp = ?, depth = coalesce((SELECT depth FROM fact WHERE id = ?), depth)
-         WHERE row = ?`,
-        ...values,
-        bytes,
-        row,
-      );
-    this.#tell(id, row, before, memory?.status === "live" ? memory.text : undefined, digest);
+  // By now the state of each of them by itself is known.
+  for (const [id, memory] of merged) {
+    const into = statusOnly(connection, memory.mergedInto as FactId);
+    keep(connection, stamp, id, memory, settled(memory, into));
   }
+}
 
-  #tell(
-    id: FactId,
-    row: number,
-    before: SqliteRow | undefined,
-    text: string | undefined,
-    digest: Uint8Array | null,
-  ): void {
-    const was = before?.status === "live";
-    if (was && text !== undefined && digest !== null && isSame(before.digest as Uint8Array, digest)) return;
-    const tag = tagOf(id);
-    if (was) {
-      const words = this.#connection.get("SELECT list FROM words WHERE rowid = ?", row)?.list as string;
-      this.#connection.run("DELETE FROM words WHERE rowid = ?", row);
-      for (const key of sketchOf(words === "" ? [] : words.split(" ")))
-        this.#connection.run("DELETE FROM sketch WHERE key = ? AND tag = ? AND row = ?", key, tag, row);
-    }
-    if (text === undefined) return;
-    const words = wordsOf(text);
-    this.#connection.run("INSERT INTO words (rowid, list) VALUES (?, ?)", row, words.join(" "));
-    for (const key of sketchOf(words))
-      this.#connection.run("INSERT OR IGNORE INTO sketch VALUES (?, ?, ?)", key, tag, row);
+/** Writes a memory: its state by itself (`folded`), and beside the memory that replaced it. */
+function keep(
+  connection: Connection,
+  stamp: number,
+  id: FactId,
+  folded: Memory | undefined,
+  memory: Memory | undefined,
+): void {
+  const bytes = bytesOf(id);
+  const before = connection.get("SELECT row, status, digest FROM memory WHERE id = ?", bytes);
+  const digest = memory === undefined ? null : textDigest(memory.text);
+  const columns: { readonly [column: string]: SqliteValue } = {
+    folded: folded?.status ?? "gone",
+    status: memory?.status ?? "gone",
+    into_id: folded?.mergedInto === undefined ? null : bytesOf(folded.mergedInto),
+    subject: memory?.subject === undefined ? null : JSON.stringify(memory.subject),
+    scope: memory === undefined ? null : JSON.stringify(memory.scope),
+    source: memory?.source ?? null,
+    trust: memory?.trust ?? null,
+    by: memory?.by ?? null,
+    at: memory === undefined ? null : (memory.revised ?? memory.at),
+    expires: memory?.expires ?? null,
+    digest,
+    stamp,
+  };
+  const names = Object.keys(columns);
+  const values = Object.values(columns);
+  if (before === undefined) {
+    const sql = `INSERT INTO memory (depth, id, ${names.join(", ")}) SELECT depth, id, ${names.map(() => "?").join(", ")}
+      FROM fact WHERE id = ?`;
+    const row = connection.run(sql, ...values, bytes);
+    index(connection, id, row, undefined, memory, digest);
+  } else {
+    const sql = `UPDATE memory SET ${names.map((name) => `${name} = ?`).join(", ")},
+      depth = coalesce((SELECT depth FROM fact WHERE id = memory.id), depth) WHERE row = ?`;
+    connection.run(sql, ...values, before.row as number);
+    index(connection, id, before.row as number, before, memory, digest);
   }
+}
+
+/** Keeps the words and the sketch of a memory that is live, and removes those of its earlier text. */
+function index(
+  connection: Connection,
+  id: FactId,
+  row: number,
+  before: SqliteRow | undefined,
+  memory: Memory | undefined,
+  digest: Uint8Array | null,
+): void {
+  const wasLive = before?.status === "live";
+  const isLive = memory?.status === "live";
+  if (wasLive && isLive && digest !== null && isSame(before.digest as Uint8Array, digest)) return;
+  const tag = tagOf(id);
+  if (wasLive) {
+    const words = connection.get("SELECT list FROM words WHERE rowid = ?", row)?.list as string;
+    connection.run("DELETE FROM words WHERE rowid = ?", row);
+    for (const key of sketchOf(words === "" ? [] : words.split(" ")))
+      connection.run("DELETE FROM sketch WHERE key = ? AND tag = ? AND row = ?", key, tag, row);
+  }
+  if (!isLive) return;
+  const words = wordsOf(memory.text);
+  connection.run("INSERT INTO words (rowid, list) VALUES (?, ?)", row, words.join(" "));
+  for (const key of sketchOf(words))
+    connection.run("INSERT OR IGNORE INTO sketch VALUES (?, ?, ?)", key, tag, row);
 }
 
 /** A number by which the memories of one key are in the same order in every index. */

@@ -1,12 +1,13 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { FactId, Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { isBusy } from "../derived-file.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { MemoryRefusedError } from "../error.js";
 import type { Scope } from "../scope.js";
 import type { Memory, Status } from "../state.js";
-import { type Connections, closeIndex, fileOf, isBroken, isBusy, newIndex, openIndex } from "./database.js";
-import { type FindOptions, type Hit, hitsIn, nearTo } from "./find.js";
+import { type Connections, closeIndex, fileOf, isBroken, newIndex, openIndex, stateOf } from "./database.js";
+import { type FindOptions, hitsIn, nearTo } from "./find.js";
 import { idOf, memoryFrom, spaceFactFrom } from "./fold.js";
 import { type Filter, isKind, LIVE_COLUMNS, Live, timesOf } from "./live.js";
 import { MEANT_CHARACTERS, quantised } from "./nearest.js";
@@ -165,9 +166,10 @@ export class SpaceIndex {
       try {
         return this.#read<readonly Found[]>(
           ({ read }) =>
-            hitsIn(read, this.#live, question, options).flatMap((hit) =>
-              found(hit, memoryFrom(read, hit.id)),
-            ),
+            hitsIn(read, this.#live, question, options).flatMap(({ id, ...hit }) => {
+              const memory = memoryFrom(read, id);
+              return memory === undefined ? [] : [{ memory, ...hit }];
+            }),
           [],
         );
       } catch (error) {
@@ -226,7 +228,7 @@ export class SpaceIndex {
     const { read } = this.#open();
     this.#release();
     this.#begin();
-    const { build, stamp, head: at } = read.state;
+    const { build, stamp, head: at } = stateOf(read);
     if (at !== head) return false;
     const from = `FROM memory m LEFT JOIN vector v ON v.embedder = ? AND v.digest = m.digest`;
     if (this.#loaded?.build === build) {
@@ -338,7 +340,7 @@ export class SpaceIndex {
       return true;
     }
     this.#begin();
-    const { build, stamp } = read.state;
+    const { build, stamp } = stateOf(read);
     if (this.#loaded === undefined || (this.#loaded.build === build && this.#loaded.stamp === stamp))
       return true;
     this.#release();
@@ -370,10 +372,4 @@ export class SpaceIndex {
 function rangeUnder(under: string): readonly [string, string] {
   const from = JSON.stringify(under).slice(0, -1);
   return [from, `${from}\u{10ffff}`];
-}
-
-function found(hit: Hit, memory: Memory | undefined): readonly Found[] {
-  if (memory === undefined) return [];
-  const { score, parts, alike } = hit;
-  return [{ memory, score, parts, alike }];
 }

@@ -1,33 +1,30 @@
-import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
+import { setImmediate as turn } from "node:timers/promises";
 import { type Digest, digestOf, type FactId } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type Connection, type Connections, emptied, isBusy, LOG_PAGES } from "./database.js";
-import { type Come, Difference, Facts } from "./facts.js";
-import { bytesOf, idOf } from "./fold.js";
+import type { Connection } from "../derived-file.js";
+import { patiently } from "../derived-file.js";
+import { type Connections, emptied, LOG_PAGES, stateOf } from "./database.js";
+import { type Come, Facts, factOfLine, isAbsent } from "./facts.js";
 
 export type SyncOptions = {
-  /** How far it has come: facts read, then texts whose meaning was told; the total when it is known. */
-  readonly progress?: (done: number, total: number | undefined) => void;
+  /** The progress: facts read, then texts embedded; the total when it is known. */
+  readonly progress?: (done: number, total?: number) => void;
   readonly signal?: AbortSignal;
   /** False leaves the vectors for when they are needed. */
   readonly meaning?: false;
 };
 
-/** How long others of this process wait for their turn at most, about. */
+/** About the longest time that other work of this process waits. */
 const SLICE_MS = 10;
-/** Facts from which on a way is long. */
+/** A sync of more facts is long. */
 const LONG = 2_000;
-/** Facts after which memories are brought in line. */
+/** How many facts are added before memories are folded again. */
 const CHUNK = 32;
-/** Facts that are taken out before it is cheaper to begin anew. */
-const TAKEN_OUT = 2_000;
-/** How long another process may hold the file; then an index in memory does. */
-const PATIENCE_MS = 60_000;
 
 /**
- * Brings an index to an id of the space: takes out the facts that are not in its past, puts in those that are, in one
- * transaction. So whoever reads finds it before or after, also when the process dies in between, and of two
- * processes that want the same the second finds it done. Says whether it was told to forget something.
+ * Brings an index to an id of the space in one transaction, so a reader finds it before or after, also when the process dies
+ * in between, and of two processes that want the same the second finds it done. The index only grows: where its own id is
+ * not in the past of the new one, or content came or was erased, it is made anew. Says whether it had to forget content.
  */
 export async function bring(
   { write, path }: Connections,
@@ -44,21 +41,34 @@ export async function bring(
   await patiently(() => write.exec("BEGIN IMMEDIATE"), signal);
   let [forgotten, long] = [false, false];
   try {
-    // Where it stands is asked again: another process may have brought it there meanwhile.
+    // Checked again: another process may have brought it there meanwhile.
     if (!isThere(write, head, erasures)) {
-      const work = new Bringing(write, space, new Difference(store, erased), options);
-      forgotten = await work.to(head, erasures);
-      long = work.done > LONG;
+      const { head: from, stamp, erasures: before } = stateOf(write);
+      forgotten = erasures !== before;
+      const isUsable =
+        from !== undefined &&
+        !(await hasChangedContent(write, store, erased, forgotten)) &&
+        (await store.has(from));
+      const source = { store, erased, head };
+      let next = stamp + 1;
+      let done = isUsable ? await add(new Facts(write, next), source, from, options) : undefined;
+      if (done === undefined) {
+        emptied(write, space);
+        next = 1;
+        done = (await add(new Facts(write, next), source, undefined, options)) ?? 0;
+      }
+      write.run("UPDATE state SET head = ?, stamp = ?, erasures = ?", head, next, erasures);
+      if (forgotten)
+        write.run(
+          "DELETE FROM vector WHERE digest NOT IN (SELECT digest FROM memory WHERE digest IS NOT NULL)",
+        );
+      long = done > LONG;
     }
-    // The log of a long way is taken over by itself below, not as a part of this.
+    // The log of a long sync is written to the file by itself below, not as a part of this.
     if (long) write.exec("PRAGMA wal_autocheckpoint = 0");
     write.exec("COMMIT");
   } catch (error) {
-    try {
-      write.exec("ROLLBACK");
-    } catch {
-      // SQLite has rolled back by itself.
-    }
+    write.rollback();
     throw error;
   }
   if (long && path !== ":memory:") {
@@ -70,7 +80,7 @@ export async function bring(
 }
 
 function isThere(write: Connection, head: FactId, erasures: string): boolean {
-  const state = write.state;
+  const state = stateOf(write);
   return (
     state.head === head &&
     state.erasures === erasures &&
@@ -78,107 +88,61 @@ function isThere(write: Connection, head: FactId, erasures: string): boolean {
   );
 }
 
-class Bringing {
-  readonly #write: Connection;
-  readonly #space: string;
-  readonly #difference: Difference;
-  readonly #options: SyncOptions;
-  #since = performance.now();
-  /** Facts that were put in. */
-  done = 0;
-
-  constructor(write: Connection, space: string, difference: Difference, options: SyncOptions) {
-    this.#write = write;
-    this.#space = space;
-    this.#difference = difference;
-    this.#options = options;
+/** Whether content came, or was erased, since the facts were read. */
+async function hasChangedContent(
+  write: Connection,
+  store: Store,
+  erased: ReadonlySet<Digest>,
+  forgotten: boolean,
+): Promise<boolean> {
+  const blobs = write.all(
+    `SELECT DISTINCT digest, absence FROM blob ${forgotten ? "" : "WHERE absence = 1"}`,
+  );
+  for (const { digest, absence } of blobs) {
+    const isHere = absence === 0 && !erased.has(digest as Digest);
+    if (isHere) continue;
+    const bytes = await store.blob(digest as Digest);
+    if (isAbsent(bytes, digest as Digest, erased) !== absence) return true;
   }
-
-  /** Says whether content was erased since it stood where it stood. */
-  async to(head: FactId, erasures: string): Promise<boolean> {
-    let { head: from, stamp, erasures: before } = this.#write.state;
-    let gone: readonly FactId[] = [];
-    if (from !== undefined && from !== head) {
-      const known = await this.#difference.gone(from, head, TAKEN_OUT);
-      if (known === undefined) from = undefined;
-      else gone = known;
-    }
-    if (from === undefined) {
-      emptied(this.#write, this.#space);
-      stamp = 0;
-    }
-    const facts = new Facts(this.#write, stamp + 1);
-    // Children first: they came last.
-    for (const id of gone.toReversed()) facts.remove(id);
-    const forgotten = erasures !== before;
-    await this.#renew(facts, forgotten);
-    await this.#add(facts, from === head ? [] : this.#difference.come(head, from));
-    facts.settle();
-    this.#write.run("UPDATE state SET head = ?, stamp = ?, erasures = ?", head, stamp + 1, erasures);
-    if (forgotten) {
-      this.#write.run(
-        "DELETE FROM vector WHERE digest NOT IN (SELECT digest FROM memory WHERE digest IS NOT NULL)",
-      );
-      this.#write.run("INSERT INTO words (words) VALUES ('optimize')");
-    }
-    return forgotten;
-  }
-
-  async #add(facts: Facts, come: AsyncIterable<Come> | Iterable<Come>): Promise<void> {
-    // Read first and put in then: a short way is gone in one turn, and nobody finds it half gone.
-    let waiting: Come[] = [];
-    for await (const one of come) {
-      waiting.push(one);
-      if (waiting.length < CHUNK) continue;
-      for (const fact of waiting) facts.add(fact);
-      facts.settle();
-      this.done += waiting.length;
-      waiting = [];
-      await this.#breath();
-    }
-    for (const fact of waiting) facts.add(fact);
-    this.done += waiting.length;
-    this.#options.progress?.(this.done, undefined);
-  }
-
-  /** Reads facts again whose content came, or was erased, since they were read. */
-  async #renew(facts: Facts, erased: boolean): Promise<void> {
-    const again = new Set<FactId>();
-    const blobs = this.#write.all(
-      `SELECT fact, digest, absence FROM blob ${erased ? "" : "WHERE absence = 1"}`,
-    );
-    for (const { fact, digest, absence } of blobs) {
-      const here = absence === 0 && !this.#difference.isErased(digest as Digest);
-      if (!here && (await this.#difference.absence(digest as Digest)) !== absence) again.add(idOf(fact));
-    }
-    for (const id of again) {
-      const come = await this.#difference.again(id);
-      if (come === undefined || this.#write.get("SELECT 1 FROM fact WHERE id = ?", bytesOf(id)) === undefined)
-        continue;
-      facts.remove(id);
-      facts.add(come);
-    }
-  }
-
-  async #breath(): Promise<void> {
-    if (performance.now() - this.#since < SLICE_MS) return;
-    this.#options.progress?.(this.done, undefined);
-    await turn();
-    this.#options.signal?.throwIfAborted();
-    this.#since = performance.now();
-  }
+  return false;
 }
 
-/** Tries again while another process is in the way. */
-export async function patiently(act: () => unknown, signal: AbortSignal | undefined): Promise<void> {
-  for (const until = performance.now() + PATIENCE_MS; ; ) {
-    try {
-      act();
-      return;
-    } catch (error) {
-      if (!isBusy(error) || performance.now() > until) throw error;
-      signal?.throwIfAborted();
-      await wait(2 + Math.random() * 20);
-    }
-  }
+type Source = { readonly store: Store; readonly erased: ReadonlySet<Digest>; readonly head: FactId };
+
+/** Adds the facts since `from`, and returns how many. Undefined when `from` is not in the past of the new id. */
+async function add(
+  facts: Facts,
+  { store, erased, head }: Source,
+  from: FactId | undefined,
+  { progress, signal }: SyncOptions,
+): Promise<number | undefined> {
+  let isPast = from === undefined || from === head;
+  let since = performance.now();
+  let done = 0;
+  // Read first and added then: a short sync is done in one turn, and nobody finds it half done.
+  let waiting: Come[] = [];
+  const flush = (): void => {
+    for (const fact of waiting) facts.add(fact);
+    facts.settle();
+    done += waiting.length;
+    waiting = [];
+  };
+  if (from !== head)
+    for await (const lines of store.lines(head, { without: from === undefined ? [] : [from] }))
+      for (const line of lines) {
+        const fact = await factOfLine(line, store, erased);
+        isPast ||= fact.parents.includes(from as FactId);
+        waiting.push(fact);
+        if (waiting.length < CHUNK) continue;
+        flush();
+        if (performance.now() - since < SLICE_MS) continue;
+        progress?.(done);
+        await turn();
+        signal?.throwIfAborted();
+        since = performance.now();
+      }
+  if (!isPast) return undefined;
+  flush();
+  progress?.(done);
+  return done;
 }

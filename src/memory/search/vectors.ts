@@ -1,11 +1,12 @@
 import { setImmediate as turn } from "node:timers/promises";
+import { patiently } from "../derived-file.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { MemoryRefusedError } from "../error.js";
 import type { Connections } from "./database.js";
 import { memoryFrom, textDigest } from "./fold.js";
 import type { Live } from "./live.js";
 import { MEANT_CHARACTERS, quantised } from "./nearest.js";
-import { patiently, type SyncOptions } from "./sync.js";
+import type { SyncOptions } from "./sync.js";
 
 /** Texts that an embedder is given at once. */
 const BATCH = 32;
