@@ -1,18 +1,128 @@
-import { type Digest, digestsOf, type FactId } from "../session/index.js";
-import type { Commit, Move } from "./shelf.js";
+import { type Digest, digestsOf, type FactId, parentsOf } from "../session/index.js";
+import { isFenced } from "./name/move.js";
+import type { Blob, Commit, Committed, Erasure, Fence, Move, NameRecord } from "./shelf.js";
 
 /** A line that a commit brings and that was not there before. */
 export type NewFact = { readonly id: FactId; readonly line: string; readonly parents: readonly FactId[] };
 
-/**
- * Whether a name that is at `head` stands where its mover expects it. `reaches` says whether an id is one of some
- * stored ones or in their past.
- */
-export function stands(
+/** What commits read and write, inside of one transaction: all that differs between adapters. */
+export type Ledger = {
+  readonly facts: {
+    has(id: FactId): boolean;
+    /** Whether a fact is one of some stored ones or in their past. */
+    descends(stored: readonly FactId[], ancestor: FactId): boolean;
+    /** Adds a fact whose parents are here. */
+    add(fact: NewFact): void;
+  };
+  readonly names: NameLedger;
+  readonly blobs: {
+    /** Keeps blobs, but for those that were erased and are not among the revived ones. */
+    add(blobs: readonly Blob[], revived: ReadonlySet<Digest>): void;
+    /** Notes blobs that no fact refers to yet, also those that were here before: whoever puts them relies on them now. */
+    put(digests: readonly Digest[]): void;
+    erase(erasure: Erasure): void;
+    addKey(key: { readonly id: string; readonly secret: Uint8Array }): void;
+  };
+};
+
+export type NameLedger = {
+  get(name: string): NameRecord | undefined;
+  put(record: NameRecord): void;
+  /** Takes a name and its steps away. */
+  drop(name: string): void;
+  step(name: string, key: string): FactId | undefined;
+  addStep(name: string, key: string, head: FactId): void;
+};
+
+/** Makes a commit: fence, then step key, then parents and head, then what it writes. The names that moved are added to `moved`. */
+export function applyCommit(ledger: Ledger, commit: Commit, moved: NameRecord[]): Committed {
+  const { facts, names, blobs } = ledger;
+  const { move, also = [] } = commit;
+  const record = move && names.get(move.name);
+  if (move !== undefined) {
+    if (isFenced(record, move)) return { outcome: "fenced", record: record ?? unused(move.name) };
+    const recorded = move.key === undefined ? undefined : names.step(move.name, move.key);
+    if (recorded !== undefined) return { outcome: "replayed", head: recorded };
+  }
+  const fresh = new Map<FactId, NewFact>();
+  const isHere = (id: FactId): boolean => fresh.has(id) || facts.has(id);
+  for (const { id, line } of commit.facts) {
+    if (isHere(id)) continue;
+    const parents = parentsOf(line);
+    for (const parent of parents) if (!isHere(parent)) return { outcome: "orphan", id, parent };
+    fresh.set(id, { id, line, parents });
+  }
+  for (const { head } of move === undefined ? also : [move, ...also])
+    if (head !== null && !isHere(head)) return { outcome: "orphan", id: head, parent: head };
+  if (move !== undefined && !stands(move, record?.head ?? null, fresh, facts))
+    return { outcome: "conflict", record };
+  for (const fact of fresh.values()) facts.add(fact);
+  // A process may still hold what was erased here: keys and content come back only with lines that are new.
+  for (const key of commit.keys ?? []) if (isNamed(key.id, fresh)) blobs.addKey(key);
+  blobs.add(commit.blobs, revivedBy(commit, fresh));
+  blobs.put(looseIn(commit));
+  for (const erasure of commit.erase ?? []) blobs.erase(erasure);
+  const set = (name: string, head: FactId, before: NameRecord | undefined): NameRecord => {
+    const now = { ...(before ?? unused(name)), head };
+    names.put(now);
+    if (before?.head !== head) moved.push(now);
+    return now;
+  };
+  const now = move && set(move.name, move.head, record);
+  if (move?.key !== undefined) names.addStep(move.name, move.key, move.head);
+  for (const { name, head } of also) {
+    if (head === null) forget(names, name);
+    else set(name, head, names.get(name));
+  }
+  return { outcome: "done", written: fresh.size, ...(now && { record: now }) };
+}
+
+/** What a name is before anyone used it. */
+function unused(name: string): NameRecord {
+  return { name, head: null, epoch: 0, until: 0 };
+}
+
+/** Takes a name away. The epoch stays and rises: should the name come again, a lease of before must not hold. */
+export function forget(names: NameLedger, name: string, fence?: Fence): "done" | "fenced" | "unknown" {
+  const record = names.get(name);
+  if (record === undefined || record.head === null) return "unknown";
+  if (fence !== undefined && isFenced(record, fence)) return "fenced";
+  names.drop(name);
+  // One that nobody ever leased has no lease to guard against, and leaves nothing behind.
+  if (record.epoch > 0) names.put({ ...unused(name), epoch: record.epoch + 1 });
+  return "done";
+}
+
+export function acquire(
+  names: NameLedger,
+  name: string,
+  owner: string,
+  until: number,
+  now: number,
+): NameRecord | undefined {
+  const record = names.get(name) ?? unused(name);
+  if (record.owner !== undefined && record.owner !== owner && record.until > now) return undefined;
+  const taken = { ...record, epoch: record.epoch + 1, owner, until };
+  names.put(taken);
+  return taken;
+}
+
+export function extend(names: NameLedger, name: string, epoch: number, until: number): boolean {
+  const record = names.get(name);
+  if (record?.epoch !== epoch) return false;
+  // Given back is given back: without an owner there is nothing to make longer.
+  if (record.owner === undefined) return until === 0;
+  // A lease that was given back must not pass the fence again.
+  names.put(until === 0 ? { name, head: record.head, epoch: epoch + 1, until } : { ...record, until });
+  return true;
+}
+
+/** Whether a name that is at `head` stands where its mover expects it. */
+function stands(
   move: Move,
   head: FactId | null,
   fresh: ReadonlyMap<FactId, NewFact>,
-  reaches: (stored: readonly FactId[], ancestor: FactId) => boolean,
+  facts: Ledger["facts"],
 ): boolean {
   if (move.expect === "any" || (move.expect === "past" && head === null)) return true;
   if (move.expect !== "past") return head === move.expect;
@@ -25,16 +135,63 @@ export function stands(
     if (fact === undefined) stored.push(id);
     else for (const parent of fact.parents) seen.add(parent);
   }
-  return reaches(stored, head as FactId);
+  return facts.descends(stored, head as FactId);
 }
 
 /** Erased content comes back with new lines that refer to it, or when it is put here by itself; never with old lines. */
-export function revivedBy(commit: Commit, fresh: ReadonlyMap<FactId, NewFact>): ReadonlySet<Digest> {
+function revivedBy(commit: Commit, fresh: ReadonlyMap<FactId, NewFact>): ReadonlySet<Digest> {
   const revived = new Set<Digest>();
   if (commit.revive !== true || commit.blobs.length === 0) return revived;
   if (commit.facts.length === 0) for (const { digest } of commit.blobs) revived.add(digest);
   for (const { line } of fresh.values()) for (const digest of digestsOf(line)) revived.add(digest);
   return revived;
+}
+
+/** The blobs of a commit that none of its facts refers to: put for a fact that is still to come, maybe by way of a tree. */
+function looseIn({ facts, blobs }: Commit): readonly Digest[] {
+  if (blobs.length === 0) return [];
+  const named = new Set(facts.flatMap(({ line }) => digestsOf(line)));
+  return blobs.flatMap(({ digest }) => (named.has(digest) ? [] : [digest]));
+}
+
+/** A key comes with the beginning that names it. Later it would only bring back what someone made to be forgotten. */
+function isNamed(key: string, fresh: ReadonlyMap<FactId, NewFact>): boolean {
+  const named = `"key":${JSON.stringify(key)}`;
+  for (const { parents, line } of fresh.values())
+    if (parents.length === 0 && line.includes(named)) return true;
+  return false;
+}
+
+/** Those who want to hear that names moved. */
+export class Listeners {
+  readonly #listeners = new Set<(moved: readonly NameRecord[]) => void>();
+
+  get size(): number {
+    return this.#listeners.size;
+  }
+
+  /** Returns the way to stop. */
+  add(heard: (moved: readonly NameRecord[]) => void): () => void {
+    // Wrapped, so that a function that listens twice is told twice and can stop once.
+    const listener = (moved: readonly NameRecord[]): void => heard(moved);
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  tell(moved: readonly NameRecord[]): void {
+    for (const listener of moved.length === 0 ? [] : [...this.#listeners]) {
+      try {
+        listener(moved);
+      } catch (error) {
+        // The commit is done whatever a listener thinks of it, and the next listener wants to hear too.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
+  }
 }
 
 /** How many blobs or trees are looked at before others of this process get a turn. */
@@ -57,21 +214,3 @@ export const BLOB_COST = 4096;
  * and all it costs is a day's room.
  */
 export const UNDER_WAY_MS = 24 * 60 * 60 * 1000;
-
-/** The blobs of a commit that none of its facts refers to: put for a fact that is still to come, maybe by way of a tree. */
-export function looseIn({ facts, blobs }: Pick<Commit, "facts" | "blobs">): readonly Digest[] {
-  if (blobs.length === 0) return [];
-  const told = new Set(facts.flatMap(({ line }) => digestsOf(line)));
-  return blobs.flatMap(({ digest }) => (told.has(digest) ? [] : [digest]));
-}
-
-/** A key comes with the beginning that names it. Later it would only bring back what someone made to be forgotten. */
-export function keysOf(commit: Commit, fresh: ReadonlyMap<FactId, NewFact>): ReadonlySet<string> {
-  const keys = new Set<string>();
-  for (const { id } of commit.keys ?? []) {
-    const named = `"key":${JSON.stringify(id)}`;
-    for (const { parents, line } of fresh.values())
-      if (parents.length === 0 && line.includes(named)) keys.add(id);
-  }
-  return keys;
-}

@@ -1,28 +1,36 @@
 import type { Digest, FactId } from "../../session/index.js";
 import { removable } from "../care/removal.js";
-import { UNDER_WAY_MS } from "../commit.js";
-import { StoreError } from "../error.js";
-import type { Finding, NameRecord, Removal } from "../shelf.js";
-import { FactIndex } from "./facts.js";
-import { type Draft, IndexShelf } from "./index-shelf.js";
-import { NameIndex } from "./names.js";
+import { acquire, applyCommit, extend, forget, Listeners } from "../commit.js";
+import { NotFoundError, StoreError } from "../error.js";
+import type {
+  Blob,
+  Commit,
+  Committed,
+  Erasure,
+  Fence,
+  Finding,
+  NameRecord,
+  Removal,
+  Shelf,
+  Tail,
+} from "../shelf.js";
+import { Blobs } from "./blobs.js";
+import { Facts } from "./facts.js";
+import { Names } from "./names.js";
+
+/** How many lines are handed out at once. */
+const BATCH = 1000;
 
 /** Everything in the memory of one process, gone with it. For tests, notebooks and short runs. */
-export class MemoryShelf extends IndexShelf {
+export class MemoryShelf implements Shelf {
   readonly url: string;
   readonly capabilities = { durability: "memory", writers: "one-process" } as const;
-  protected facts = new FactIndex();
-  protected readonly book = new NameIndex();
-  #lines: string[] = [];
-  readonly #blobs = new Map<Digest, Uint8Array>();
-  /** When blobs came without a fact that refers to them. */
-  readonly #puts = new Map<Digest, number>();
-  readonly #keys = new Map<string, Uint8Array>();
+  readonly #open = { facts: new Facts(), names: new Names(), blobs: new Blobs() };
   readonly #snapshots = new Map<FactId, string>();
+  readonly #listeners = new Listeners();
   #closed = false;
 
   private constructor(url: string) {
-    super();
     this.url = url;
   }
 
@@ -30,132 +38,187 @@ export class MemoryShelf extends IndexShelf {
     return new MemoryShelf(url);
   }
 
-  protected refresh(): void {
-    if (this.#closed)
-      throw new StoreError(
-        "closed",
-        `The store ${this.url} is closed.`,
-        "what was in it is gone; open another with openStore(url)",
-      );
+  /** What is here. Throws when the shelf is closed. */
+  get #held(): { facts: Facts; readonly names: Names; readonly blobs: Blobs } {
+    if (!this.#closed) return this.#open;
+    throw new StoreError(
+      "closed",
+      `The store ${this.url} is closed.`,
+      "what was in it is gone; open another with openStore(url)",
+    );
   }
 
-  protected read(rows: ArrayLike<number>): string[] {
-    return Array.from(rows, (row) => this.#lines[row] as string);
-  }
-
-  /** Nothing can fail between here and the end of the work, so it is done on the spot. */
-  protected async transact<Result>(work: (draft: Draft) => Result): Promise<Result> {
-    this.refresh();
+  /** Nothing can fail between here and the end of a commit, so it is made on the spot. */
+  async commit(commit: Commit): Promise<Committed> {
     const moved: NameRecord[] = [];
-    const result = work({
-      fact: ({ id, line, parents }) => this.#add(id, line, parents),
-      blob: ({ digest, bytes }) => {
-        if (!this.#blobs.has(digest)) this.#blobs.set(digest, bytes);
-      },
-      put: (digests) => {
-        for (const digest of digests) this.#put(digest, Date.now());
-      },
-      key: (id, secret) => {
-        if (!this.#keys.has(id)) this.#keys.set(id, secret);
-      },
-      change: (change) => {
-        if (
-          "record" in change &&
-          change.record.head !== (this.book.names.get(change.record.name)?.head ?? null)
-        )
-          moved.push(change.record);
-        if ("erased" in change) this.#blobs.delete(change.erased.digest);
-        this.book.apply(change);
-      },
-    });
-    this.tell(moved);
-    return result;
+    const blobs = commit.handedOver === true ? commit.blobs : commit.blobs.map(copyOf);
+    const keys = (commit.keys ?? []).map(({ id, secret }) => ({ id, secret: Uint8Array.from(secret) }));
+    const committed = applyCommit(this.#held, { ...commit, blobs, keys }, moved);
+    this.#listeners.tell(moved);
+    return committed;
+  }
+
+  async lines(ids: readonly FactId[]): Promise<readonly (string | undefined)[]> {
+    const { facts } = this.#held;
+    return ids.map((id) => (facts.has(id) ? facts.line(facts.row(id)) : undefined));
+  }
+
+  async startingWith(prefix: string, most: number): Promise<readonly FactId[]> {
+    return this.#held.facts.startingWith(prefix, most);
+  }
+
+  async children(id: FactId): Promise<readonly FactId[]> {
+    const { facts } = this.#held;
+    return facts.has(id) ? facts.children(facts.row(id)).map((row) => facts.id(row)) : [];
+  }
+
+  async *history(
+    heads: readonly FactId[],
+    without: readonly FactId[] = [],
+  ): AsyncIterable<readonly string[]> {
+    yield* this.#history(heads, without);
+  }
+
+  *#history(heads: readonly FactId[], without: readonly FactId[]): Generator<readonly string[]> {
+    const { facts } = this.#held;
+    const known = without.filter((id) => facts.has(id)).map((id) => facts.row(id));
+    const rows = facts.history(
+      heads.map((id) => this.#rowOf(id)),
+      known,
+    );
+    yield* this.#batches(rows, (id) => [this.#rowOf(id)]);
+  }
+
+  readonly past = {
+    history: (head: FactId): Iterable<readonly string[]> => this.#history([head], []),
+    tail: (head: FactId, most: number): Tail | undefined => this.#tail(head, most),
+  };
+
+  async count(id: FactId): Promise<number> {
+    return this.#held.facts.size(this.#rowOf(id));
+  }
+
+  async tail(head: FactId, most: number): Promise<Tail | undefined> {
+    return this.#tail(head, most);
+  }
+
+  #tail(head: FactId, most: number): Tail | undefined {
+    const { facts } = this.#held;
+    const rows = facts.tail(this.#rowOf(head), most, (id) => this.#snapshots.has(id));
+    const [first] = rows ?? [];
+    if (rows === undefined || first === undefined) return undefined;
+    const snapshot = this.#snapshots.get(facts.id(first)) as string;
+    return { snapshot, lines: rows.map((row) => facts.line(row)) };
   }
 
   async saveSnapshot(id: FactId, snapshot: string): Promise<void> {
-    this.refresh();
-    if (this.facts.row(id) >= 0) this.#snapshots.set(id, snapshot);
+    if (this.#held.facts.has(id)) this.#snapshots.set(id, snapshot);
   }
 
-  protected snapshots(): Iterable<FactId> {
-    return this.#snapshots.keys();
+  async *every(): AsyncIterable<readonly string[]> {
+    const { facts } = this.#held;
+    const rows = Array.from({ length: facts.count }, (_, row) => row);
+    // Those that are collected meanwhile are left out.
+    yield* this.#batches(rows, (id) => (this.#held.facts.has(id) ? [this.#rowOf(id)] : []));
   }
 
-  protected snapshot(id: FactId): string | undefined {
-    return this.#snapshots.get(id);
+  async name(name: string): Promise<NameRecord | undefined> {
+    return this.#held.names.get(name);
+  }
+
+  async names(under = ""): Promise<readonly NameRecord[]> {
+    return [...this.#held.names.all.values()]
+      .filter(({ name }) => name.startsWith(under))
+      .sort((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  async forget(name: string, fence?: Fence): Promise<"done" | "fenced" | "unknown"> {
+    return forget(this.#held.names, name, fence);
+  }
+
+  async acquire(name: string, owner: string, until: number, now: number): Promise<NameRecord | undefined> {
+    return acquire(this.#held.names, name, owner, until, now);
+  }
+
+  async extend(name: string, epoch: number, until: number): Promise<boolean> {
+    return extend(this.#held.names, name, epoch, until);
   }
 
   blob(digest: Digest): Uint8Array | undefined {
-    this.refresh();
-    const bytes = this.#blobs.get(digest);
+    const bytes = this.#held.blobs.bytes.get(digest);
     return bytes && Uint8Array.from(bytes);
   }
 
   async *digests(): AsyncIterable<readonly Digest[]> {
-    this.refresh();
-    if (this.#blobs.size > 0) yield [...this.#blobs.keys()];
+    const { bytes } = this.#held.blobs;
+    if (bytes.size > 0) yield [...bytes.keys()];
   }
 
   async putSince(since: number): Promise<Iterable<Digest>> {
-    this.refresh();
-    return this.#putSince(since);
+    return this.#held.blobs.since(since);
   }
 
-  #put(digest: Digest, now: number): void {
-    // Taken out first, so that the oldest are in front and what is as good as waste is forgotten from there.
-    this.#puts.delete(digest);
-    this.#puts.set(digest, now);
-    for (const [oldest, at] of this.#puts) {
-      if (at >= now - UNDER_WAY_MS) return;
-      this.#puts.delete(oldest);
-    }
+  erased(digest: Digest): Erasure | undefined {
+    return this.#held.blobs.erased.get(digest);
   }
 
-  *#putSince(since: number): Generator<Digest, void> {
-    for (const [digest, at] of this.#puts) if (at >= since) yield digest;
+  async erasures(): Promise<readonly Erasure[]> {
+    return [...this.#held.blobs.erased.values()];
   }
 
   key(id: string): Uint8Array | undefined {
-    this.refresh();
-    const secret = this.#keys.get(id);
+    const secret = this.#held.blobs.keys.get(id);
     return secret && Uint8Array.from(secret);
   }
 
   async remove(what: Removal): Promise<void> {
-    this.refresh();
-    this.#removeFacts(what.ids ?? []);
-    const unused = removable(what, {
-      lines: () => this.#lines,
-      blob: (digest) => this.#blobs.get(digest),
-      isErased: (digest) => this.book.erased.has(digest),
-      putSince: (since) => this.#putSince(since),
-    });
-    for (const digest of unused) {
-      this.#blobs.delete(digest);
-      this.#puts.delete(digest);
+    const held = this.#held;
+    const { names, blobs } = held;
+    if ((what.ids ?? []).length > 0) {
+      const heads = [...names.all.values()].flatMap(({ head }) => head ?? []);
+      held.facts = held.facts.without(what.ids ?? [], heads);
+      const isGone = (id: FactId): boolean => !held.facts.has(id);
+      for (const id of this.#snapshots.keys()) if (isGone(id)) this.#snapshots.delete(id);
+      names.dropSteps(isGone);
     }
-    for (const key of what.keys ?? []) this.#keys.delete(key);
+    const unused = removable(what, {
+      lines: () => held.facts.lines,
+      blob: (digest) => blobs.bytes.get(digest),
+      isErased: (digest) => blobs.erased.has(digest),
+      putSince: (since) => blobs.since(since),
+    });
+    for (const digest of unused) blobs.drop(digest);
+    for (const key of what.keys ?? []) blobs.keys.delete(key);
     if (what.snapshots) this.#snapshots.clear();
   }
 
-  async *examine(): AsyncIterable<Finding> {
-    this.refresh();
-    // There is nothing below the lines that could be damaged.
-    yield* [];
+  listen(heard: (moved: readonly NameRecord[]) => void): () => void {
+    return this.#listeners.add(heard);
   }
 
+  /** There is nothing below the lines that could be damaged. */
+  async *examine(): AsyncIterable<Finding> {}
+
   async backup(path: string): Promise<void> {
-    this.refresh();
+    const { facts, names, blobs } = this.#held;
     // Others go on writing while the copy is made, so it is made of what is here now.
-    const facts = this.#lines.map((line, row) => ({ id: this.facts.id(row), line }));
-    const blobs = [...this.#blobs].map(([digest, bytes]) => ({ digest, bytes }));
-    const keys = [...this.#keys].map(([id, secret]) => ({ id, secret }));
-    const [snapshots, changes] = [[...this.#snapshots], [...this.book.changes()]];
+    const rows = Array.from({ length: facts.count }, (_, row) => facts.fact(row));
+    const content = [...blobs.bytes].map(([digest, bytes]) => ({ digest, bytes }));
+    const keys = [...blobs.keys].map(([id, secret]) => ({ id, secret }));
+    const erasures = [...blobs.erased.values()];
+    const records = [...names.all.values()];
+    const steps = [...names.steps].flatMap(([name, of]) => [...of].map((step) => [name, ...step] as const));
+    const snapshots = [...this.#snapshots];
     const { SqliteShelf } = await import("../sqlite/shelf.js");
     await SqliteShelf.create(path, async (copy) => {
-      // With the facts in one commit, so that every key comes with the beginning that names it.
-      await copy.commit({ facts, blobs, keys, handedOver: true });
-      await copy.adopt(changes);
+      await copy.write((into) => {
+        for (const fact of rows) into.facts.add(fact);
+        into.blobs.add(content, new Set());
+        for (const key of keys) into.blobs.addKey(key);
+        for (const erasure of erasures) into.blobs.erase(erasure);
+        for (const record of records) into.names.put(record);
+        for (const step of steps) into.names.addStep(...step);
+      });
       for (const [id, snapshot] of snapshots) await copy.saveSnapshot(id, snapshot);
     });
   }
@@ -164,35 +227,30 @@ export class MemoryShelf extends IndexShelf {
     this.#closed = true;
   }
 
-  #add(id: FactId, line: string, parents: readonly FactId[]): void {
-    this.facts.add(
-      Buffer.from(id, "hex"),
-      parents.map((parent) => this.facts.row(parent)),
-    );
-    this.#lines.push(line);
+  /** Reads rows in batches. A collection may renumber the rows between two batches, so ids lead on then. */
+  *#batches(
+    rows: readonly number[],
+    rowsOf: (id: FactId) => readonly number[],
+  ): Generator<readonly string[]> {
+    const { facts } = this.#held;
+    for (let from = 0; from < rows.length; from += BATCH) {
+      const now = this.#held.facts;
+      const batch = rows.slice(from, from + BATCH);
+      const here = now === facts ? batch : batch.flatMap((row) => rowsOf(facts.id(row)));
+      yield here.map((row) => now.line(row));
+    }
   }
 
-  #removeFacts(ids: readonly FactId[]): void {
-    if (ids.length === 0) return;
-    const before = this.facts;
-    const rowsOf = (some: Iterable<FactId | null>): number[] =>
-      [...some].map((id) => (id === null ? -1 : before.row(id))).filter((row) => row >= 0);
-    const goes = before.removable(
-      rowsOf(ids),
-      rowsOf([...this.book.names.values()].map((record) => record.head)),
+  #rowOf(id: FactId): number {
+    const row = this.#held.facts.row(id);
+    if (row >= 0) return row;
+    throw new NotFoundError(
+      `the session ${id}`,
+      "it was collected while it was read; list what is there: await store.names()",
     );
-    const lines = this.#lines;
-    this.facts = new FactIndex();
-    this.#lines = [];
-    for (const [row, line] of lines.entries()) {
-      if (goes[row] === 0)
-        this.#add(
-          before.id(row),
-          line,
-          Array.from(before.parents(row), (parent) => before.id(parent)),
-        );
-      else this.#snapshots.delete(before.id(row));
-    }
-    this.book.dropSteps((head) => this.facts.row(head) < 0);
   }
+}
+
+function copyOf({ digest, bytes }: Blob): Blob {
+  return { digest, bytes: Uint8Array.from(bytes) };
 }

@@ -4,12 +4,19 @@ import { join } from "node:path";
 import { type Digest, digestOf, type FactId } from "../../session/index.js";
 import { StoreError } from "../error.js";
 import { readLines } from "../exchange/lines.js";
-import type { Change } from "../memory/names.js";
-import type { Erasure } from "../shelf.js";
+import type { Erasure, NameRecord } from "../shelf.js";
 import type { Piece, Salvage } from "./recover.js";
 
 /** How much of `facts.jsonl` was acknowledged: bytes, and all ids taken together. */
 type Mark = { readonly bytes: number; readonly xor: string };
+type Step = { readonly name: string; readonly key: string; readonly head: FactId };
+/** What changed beside facts and blobs. */
+type Change =
+  | { readonly record: NameRecord; readonly key?: string }
+  | { readonly step: Step }
+  | { readonly forgotten: { readonly name: string } }
+  | { readonly erased: Erasure }
+  | { readonly revived: Digest };
 /** One line of `names.jsonl`: everything that one sync made durable. No mark while `facts.jsonl` was being replaced. */
 type Entry = { readonly facts: Mark | null; readonly changes: readonly Change[]; readonly sum: string };
 
@@ -122,10 +129,7 @@ function take(change: Change, log: Log): void {
   }
 }
 
-function takeStep(
-  step: { readonly name: string; readonly key: string; readonly head: FactId },
-  log: Log,
-): void {
+function takeStep(step: Step, log: Log): void {
   const steps = log.steps.get(step.name) ?? new Map<string, FactId>();
   log.steps.set(step.name, steps.set(step.key, step.head));
 }

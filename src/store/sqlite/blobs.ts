@@ -1,4 +1,5 @@
 import type { Digest } from "../../session/index.js";
+import { UNDER_WAY_MS } from "../commit.js";
 import { DamageError } from "../error.js";
 import type { Blob, Erasure } from "../shelf.js";
 import type { Connection } from "./connection.js";
@@ -13,6 +14,8 @@ const MANY_AHEAD = 256;
 const LARGE = 16_384;
 const AHEAD =
   "SELECT rowid AS n, digest, CASE WHEN length(bytes) < ? THEN bytes END AS bytes FROM blobs WHERE rowid > ? AND rowid <= ?";
+
+const DIGEST_DIGITS = 64;
 
 /** Content outside of lines: blobs, what was erased of them, and the secrets that salts are made of. */
 export class Blobs {
@@ -104,8 +107,31 @@ export class Blobs {
     this.#connection.run("DELETE FROM blobs WHERE digest = ?", bytesOf(digest));
   }
 
-  addErasure({ digest, fact, by, at, why }: Erasure): void {
+  /** Which blobs came without a fact, and when. Only what came lately is kept: older ones are as good as waste. */
+  put(digests: readonly Digest[]): void {
+    if (digests.length === 0) return;
+    const now = Date.now();
+    const bytes = Buffer.from(digests.join(""), "hex");
+    this.#connection.run("INSERT INTO puts (at, digests) VALUES (?, ?)", now, bytes);
+    // Rows are in the order of time, so only the oldest is looked at.
+    for (;;) {
+      const oldest = this.#connection.get("SELECT n, at FROM puts ORDER BY n LIMIT 1");
+      if (oldest === undefined || (oldest.at as number) >= now - UNDER_WAY_MS) return;
+      this.#connection.run("DELETE FROM puts WHERE n = ?", oldest.n as number);
+    }
+  }
+
+  *since(since: number): Generator<Digest, void> {
+    for (const { digests } of this.#connection.all("SELECT digests FROM puts WHERE at >= ?", since)) {
+      const all = Buffer.from(digests as Uint8Array).toString("hex");
+      for (let from = 0; from < all.length; from += DIGEST_DIGITS)
+        yield all.slice(from, from + DIGEST_DIGITS);
+    }
+  }
+
+  erase({ digest, fact, by, at, why }: Erasure): void {
     this.#connection.run("INSERT OR IGNORE INTO erasures VALUES (?, ?, ?, ?, ?)", digest, fact, by, at, why);
+    this.drop(digest);
   }
 
   erased(digest: Digest): Erasure | undefined {
@@ -122,13 +148,9 @@ export class Blobs {
       | undefined;
   }
 
-  addKey(id: string, secret: Uint8Array): void {
-    this.#connection.run(
-      "INSERT OR IGNORE INTO secrets VALUES (?, ?, ?)",
-      id,
-      secret,
-      sumOfRow(id, Buffer.from(secret).toString("hex")),
-    );
+  addKey({ id, secret }: { readonly id: string; readonly secret: Uint8Array }): void {
+    const sum = sumOfRow(id, Buffer.from(secret).toString("hex"));
+    this.#connection.run("INSERT OR IGNORE INTO secrets VALUES (?, ?, ?)", id, secret, sum);
   }
 
   dropKey(id: string): void {

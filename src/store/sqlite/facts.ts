@@ -1,4 +1,5 @@
 import { digestOf, type FactId } from "../../session/index.js";
+import type { NewFact } from "../commit.js";
 import { NotFoundError } from "../error.js";
 import { Chains, chainOf, firstOf, isLastPlace, type Place, type Range } from "./chain.js";
 import type { Connection } from "./connection.js";
@@ -67,7 +68,7 @@ export class Facts {
   }
 
   /** Adds a fact whose parents are here. */
-  add(id: FactId, line: string, parents: readonly FactId[]): void {
+  add({ id, line, parents }: NewFact): void {
     const [first, ...others] = parents.map((parent) => this.place(parent) as Place);
     let place =
       first === undefined || isLastPlace(first) || this.lines.has(first + 1) ? undefined : first + 1;
@@ -104,6 +105,18 @@ export class Facts {
 
   range(range: Range): readonly string[] {
     return this.#connection.guard(() => this.lines.lines(range));
+  }
+
+  has(id: FactId): boolean {
+    return this.place(id) !== undefined;
+  }
+
+  /** Whether a fact is one of some stored ones or in their past. */
+  descends(stored: readonly FactId[], ancestor: FactId): boolean {
+    return this.chains.descends(
+      stored.map((id) => this.placeOrFail(id)),
+      this.placeOrFail(ancestor),
+    );
   }
 
   place(id: FactId): Place | undefined {

@@ -1,4 +1,5 @@
 import type { FactId } from "../../session/index.js";
+import { Listeners } from "../commit.js";
 import type { NameRecord } from "../shelf.js";
 import type { Connection } from "./connection.js";
 import type { Names } from "./names.js";
@@ -6,24 +7,22 @@ import type { Names } from "./names.js";
 /** How often other processes' moves are looked for while someone listens. */
 const POLL_MS = 100;
 
-type Listener = (moved: readonly NameRecord[]) => void;
-
 /** Who wants to hear that names moved: by this process at once, by others after the next look. */
-export class Listeners {
+export class PollingListeners extends Listeners {
   readonly #connection: Connection;
   readonly #names: Names;
-  readonly #listeners = new Set<Listener>();
   #heard = new Map<string, FactId | null>();
   #version = 0;
   #poll: NodeJS.Timeout | undefined;
 
   constructor(connection: Connection, names: Names) {
+    super();
     this.#connection = connection;
     this.#names = names;
   }
 
-  add(listener: Listener): () => void {
-    this.#listeners.add(listener);
+  override add(heard: (moved: readonly NameRecord[]) => void): () => void {
+    const remove = super.add(heard);
     if (this.#poll === undefined) {
       this.#version = this.#dataVersion();
       this.#heard = new Map(this.#names.under("").map(({ name, head }) => [name, head]));
@@ -31,14 +30,14 @@ export class Listeners {
       this.#poll.unref();
     }
     return () => {
-      this.#listeners.delete(listener);
-      if (this.#listeners.size === 0) this.stop();
+      remove();
+      if (this.size === 0) this.stop();
     };
   }
 
-  tell(moved: readonly NameRecord[]): void {
+  override tell(moved: readonly NameRecord[]): void {
     for (const { name, head } of moved) this.#heard.set(name, head);
-    for (const listener of [...this.#listeners]) listener(moved);
+    super.tell(moved);
   }
 
   stop(): void {
@@ -55,7 +54,7 @@ export class Listeners {
         .under("")
         .filter(({ name, head }) => head !== null && this.#heard.get(name) !== head);
       this.#version = version;
-      if (moved.length > 0) this.tell(moved);
+      this.tell(moved);
     } catch {
       // A look that fails says nothing; whoever reads or writes next is told what is wrong.
     }

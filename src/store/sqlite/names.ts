@@ -1,6 +1,6 @@
 import { digestOf, type FactId } from "../../session/index.js";
-import { isFenced } from "../name/move.js";
-import type { Fence, NameRecord } from "../shelf.js";
+import type { NameLedger } from "../commit.js";
+import type { NameRecord } from "../shelf.js";
 import type { Place } from "./chain.js";
 import type { Connection } from "./connection.js";
 import type { SqliteRow, SqliteValue } from "./driver.js";
@@ -11,7 +11,7 @@ const LAST = "\u{10ffff}";
 const COLUMNS = "name, id, epoch, owner, until";
 
 /** Names, their leases, and the steps recorded under them. What writes is called in a transaction. */
-export class Names {
+export class Names implements NameLedger {
   readonly #connection: Connection;
   readonly #placeOf: (id: FactId) => Place;
 
@@ -41,62 +41,18 @@ export class Names {
     return this.#connection.all("SELECT p FROM names WHERE p IS NOT NULL").map((row) => row.p as Place);
   }
 
-  /** Sets where a name stands, and leaves its lease as it is in the record of before. */
-  set(name: string, head: FactId, before: NameRecord | undefined): NameRecord {
-    const now = { ...(before ?? { name, epoch: 0, until: 0 }), head };
-    this.put(now);
-    return now;
-  }
-
-  put({
-    name,
-    head,
-    epoch,
-    owner = null,
-    until,
-  }: Omit<NameRecord, "owner"> & { owner?: string | null }): void {
-    const place = head === null ? null : this.#placeOf(head);
+  put({ name, head, epoch, owner, until }: NameRecord): void {
+    const row = [name, head === null ? null : this.#placeOf(head), head, epoch, owner ?? null, until];
     this.#connection.run(
       "INSERT OR REPLACE INTO names VALUES (?, ?, ?, ?, ?, ?, ?)",
-      name,
-      place,
-      head,
-      epoch,
-      owner,
-      until,
-      sumOfRow(name, place, head, epoch, owner, until),
+      ...row,
+      sumOfRow(...row),
     );
   }
 
-  /** Takes a name away. The epoch stays and rises: should the name come again, a lease of before must not hold. */
-  forget(name: string, fence?: Fence): "done" | "fenced" | "unknown" {
-    const record = this.get(name);
-    if (record === undefined || record.head === null) return "unknown";
-    if (fence !== undefined && isFenced(record, fence)) return "fenced";
+  drop(name: string): void {
     this.#connection.run("DELETE FROM steps WHERE name = ?", name);
-    // One that nobody ever leased has no lease to guard against, and leaves nothing behind.
-    if (record.epoch === 0) this.#connection.run("DELETE FROM names WHERE name = ?", name);
-    else this.put({ name, head: null, epoch: record.epoch + 1, until: 0 });
-    return "done";
-  }
-
-  acquire(name: string, owner: string, until: number, now: number): NameRecord | undefined {
-    const record = this.get(name);
-    if (record?.owner !== undefined && record.owner !== owner && record.until > now) return undefined;
-    const taken = { name, head: record?.head ?? null, epoch: (record?.epoch ?? 0) + 1, owner, until };
-    this.put(taken);
-    return taken;
-  }
-
-  extend(name: string, epoch: number, until: number): boolean {
-    const record = this.get(name);
-    if (record?.epoch !== epoch) return false;
-    // Given back is given back: without an owner there is nothing to make longer.
-    if (record.owner === undefined) return until === 0;
-    // A lease that was given back must not pass the fence any more.
-    if (until === 0) this.put({ name, head: record.head, epoch: epoch + 1, until });
-    else this.put({ ...record, until });
-    return true;
+    this.#connection.run("DELETE FROM names WHERE name = ?", name);
   }
 
   step(name: string, key: string): FactId | undefined {
@@ -105,14 +61,8 @@ export class Names {
   }
 
   addStep(name: string, key: string, head: FactId): void {
-    const text = exactly(key);
-    this.#connection.run(
-      "INSERT INTO steps VALUES (?, ?, ?, ?)",
-      name,
-      text,
-      head,
-      sumOfRow(name, text, head),
-    );
+    const row = [name, exactly(key), head];
+    this.#connection.run("INSERT INTO steps VALUES (?, ?, ?, ?)", ...row, sumOfRow(...row));
   }
 
   /** Forgets steps whose fact is gone: they cannot be answered any more. */

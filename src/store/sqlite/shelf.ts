@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { type Digest, digestOf, type FactId } from "../../session/index.js";
+import { acquire, applyCommit, extend, forget, type Ledger } from "../commit.js";
 import { StoreError } from "../error.js";
-import type { Change } from "../memory/names.js";
 import type {
   Commit,
   Committed,
@@ -14,15 +14,14 @@ import type {
   Tail,
 } from "../shelf.js";
 import { Blobs } from "./blobs.js";
-import { applyChanges, applyCommit, applyRemoval, type Tables } from "./commit.js";
 import { Connection } from "./connection.js";
 import { BUSY, type SqliteDatabase, storeErrorOf } from "./driver.js";
 import { examineTables } from "./examine.js";
 import { Facts } from "./facts.js";
 import { Histories } from "./history.js";
-import { Listeners } from "./listeners.js";
+import { PollingListeners } from "./listeners.js";
 import { Names } from "./names.js";
-import { Puts } from "./puts.js";
+import { applyRemoval, type Tables } from "./removal.js";
 import { openSchema, openToRead } from "./schema.js";
 
 /** Fewer waiting lines than this are left to the next process: packing them rewrites more than it saves. */
@@ -42,7 +41,7 @@ export class SqliteShelf implements Shelf {
   readonly #facts: Facts;
   readonly #histories: Histories;
   readonly #tables: Tables;
-  readonly #listeners: Listeners;
+  readonly #listeners: PollingListeners;
   #queue: Waiting[] = [];
   #flushing: Promise<void> | undefined;
 
@@ -54,8 +53,8 @@ export class SqliteShelf implements Shelf {
     this.#connection = connection;
     this.#facts = facts;
     this.#histories = new Histories(connection, facts);
-    this.#tables = { connection, facts, names, blobs: new Blobs(connection), puts: new Puts(connection) };
-    this.#listeners = new Listeners(connection, names);
+    this.#tables = { connection, facts, names, blobs: new Blobs(connection) };
+    this.#listeners = new PollingListeners(connection, names);
   }
 
   /** A store of an older version that may not be written has none. */
@@ -117,12 +116,12 @@ export class SqliteShelf implements Shelf {
     const group = this.#queue;
     this.#queue = [];
     try {
-      await this.#write(group);
+      await this.#commit(group);
     } catch (error) {
       // One commit that cannot be made must not take its neighbours with it; a disk that fails fails them all.
       const alone = group.length > 1 && this.#connection.dead === undefined;
       for (const one of group) {
-        if (alone) await this.#write([one]).catch(one.reject);
+        if (alone) await this.#commit([one]).catch(one.reject);
         else one.reject(error);
       }
     } finally {
@@ -130,13 +129,13 @@ export class SqliteShelf implements Shelf {
     }
   }
 
-  async #write(group: readonly Waiting[]): Promise<void> {
+  async #commit(group: readonly Waiting[]): Promise<void> {
     const moved: NameRecord[] = [];
     const outcomes = await this.#facts.transaction(() =>
       group.map(({ commit }) => applyCommit(this.#tables, commit, moved)),
     );
     for (const [index, outcome] of outcomes.entries()) (group[index] as Waiting).resolve(outcome);
-    if (moved.length > 0) this.#listeners.tell(moved);
+    this.#listeners.tell(moved);
   }
 
   async lines(ids: readonly FactId[]): Promise<readonly (string | undefined)[]> {
@@ -213,15 +212,15 @@ export class SqliteShelf implements Shelf {
   }
 
   async forget(name: string, fence?: Fence): Promise<"done" | "fenced" | "unknown"> {
-    return this.#facts.transaction(() => this.#tables.names.forget(name, fence));
+    return this.#facts.transaction(() => forget(this.#tables.names, name, fence));
   }
 
   async acquire(name: string, owner: string, until: number, now: number): Promise<NameRecord | undefined> {
-    return this.#facts.transaction(() => this.#tables.names.acquire(name, owner, until, now));
+    return this.#facts.transaction(() => acquire(this.#tables.names, name, owner, until, now));
   }
 
   async extend(name: string, epoch: number, until: number): Promise<boolean> {
-    return this.#facts.transaction(() => this.#tables.names.extend(name, epoch, until));
+    return this.#facts.transaction(() => extend(this.#tables.names, name, epoch, until));
   }
 
   blob(digest: Digest): Uint8Array | undefined {
@@ -233,7 +232,7 @@ export class SqliteShelf implements Shelf {
   }
 
   async putSince(since: number): Promise<Iterable<Digest>> {
-    return this.#tables.puts.since(since);
+    return this.#tables.blobs.since(since);
   }
 
   erased(digest: Digest): Erasure | undefined {
@@ -290,9 +289,9 @@ export class SqliteShelf implements Shelf {
     }
   }
 
-  /** Takes names, leases, steps and erasures over as they stand in another store. Their facts must be here. */
-  async adopt(changes: Iterable<Change>): Promise<void> {
-    await this.#facts.transaction(() => applyChanges(this.#tables, changes));
+  /** Writes without the rules of a commit, as a copy of another store is made. */
+  async write(work: (into: Ledger) => void): Promise<void> {
+    await this.#facts.transaction(() => work(this.#tables));
   }
 
   async backup(path: string): Promise<void> {
