@@ -1,10 +1,9 @@
 import { type Digest, digestOf, type FactId, refsOf } from "../../session/index.js";
-import { breath, TURN, UNDER_WAY_MS } from "../commit.js";
+import { UNDER_WAY_MS } from "../commit.js";
 import { verified } from "../exchange/export.js";
 import type { Shelf } from "../shelf.js";
 import type { Collected, CollectOptions } from "../store.js";
-import { namedBy } from "./removal.js";
-import { looksLikeTree, TreeWalk, treesIn } from "./tree-walk.js";
+import { addReached, looksLikeTree, treesIn } from "./tree-walk.js";
 
 /** Removes the facts that no name leads to, and the blobs that no remaining fact leads to. */
 export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Promise<Collected> {
@@ -22,14 +21,13 @@ export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Pr
       for (const tree of treesIn(line)) trees.add(tree);
     }
   }
-  await follow(shelf, trees, blobs);
+  const read = (digest: Digest): Uint8Array | undefined => shelf.blob(digest);
+  await addReached(trees, read, blobs);
   const put = new Set(await shelf.putSince(since));
   // What is under way keeps files that were there before, too: only what changed is put, and the directories above it.
-  const recent = new Set(
-    [...put].filter((digest) => !blobs.has(digest) && looksLikeTree(shelf.blob(digest))),
-  );
+  const recent = new Set([...put].filter((digest) => !blobs.has(digest) && looksLikeTree(read(digest))));
   const reached = new Set<Digest>();
-  await follow(shelf, recent, reached);
+  await addReached(recent, read, reached);
   const loose = new Set<FactId>();
   for await (const lines of shelf.every()) {
     for (const line of lines) {
@@ -55,16 +53,4 @@ export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Pr
     keptBlobs: blobs.size,
     spared,
   };
-}
-
-/** Adds everything that trees lead to, and the trees. */
-async function follow(shelf: Shelf, trees: ReadonlySet<Digest>, blobs: Set<Digest>): Promise<void> {
-  const walk = new TreeWalk();
-  for (const tree of trees) if (walk.add(tree)) blobs.add(tree);
-  let count = 0;
-  for (let node = walk.next(); node !== undefined; node = walk.next()) {
-    const bytes = shelf.blob(node.digest);
-    for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) blobs.add(digest);
-    if (++count % TURN === 0) await breath();
-  }
 }

@@ -7,12 +7,10 @@ import {
   type Session,
   typeOf,
 } from "../../session/index.js";
-import { breath, TURN } from "../commit.js";
 import { misuse, NotErasableError } from "../error.js";
 import { refuse } from "../name/move.js";
 import type { Move, Shelf } from "../shelf.js";
 import type { EraseOptions } from "../store.js";
-import { namedBy } from "./removal.js";
 import { TreeWalk, treesIn } from "./tree-walk.js";
 
 /**
@@ -71,16 +69,12 @@ async function filesAmong(
 ): Promise<readonly Digest[]> {
   const wanted = new Set(asked);
   const pieces: Digest[] = [];
-  let count = 0;
   const walk = new TreeWalk();
   for (const tree of trees) if (walk.add(tree)) mine.add(tree);
-  for (let node = walk.next(); node !== undefined; node = walk.next()) {
-    const bytes = shelf.blob(node.digest);
-    for (const { kind, digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) {
+  for await (const { node, below } of walk.follow((digest) => shelf.blob(digest)))
+    for (const { kind, digest } of below) {
       mine.add(digest);
       if (kind === "piece" && wanted.has(node.digest)) pieces.push(digest);
     }
-    if (++count % TURN === 0) await breath();
-  }
   return pieces;
 }

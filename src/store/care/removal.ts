@@ -1,5 +1,4 @@
-import { type Digest, digestOf, digestsOf, RecordError } from "../../session/index.js";
-import { DamageError } from "../error.js";
+import { type Digest, digestsOf } from "../../session/index.js";
 import type { Removal } from "../shelf.js";
 import { looksLikeTree, TreeWalk, treesIn } from "./tree-walk.js";
 
@@ -35,24 +34,7 @@ export function removable(what: Removal, shelf: Standing): ReadonlySet<Digest> {
   }
   for (let node = walk.next(); node !== undefined; node = walk.next()) {
     const bytes = shelf.blob(node.digest);
-    for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) keep(digest);
+    for (const { digest } of bytes === undefined ? [] : walk.enterSound(node, bytes)) keep(digest);
   }
   return going;
-}
-
-/** What a tree leads to, for whoever decides what is kept: what damage hides must not be taken for what nobody needs. */
-export function namedBy(
-  walk: TreeWalk,
-  node: Parameters<TreeWalk["enter"]>[0],
-  bytes: Uint8Array,
-): ReturnType<TreeWalk["enter"]> {
-  if (digestOf(bytes) !== node.digest)
-    throw new DamageError(`the blob ${node.digest}`, "its bytes are not those that were written");
-  try {
-    return walk.enter(node, bytes);
-  } catch (error) {
-    // It is what was written, and leads nowhere.
-    if (error instanceof RecordError) return [];
-    throw error;
-  }
 }

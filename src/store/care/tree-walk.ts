@@ -1,5 +1,8 @@
 import { isUtf8 } from "node:buffer";
-import { type Digest, RecordError, readFact, readTree, treesOf } from "../../session/index.js";
+import { type Digest, digestOf, RecordError, readFact, readTree, treesOf } from "../../session/index.js";
+import { parseJson } from "../../util/index.js";
+import { breath, TURN } from "../commit.js";
+import { DamageError } from "../error.js";
 import { isId } from "../name/move.js";
 
 /**
@@ -23,12 +26,14 @@ export function treesIn(line: string): readonly Digest[] {
   return NAMES_TREES.test(line) ? treesOf(readFact(line, undefined)).filter(isId) : [];
 }
 
+/** Reads a blob, at once or with waiting. */
+type Read = (digest: Digest) => Uint8Array | undefined | Promise<Uint8Array | undefined>;
+
 /**
- * A way through trees, each of them once however often it is named. Whoever walks reads the bytes, at once or with waiting:
+ * A way through trees, each of them once however often it is named:
  *
  * ```ts
- * for (let node = walk.next(); node !== undefined; node = walk.next())
- *   for (const below of walk.enter(node, read(node.digest))) …
+ * for await (const { below } of walk.follow(read)) for (const { digest, path } of below) …
  * ```
  */
 export class TreeWalk {
@@ -61,6 +66,31 @@ export class TreeWalk {
     return nodes;
   }
 
+  /** The same for whoever decides what is kept: what damage hides must not be taken for what nobody needs. */
+  enterSound(node: TreeNode, bytes: Uint8Array): readonly TreeNode[] {
+    if (digestOf(bytes) !== node.digest)
+      throw new DamageError(`the blob ${node.digest}`, "its bytes are not those that were written");
+    try {
+      return this.enter(node, bytes);
+    } catch (error) {
+      // It is what was written, and leads nowhere.
+      if (error instanceof RecordError) return [];
+      throw error;
+    }
+  }
+
+  /** Enters everything that was not entered yet. Others of this process get a turn now and then. */
+  async *follow(
+    read: Read,
+  ): AsyncGenerator<{ readonly node: TreeNode; readonly below: readonly TreeNode[] }> {
+    let count = 0;
+    for (let node = this.next(); node !== undefined; node = this.next()) {
+      const bytes = await read(node.digest);
+      yield { node, below: bytes === undefined ? [] : this.enterSound(node, bytes) };
+      if (++count % TURN === 0) await breath();
+    }
+  }
+
   #push(node: TreeNode): boolean {
     // The same bytes may be called a directory by one tree and something else by another, which may be wrong.
     const key = `${node.kind} ${node.digest}`;
@@ -71,13 +101,19 @@ export class TreeWalk {
   }
 }
 
+/** Adds trees that are new on a way, and everything that they lead to. */
+export async function addReached(
+  trees: Iterable<Digest>,
+  read: Read,
+  into: Set<Digest>,
+  walk = new TreeWalk(),
+): Promise<void> {
+  for (const tree of trees) if (walk.add(tree)) into.add(tree);
+  for await (const { below } of walk.follow(read)) for (const { digest } of below) into.add(digest);
+}
+
 function piecesIn(text: string): readonly Digest[] {
-  let pieces: unknown;
-  try {
-    pieces = JSON.parse(text);
-  } catch {
-    // Told below.
-  }
+  const pieces = parseJson(text);
   if (Array.isArray(pieces) && pieces.every(isId) && JSON.stringify(pieces) === text) return pieces;
   throw new RecordError("what is called the parts of a file is not a list of digests");
 }

@@ -9,9 +9,7 @@ import {
   readFact,
   typeOf,
 } from "../../session/index.js";
-import { namedBy } from "../care/removal.js";
-import { type TreeNode, TreeWalk, treesIn } from "../care/tree-walk.js";
-import { breath, TURN } from "../commit.js";
+import { addReached, type TreeNode, TreeWalk, treesIn } from "../care/tree-walk.js";
 import { DamageError } from "../error.js";
 import { isId } from "../name/move.js";
 import type { Erasure, Shelf } from "../shelf.js";
@@ -62,17 +60,13 @@ async function* treeLines(
     const place = path === "" ? "" : `${JSON.stringify(path)} in `;
     return contentLine(shelf, gone, digest, `it is ${place}the tree ${tree} of the fact ${id}`);
   };
-  let count = 0;
   const root = await needed({ digest: tree, path: "" });
   if (root !== undefined) yield root;
-  for (let node = walk.next(); node !== undefined; node = walk.next()) {
-    const bytes = shelf.blob(node.digest);
-    for (const below of bytes === undefined ? [] : namedBy(walk, node, bytes)) {
-      const line = await needed(below);
+  for await (const { below } of walk.follow((digest) => shelf.blob(digest)))
+    for (const node of below) {
+      const line = await needed(node);
       if (line !== undefined) yield line;
-      if (++count % TURN === 0) await breath();
     }
-  }
 }
 
 /** Takes for told what the trees of a past lead to. */
@@ -82,14 +76,9 @@ async function passOver(
   walk: TreeWalk,
   told: Set<Digest>,
 ): Promise<void> {
-  let count = 0;
-  for await (const lines of shelf.history(heads))
-    for (const line of lines) for (const tree of treesIn(line)) if (walk.add(tree)) told.add(tree);
-  for (let node = walk.next(); node !== undefined; node = walk.next()) {
-    const bytes = shelf.blob(node.digest);
-    for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) told.add(digest);
-    if (++count % TURN === 0) await breath();
-  }
+  const trees: Digest[] = [];
+  for await (const lines of shelf.history(heads)) trees.push(...lines.flatMap(treesIn));
+  await addReached(trees, (digest) => shelf.blob(digest), told, walk);
 }
 
 function isNew(told: Set<Digest>, digest: Digest): boolean {

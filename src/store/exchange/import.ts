@@ -11,8 +11,7 @@ import {
   RecordError,
   refsOf,
 } from "../../session/index.js";
-import { namedBy } from "../care/removal.js";
-import { TreeWalk, treesIn } from "../care/tree-walk.js";
+import { addReached, treesIn } from "../care/tree-walk.js";
 import { misuse } from "../error.js";
 import { isId, shown } from "../name/move.js";
 import type { Erasure, Shelf } from "../shelf.js";
@@ -131,18 +130,6 @@ class Intake {
     }
   }
 
-  /** The blobs that lines need, by themselves or through trees. */
-  #neededBy(lines: readonly string[], brought: ReadonlyMap<Digest, Uint8Array>): ReadonlySet<Digest> {
-    const needed = new Set(lines.flatMap(digestsOf));
-    const walk = new TreeWalk();
-    for (const tree of lines.flatMap(treesIn)) if (walk.add(tree)) needed.add(tree);
-    for (let node = walk.next(); node !== undefined; node = walk.next()) {
-      const bytes = brought.get(node.digest) ?? soundBlob(this.#shelf, node.digest);
-      for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) needed.add(digest);
-    }
-    return needed;
-  }
-
   #takeBlob(line: string): void {
     const { blob: digest, data } = parse(line);
     if (!isId(digest) || typeof data !== "string" || JSON.stringify({ blob: digest, data }) !== line)
@@ -216,10 +203,11 @@ class Intake {
       const before = facts
         .slice(0, index)
         .filter(({ id, line }) => named.has(id) || digestsOf(line).every(isThere));
-      const needed = this.#neededBy(
-        before.map(({ line }) => line),
-        brought,
-      );
+      const lines = before.map(({ line }) => line);
+      const needed = new Set(lines.flatMap(digestsOf));
+      const read = (digest: Digest): Uint8Array | undefined =>
+        brought.get(digest) ?? soundBlob(this.#shelf, digest);
+      await addReached(lines.flatMap(treesIn), read, needed);
       await this.#shelf.commit({ facts: before, blobs: blobs.filter(({ digest }) => needed.has(digest)) });
       const number = facts[index]?.number ?? 0;
       throw new RecordError(

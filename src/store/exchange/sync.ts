@@ -1,7 +1,6 @@
 import { type Digest, digestOf, digestsOf, type FactId, RathError } from "../../session/index.js";
-import { namedBy } from "../care/removal.js";
 import { TreeWalk, treesIn } from "../care/tree-walk.js";
-import { BLOB_BYTES_PER_COMMIT, BLOB_COST, breath, TURN } from "../commit.js";
+import { BLOB_BYTES_PER_COMMIT, BLOB_COST } from "../commit.js";
 import type { Shelf } from "../shelf.js";
 import type { Imported, Store } from "../store.js";
 import { soundBlob } from "./export.js";
@@ -42,13 +41,12 @@ async function fillBlobs(from: Store, shelf: Shelf, heads: readonly FactId[]): P
       for (const tree of treesIn(line)) if (walk.add(tree)) needed.add(tree);
     }
   const filler = new Filler(from, shelf);
-  let count = 0;
-  for (let node = walk.next(); node !== undefined; node = walk.next()) {
-    // A tree that is not here must come first: it says what else is missing.
-    const bytes = soundBlob(shelf, node.digest) ?? (await filler.fetch(node.digest));
+  // A tree that is not here must come first: it says what else is missing.
+  const read = async (digest: Digest): Promise<Uint8Array | undefined> =>
+    soundBlob(shelf, digest) ?? (await filler.fetch(digest));
+  for await (const { node, below } of walk.follow(read)) {
     needed.delete(node.digest);
-    if (++count % TURN === 0) await breath();
-    for (const { digest } of bytes === undefined ? [] : namedBy(walk, node, bytes)) needed.add(digest);
+    for (const { digest } of below) needed.add(digest);
   }
   if (needed.size > 0)
     for await (const here of shelf.digests()) for (const digest of here) needed.delete(digest);
