@@ -2,7 +2,8 @@ import type { Digest, FactId, Principal } from "../session/index.js";
 
 /**
  * What an adapter implements: the few things that differ between SQLite, files and memory. `Store` is built
- * on it once, for all. A shelf holds lines and blobs that never change, and names that move.
+ * on it once, for all. A shelf holds lines and blobs that never change, and names that move. What is
+ * written is waited for; what is read is answered at once, since a loaded session reads its content and its past so.
  */
 export interface Shelf {
   readonly url: string;
@@ -18,35 +19,30 @@ export interface Shelf {
   commit(commit: Commit): Promise<Committed>;
 
   /** The line of each id, in the order asked; undefined where there is none. */
-  lines(ids: readonly FactId[]): Promise<readonly (string | undefined)[]>;
+  lines(ids: readonly FactId[]): readonly (string | undefined)[];
   /** Ids that begin with these hex digits, at most `most`. */
-  startingWith(prefix: string, most: number): Promise<readonly FactId[]>;
+  startingWith(prefix: string, most: number): readonly FactId[];
   /** The sessions made directly from this one, in no particular order. */
-  children(id: FactId): Promise<readonly FactId[]>;
+  children(id: FactId): readonly FactId[];
   /**
    * The lines of the past of `heads` and of the heads, parents before children, in the order of
    * `Session.history()`, but for what is in the past of `without`. In batches, so that no history is too long.
    */
-  history(heads: readonly FactId[], without?: readonly FactId[]): AsyncIterable<readonly string[]>;
+  history(heads: readonly FactId[], without?: readonly FactId[]): Iterable<readonly string[]>;
   /** How many facts the past of an id has, itself included. */
-  count(id: FactId): Promise<number>;
+  count(id: FactId): number;
   /**
    * The newest part of a history: at most `most` facts in history order, of which the first has a snapshot and
    * all others descend from the first alone. Undefined when there is no such place.
    */
-  tail(head: FactId, most: number): Promise<Tail | undefined>;
-  /** The same two questions about one head, answered at once. Absent where every reading waits. */
-  readonly past?: {
-    history(head: FactId): Iterable<readonly string[]>;
-    tail(head: FactId, most: number): Tail | undefined;
-  };
+  tail(head: FactId, most: number): Tail | undefined;
   saveSnapshot(id: FactId, snapshot: string): Promise<void>;
   /** All lines, in no particular order, in batches. */
-  every(): AsyncIterable<readonly string[]>;
+  every(): Iterable<readonly string[]>;
 
-  name(name: string): Promise<NameRecord | undefined>;
+  name(name: string): NameRecord | undefined;
   /** All names, or those that begin with `under`. */
-  names(under?: string): Promise<readonly NameRecord[]>;
+  names(under?: string): readonly NameRecord[];
   /**
    * Takes a name and its steps away, if the fence lets pass; without a fence in any case. A name that stands
    * nowhere is unknown, and stays as it is. The facts stay until they are collected.
@@ -60,14 +56,13 @@ export interface Shelf {
    */
   extend(name: string, epoch: number, until: number): Promise<boolean>;
 
-  /** Synchronous: the loaded past reads its content without waiting. */
   blob(digest: Digest): Uint8Array | undefined;
   /** Digests of all blobs, in batches. */
-  digests(): AsyncIterable<readonly Digest[]>;
+  digests(): Iterable<readonly Digest[]>;
   /** Blobs that came at this time or later in a commit without a fact that refers to them. What is older than a day may be left out. */
-  putSince(since: number): Promise<Iterable<Digest>>;
+  putSince(since: number): Iterable<Digest>;
   erased(digest: Digest): Erasure | undefined;
-  erasures(): Promise<readonly Erasure[]>;
+  erasures(): readonly Erasure[];
   key(id: string): Uint8Array | undefined;
 
   /** Removes facts, blobs and keys so that no byte of them is left, and gives the room back. For `gc` and `erase`. */
@@ -75,7 +70,7 @@ export interface Shelf {
   /** Called after every commit of anyone on this shelf, with the names that moved. Returns the way to stop. */
   listen(heard: (moved: readonly NameRecord[]) => void): () => void;
   /** Damage below the level of lines: pages, files, indexes. Each finding names its place. */
-  examine(): AsyncIterable<Finding>;
+  examine(): Iterable<Finding>;
   /** A copy that opens as a store of its own, taken while others go on writing. */
   backup(path: string): Promise<void>;
   close(): Promise<void>;

@@ -19,13 +19,13 @@ export async function checkStore(
   progress: ((facts: number) => void) | undefined,
 ): Promise<Checked> {
   const findings: Finding[] = [];
-  for await (const finding of shelf.examine()) findings.push(finding);
+  for (const finding of shelf.examine()) findings.push(finding);
   const facts = new Set<FactId>();
   const awaited = new Map<FactId, FactId>();
   const blobs = new Map<Digest, Needed>();
   const trees = new Map<Digest, FactId>();
   try {
-    for await (const lines of shelf.every()) {
+    for (const lines of shelf.every()) {
       for (const line of lines) {
         const id = digestOf(line);
         facts.add(id);
@@ -46,11 +46,10 @@ export async function checkStore(
     findings.push({ place: shelf.url, problem: `reading stopped: ${firstLine(error)}` });
   }
   // Others may have written while this was reading, so what seems to be missing is asked for once more.
-  const isHere = async (id: FactId): Promise<boolean> =>
-    facts.has(id) || (await shelf.lines([id]))[0] !== undefined;
-  const isGone = async (id: FactId): Promise<boolean> => (await shelf.lines([id]))[0] === undefined;
+  const isGone = (id: FactId): boolean => shelf.lines([id])[0] === undefined;
+  const isHere = (id: FactId): boolean => facts.has(id) || !isGone(id);
   for (const [parent, child] of awaited) {
-    if (!(await isHere(parent)) && !(await isGone(child)))
+    if (!isHere(parent) && !isGone(child))
       findings.push({
         place: `fact ${parent}`,
         problem: `it is missing or altered, and ${child} comes from it`,
@@ -72,7 +71,7 @@ export async function checkStore(
     if (lengths.has(digest)) lengths.set(digest, bytes?.length ?? Number.NaN);
     if (bytes === undefined) {
       if (shelf.erased(digest) !== undefined) erased += 1;
-      else if (!(await isGone(needed.fact)))
+      else if (!isGone(needed.fact))
         findings.push({
           place: `blob ${digest}`,
           problem: `it is missing, and ${needed.fact} refers to it${whereOf(needed)}`,
@@ -93,8 +92,8 @@ export async function checkStore(
       });
   }
   try {
-    for (const { name, head } of await shelf.names()) {
-      if (head !== null && !(await isHere(head)))
+    for (const { name, head } of shelf.names()) {
+      if (head !== null && !isHere(head))
         findings.push({
           place: `name ${JSON.stringify(name)}`,
           problem: `it leads to ${head}, which is missing`,

@@ -9,12 +9,12 @@ import { addReached, looksLikeTree, treesIn } from "./tree-walk.js";
 export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Promise<Collected> {
   // What is put from here on is spared in any case: it may be for a fact that is saved a moment later.
   const since = Date.now() + 1 - (all === true ? 0 : UNDER_WAY_MS);
-  const heads = (await shelf.names()).flatMap((record) => record.head ?? []);
+  const heads = shelf.names().flatMap((record) => record.head ?? []);
   const facts = new Set<FactId>();
   const blobs = new Set<Digest>();
   const trees = new Set<Digest>();
   // What damage hides must not be taken for what nobody needs.
-  for await (const lines of verified(shelf, heads)) {
+  for (const lines of verified(shelf, heads)) {
     for (const { id, line } of lines) {
       facts.add(id);
       for (const ref of Object.values(refsOf(line))) blobs.add(ref.digest);
@@ -23,13 +23,13 @@ export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Pr
   }
   const read = (digest: Digest): Uint8Array | undefined => shelf.blob(digest);
   await addReached(trees, read, blobs);
-  const put = new Set(await shelf.putSince(since));
+  const put = new Set(shelf.putSince(since));
   // What is under way keeps files that were there before, too: only what changed is put, and the directories above it.
   const recent = new Set([...put].filter((digest) => !blobs.has(digest) && looksLikeTree(read(digest))));
   const reached = new Set<Digest>();
   await addReached(recent, read, reached);
   const loose = new Set<FactId>();
-  for await (const lines of shelf.every()) {
+  for (const lines of shelf.every()) {
     for (const line of lines) {
       const id = digestOf(line);
       if (!facts.has(id)) loose.add(id);
@@ -37,7 +37,7 @@ export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Pr
   }
   const digests: Digest[] = [];
   let spared = 0;
-  for await (const batch of shelf.digests()) {
+  for (const batch of shelf.digests()) {
     for (const digest of batch) {
       if (blobs.has(digest)) continue;
       if (put.has(digest) || reached.has(digest)) spared += 1;

@@ -36,7 +36,7 @@ export async function erase(
   const mine = new Set<Digest>();
   const trees = new Set<Digest>();
   const keys = new Set<string>();
-  for await (const lines of shelf.history([session.id])) {
+  for (const lines of shelf.history([session.id])) {
     for (const line of lines) {
       // What was erased must stay known: without its list a fact says nothing, and its erasures are mere claims.
       if (typeOf(line) !== "content-erase") for (const digest of digestsOf(line)) mine.add(digest);

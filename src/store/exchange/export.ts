@@ -29,11 +29,11 @@ export async function* exportLines(
   const walk = new TreeWalk();
   const gone = new Gone(shelf, heads);
   let asked = without.length === 0;
-  for await (const lines of verified(shelf, heads, without)) {
+  for (const lines of verified(shelf, heads, without)) {
     for (const { id, line } of lines) {
       if (withBlobs) {
         for (const digest of digestsOf(line))
-          if (isNew(told, digest)) yield await contentLine(shelf, gone, digest, `${id} refers to it`);
+          if (isNew(told, digest)) yield contentLine(shelf, gone, digest, `${id} refers to it`);
         const trees = treesIn(line);
         // Most exports name no trees, and need not know what the other side has of them.
         if (trees.length > 0 && !asked) await passOver(shelf, without, walk, told);
@@ -54,17 +54,17 @@ async function* treeLines(
   id: FactId,
   told: Set<Digest>,
 ): AsyncIterable<string> {
-  const needed = async ({ digest, path }: Pick<TreeNode, "digest" | "path">): Promise<string | undefined> => {
+  const needed = ({ digest, path }: Pick<TreeNode, "digest" | "path">): string | undefined => {
     // The empty tree is known to everybody, so a store need not have it.
     if (!isNew(told, digest) || (digest === EMPTY_TREE && shelf.blob(digest) === undefined)) return undefined;
     const place = path === "" ? "" : `${JSON.stringify(path)} in `;
     return contentLine(shelf, gone, digest, `it is ${place}the tree ${tree} of the fact ${id}`);
   };
-  const root = await needed({ digest: tree, path: "" });
+  const root = needed({ digest: tree, path: "" });
   if (root !== undefined) yield root;
   for await (const { below } of walk.follow((digest) => shelf.blob(digest)))
     for (const node of below) {
-      const line = await needed(node);
+      const line = needed(node);
       if (line !== undefined) yield line;
     }
 }
@@ -77,7 +77,7 @@ async function passOver(
   told: Set<Digest>,
 ): Promise<void> {
   const trees: Digest[] = [];
-  for await (const lines of shelf.history(heads)) trees.push(...lines.flatMap(treesIn));
+  for (const lines of shelf.history(heads)) trees.push(...lines.flatMap(treesIn));
   await addReached(trees, (digest) => shelf.blob(digest), told, walk);
 }
 
@@ -86,10 +86,10 @@ function isNew(told: Set<Digest>, digest: Digest): boolean {
 }
 
 /** The line of a blob, or of its erasure. */
-async function contentLine(shelf: Shelf, gone: Gone, digest: Digest, why: string): Promise<string> {
+function contentLine(shelf: Shelf, gone: Gone, digest: Digest, why: string): string {
   const bytes = soundBlob(shelf, digest);
   if (bytes !== undefined) return `{"blob":"${digest}","data":"${Buffer.from(bytes).toString("base64")}"}`;
-  const erasure = await gone.erasure(digest);
+  const erasure = gone.erasure(digest);
   if (erasure === undefined)
     throw new DamageError(
       `the blob ${digest}`,
@@ -104,7 +104,7 @@ class Gone {
   readonly #shelf: Shelf;
   readonly #heads: readonly FactId[];
   readonly #agrees: Agrees;
-  #own: Promise<ReadonlyMap<Digest, Erasure>> | undefined;
+  #own: ReadonlyMap<Digest, Erasure> | undefined;
 
   constructor(shelf: Shelf, heads: readonly FactId[]) {
     this.#shelf = shelf;
@@ -112,18 +112,18 @@ class Gone {
     this.#agrees = agreement((digest) => soundBlob(shelf, digest));
   }
 
-  async erasure(digest: Digest): Promise<Erasure | undefined> {
+  erasure(digest: Digest): Erasure | undefined {
     const kept = this.#shelf.erased(digest);
     if (kept === undefined) return undefined;
-    if (!this.#agrees(kept, (await this.#shelf.lines([kept.fact]))[0]))
+    if (!this.#agrees(kept, this.#shelf.lines([kept.fact])[0]))
       throw new DamageError(`the erasure of ${digest}`, "it does not say what the fact says that erased it");
     this.#own ??= this.#read();
-    return (await this.#own).get(digest) ?? kept;
+    return this.#own.get(digest) ?? kept;
   }
 
-  async #read(): Promise<ReadonlyMap<Digest, Erasure>> {
+  #read(): ReadonlyMap<Digest, Erasure> {
     const own = new Map<Digest, Erasure>();
-    for await (const lines of this.#shelf.history(this.#heads))
+    for (const lines of this.#shelf.history(this.#heads))
       for (const line of lines) {
         if (typeOf(line) !== "content-erase") continue;
         const { digests, by, at, why } = readFact(line, {
@@ -140,30 +140,30 @@ class Gone {
  * The history of a shelf, held against the ids that the facts and the heads name: a line that was altered or
  * left out is an error, not another history. The first bits of an id are enough to tell damage.
  */
-export async function* verified(
+export function* verified(
   shelf: Shelf,
   heads: readonly FactId[],
   without: readonly FactId[] = [],
-): AsyncIterable<readonly Line[]> {
+): Generator<readonly Line[], void> {
   const met = new Set<number>();
   let last = "";
-  for await (const lines of shelf.history(heads, without)) {
+  for (const lines of shelf.history(heads, without)) {
     const batch: Line[] = [];
     for (const line of lines) {
       for (const parent of parentsOf(line))
-        if (parent !== last && !met.has(bitsOf(parent))) await missing(shelf, parent, without);
+        if (parent !== last && !met.has(bitsOf(parent))) missing(shelf, parent, without);
       last = digestOf(line);
       met.add(bitsOf(last));
       batch.push({ id: last, line });
     }
     yield batch;
   }
-  for (const head of heads) if (!met.has(bitsOf(head))) await missing(shelf, head, without);
+  for (const head of heads) if (!met.has(bitsOf(head))) missing(shelf, head, without);
 }
 
 /** What is not among the lines must be in the past that was left out. */
-async function missing(shelf: Shelf, id: FactId, without: readonly FactId[]): Promise<void> {
-  if (without.length > 0 && (await shelf.lines([id]))[0] !== undefined) return;
+function missing(shelf: Shelf, id: FactId, without: readonly FactId[]): void {
+  if (without.length > 0 && shelf.lines([id])[0] !== undefined) return;
   throw new DamageError(`the fact ${id}`, "it is missing or altered");
 }
 

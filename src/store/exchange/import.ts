@@ -165,7 +165,7 @@ class Intake {
     await this.flush();
     const erasures = this.#erasures.splice(0);
     if (erasures.length === 0) return;
-    const lines = await this.#shelf.lines(erasures.map(({ erasure }) => erasure.fact));
+    const lines = this.#shelf.lines(erasures.map(({ erasure }) => erasure.fact));
     const agrees = agreement((digest) => soundBlob(this.#shelf, digest));
     for (const [index, { erasure, number }] of erasures.entries()) {
       if (!agrees(erasure, lines[index]))

@@ -35,7 +35,7 @@ export async function syncStores(from: Store, to: Store, shelf: Shelf, names: bo
 async function fillBlobs(from: Store, shelf: Shelf, heads: readonly FactId[]): Promise<number> {
   const needed = new Set<Digest>();
   const walk = new TreeWalk();
-  for await (const lines of shelf.history(heads))
+  for (const lines of shelf.history(heads))
     for (const line of lines) {
       for (const digest of digestsOf(line)) needed.add(digest);
       for (const tree of treesIn(line)) if (walk.add(tree)) needed.add(tree);
@@ -48,8 +48,7 @@ async function fillBlobs(from: Store, shelf: Shelf, heads: readonly FactId[]): P
     needed.delete(node.digest);
     for (const { digest } of below) needed.add(digest);
   }
-  if (needed.size > 0)
-    for await (const here of shelf.digests()) for (const digest of here) needed.delete(digest);
+  if (needed.size > 0) for (const here of shelf.digests()) for (const digest of here) needed.delete(digest);
   for (const digest of needed) await filler.fetch(digest);
   await filler.flush();
   return filler.count;

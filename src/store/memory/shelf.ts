@@ -58,28 +58,21 @@ export class MemoryShelf implements Shelf {
     return committed;
   }
 
-  async lines(ids: readonly FactId[]): Promise<readonly (string | undefined)[]> {
+  lines(ids: readonly FactId[]): readonly (string | undefined)[] {
     const { facts } = this.#held;
     return ids.map((id) => (facts.has(id) ? facts.line(facts.row(id)) : undefined));
   }
 
-  async startingWith(prefix: string, most: number): Promise<readonly FactId[]> {
+  startingWith(prefix: string, most: number): readonly FactId[] {
     return this.#held.facts.startingWith(prefix, most);
   }
 
-  async children(id: FactId): Promise<readonly FactId[]> {
+  children(id: FactId): readonly FactId[] {
     const { facts } = this.#held;
     return facts.has(id) ? facts.children(facts.row(id)).map((row) => facts.id(row)) : [];
   }
 
-  async *history(
-    heads: readonly FactId[],
-    without: readonly FactId[] = [],
-  ): AsyncIterable<readonly string[]> {
-    yield* this.#history(heads, without);
-  }
-
-  *#history(heads: readonly FactId[], without: readonly FactId[]): Generator<readonly string[]> {
+  *history(heads: readonly FactId[], without: readonly FactId[] = []): Generator<readonly string[]> {
     const { facts } = this.#held;
     const known = without.filter((id) => facts.has(id)).map((id) => facts.row(id));
     const rows = facts.history(
@@ -89,20 +82,11 @@ export class MemoryShelf implements Shelf {
     yield* this.#batches(rows, (id) => [this.#rowOf(id)]);
   }
 
-  readonly past = {
-    history: (head: FactId): Iterable<readonly string[]> => this.#history([head], []),
-    tail: (head: FactId, most: number): Tail | undefined => this.#tail(head, most),
-  };
-
-  async count(id: FactId): Promise<number> {
+  count(id: FactId): number {
     return this.#held.facts.size(this.#rowOf(id));
   }
 
-  async tail(head: FactId, most: number): Promise<Tail | undefined> {
-    return this.#tail(head, most);
-  }
-
-  #tail(head: FactId, most: number): Tail | undefined {
+  tail(head: FactId, most: number): Tail | undefined {
     const { facts } = this.#held;
     const rows = facts.tail(this.#rowOf(head), most, (id) => this.#snapshots.has(id));
     const [first] = rows ?? [];
@@ -115,18 +99,18 @@ export class MemoryShelf implements Shelf {
     if (this.#held.facts.has(id)) this.#snapshots.set(id, snapshot);
   }
 
-  async *every(): AsyncIterable<readonly string[]> {
+  *every(): Iterable<readonly string[]> {
     const { facts } = this.#held;
     const rows = Array.from({ length: facts.count }, (_, row) => row);
     // Those that are collected meanwhile are left out.
     yield* this.#batches(rows, (id) => (this.#held.facts.has(id) ? [this.#rowOf(id)] : []));
   }
 
-  async name(name: string): Promise<NameRecord | undefined> {
+  name(name: string): NameRecord | undefined {
     return this.#held.names.get(name);
   }
 
-  async names(under = ""): Promise<readonly NameRecord[]> {
+  names(under = ""): readonly NameRecord[] {
     return [...this.#held.names.all.values()]
       .filter(({ name }) => name.startsWith(under))
       .sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -149,12 +133,12 @@ export class MemoryShelf implements Shelf {
     return bytes && Uint8Array.from(bytes);
   }
 
-  async *digests(): AsyncIterable<readonly Digest[]> {
+  *digests(): Iterable<readonly Digest[]> {
     const { bytes } = this.#held.blobs;
     if (bytes.size > 0) yield [...bytes.keys()];
   }
 
-  async putSince(since: number): Promise<Iterable<Digest>> {
+  putSince(since: number): Iterable<Digest> {
     return this.#held.blobs.since(since);
   }
 
@@ -162,7 +146,7 @@ export class MemoryShelf implements Shelf {
     return this.#held.blobs.erased.get(digest);
   }
 
-  async erasures(): Promise<readonly Erasure[]> {
+  erasures(): readonly Erasure[] {
     return [...this.#held.blobs.erased.values()];
   }
 
@@ -197,7 +181,9 @@ export class MemoryShelf implements Shelf {
   }
 
   /** There is nothing below the lines that could be damaged. */
-  async *examine(): AsyncIterable<Finding> {}
+  examine(): Iterable<Finding> {
+    return [];
+  }
 
   async backup(path: string): Promise<void> {
     const { facts, names, blobs } = this.#held;

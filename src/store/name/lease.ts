@@ -57,7 +57,7 @@ export class Lease {
       this.#since = asked;
       return;
     }
-    throw new FencedError(this.name, this.epoch, await this.#shelf.name(this.name));
+    throw new FencedError(this.name, this.epoch, this.#shelf.name(this.name));
   }
 
   /** Gives the lease back: it passes no fence from then on. Nothing happens when it is someone else's by now. */
@@ -107,7 +107,7 @@ export async function takeLease(shelf: Shelf, name: string, options: LeaseOption
     const { wall: now } = asked;
     const taken = await shelf.acquire(name, owner, now + milliseconds, now);
     if (taken !== undefined) return new Lease(shelf, name, owner, taken.epoch, milliseconds, asked);
-    const holder = await shelf.name(name);
+    const holder = shelf.name(name);
     const isFree = holder?.owner !== undefined && (isGivenUp(holder) || isDead(holder.owner));
     if (attempt === ATTEMPTS || !isFree) throw new FencedError(name, null, holder);
     // Given back for the dead. Of those who find it dead at once one does that, since the epoch rises with it.

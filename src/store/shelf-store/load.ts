@@ -52,23 +52,20 @@ export class SessionReader {
     id: FactId,
     { fetch = false, horizon = fetch ? FETCH_HORIZON : HORIZON }: LoadOptions = {},
   ): Promise<Session> {
-    const { past } = this.#shelf;
-    // Where nothing can be read later, all of it is read now.
-    const long = (past !== undefined || !fetch) && (await this.#shelf.count(id)) > horizon;
-    const found = long ? await this.#shelf.tail(id, horizon) : undefined;
+    const long = this.#shelf.count(id) > horizon;
+    const found = long ? this.#shelf.tail(id, horizon) : undefined;
     const tail = found && sound(found) && isCurrent(found.snapshot) ? found : undefined;
     // Those of an older version would be found again and again; what they save is taken anew below.
     if (found !== undefined && tail === undefined && sound(found))
       await this.#shelf.remove({ snapshots: true }).catch(() => {});
     const realm: { -readonly [Key in keyof Realm]: Realm[Key] } = { inline: 0, blobs: this.blobs };
-    if (fetch && past !== undefined)
-      realm.past = { parentsOf: (session) => this.#parentsOf(session, realm, past) };
+    if (fetch) realm.past = { parentsOf: (session) => this.#parentsOf(session, realm) };
     const loader = new Loader(realm, tail && depthIn(tail.snapshot));
     if (tail !== undefined) {
       loader.add(tail.lines);
       useSnapshot(loader.sessions[0] as Session, tail.snapshot);
     } else {
-      for await (const lines of this.#shelf.history([id])) loader.add(lines);
+      for (const lines of this.#shelf.history([id])) loader.add(lines);
     }
     const session = loader.finish(id);
     const setting = loader.keeping() ?? session.view(keepingView);
@@ -89,15 +86,15 @@ export class SessionReader {
   }
 
   /** The parents of a session whose past is not in memory, with some of what is before them. */
-  #parentsOf({ id, depth }: Session, realm: Realm, past: NonNullable<Shelf["past"]>): readonly Session[] {
+  #parentsOf({ id, depth }: Session, realm: Realm): readonly Session[] {
     let tail: Tail | undefined;
     for (let most = FETCHED; tail === undefined && most <= depth; most *= GROWTH) {
-      const found = past.tail(id, most);
+      const found = this.#shelf.tail(id, most);
       // The session has a snapshot itself, and more than itself is needed.
       if (found && found.lines.length > 1 && sound(found) && isCurrent(found.snapshot)) tail = found;
     }
     const loader = new Loader(realm, tail && depthIn(tail.snapshot));
-    for (const lines of tail === undefined ? past.history(id) : [tail.lines]) loader.add(lines);
+    for (const lines of tail === undefined ? this.#shelf.history([id]) : [tail.lines]) loader.add(lines);
     if (tail !== undefined) useSnapshot(loader.sessions[0] as Session, tail.snapshot);
     this.#remember(loader.sessions);
     return loader.finish(id).parents;
@@ -117,17 +114,17 @@ export class SessionReader {
     this.known.prepared.add(session);
   }
 
-  async resolve(nameOrId: string): Promise<FactId> {
+  resolve(nameOrId: string): FactId {
     if (typeof nameOrId !== "string")
       throw misuse(`find ${shown(nameOrId)}`, "give a name, an id, or the beginning of an id");
     if (/^[0-9a-f]{64}$/.test(nameOrId)) {
-      if ((await this.#shelf.lines([nameOrId]))[0] !== undefined) return nameOrId;
+      if (this.#shelf.lines([nameOrId])[0] !== undefined) return nameOrId;
       throw new NotFoundError(`the id ${nameOrId}`, "list what is there: await store.names()");
     }
-    const record = await this.#shelf.name(nameOrId);
+    const record = this.#shelf.name(nameOrId);
     if (record?.head) return record.head;
     if (/^[0-9a-f]{6,63}$/.test(nameOrId)) {
-      const ids = await this.#shelf.startingWith(nameOrId, 2);
+      const ids = this.#shelf.startingWith(nameOrId, 2);
       if (ids.length > 1)
         throw new NotFoundError(
           `one session that begins with ${nameOrId}`,
@@ -135,7 +132,8 @@ export class SessionReader {
         );
       if (ids[0] !== undefined) return ids[0];
     }
-    const names = (await this.#shelf.names())
+    const names = this.#shelf
+      .names()
       .filter((known) => known.head !== null && !KEPT_BY_RUNTIME.test(known.name))
       .map((known) => known.name);
     throw new NotFoundError(

@@ -73,23 +73,23 @@ export class SessionWriter {
       const replayed = committed.outcome === "replayed";
       return { id: replayed ? committed.head : move.head, written: 0, replayed };
     }
-    const at = (await this.#shelf.name(move.name))?.head ?? null;
+    const at = this.#shelf.name(move.name)?.head ?? null;
     const stands =
       move.expect === "past"
-        ? at === null || (await this.#growsFrom(fresh, at))
+        ? at === null || this.#growsFrom(fresh, at)
         : move.expect === "any" || at === move.expect;
     if (!stands) throw new ConflictError(move.name, move.head, at);
     return undefined;
   }
 
   /** Whether an id is among these sessions, or in the past they grow from. */
-  async #growsFrom(fresh: readonly Session[], id: FactId): Promise<boolean> {
+  #growsFrom(fresh: readonly Session[], id: FactId): boolean {
     const ids = new Set(fresh.map((session) => session.id));
     if (ids.has(id)) return true;
     const roots = new Set(fresh.flatMap(({ parentIds }) => parentIds.filter((parent) => !ids.has(parent))));
-    const here = await this.#shelf.lines([...roots]);
+    const here = this.#shelf.lines([...roots]);
     const known = [...roots].filter((_, index) => here[index] !== undefined);
-    for await (const lines of this.#shelf.history([id], known)) if (lines.length > 0) return false;
+    for (const lines of this.#shelf.history([id], known)) if (lines.length > 0) return false;
     return true;
   }
 
@@ -139,7 +139,7 @@ export class SessionWriter {
       const snapshot = takeSnapshot(session);
       if (!isWorthKeeping(snapshot, session, this.#reader.known.prepared)) return;
       // This process may still hold what was erased; then the snapshot is taken of what is here now.
-      const erased = (await this.#shelf.erasures()).length > 0;
+      const erased = this.#shelf.erasures().length > 0;
       await this.#reader.keep(session, erased ? takeSnapshot(await this.#reader.load(session.id)) : snapshot);
     } catch {
       // A session that cannot answer its own views, a full disk, a store that was closed: the session is saved.
@@ -151,7 +151,7 @@ export class SessionWriter {
     let room = HORIZON;
     try {
       for (const id of heads) {
-        const count = await this.#shelf.count(id);
+        const count = this.#shelf.count(id);
         if (!isDue(Math.max(0, count - written), count - 1)) continue;
         room -= count;
         if (room < 0) return;

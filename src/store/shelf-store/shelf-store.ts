@@ -104,12 +104,12 @@ export class ShelfStore implements Store {
 
   async has(id: FactId): Promise<boolean> {
     this.#checkOpen();
-    return isId(id) && (await this.#shelf.lines([id]))[0] !== undefined;
+    return isId(id) && this.#shelf.lines([id])[0] !== undefined;
   }
 
   async line(id: FactId): Promise<string | undefined> {
     this.#checkOpen();
-    const [line] = isId(id) ? await this.#shelf.lines([id]) : [];
+    const [line] = isId(id) ? this.#shelf.lines([id]) : [];
     if (line !== undefined && digestOf(line) !== id)
       throw new DamageError(`the fact ${id}`, "its line is not the one that was written");
     return line;
@@ -134,12 +134,12 @@ export class ShelfStore implements Store {
     options: HistoryOptions = {},
   ): AsyncIterable<readonly Line[]> {
     checkOptions(options, "store.lines(name, { without: [other] })");
-    const heads = await this.#resolveAll(nameOrId);
-    yield* verified(this.#shelf, heads, await this.#resolveAll(options.without ?? []));
+    yield* verified(this.#shelf, this.#resolveAll(nameOrId), this.#resolveAll(options.without ?? []));
   }
 
-  #resolveAll(nameOrId: string | readonly string[]): Promise<FactId[]> {
-    return Promise.all((Array.isArray(nameOrId) ? nameOrId : [nameOrId]).map((one) => this.resolve(one)));
+  #resolveAll(nameOrId: string | readonly string[]): readonly FactId[] {
+    this.#checkOpen();
+    return [nameOrId].flat().map((one) => this.#reader.resolve(one as string));
   }
 
   async names(options: { readonly under?: string } = {}): Promise<readonly Name[]> {
@@ -151,13 +151,13 @@ export class ShelfStore implements Store {
         `list the names under ${shown(under)}`,
         'say how they begin: store.names({ under: "team/" })',
       );
-    return (await this.#shelf.names(under)).flatMap((record) => nameOf(record));
+    return this.#shelf.names(under).flatMap((record) => nameOf(record));
   }
 
   async head(name: string): Promise<FactId | undefined> {
     this.#checkOpen();
     if (typeof name !== "string") throw misuse(`find ${shown(name)}`, "give a name");
-    return (await this.#shelf.name(name))?.head ?? undefined;
+    return this.#shelf.name(name)?.head ?? undefined;
   }
 
   async point(name: string, id: FactId, options: PointOptions = {}): Promise<Saved> {
@@ -180,7 +180,7 @@ export class ShelfStore implements Store {
         "list what is there: await store.names()",
       );
     if (outcome === "fenced") {
-      throw new FencedError(name, fence.epoch ?? null, await this.#shelf.name(name));
+      throw new FencedError(name, fence.epoch ?? null, this.#shelf.name(name));
     }
   }
 
@@ -207,8 +207,7 @@ export class ShelfStore implements Store {
   async *export(nameOrId: string | readonly string[], options: ExportOptions = {}): AsyncIterable<string> {
     checkOptions(options, "store.export(name, { blobs: false })");
     const { without = [], blobs = true } = options;
-    const ids = await this.#resolveAll(nameOrId);
-    yield* exportLines(this.#shelf, ids, await this.#resolveAll(without), blobs);
+    yield* exportLines(this.#shelf, this.#resolveAll(nameOrId), this.#resolveAll(without), blobs);
   }
 
   async import(
@@ -256,7 +255,7 @@ export class ShelfStore implements Store {
     this.#checkOpen();
     checkOptions(options, "store.erase(name, { digests, why })");
     const id = await this.resolve(nameOrId);
-    const standing = (await this.#shelf.names()).flatMap(({ name, head }) => (head === id ? [name] : []));
+    const standing = this.#shelf.names().flatMap(({ name, head }) => (head === id ? [name] : []));
     // The name that was asked for goes first, in one commit with the erasure; others that stand there follow.
     const [first = options.lease?.name, ...others] = [
       ...new Set([options.lease?.name ?? nameOrId, ...standing].filter((name) => standing.includes(name))),

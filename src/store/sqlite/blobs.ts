@@ -75,7 +75,7 @@ export class Blobs {
     this.#rows = FEW_AHEAD;
   }
 
-  async *digests(): AsyncIterable<readonly Digest[]> {
+  *digests(): Iterable<readonly Digest[]> {
     let after = 0;
     for (;;) {
       const rows = this.#connection.all(

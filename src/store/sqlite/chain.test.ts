@@ -48,9 +48,9 @@ async function check(
   }
 }
 
-async function collect(batches: AsyncIterable<readonly string[]>): Promise<string[]> {
+async function collect(batches: Iterable<readonly string[]>): Promise<string[]> {
   const all: string[] = [];
-  for await (const batch of batches) all.push(...batch);
+  for (const batch of batches) all.push(...batch);
   return all;
 }
 

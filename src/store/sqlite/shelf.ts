@@ -138,7 +138,7 @@ export class SqliteShelf implements Shelf {
     this.#listeners.tell(moved);
   }
 
-  async lines(ids: readonly FactId[]): Promise<readonly (string | undefined)[]> {
+  lines(ids: readonly FactId[]): readonly (string | undefined)[] {
     return this.#facts.atOnce(() =>
       ids.map((id) => {
         const place = this.#facts.place(id);
@@ -147,7 +147,7 @@ export class SqliteShelf implements Shelf {
     );
   }
 
-  async startingWith(prefix: string, most: number): Promise<readonly FactId[]> {
+  startingWith(prefix: string, most: number): readonly FactId[] {
     return this.#facts.atOnce(() => {
       const ids = this.#facts.lines
         .startingWith(prefix, most)
@@ -156,7 +156,7 @@ export class SqliteShelf implements Shelf {
     });
   }
 
-  async children(id: FactId): Promise<readonly FactId[]> {
+  children(id: FactId): readonly FactId[] {
     return this.#facts.atOnce(() => {
       const place = this.#facts.place(id);
       return place === undefined
@@ -165,27 +165,15 @@ export class SqliteShelf implements Shelf {
     });
   }
 
-  async *history(
-    heads: readonly FactId[],
-    without: readonly FactId[] = [],
-  ): AsyncIterable<readonly string[]> {
-    yield* this.#histories.read(heads, without);
+  history(heads: readonly FactId[], without: readonly FactId[] = []): Iterable<readonly string[]> {
+    return this.#histories.read(heads, without);
   }
 
-  readonly past = {
-    history: (head: FactId): Iterable<readonly string[]> => this.#histories.read([head]),
-    tail: (head: FactId, most: number): Tail | undefined => this.#tail(head, most),
-  };
-
-  async count(id: FactId): Promise<number> {
+  count(id: FactId): number {
     return this.#facts.atOnce(() => this.#histories.count(id));
   }
 
-  async tail(head: FactId, most: number): Promise<Tail | undefined> {
-    return this.#tail(head, most);
-  }
-
-  #tail(head: FactId, most: number): Tail | undefined {
+  tail(head: FactId, most: number): Tail | undefined {
     return this.#facts.atOnce(() => this.#histories.tail(head, most));
   }
 
@@ -199,15 +187,15 @@ export class SqliteShelf implements Shelf {
     );
   }
 
-  async *every(): AsyncIterable<readonly string[]> {
+  *every(): Iterable<readonly string[]> {
     for (const batch of this.#facts.every()) yield batch.map(({ line }) => line);
   }
 
-  async name(name: string): Promise<NameRecord | undefined> {
+  name(name: string): NameRecord | undefined {
     return this.#tables.names.get(name);
   }
 
-  async names(under = ""): Promise<readonly NameRecord[]> {
+  names(under = ""): readonly NameRecord[] {
     return this.#tables.names.under(under);
   }
 
@@ -227,11 +215,11 @@ export class SqliteShelf implements Shelf {
     return this.#tables.blobs.get(digest);
   }
 
-  digests(): AsyncIterable<readonly Digest[]> {
+  digests(): Iterable<readonly Digest[]> {
     return this.#tables.blobs.digests();
   }
 
-  async putSince(since: number): Promise<Iterable<Digest>> {
+  putSince(since: number): Iterable<Digest> {
     return this.#tables.blobs.since(since);
   }
 
@@ -239,7 +227,7 @@ export class SqliteShelf implements Shelf {
     return this.#tables.blobs.erased(digest);
   }
 
-  async erasures(): Promise<readonly Erasure[]> {
+  erasures(): readonly Erasure[] {
     return this.#tables.blobs.erasures();
   }
 
@@ -271,7 +259,7 @@ export class SqliteShelf implements Shelf {
     return this.#listeners.add(heard);
   }
 
-  async *examine(): AsyncIterable<Finding> {
+  *examine(): Iterable<Finding> {
     try {
       for (const row of this.#connection.all("PRAGMA integrity_check")) {
         const problem = String(Object.values(row)[0]);

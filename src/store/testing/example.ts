@@ -30,7 +30,9 @@ export function saveKeyed(id: string, secret: Uint8Array): Commit {
   return { facts: [{ id: digestOf(line), line }], blobs: [], keys: [{ id, secret }] };
 }
 
-export async function collect<Item>(batches: AsyncIterable<readonly Item[]>): Promise<Item[]> {
+export async function collect<Item>(
+  batches: Iterable<readonly Item[]> | AsyncIterable<readonly Item[]>,
+): Promise<Item[]> {
   const items: Item[] = [];
   for await (const batch of batches) items.push(...batch);
   return items;
