@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { digestOf, type Principal, readFact, Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
+import { sleep, step } from "../workflow/index.js";
 import { forward, type Module, perform } from "./index.js";
 import { labelsView } from "./policy/index.js";
 import { moduleOf } from "./testing/module.js";
@@ -28,6 +29,14 @@ describe("who acts in a run", () => {
     expect(factsOf(ended).filter(({ by }) => by.startsWith("user"))).toHaveLength(1);
     // What is done with it afterwards is done outside of the run.
     expect(ended.say("thanks").fact.by).toBe("user");
+  });
+
+  it("[T14] is the module that asks for a step or a timer, not an agent that does not exist", async () => {
+    const look = step("look", () => "seen", { effect: "read" });
+    const flow = moduleOf("flow", async (session) => sleep(1).forward((await look.call(session)).session));
+    const ended = await rathOf().run(flow, Session.start("Look."));
+    expect(only(all(ended, "step-call")).by).toBe("workflow:flow");
+    expect(only(all(ended, "timer-set")).by).toBe("workflow:sleep");
   });
 
   it("[T14] is the agent where an agent acts, and the named principal where one is named", async () => {
@@ -90,7 +99,7 @@ describe("who acts in a run", () => {
   });
 });
 
-/** The same history as version 0.1 wrote it: nobody is named in the start of a run, and a body acts as "user". */
+/** The same history as version 0.1 wrote it: nobody is named in the start of a run, and a body acts as "user" or "agent". */
 async function asRecordedBy01(store: Store, session: Session): Promise<Session> {
   const ids = new Map<string, string>();
   const made = new Map<string, Session>();
@@ -99,7 +108,7 @@ async function asRecordedBy01(store: Store, session: Session): Promise<Session> 
     const line = node.line
       .replaceAll(/[0-9a-f]{64}/g, (id) => ids.get(id) ?? id)
       .replace(/,"for":"[^"]*"/, "")
-      .replace('"by":"workflow:flow"', '"by":"user"');
+      .replace('"by":"workflow:flow"', node.fact.type === "step-call" ? '"by":"agent"' : '"by":"user"');
     const id = digestOf(line);
     const parents = node.parents.map((parent) => made.get(parent.id) as Session);
     last = Session.restore(line, parents, Session.realmOf(session), { id });

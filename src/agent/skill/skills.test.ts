@@ -180,7 +180,7 @@ describe("activation", () => {
         source: join(folder, "a/SKILL.md"),
         digest: digestOf(text),
         instructions: "Read references/api.md first.",
-        by: "agent",
+        by: "workflow:skill",
       },
     ]);
     const [call] = [...session.history()].filter(({ fact }) => fact.type === "tool-call");

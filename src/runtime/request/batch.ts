@@ -54,7 +54,7 @@ export class RequestBatch {
     // Nobody listens when the run is cut off.
     this.result.catch(() => {});
     // All of them or none: a request that nobody deals with would stay pending.
-    const drafts = requests.map(({ fact }) => drafted(run.secrets.conceal(fact).value));
+    const drafts = requests.map(({ fact }) => drafted(run.secrets.conceal(fact).value, scope.actor));
     const chain = new Chain(run, scope, session);
     this.#chain = chain;
     this.#items = requests.map(

@@ -137,7 +137,7 @@ export function requireBudgetLeft(
   const realm = Session.realmOf(session);
   const tape = run.tape.after(session);
   const [first] = requests as readonly [Request];
-  const asked = tape?.find([session], drafted(first.fact), realm);
+  const asked = tape?.find([session], drafted(first.fact, scope.actor), realm);
   const recorded = tape?.typed(session, "budget-stop");
   // Of two that asked on one session, time may have run out in between.
   if (recorded !== undefined && recorded.seq < (asked?.seq ?? Number.POSITIVE_INFINITY)) {

@@ -39,7 +39,7 @@ for (const [type, { by, open = false, fields }] of entries) {
 
 /**
  * Throws a `FactError` unless the fact is one of the union, and says who did it where `by` is null. `now` is a time
- * that is known to be one; `actor` acts in place of the user, in a run.
+ * that is known to be one; `actor` acts in place of the user and of an unnamed agent, in a run.
  */
 export function checkShape(value: { [field: string]: Json }, now: string, actor?: Principal): void {
   const { type } = value;
@@ -102,11 +102,11 @@ export function checkShape(value: { [field: string]: Json }, now: string, actor?
     throw new FactError(type, "`seq` must be a whole number", "leave it to the runtime");
 }
 
-function authorOf(type: string, by: Author, role: Json | undefined, actor: Principal = "user"): Principal {
+function authorOf(type: string, by: Author, role: Json | undefined, actor?: Principal): Principal {
   if (by === "must say")
     throw new FactError(type, "it does not say who decided", 'say who: { by: "user:ada", … }');
   const kind = by === "by role" ? (roles[role as string] as PrincipalKind) : by;
-  return kind === "user" ? actor : kind;
+  return kind === "user" || by === "agent" ? (actor ?? kind) : kind;
 }
 
 /**
