@@ -34,6 +34,8 @@ const layers = [
   ["sandbox/error.ts", "sandbox-names"],
   ["sandbox/path.ts", "sandbox-names"],
   ["sandbox/spec.ts", "sandbox-names"],
+  // Loads the rest of the layer on first use.
+  ["sandbox/pool/", "runtime"],
   ["sandbox/", "sandbox"],
   ["runtime/", "runtime"],
   ["workflow/", "runtime"],

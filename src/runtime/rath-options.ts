@@ -1,3 +1,4 @@
+import type { ProviderSource } from "../sandbox/pool/index.js";
 import type { Principal } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { optionNames, showValue } from "../util/index.js";
@@ -5,7 +6,6 @@ import { RefusedError } from "./given.js";
 import type { Policy } from "./policy/index.js";
 import type { Budget } from "./request/request.js";
 import type { Mode, Prices } from "./run/options.js";
-import type { ProviderSource } from "./sandboxes/pool.js";
 import type { ServiceOptions } from "./services.js";
 
 export type RathOptions = ServiceOptions & {

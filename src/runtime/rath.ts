@@ -1,4 +1,5 @@
 import type { ExportedGit, ExportOptions, WorkspaceFiles } from "../sandbox/index.js";
+import { SandboxPool } from "../sandbox/pool/index.js";
 import {
   type Content,
   type FactId,
@@ -26,7 +27,6 @@ import { Observers } from "./run/observers.js";
 import type { Observation } from "./run/options.js";
 import { Runs } from "./run/runs.js";
 import { importFiles } from "./sandboxes/files.js";
-import { SandboxPool } from "./sandboxes/pool.js";
 import { Secrets } from "./secrets.js";
 import { type Services, services } from "./services.js";
 import { type Unfinished, unfinishedIn } from "./tape/recorded.js";
@@ -59,7 +59,7 @@ export class Rath {
     this.#pool = new SandboxPool({
       store: open,
       sandboxes: options.sandboxes ?? {},
-      secret: (name) => secrets.find(name),
+      secret: (name) => secrets.get(name),
     });
     this.#runs = new Runs(
       {

@@ -29,14 +29,9 @@ export class Secrets {
     for (const forms of this.#forms.values()) forms.sort((one, other) => other.text.length - one.text.length);
   }
 
-  /** undefined when nobody knows it. */
-  find(name: string): string | undefined {
-    return this.#values.get(name);
-  }
-
   /** The value, or a `MissingSecretError`. */
   get(name: string): string {
-    const value = this.find(name);
+    const value = this.#values.get(name);
     if (value === undefined) throw new MissingSecretError(name);
     return value;
   }

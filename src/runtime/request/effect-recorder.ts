@@ -1,4 +1,5 @@
 import type { ExecOptions, ExecResult, Execution, Sandbox, SandboxFiles } from "../../sandbox/index.js";
+import type { SandboxLease, SandboxPool } from "../../sandbox/pool/index.js";
 import {
   EMPTY_TREE,
   type FactInput,
@@ -9,7 +10,6 @@ import {
 } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { RefusedError } from "../given.js";
-import type { SandboxLease, SandboxPool } from "../sandboxes/pool.js";
 import { EVIDENCE, type Evidence } from "./evidence.js";
 
 /** The call that an effect is recorded for. */
@@ -69,7 +69,7 @@ export class EffectRecorder {
 
   async #take(): Promise<Sandbox> {
     const { pool, tip, run, evidence, signal } = this.#call;
-    this.#lease = await pool.acquire(tip, run, (fact) => evidence.push(fact), signal);
+    this.#lease = await pool.acquire({ tip, run, record: (fact) => evidence.push(fact), signal });
     return this.#watched(this.#lease.live.sandbox);
   }
 

@@ -1,6 +1,6 @@
+import type { SandboxPool } from "../../sandbox/pool/index.js";
 import type { FactInput, RathError, Session } from "../../session/index.js";
 import type { RequestBatch } from "../request/batch.js";
-import type { SandboxPool } from "../sandboxes/pool.js";
 import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
 import type { TapeReader } from "../tape/reader.js";

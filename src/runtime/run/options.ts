@@ -1,9 +1,9 @@
+import type { SandboxPool } from "../../sandbox/pool/index.js";
 import type { FactOf, Json, Principal, Session } from "../../session/index.js";
 import type { Lease, Store } from "../../store/index.js";
 import type { Module } from "../module.js";
 import type { Policy } from "../policy/index.js";
 import type { Budget } from "../request/request.js";
-import type { SandboxPool } from "../sandboxes/pool.js";
 import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
 import type { Entry, Tape } from "../tape/tape.js";

@@ -1,3 +1,4 @@
+import type { SandboxPool } from "../../sandbox/pool/index.js";
 import {
   type FactInput,
   type RathError,
@@ -10,7 +11,6 @@ import type { Module } from "../module.js";
 import { RequestBatch } from "../request/batch.js";
 import type { Wait } from "../request/pending-request.js";
 import type { Request } from "../request/request.js";
-import type { SandboxPool } from "../sandboxes/pool.js";
 import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
 import { TapeReader } from "../tape/reader.js";

@@ -1,3 +1,4 @@
+import { staysOpen } from "../../sandbox/pool/index.js";
 import { isWithinReach, requireSession, Session, sandboxView } from "../../session/index.js";
 import { ConflictError, type Lease, type Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
@@ -15,7 +16,6 @@ import type { Module } from "../module.js";
 import { behalfOf } from "../policy/index.js";
 import { REPLAY_SETTINGS, type ReplaySettings, RUN_SETTINGS, type RunSettings } from "../rath-options.js";
 import type { Budget } from "../request/request.js";
-import { staysOpen } from "../sandboxes/pool.js";
 import { statusIn } from "../status.js";
 import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
 import { newNonce, reopen } from "../tape/reopen.js";

@@ -1,4 +1,5 @@
 import type { Choices, Conflict } from "../../sandbox/index.js";
+import { joinFiles } from "../../sandbox/pool/index.js";
 import {
   type FactId,
   type FactOf,
@@ -11,7 +12,6 @@ import {
 import { toldIn } from "../error.js";
 import { perform } from "../module-api.js";
 import type { Attempt } from "../request/request.js";
-import { mergeFact } from "./pool.js";
 
 /** The result of a merge of files. */
 export type MergedSide = {
@@ -31,9 +31,8 @@ export async function mergeNext(session: Session): Promise<MergedSide | undefine
   const { base, theirs } = next;
   const input = { base, ours: tree, theirs };
   const done = await filesStep(session, "merge-files", input, async (attempt) => {
-    const { mergeTrees } = await import("../../sandbox/index.js");
-    const merged = await mergeTrees(await attempt.trees(), input);
-    attempt.record(mergeFact(base, tree, theirs, merged));
+    const { fact, merged } = await joinFiles(await attempt.trees(), input);
+    attempt.record(fact);
     return { conflicts: merged.conflicts.map(({ path }) => path) };
   });
   const merge = mergeIn(done);

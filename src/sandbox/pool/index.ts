@@ -1,0 +1,2 @@
+export { joinFiles, type SandboxLease, SandboxPool, staysOpen } from "./pool.js";
+export type { ProviderSource } from "./providers.js";
