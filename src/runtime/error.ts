@@ -163,7 +163,7 @@ function hintOf(thrown: unknown): string | undefined {
       met.add(error);
       // Another run's error has the hint of its cause already, and how to go on with that run, which is not this one.
       if (!(error instanceof RathError) || error instanceof RunFailedError) continue;
-      const { hint } = toldIn(Object(error.data).failure);
+      const { hint } = splitFailure(Object(error.data).failure);
       if (hint !== undefined) return hint;
       if (MENDABLE.test(error.code)) return String(error.hint);
       hints.push(String(error.hint));
@@ -175,7 +175,7 @@ function hintOf(thrown: unknown): string | undefined {
 }
 
 /** A recorded failure taken apart again: what it says, and the next thing to type, where the record has it. */
-export function toldIn(failure: unknown): { readonly message: string; readonly hint?: string } {
+export function splitFailure(failure: unknown): { readonly message: string; readonly hint?: string } {
   const { message = "", code, data } = Object(failure) as Partial<Failure>;
   const { hint, failure: inner } = Object(data) as { readonly hint?: unknown; readonly failure?: unknown };
   const told =
@@ -183,7 +183,7 @@ export function toldIn(failure: unknown): { readonly message: string; readonly h
       ? hint
       : inner === undefined
         ? undefined
-        : toldIn(inner).hint;
+        : splitFailure(inner).hint;
   const text = String(message);
   return typeof told === "string"
     ? { message: text.replace(` (${told})`, ""), hint: told }

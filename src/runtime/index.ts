@@ -13,6 +13,7 @@ export {
   PendingWorkError,
   RunClosedError,
   RunFailedError,
+  splitFailure,
   TapeEndedError,
   VerificationError,
 } from "./error.js";
@@ -39,14 +40,6 @@ export { LONGEST_TIMER } from "./request/timeout.js";
 export { failedAt } from "./run/modules.js";
 export type { Limits, Observation } from "./run/options.js";
 export { answerName } from "./run/writer.js";
-export {
-  FilesError,
-  filesStep,
-  type MergedSide,
-  mergeNext,
-  resolvedBy,
-  resolveMerge,
-} from "./sandboxes/merging.js";
 export { Secrets } from "./secrets.js";
 export type { Services } from "./services.js";
 export { isAboutTheRecord, type Status, statusIn, statusOf } from "./status.js";

@@ -12,6 +12,7 @@ import {
 import { type LoadOptions, openStore, type Store } from "../store/index.js";
 import { NotOpenError } from "./error.js";
 import { requireBudget, requireKnown } from "./given.js";
+import { importFiles } from "./import-files.js";
 import type { Module } from "./module.js";
 import type { Approval, Decision, Settle, TakeOver } from "./people/answer.js";
 import type { Awaited } from "./people/awaited.js";
@@ -26,7 +27,6 @@ import {
 import { Observers } from "./run/observers.js";
 import type { Observation } from "./run/options.js";
 import { Runs } from "./run/runs.js";
-import { importFiles } from "./sandboxes/files.js";
 import { Secrets } from "./secrets.js";
 import { type Services, services } from "./services.js";
 import { type Unfinished, unfinishedIn } from "./tape/recorded.js";

@@ -1,33 +1,25 @@
-import {
-  FilesError,
-  filesStep,
-  type MergedSide,
-  type Module,
-  mergeNext,
-  resolvedBy,
-  resolveMerge,
-  waitFor,
-} from "../runtime/index.js";
+import { type Module, waitFor } from "../runtime/index.js";
 import type { Sandbox } from "../sandbox/index.js";
 import type { FactOf, Session } from "../session/index.js";
 import { sandboxView } from "../session/index.js";
 import { defined, showValue } from "../util/index.js";
 import { createModule } from "./define.js";
 import { FilesConflictError } from "./error.js";
+import { FilesError, type FilesMerge, filesStep, mergeNext, resolvedBy, resolveMerge } from "./merge.js";
 import { refusing, requireOptions } from "./options.js";
 
 export type MergeFilesOptions = {
   /**
-   * Who decides where both sides changed the same: "ours" or "theirs" for all of it; "ask", a person, who answers the
+   * Decides where both sides changed the same: "ours" or "theirs" for all of it; "ask", a person, who answers the
    * signal `merge-conflicts` with `{ "path": "ours" | "theirs" | "base" | "delete" | { text } }`; a module, which finds the
-   * conflicts marked in the files. Left out, a conflict is a `FilesConflictError`.
+   * conflicts marked in the files. Without it, a conflict is a `FilesConflictError`.
    */
   readonly resolve?: "ours" | "theirs" | "ask" | Module;
 };
 
 /**
- * Brings the files of merged branches together: a three-way merge against what they had in common. What both sides
- * changed in different ways is a conflict, and on the record whoever decides it.
+ * Brings the files of merged branches together: a three-way merge against what they had in common. Different
+ * changes of the same lines are a conflict, and the record says who decided it.
  *
  * ```ts
  * session = await mergeFiles({ resolve: "theirs" }).forward(ours.merge(theirs));
@@ -53,7 +45,7 @@ export function mergeFiles(options: MergeFilesOptions = {}): Module {
 
 const WORDS: ReadonlySet<string> = new Set(["ours", "theirs", "ask"]);
 
-async function decide(side: MergedSide, resolve: MergeFilesOptions["resolve"]): Promise<Session> {
+async function decide(side: FilesMerge, resolve: MergeFilesOptions["resolve"]): Promise<Session> {
   const { session, conflicts } = side;
   if (resolve === undefined)
     throw new FilesConflictError(
@@ -74,7 +66,7 @@ const OF_THE_ANSWER: ReadonlySet<string> = new Set([
 ]);
 
 /** Asks a person, and asks again with the reason when the answer does not decide it. */
-async function askPerson(side: MergedSide, session: Session): Promise<Session> {
+async function askPerson(side: FilesMerge, session: Session): Promise<Session> {
   let now = session;
   let problem: string | undefined;
   for (;;) {

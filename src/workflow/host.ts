@@ -1,8 +1,9 @@
 import { hostServices, perform } from "../runtime/index.js";
 import type { Json, Session } from "../session/index.js";
 import { StepError } from "./error.js";
+import { runtimeStep } from "./runtime-step.js";
 
-/** A session, and what it was told. */
+/** A session, and the value of the step that it ends with. */
 export type StepResult<Value> = { readonly session: Session; readonly value: Value };
 
 /**
@@ -28,17 +29,10 @@ async function ask<Value extends Json>(
   name: string,
   read: (services: ReturnType<typeof hostServices>) => Value,
 ): Promise<StepResult<Value>> {
-  const ended = await perform(session, {
-    fact: { type: "step-call", name, effect: "read" },
-    effect: "read",
-    act: async (attempt) => ({
-      type: "step-result",
-      value: read(hostServices(attempt.request)),
-      origin: "trusted",
-      by: "runtime",
-    }),
-    failed: (error) => ({ type: "step-failure", error, by: "runtime" }),
-  });
+  const request = runtimeStep({ name, effect: "read" }, "trusted", (attempt) =>
+    read(hostServices(attempt.request)),
+  );
+  const ended = await perform(session, request);
   const { fact } = ended;
   if (fact.type === "step-failure") throw new StepError(name, ended, fact.error);
   return { session: ended, value: fact.value as Value };

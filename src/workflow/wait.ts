@@ -5,6 +5,7 @@ import { createModule } from "./define.js";
 import { RejectedError } from "./error.js";
 import type { StepResult } from "./host.js";
 import { called, recordable, refusing, requireJson, requireName, requireTerms } from "./options.js";
+import { runtimeStep } from "./runtime-step.js";
 
 /** When a sleep ends: after so many milliseconds, or at a time. */
 export type Wake = number | { readonly until: string | Date };
@@ -114,19 +115,11 @@ async function asked(session: Session, name: string, question: Json): Promise<Ve
 
 /** A step that does nothing but need the agreement. */
 function consentTo(name: string, question: Json, terms: Terms, edit?: Json): Request<"step-call"> {
+  // An edit is the word of the person who agreed to it.
   return {
-    fact: { type: "step-call", name, input: question, effect: "pure" },
-    effect: "pure",
+    ...runtimeStep({ name, input: question, effect: "pure" }, "trusted", () => defined({ edit })),
     asks: true,
     name,
-    act: async () => ({
-      type: "step-result",
-      value: edit === undefined ? {} : { edit },
-      // An edit is the word of the person who agreed to it.
-      origin: "trusted",
-      by: "runtime",
-    }),
-    failed: (error) => ({ type: "step-failure", error, by: "runtime" }),
     approval: { what: edit ?? question, terms },
     edit: async (changed) => consentTo(name, question, terms, changed),
   };
