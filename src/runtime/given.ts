@@ -20,26 +20,6 @@ export function requireModule(module: unknown, use: string): asserts module is M
     throw new RefusedError(use, "the module must have a name", "give it a name: { name, forward }");
 }
 
-const DECISIONS = {
-  approve: ["by", "ask", "digest", "why", "edit"],
-  reject: ["by", "ask", "digest", "why"],
-  revoke: ["by", "ask", "why"],
-  takeOver: ["by", "ask", "digest", "why", "value"],
-  settle: ["by", "of", "decision", "value", "error", "why", "digest"],
-} as const;
-
-/** An answer to what a run waits for. */
-export function requireDecision<Given>(decision: Given, use: keyof typeof DECISIONS, name: string): Given {
-  requireKnown(decision, DECISIONS[use], `${use} what ${showValue(name)} waits for`);
-  if (typeof decision === "object" && decision !== null) return decision;
-  const rest = use === "settle" ? ', decision: "done", value' : use === "takeOver" ? ", value" : "";
-  throw new RefusedError(
-    `${use} what ${showValue(name)} waits for`,
-    `what is decided is ${showValue(decision)}, not an object`,
-    `say who decides: rath.${use}(${showValue(name)}, { by: "user:ada"${rest} })`,
-  );
-}
-
 /** Refuses unknown options: a misspelt one would otherwise be ignored without a word. */
 export function requireKnown(options: unknown, known: readonly string[], use: string): void {
   if (typeof options !== "object" || options === null) return;

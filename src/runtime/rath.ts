@@ -14,8 +14,8 @@ import { NotOpenError } from "./error.js";
 import { requireBudget, requireKnown } from "./given.js";
 import { importFiles } from "./import-files.js";
 import type { Module } from "./module.js";
-import type { Approval, Decision, Settle, TakeOver } from "./people/answer.js";
 import type { Awaited } from "./people/awaited.js";
+import type { Approval, Decision, Settle, TakeOver } from "./people/decision.js";
 import { People } from "./people/people.js";
 import {
   policiesOf,

@@ -7,6 +7,7 @@ import {
   visible,
   Withheld,
 } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Doubt } from "./doubt.js";
 
 /** Something that a session waits for. For a call in doubt also the fields of `Doubt`. */
@@ -40,9 +41,8 @@ export type Awaited = Pending &
 
 export function shownIn(fact: FactOf<"approval-ask">): Partial<Awaited> {
   const { what, digest, to, expires, rule, why, edited, answer, problem, execution } = fact;
-  const rest = { to, expires, rule, why, edited, answer, problem, execution };
-  const known = Object.entries(rest).filter(([, value]) => value !== undefined);
-  return { ...visibly(what), digest, ...Object.fromEntries(known) };
+  const rest = defined({ to, expires, rule, why, edited, answer, problem, execution });
+  return { ...visibly(what), digest, ...rest };
 }
 
 export function begunIn(doubt: Doubt): Partial<Awaited> {
@@ -58,20 +58,8 @@ function visibly(what: Json): Pick<Awaited, "shown" | "escaped"> {
 
 /** The details of a pending request for a person, beside its name, its time and its schema. */
 export function detailsOf(one: Awaited): { readonly [field: string]: Json } {
-  const known = TOLD.flatMap((field) => (one[field] === undefined ? [] : [[field, one[field] as Json]]));
-  return Object.fromEntries(known) as { readonly [field: string]: Json };
+  const { shown, escaped, digest, to, problem, execution } = one;
+  const { key, started, attempts, error, approved } = one;
+  const details = { shown, escaped, digest, to, problem, execution, key, started, attempts, error, approved };
+  return defined(details) as { readonly [field: string]: Json };
 }
-
-const TOLD = [
-  "shown",
-  "escaped",
-  "digest",
-  "to",
-  "problem",
-  "execution",
-  "key",
-  "started",
-  "attempts",
-  "error",
-  "approved",
-] as const satisfies readonly (keyof Awaited)[];

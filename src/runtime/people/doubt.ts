@@ -35,12 +35,15 @@ export type Doubt = {
   readonly to?: readonly Principal[];
 };
 
-/** The approvals that a call in doubt was begun on, and what is known of it. */
+/** A call in doubt, and the approvals that it was started on. */
+export type BegunCall = { readonly doubt: Doubt; readonly asks: readonly FactOf<"approval-ask">[] };
+
+/** Reads from the record what is known of a call in doubt. */
 export async function doubtAbout(
   store: Store,
   heads: readonly FactId[],
   request: FactId,
-): Promise<{ readonly doubt: Doubt; readonly asks: readonly FactOf<"approval-ask">[] }> {
+): Promise<BegunCall> {
   const { blobs } = Session.realmOf(await store.load(request));
   const read = (line: string): Fact => readFact(line, blobs);
   const call = read((await store.line(request)) as string);

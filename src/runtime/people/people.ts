@@ -1,29 +1,15 @@
-import {
-  type Fact,
-  type FactId,
-  type FactOf,
-  type Json,
-  type Principal,
-  readFact,
-  Session,
-} from "../../session/index.js";
+import type { FactId, FactOf, Json, Principal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
-import { RefusedError, requireDecision } from "../given.js";
+import { RefusedError } from "../given.js";
 import { answerName } from "../run/writer.js";
 import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
-import { factAt, recordedRun } from "../tape/recorded.js";
-import {
-  type Approval,
-  type Decision,
-  giveAnswer,
-  revokeAnswer,
-  type Settle,
-  type TakeOver,
-} from "./answer.js";
+import { recordedRun } from "../tape/recorded.js";
+import { type AnswerOptions, giveAnswer, type MakeAnswer, requestsOf, revokeAnswer } from "./answer.js";
 import { type Awaited, begunIn, shownIn } from "./awaited.js";
-import { type Doubt, doubtAbout } from "./doubt.js";
+import { type Approval, type Decision, requireDecision, type Settle, type TakeOver } from "./decision.js";
+import { doubtAbout } from "./doubt.js";
 
 type PeopleHost = {
   readonly store: () => Promise<Store>;
@@ -34,7 +20,7 @@ type PeopleHost = {
 };
 
 /**
- * What people are asked and what they answer. An answer is kept in the store, where the run that asked finds it: now, or when
+ * The requests to people and their answers. An answer is kept in the store, where the run that asked finds it: now, or when
  * it is resumed.
  */
 export class People {
@@ -48,23 +34,16 @@ export class People {
     const store = await this.#host.store();
     const run = await recordedRun(store, nameOrId);
     const heads = run === undefined || run.over ? [nameOrId] : run.leaves;
-    const awaited = new Map<FactId, Awaited>();
-    for (const head of heads) {
-      const session = await store.load(head);
-      // A suspension says what it waits for; a call that waits for its approval is not asked about itself.
-      const waiting = session.fact.type === "run-suspend" ? new Set(session.fact.waiting) : undefined;
-      for (const one of session.pending) {
-        if (awaited.has(one.id) || waiting?.has(one.id) === false) continue;
-        const line = await store.line(one.id);
-        const fact = line === undefined ? undefined : readFact(line, Session.realmOf(session).blobs);
-        const ask = fact?.type === "approval-ask" ? shownIn(fact) : {};
-        const signal = fact?.type === "signal-await" && fact.what !== undefined ? { shown: fact.what } : {};
-        const doubt = one.doubt === true ? begunIn((await doubtAbout(store, heads, one.id)).doubt) : {};
-        const answered = run !== undefined && (await store.head(answerName(run.nonce, one.id))) !== undefined;
-        awaited.set(one.id, { ...one, ...ask, ...signal, ...doubt, answered });
-      }
+    const awaited: Awaited[] = [];
+    for (const one of (await requestsOf(store, heads)).values()) {
+      const { fact } = await store.load(one.id);
+      const ask = fact.type === "approval-ask" ? shownIn(fact) : {};
+      const signal = fact.type === "signal-await" ? defined({ shown: fact.what }) : {};
+      const doubt = one.doubt === true ? begunIn((await doubtAbout(store, heads, one.id)).doubt) : {};
+      const answered = run !== undefined && (await store.head(answerName(run.nonce, one.id))) !== undefined;
+      awaited.push({ ...one, ...ask, ...signal, ...doubt, answered });
     }
-    return [...awaited.values()];
+    return awaited;
   }
 
   async approve(nameOrId: string, decision: Approval): Promise<FactId> {
@@ -76,7 +55,7 @@ export class People {
         `the arguments hold the secret ${names.join(", ")}, which would be recorded`,
         "leave it out: tools ask for secrets by their names",
       );
-    return this.#decide(nameOrId, decision, "approve", edit === undefined ? {} : { edit });
+    return this.#decide(nameOrId, decision, "approve", defined({ edit }));
   }
 
   async reject(nameOrId: string, decision: Decision): Promise<FactId> {
@@ -85,9 +64,9 @@ export class People {
 
   async revoke(nameOrId: string, decision: Decision): Promise<FactId> {
     requireDecision(decision, "revoke", nameOrId);
-    const conceal: Parameters<typeof revokeAnswer>[3] = (fact) => this.#host.secrets.conceal(fact).value;
-    const now = this.#host.services.now();
-    return revokeAnswer(await this.#host.store(), nameOrId, { ...decision, now }, conceal);
+    const { store, secrets, services } = this.#host;
+    const now = services.now();
+    return revokeAnswer(await store(), nameOrId, { ...decision, now }, (fact) => secrets.conceal(fact).value);
   }
 
   async takeOver(nameOrId: string, decision: TakeOver): Promise<FactId> {
@@ -102,31 +81,33 @@ export class People {
   }
 
   async signal(nameOrId: string, signal: string, value: Json, by: Principal): Promise<FactId> {
-    if (typeof by !== "string")
-      throw new RefusedError(
-        `answer ${JSON.stringify(signal)}`,
-        "it does not say who answers",
-        `say who, after what they say: rath.signal(${JSON.stringify(nameOrId)}, ${JSON.stringify(signal)}, value, "user:ada")`,
-      );
-    return this.#answer(nameOrId, { signal }, "signal-await", () => ({ type: "signal-give", by, value }));
+    return this.#answer(nameOrId, { kind: "signal-await", ask: { signal } }, () => ({
+      type: "signal-give",
+      by,
+      value,
+    }));
   }
 
   async answer(nameOrId: string, ask: FactId, value: Json, by: Principal): Promise<FactId> {
-    if (await this.#isQuestion(nameOrId, ask)) return this.takeOver(nameOrId, { by, ask, value });
-    return this.#answer(nameOrId, ask, "signal-await", () => ({ type: "signal-give", by, value }));
+    // A question of a model is an approval that only an answer settles.
+    const isQuestion =
+      typeof ask === "string" &&
+      ask !== "" &&
+      (await this.pending(nameOrId)).find(({ id }) => id.startsWith(ask))?.answer !== undefined;
+    if (isQuestion) return this.takeOver(nameOrId, { by, ask, value });
+    return this.#answer(nameOrId, { kind: "signal-await", ask }, () => ({ type: "signal-give", by, value }));
   }
 
   async settle(nameOrId: string, settle: Settle): Promise<FactId> {
     requireDecision(settle, "settle", nameOrId);
-    const { by, decision, value, error, why, digest } = settle;
-    const make = (_: Fact, doubt?: Doubt) => ({
-      type: "effect-settle" as const,
+    const { by, of: ask, decision, value, error, why, digest } = settle;
+    return this.#answer(nameOrId, { kind: "doubt", ask, by, digest }, (_, doubt) => ({
+      type: "effect-settle",
       by,
       decision,
       ...defined({ value, error, why }),
       ...(decision === "again" && doubt?.approved !== undefined && { digest: doubt.digest }),
-    });
-    return this.#answer(nameOrId, settle.of, "doubt", make, { by, digest });
+    }));
   }
 
   #decide(
@@ -135,42 +116,22 @@ export class People {
     decision: FactOf<"approval-give">["decision"],
     more: { readonly edit?: Json; readonly value?: Json },
   ): Promise<FactId> {
-    const make = (fact: Fact) => ({
-      type: "approval-give" as const,
+    return this.#answer(nameOrId, { kind: "approval-ask", ask, by, digest }, (asked) => ({
+      type: "approval-give",
       by,
       decision,
-      digest: (decision === "reject" ? undefined : digest) ?? (fact as FactOf<"approval-ask">).digest,
+      digest: (decision === "reject" ? undefined : digest) ?? (asked as FactOf<"approval-ask">).digest,
       ...defined({ why }),
       ...more,
-    });
-    return this.#answer(nameOrId, ask, "approval-ask", make, { by, digest });
+    }));
   }
 
-  /** Whether what is asked is a question, to be answered as such. */
-  async #isQuestion(nameOrId: string, ask: FactId): Promise<boolean> {
-    if (typeof ask !== "string" || ask === "") return false;
-    const store = await this.#host.store();
-    for (const { id, type } of await this.pending(nameOrId)) {
-      if (type !== "approval-ask" || !id.startsWith(ask)) continue;
-      const fact = await factAt(store, id);
-      return fact?.type === "approval-ask" && fact.answer !== undefined;
-    }
-    return false;
-  }
-
-  async #answer(
-    nameOrId: string,
-    ask: FactId | { readonly signal: string } | undefined,
-    kind: "approval-ask" | "signal-await" | "doubt",
-    make: Parameters<typeof giveAnswer>[4],
-    given: { readonly by?: Principal; readonly digest?: string | undefined } = {},
-  ): Promise<FactId> {
-    const store = await this.#host.store();
+  async #answer(nameOrId: string, options: Omit<AnswerOptions, "now">, make: MakeAnswer): Promise<FactId> {
+    const { store, secrets, services, answered } = this.#host;
     // A person may type a secret too.
-    const discreet: typeof make = (...asked) => this.#host.secrets.conceal(make(...asked)).value;
-    const now = this.#host.services.now();
-    const id = await giveAnswer(store, nameOrId, ask, kind, discreet, { now, ...given });
-    this.#host.answered();
+    const conceal: MakeAnswer = (...asked) => secrets.conceal(make(...asked)).value;
+    const id = await giveAnswer(await store(), nameOrId, { ...options, now: services.now() }, conceal);
+    answered();
     return id;
   }
 }
