@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { BeyondHorizonError, type Failure, RathError, Session } from "../session/index.js";
 import { openStore } from "../store/index.js";
+import { OutsideRunError, PendingWorkError, RunClosedError } from "./error.js";
 import {
   DescentError,
   forward,
@@ -11,13 +12,10 @@ import {
   lane,
   type Module,
   type Observation,
-  OutsideRunError,
   openRath,
-  PendingWorkError,
   perform,
   performAll,
   pricesOf,
-  RunClosedError,
   RunFailedError,
   statusOf,
   waitFor,

@@ -9,7 +9,7 @@ import { Scope } from "./run/scope.js";
 import type { Services } from "./services.js";
 
 /**
- * Runs the body of a module on a session; what every module's `forward` does. The outermost one is a run of its own,
+ * Runs the body of a module on a session: the `forward` of every module. The outermost one is a run of its own,
  * recorded and durable where the session has a runtime; inside a run it is a part of it, between `module-enter` and
  * `module-exit`.
  */
@@ -69,8 +69,8 @@ export function hostServices(session: Session): Services {
 }
 
 /**
- * Whether a session is in a run that version 0.1 recorded. What such a run does must come out as it did then, or its replay
- * would differ from its record.
+ * Whether a session is in a run that version 0.1 recorded. Such a run must record the same as then, or its replay would
+ * differ from its record.
  */
 export function isOfVersion01(session: Session): boolean {
   const { host } = session;

@@ -27,7 +27,7 @@ export type RathOptions = ServiceOptions & {
 };
 
 export type RunSettings = {
-  /** The principal who begins the run, and for whom everything in it is done: "user:ada". Default: the last speaker in the session. */
+  /** The principal who begins the run; everything in it is done on their behalf: "user:ada". Default: the last speaker in the session. */
   readonly by?: Principal;
   /** The name that stands at the run's newest session. Default: one made for this run, `unnamed/…`. */
   readonly name?: string;

@@ -171,7 +171,7 @@ export class Rath {
   }
 
   /**
-   * Goes on with a run that crashed or waits, by the name or id of its session. What was recorded is taken over, and
+   * Goes on with a run that crashed or waits, by the name or id of its session. Recorded outcomes are taken over, and
    * nothing that is finished is done again. A run that is over is given back as it is.
    */
   async resume(
@@ -200,16 +200,16 @@ export class Rath {
   }
 
   /**
-   * What a session waits for, and whether somebody has answered already. Of a run that is not over: what all of it waits
-   * for now, whichever of its sessions is named.
+   * The requests that a session waits for, and whether somebody has answered them already. For a run that is not over: all
+   * requests that it waits for now, whichever of its sessions is named.
    */
   async pending(nameOrId: string): Promise<readonly Awaited[]> {
     return this.#people.pending(nameOrId);
   }
 
   /**
-   * Agrees to exactly what was shown; or, with `edit`, to that in place of the arguments that were. The run takes it in
-   * when it is resumed.
+   * Agrees to exactly what was shown; with `edit`, to these arguments in their place. The run takes the approval in when it
+   * is resumed.
    */
   async approve(nameOrId: string, decision: Approval): Promise<FactId> {
     return this.#people.approve(nameOrId, decision);
@@ -228,7 +228,7 @@ export class Rath {
     return this.#people.revoke(nameOrId, decision);
   }
 
-  /** Says that it is not to be done, because a person has done it: `value` is what came of it. */
+  /** Takes a call over: a person did it themselves, and `value` is the outcome. */
   async takeOver(nameOrId: string, decision: TakeOver): Promise<FactId> {
     return this.#people.takeOver(nameOrId, decision);
   }
@@ -251,7 +251,7 @@ export class Rath {
     return this.#people.settle(nameOrId, settle);
   }
 
-  /** Cancels the runs of this name in this process. False when there are none. */
+  /** Cancels the runs of this name in this process; false when it found no run. */
   cancel(name: string, why = "somebody asked for it"): boolean {
     return this.#runs.cancel(name, why);
   }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Session } from "../session/index.js";
-import { type Module, perform, RunClosedError, RunFailedError, waitFor } from "./index.js";
+import { RunClosedError } from "./error.js";
+import { type Module, perform, RunFailedError, waitFor } from "./index.js";
 import { moduleOf } from "./testing/module.js";
 import { blind, rathOf, storeOf } from "./testing/rath.js";
 import { all, factsOf, made, only, typesOf } from "./testing/record.js";

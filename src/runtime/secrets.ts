@@ -45,8 +45,8 @@ export class Secrets {
   }
 
   /**
-   * Where a text that goes on can be cut: what is before it tells nothing of a secret, whatever comes. What may be the
-   * beginning of one comes after it, and so does all of one that such a beginning overlaps.
+   * The place where a text that goes on can be cut: the text before it tells nothing of a secret, whatever comes. A possible
+   * beginning of a secret comes after it, and so does all of a secret that such a beginning overlaps.
    */
   cutIn(text: string): number {
     if (this.#forms.size === 0) return text.length;
@@ -63,12 +63,11 @@ export class Secrets {
 
   /** How many of the last characters of a text may be the beginning of a secret. */
   #begunIn(text: string): number {
-    const all = this.#beginnings ?? this.#byFirst();
-    this.#beginnings = all;
-    for (let count = Math.min(text.length, all.longest - 1); count > 0; count--) {
-      const at = text.length - count;
-      const forms = all.forms.get(text[at] as string);
-      if (forms?.some((form) => form.length > count && text.endsWith(form.slice(0, count)))) return count;
+    this.#beginnings ??= this.#byFirst();
+    const { forms, longest } = this.#beginnings;
+    for (let count = Math.min(text.length, longest - 1); count > 0; count--) {
+      const begun = forms.get(text[text.length - count] as string);
+      if (begun?.some((form) => form.length > count && text.endsWith(form.slice(0, count)))) return count;
     }
     return 0;
   }
@@ -113,15 +112,13 @@ export class Secrets {
     if (all.length < 2) return all;
     all.sort((one, other) => one.from - other.from);
     const joined: Span[] = [];
-    for (const span of all) {
+    for (const { from, to, found } of all) {
       const last = joined.at(-1);
-      if (last === undefined || span.from >= last.to) joined.push(span);
-      else
-        joined[joined.length - 1] = {
-          from: last.from,
-          to: Math.max(last.to, span.to),
-          found: [...new Set([...last.found, ...span.found])],
-        };
+      if (last === undefined || from >= last.to) joined.push({ from, to, found });
+      else {
+        last.to = Math.max(last.to, to);
+        last.found = [...new Set([...last.found, ...found])];
+      }
     }
     return joined;
   }
@@ -151,7 +148,7 @@ export class Secrets {
 }
 
 type Beginnings = { readonly forms: ReadonlyMap<string, readonly string[]>; readonly longest: number };
-type Span = { readonly from: number; readonly to: number; readonly found: readonly string[] };
+type Span = { readonly from: number; to: number; found: readonly string[] };
 type Form = { readonly name: string; readonly text: string };
 
 /**

@@ -8,7 +8,7 @@ export type Beside = {
   /** The name of the step on the record, and of its branch. */
   readonly name: string;
   readonly input?: Json;
-  /** Who did it. */
+  /** The principal that did the work. */
   readonly by: Principal;
   readonly work: (fork: Session) => Promise<Session>;
   /** The value of the step, from where the work began and where it ended. */

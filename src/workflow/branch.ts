@@ -10,7 +10,7 @@ import type { Rebuilds } from "./state.js";
 export type Choose<Route extends string> = (session: Session) => Route | null;
 
 /**
- * One of several modules, chosen by a rule. The choice is recorded with all its candidates.
+ * One module out of many, chosen by a rule. The choice is recorded with all its candidates.
  *
  * ```ts
  * const desk = branch("desk", (session) => (isBill(session) ? "billing" : null), { routes: { billing, support } });

@@ -4,8 +4,8 @@ import { isPromise, optionHint, showValue } from "../util/index.js";
 import { ModuleError, RuleError } from "./error.js";
 
 /**
- * Checks of what a module is made of, for callers the compiler did not check. A limit that is no number would be no
- * limit at all, and a rule that answers with a promise would always say yes, so they are refused when the module is made.
+ * Checks of the arguments of a module, for callers the compiler did not check. A limit of another type would limit nothing,
+ * and a rule that answers with a promise would always say yes, so they are refused when the module is made.
  */
 export type Refuse = (reason: string, hint: string) => Error;
 

@@ -28,8 +28,8 @@ export function requireSides({ order, refuse }: Given<object>): void {
 export type Rest = { readonly session: Session; readonly error?: unknown; readonly failed: boolean };
 
 /**
- * Runs each side on a fork of the session, so many at a time, until all rest. What `ended` answers true to ends it:
- * the others are cancelled in their lanes and come to rest, and sides that did not begin never do.
+ * Runs each side on a fork of the session, so many at a time, until all rest. A side that `ended` answers true to
+ * ends it: the others are cancelled in their lanes and come to rest, and sides that did not begin never do.
  */
 export async function sideBySide(
   session: Session,
@@ -107,7 +107,7 @@ export function endsIn(left: Session): readonly Session[] {
 
 /**
  * Brings what came to rest together behind one side. A module that throws has come to the newest session in it, so
- * even then whoever catches the error has the evidence of all sides.
+ * a caller that catches the error has the evidence of all sides.
  */
 export function restTogether(rests: readonly (Rest | undefined)[], place: number, why: string): Session {
   const others = rests.flatMap((rest, at) => (rest === undefined || at === place ? [] : [rest.session]));

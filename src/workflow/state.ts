@@ -54,7 +54,7 @@ export function withState(module: Module, state: State): Module {
       });
     return [path, requireJson(value, "new value", refuse)];
   });
-  return changed(module, Object.fromEntries(next), "", []);
+  return change(module, Object.fromEntries(next), "", []);
 }
 
 function requireModule(module: unknown, use: string): void {
@@ -76,21 +76,25 @@ export function unchangeable(module: Module): StateError {
   );
 }
 
-function changed(module: Module, state: State, prefix: string, above: readonly Module[]): Module {
+function change(module: Module, state: State, prefix: string, above: readonly Module[]): Module {
   if (above.includes(module)) return module;
-  const own = Object.entries(module.state ?? {});
-  const next = own.map(([name, value]) => {
-    const path = prefix + name;
-    return [name, Object.hasOwn(state, path) ? (state[path] as Json) : value] as const;
-  });
-  const parts = Object.entries(module.parts ?? {});
-  const newParts = parts.map(
-    ([name, part]) => [name, changed(part, state, `${prefix}${name}.`, [...above, module])] as const,
+  const own = module.state ?? {};
+  const parts = module.parts ?? {};
+  const next = Object.fromEntries(
+    Object.entries(own).map(([name, value]) => {
+      const path = prefix + name;
+      return [name, Object.hasOwn(state, path) ? (state[path] as Json) : value];
+    }),
   );
-  const same =
-    next.every(([, value], place) => canonical(value) === canonical(own[place]?.[1] as Json)) &&
-    newParts.every(([, part], place) => part === parts[place]?.[1]);
-  if (same) return module;
+  const newParts = Object.fromEntries(
+    Object.entries(parts).map(([name, part]) => [
+      name,
+      change(part, state, `${prefix}${name}.`, [...above, module]),
+    ]),
+  );
+  const isSame =
+    canonical(next) === canonical(own) && Object.keys(parts).every((name) => newParts[name] === parts[name]);
+  if (isSame) return module;
   const { [rebuild]: build } = module as Module & Partial<Rebuilds>;
   if (build === undefined)
     throw new StateError(
@@ -98,7 +102,7 @@ function changed(module: Module, state: State, prefix: string, above: readonly M
       'implement [rebuild](state, parts) on it (rebuild is from "openrath/workflow"), and return the new module',
       { module: module.name },
     );
-  return build.call(module, Object.fromEntries(next), Object.fromEntries(newParts));
+  return build.call(module, next, newParts);
 }
 
 function entriesOf(module: Module, prefix: string, above: readonly Module[]): [string, Json][] {

@@ -1,9 +1,9 @@
 import { ContentError, MAX_DEPTH, thrownMessage } from "../session/index.js";
 
 /**
- * What a step gave, as JSON.stringify would see it: of what has a `toJSON` (a Date, a URL, a decimal) what that says,
- * and without fields that are undefined. An action cannot be taken back, so its value is not refused for how it is written.
- * What JSON has no words for stays, and the record refuses it with its place.
+ * The value of a step, as JSON.stringify would see it: a value with a `toJSON` (a Date, a URL, a decimal) is its result, and
+ * fields that are undefined are left out. An action cannot be taken back, so its value is not refused for how it is written.
+ * A value that JSON cannot express stays, and the record refuses it with its place.
  */
 export function plainValue(given: unknown): unknown {
   return new Reading().read(given, "") ?? null;
@@ -15,17 +15,17 @@ class Reading {
   readonly #path: string[] = [];
 
   read(value: unknown, key: string): unknown {
-    const told = this.#told(value, key);
-    if (typeof told !== "object" || told === null) return told;
-    if (this.#known.has(told)) return this.#known.get(told);
+    const plain = this.#withoutToJson(value, key);
+    if (typeof plain !== "object" || plain === null) return plain;
+    if (this.#known.has(plain)) return this.#known.get(plain);
     if (this.#path.length >= MAX_DEPTH) throw this.#refusal("it is nested too deep", "flatten it");
-    this.#known.set(told, told);
-    const read = Array.isArray(told) ? this.#list(told) : isPlain(told) ? this.#fields(told) : told;
-    this.#known.set(told, read);
+    this.#known.set(plain, plain);
+    const read = Array.isArray(plain) ? this.#list(plain) : isPlain(plain) ? this.#fields(plain) : plain;
+    this.#known.set(plain, read);
     return read;
   }
 
-  #told(value: unknown, key: string): unknown {
+  #withoutToJson(value: unknown, key: string): unknown {
     // Bytes would become a list of numbers, which is of no use to anybody.
     if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
     try {

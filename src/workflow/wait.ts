@@ -70,9 +70,9 @@ export interface Approve extends Module {
 }
 
 /**
- * Waits until a person agrees to exactly what is shown; the record names its digest, and the answer covers nothing
- * else. `forward` throws a `RejectedError` at a no, and where something else was agreed to; `call` gives both back. With terms it takes the agreement of
- * certain people, of several, or within a time.
+ * Waits until a person agrees to exactly what is shown; the record names its digest, and the answer covers nothing else.
+ * `forward` throws a `RejectedError` at a no, and where something else was agreed to; `call` gives both back. With terms it
+ * takes the agreement of certain people, of more than one, or within a time.
  *
  * ```ts
  * const consent = approve("consent", (session) => ({ pay: totalOf(session) }), { from: ["user:ada", "user:bob"], need: 2 });
@@ -86,22 +86,21 @@ export function approve(name: string, what: Json | ((session: Session) => Json),
   const fixed = typeof what === "function" ? undefined : requireJson(what, "`what`", refusing(where));
   const call = async (session: Session): Promise<Verdict> => {
     const question = typeof what === "function" ? recordable(what(session), "what", where) : (fixed as Json);
-    if (terms === undefined) return asked(session, name, question);
+    if (terms === undefined) return askAnybody(session, name, question);
     return verdictOf(await perform(session, consentTo(name, question, terms)));
   };
-  const state = defined({ what: fixed, terms: terms as Json | undefined });
-  const known = Object.keys(state).length > 0 ? { state: Object.freeze(state) } : {};
+  const state = Object.freeze(defined({ what: fixed, terms: terms as Json | undefined }));
+  const known = Object.keys(state).length > 0 ? { state } : {};
   return createModule({ name, kind: "approve", ...known, call }, async (session) => {
-    const { approved, session: told, edit, why } = await call(session);
-    if (edit !== undefined)
-      throw new RejectedError(name, told, `somebody agreed to ${JSON.stringify(edit)} in its place`);
-    if (!approved) throw new RejectedError(name, told, why);
-    return told;
+    const { approved, session: ended, edit, why } = await call(session);
+    if (approved) return ended;
+    const reason = edit === undefined ? why : `somebody agreed to ${JSON.stringify(edit)} in its place`;
+    throw new RejectedError(name, ended, reason);
   });
 }
 
 /** One question, that anybody may answer. */
-async function asked(session: Session, name: string, question: Json): Promise<Verdict> {
+async function askAnybody(session: Session, name: string, question: Json): Promise<Verdict> {
   const digest = digestOf(canonical(question));
   const taken = await waitFor(session, { type: "approval-ask", what: question, digest, name });
   const { decision, why, digest: covered, edit } = answerIn<"approval-give">(taken);

@@ -12,7 +12,7 @@ export type Leaf = { readonly name: string; readonly value: string | number | bo
 export function leavesAt(action: Action, path: string): readonly Leaf[] {
   const { input, schema } = action;
   const way = fieldOf(input, path) === undefined ? path.split(".") : [path];
-  return isTyped(action, way[0] as string) ? [] : [...along(way, input, "", schema)];
+  return isTyped(action, way[0] as string) ? [] : [...leavesOf(input, "", schema, way)];
 }
 
 /** All values that an action is given. An argument with the default of the schema is as good as left out. */
@@ -34,40 +34,33 @@ function isTyped({ editor, input, session }: Action, argument: string): boolean 
   return canonical(fieldOf(input, argument) ?? null) !== canonical(fieldOf(asked, argument) ?? null);
 }
 
-function* along(
-  [first, ...rest]: readonly string[],
+/**
+ * All values at a path below a value, at any depth. A key only gives them their shape, unless it is data: not a plain name, or
+ * not among the names that the tool declares there.
+ */
+function* leavesOf(
   value: Json | undefined,
   name: string,
   schema: Json | undefined,
+  [first, ...rest]: readonly string[] = [],
 ): Generator<Leaf, void> {
-  if (first === undefined) yield* leavesOf(value, name, schema);
-  else if (Array.isArray(value) && value.length > 0)
-    for (const one of value as readonly Json[])
-      yield* along([first, ...rest], one, name, fieldOf(schema, "items"));
-  else {
+  const declared = propertiesOf(schema);
+  if (Array.isArray(value) && value.length > 0) {
+    const way = first === undefined ? [] : [first, ...rest];
+    for (const one of value as readonly Json[]) yield* leavesOf(one, name, fieldOf(schema, "items"), way);
+  } else if (first !== undefined) {
     const keys = first !== "*" ? [first] : isRecord(value) ? Object.keys(value) : [];
     if (keys.length === 0) yield { name, value: undefined };
-    for (const key of keys) yield* along(rest, fieldOf(value, key), key, propertiesOf(schema)?.[key]);
-  }
-}
-
-/**
- * All values in an argument, at any depth. A key only gives them their shape, unless it is data: not a plain name, or not
- * among the names that the tool declares there.
- */
-function* leavesOf(value: Json | undefined, name: string, schema: Json | undefined): Generator<Leaf, void> {
-  if (typeof value === "number" || typeof value === "boolean") yield { name, value };
+    for (const key of keys) yield* leavesOf(fieldOf(value, key), key, declared?.[key], rest);
+  } else if (typeof value === "number" || typeof value === "boolean") yield { name, value };
   else if (typeof value === "string") yield { name, value: value.trim() === "" ? undefined : value };
-  else if (Array.isArray(value) && value.length > 0)
-    for (const one of value as readonly Json[]) yield* leavesOf(one, name, fieldOf(schema, "items"));
-  else if (isRecord(value) && Object.keys(value).length > 0) {
-    const declared = propertiesOf(schema);
+  else if (isRecord(value) && Object.keys(value).length > 0)
     for (const [key, one] of Object.entries(value)) {
       const isShape = declared === undefined ? PLAIN.test(key) : Object.hasOwn(declared, key);
       if (!isShape) yield { name, value: key };
       yield* leavesOf(one, key, declared?.[key]);
     }
-  } else yield { name, value: undefined };
+  else yield { name, value: undefined };
 }
 
 const PLAIN = /^[\p{L}_][\p{L}\p{N}_-]*$/u;

@@ -8,7 +8,7 @@ import {
   type View,
 } from "../../session/index.js";
 
-/** On whose behalf things are done, and who asked last. */
+/** The principals on whose behalf things are done, and the one who asked last. */
 type Delegation = {
   readonly chain: readonly Principal[];
   readonly asker: Principal | null;
@@ -17,14 +17,14 @@ type Delegation = {
 };
 
 /**
- * On whose behalf something is done now, whoever began it first: the person or service that began the run, then each agent
- * that let another work for it, as a tool or by handing over. It follows from the record.
+ * The principals on whose behalf something is done now: the person or service that began the run, then each agent that let
+ * another work for it, as a tool or by handing over. It follows from the record.
  */
 export function delegationOf(session: Session): readonly Principal[] {
   return session.view(delegationView).chain;
 }
 
-/** The principal for whom a run acts: the one who begins it, else the person or service that spoke last. */
+/** The principal on whose behalf a run acts: the one who begins it, else the person or service that spoke last. */
 export function behalfOf(session: Session, by?: Principal): Principal {
   if (by !== undefined && isOutside(by)) return by;
   // Where nobody asked, the program acts for the user who started it.

@@ -33,10 +33,9 @@ export const labelsView: View<Labels> = keepInSnapshots<Labels>({
   name: "labels",
   start: Object.freeze({}),
   step(labels, fact, session) {
-    const inside =
-      (fact.type === "tool-result" || fact.type === "step-result") && session.parents.length > 1
-        ? session.parents.slice(1).map((child) => untrustedOf(child.view(labelsView)))
-        : [];
+    const isResult = fact.type === "tool-result" || fact.type === "step-result";
+    const children = isResult ? session.parents.slice(1) : [];
+    const inside = children.map((child) => untrustedOf(child.view(labelsView)));
     return broughtBy(session).reduce(
       (all, origin) => withOrigin(all, origin, session.id),
       united([labels, ...inside]),
@@ -104,17 +103,11 @@ function attachedIn(content: Content): readonly Origin[] {
   return Array.isArray(content) && content.some((part) => part.type === "file") ? ["file"] : [];
 }
 
-function originOf(origin: string | undefined): Origin {
-  const known: readonly string[] = [
-    "trusted",
-    "tool",
-    "web",
-    "file",
-    "memory",
-    "agent",
-    "import",
-  ] satisfies Origin[];
-  return origin !== undefined && known.includes(origin) ? (origin as Origin) : "tool";
+const DECLARED: readonly Origin[] = ["trusted", "tool", "web", "file", "memory", "agent", "import"];
+
+/** The origin that a result declares. A result that does not say is taken to be a tool's. */
+function originOf(declared: string | undefined): Origin {
+  return DECLARED.find((origin) => origin === declared) ?? "tool";
 }
 
 export function sayerOf(by: Principal): Origin {

@@ -1,26 +1,16 @@
 /**
- * A text with wildcards: `*` stands for anything, in a path for anything but "/", where `**` stands for anything. All places
- * where a part may end are looked at side by side, so no text takes long.
+ * Whether a text fits a pattern with wildcards: `*` stands for anything, in a path for anything but "/", where `**` stands
+ * for anything. All places where a part may end are looked at side by side, so no text takes long.
  */
-export class Pattern {
-  readonly text: string;
-  readonly #parts: readonly string[];
-
-  constructor(text: string, isPath = false) {
-    this.text = text;
-    const parts = text.split(/(\*\*\/?|\*)/).filter((part) => part !== "");
-    this.#parts = isPath ? parts : parts.map((part) => (part === "*" ? "**" : part));
+export function fitsPattern(pattern: string, text: string, isPath = false): boolean {
+  // The places in the text where the parts so far may end.
+  let ends: readonly boolean[] = Array.from({ length: text.length + 1 }, (_, place) => place === 0);
+  for (const part of pattern.split(/(\*\*\/?|\*)/)) {
+    if (part === "") continue;
+    ends = after(part === "*" && !isPath ? "**" : part, text, ends);
+    if (!ends.includes(true)) return false;
   }
-
-  matches(text: string): boolean {
-    // The places in the text where the parts so far may end.
-    let ends: readonly boolean[] = Array.from({ length: text.length + 1 }, (_, place) => place === 0);
-    for (const part of this.#parts) {
-      ends = after(part, text, ends);
-      if (!ends.includes(true)) return false;
-    }
-    return ends[text.length] === true;
-  }
+  return ends[text.length] === true;
 }
 
 function after(part: string, text: string, ends: readonly boolean[]): readonly boolean[] {

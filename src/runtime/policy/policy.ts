@@ -1,5 +1,5 @@
 import { canonical, digestOf, RathError, termsFault, thrownMessage } from "../../session/index.js";
-import { optionNames, unknownOption } from "../../util/index.js";
+import { defined, optionNames, unknownOption } from "../../util/index.js";
 import type { Action, Policy, PolicyDecision, Verdict } from "./action.js";
 import { isMet, type PolicyRule } from "./rule.js";
 
@@ -28,13 +28,13 @@ export function policy(name: string, rules: readonly PolicyRule[], options: Poli
     name,
     version: versionOf(all, otherwise),
     covers: (kind: Action["kind"]) => kind !== "model" || all.some(({ model }) => model !== undefined),
-    decide: (action: Action) => decided(all, otherwise, action),
+    decide: (action: Action) => decide(all, otherwise, action),
   });
 }
 
 const STRICT: readonly Verdict[] = ["allow", "ask", "deny"];
 
-function decided(rules: readonly PolicyRule[], otherwise: Verdict, action: Action): PolicyDecision {
+function decide(rules: readonly PolicyRule[], otherwise: Verdict, action: Action): PolicyDecision {
   const met: PolicyRule[] = [];
   for (const rule of rules) {
     try {
@@ -50,10 +50,8 @@ function decided(rules: readonly PolicyRule[], otherwise: Verdict, action: Actio
   const why = makers.flatMap((rule) => rule.why ?? []).join("; ");
   const approvals =
     verdict === "ask"
-      ? makers.flatMap(({ name, approval, why: reason }) =>
-          approval === undefined
-            ? []
-            : [{ rule: name, ...approval, ...(reason !== undefined && { why: reason }) }],
+      ? makers.flatMap(({ name: rule, approval, why: reason }) =>
+          approval === undefined ? [] : [{ rule, ...approval, ...defined({ why: reason }) }],
         )
       : [];
   return {
@@ -73,10 +71,7 @@ export function strictestOf(verdicts: readonly Verdict[]): Verdict {
 
 /** Functions are told apart by their source. */
 function versionOf(rules: readonly PolicyRule[], otherwise: Verdict): string {
-  const plain = rules.map(({ when, ...rest }) => ({
-    ...rest,
-    ...(when !== undefined && { when: String(when) }),
-  }));
+  const plain = rules.map(({ when, ...rest }) => ({ ...rest, ...defined({ when: when && String(when) }) }));
   return digestOf(canonical({ rules: plain, otherwise }));
 }
 

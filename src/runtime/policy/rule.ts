@@ -5,19 +5,19 @@ import { nearestOf } from "../../util/index.js";
 import type { Action, Verdict } from "./action.js";
 import { givenLeaves, leavesAt, propertiesOf } from "./argument.js";
 import { untrustedIn } from "./labels.js";
-import { Pattern } from "./pattern.js";
+import { fitsPattern } from "./pattern.js";
 import { TrustedStatements } from "./trusted-statements.js";
 import { isAskedFor } from "./verb.js";
 
 /**
- * What a policy says about some actions. Every condition that it names must hold. Texts may have wildcards (`*`; in paths
+ * A verdict about some actions. Every condition that the rule names must hold. Texts may have wildcards (`*`; in paths
  * `*` for a part and `**` for any number of them); of a list, one is enough.
  */
 export type PolicyRule = {
   /** How it stands on the record. */
   readonly name: string;
   readonly verdict: Verdict;
-  /** Who: "agent:coder", "agent:*". */
+  /** The principal who wants it: "agent:coder", "agent:*". */
   readonly by?: string | readonly string[];
   /** On whose behalf, of all who let it: "user:ada" began the run, "agent:boss" let the agent work for it. */
   readonly for?: string | readonly string[];
@@ -117,7 +117,7 @@ function isFeared(verdict: Verdict, { effect }: Action): boolean {
 }
 
 function hasPath(pattern: string, path: string): boolean {
-  return new Pattern(plain(pattern), true).matches(plain(path));
+  return fitsPattern(plain(pattern), plain(path), true);
 }
 
 /** Without detours: "a/../b" is "b". */
@@ -131,7 +131,7 @@ function plain(path: string): string {
 function hasCommand(pattern: string, command: string, permits: boolean): boolean {
   if (pattern === command) return true;
   if (permits && /[;&|`$<>(){}\n\\]/.test(command)) return false;
-  return new Pattern(pattern).matches(command);
+  return fitsPattern(pattern, command);
 }
 
 /** A name, or an address in the form that URLs have, and a port: a colon in the middle of a name would end it. */
@@ -145,14 +145,14 @@ function knownHosts({ touches }: Action): readonly string[] | undefined {
 
 /** A rule that permits a host without a port does not permit its other ports; one that denies it denies all of them. */
 function hasHost(pattern: string, host: string, permits: boolean): boolean {
-  const wanted = new Pattern(pattern.toLowerCase());
-  return wanted.matches(host) || (!permits && wanted.matches(host.replace(/:\d+$/, "")));
+  const wanted = pattern.toLowerCase();
+  return fitsPattern(wanted, host) || (!permits && fitsPattern(wanted, host.replace(/:\d+$/, "")));
 }
 
 /** A wildcard of a rule that allows does not stand for line breaks and the like: such a name is made to look like another. */
 function isAny(patterns: string | readonly string[], text: string, verdict: Verdict): boolean {
   const isOdd = verdict === "allow" && /\p{Cc}/u.test(text);
-  return listOf(patterns).some((pattern) => (isOdd ? pattern === text : new Pattern(pattern).matches(text)));
+  return listOf(patterns).some((pattern) => (isOdd ? pattern === text : fitsPattern(pattern, text)));
 }
 
 /** Whether those who are trusted asked for what a tool does, and said everything that it is given. */

@@ -3,9 +3,9 @@ import type { Leaf } from "./argument.js";
 import { originsOf, untrustedIn } from "./labels.js";
 
 /**
- * What the people and the program behind a session have said, to compare arguments with. A value was said if it stands
- * there as a word, or words, of its own. What the comparison does not see: that a sentence is a warning ("never pay
- * eve"), and that two values were said about different things.
+ * The statements of the people and the program behind a session, to compare arguments with. A value was said if it stands
+ * there as a word, or words, of its own. The comparison does not see that a sentence is a warning ("never pay eve"), or that
+ * two values were said about different things.
  */
 export class TrustedStatements {
   readonly #texts: readonly string[];

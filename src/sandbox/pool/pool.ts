@@ -78,7 +78,7 @@ export class SandboxPool {
     this.#providers = new Providers(options.sandboxes);
   }
 
-  /** Begins to remove leftovers of ended processes. What goes wrong with it is told when a sandbox is used. */
+  /** Begins to remove leftovers of ended processes. Errors are reported when a sandbox is used. */
   begin(): void {
     this.#sweep ??= this.#providers.sweep();
   }
@@ -191,7 +191,7 @@ export class SandboxPool {
 
   async #destroy(gone: readonly OpenSandbox[]): Promise<void> {
     for (const live of gone) this.#live.delete(live);
-    // What goes wrong is for the clean-up of the next start.
+    // The clean-up of the next start removes what is left after an error.
     await Promise.all(gone.map(({ sandbox }) => sandbox.destroy().catch(() => {})));
   }
 
