@@ -26,11 +26,8 @@ export function unknownOption(
   known: readonly string[],
 ): { readonly name: string; readonly hint: string } | undefined {
   const name = Object.keys(options).find((option) => !known.includes(option));
-  return name === undefined ? undefined : { name, hint: optionHint(name, known) };
-}
-
-/** The hint for a misspelt option: the nearest known one, or all of them. */
-export function optionHint(name: string, known: readonly string[]): string {
+  if (name === undefined) return undefined;
   const nearest = nearestOf(name, known);
-  return nearest === undefined ? `the options are ${known.join(", ")}` : `did you mean "${nearest}"?`;
+  const hint = nearest === undefined ? `the options are ${known.join(", ")}` : `did you mean "${nearest}"?`;
+  return { name, hint };
 }

@@ -1,6 +1,6 @@
 import { budgetFault, LONGEST_TIMER, type Retry } from "../runtime/index.js";
 import { ContentError, drafted, type Effect, type Json, type Terms, termsFault } from "../session/index.js";
-import { isPromise, optionHint, showValue } from "../util/index.js";
+import { isPromise, optionNames, showValue, unknownOption } from "../util/index.js";
 import { ModuleError, RuleError } from "./error.js";
 
 /**
@@ -26,9 +26,6 @@ export function requireName(name: unknown, kind: string, example: string): void 
   );
 }
 
-/** All options of a type. A new option must be added here. */
-export type Known<Options> = { readonly [option in keyof Options]-?: true };
-
 /** Refuses unknown options: a misspelt one would be ignored. */
 export function requireOptions<Options extends object>(
   options: Options,
@@ -43,8 +40,8 @@ export function requireOptions<Options extends object>(
 }
 
 function requireKnown(options: object, reason: string, refuse: Refuse, known: readonly string[]): void {
-  const unknown = Object.keys(options).find((option) => !known.includes(option));
-  if (unknown !== undefined) throw refuse(`${reason} ${showValue(unknown)}`, optionHint(unknown, known));
+  const unknown = unknownOption(options, known);
+  if (unknown !== undefined) throw refuse(`${reason} ${showValue(unknown.name)}`, unknown.hint);
 }
 
 export function requireFunction(value: unknown, what: string, refuse: Refuse, example: string): void {
@@ -77,14 +74,14 @@ export function requireBudget(budget: unknown, refuse: Refuse): void {
   if (fault !== undefined) throw refuse(fault.reason, fault.hint);
 }
 
-const RETRIES: Known<Retry> = { attempts: true, wait: true, most: true, when: true };
+const RETRIES = optionNames<Retry>()("attempts wait most when");
 const RETRY = "retry: { attempts: 3, wait: 500, most: 30_000 }";
 
 export function requireRetry(retry: unknown, refuse: Refuse): void {
   if (retry === undefined) return;
   if (typeof retry !== "object" || retry === null)
     throw refuse(`its retry is ${showValue(retry)}, not an object`, RETRY);
-  requireKnown(retry, "its retry has no option", refuse, Object.keys(RETRIES));
+  requireKnown(retry, "its retry has no option", refuse, RETRIES);
   const { attempts, wait, most, when } = retry as { readonly [name in keyof Retry]: unknown };
   if (attempts !== undefined) requireCount(attempts, "attempts", refuse);
   for (const [name, value] of Object.entries({ wait, most }))

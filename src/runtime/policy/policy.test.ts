@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Json, type Principal, Session } from "../../session/index.js";
 import { type Action, type PolicyRule, policy, untrustedIn } from "./index.js";
 import { labelsView } from "./labels.js";
-import { Pattern } from "./pattern.js";
+import { fitsPattern } from "./pattern.js";
 
 const session = Session.start("Pay 30 to bob@x.org, please.");
 
@@ -185,13 +185,13 @@ describe("rules", () => {
   });
 
   it("[P2] wildcards take no time that grows with what they try", () => {
-    const many = new Pattern(`${"*a".repeat(50)}*b`, true);
-    expect(many.matches("a".repeat(5_000))).toBe(false);
-    expect(new Pattern("**/x/*.ts", true).matches("a/b/x/y.ts")).toBe(true);
-    expect(new Pattern("**/x/*.ts", true).matches("x/y.ts")).toBe(true);
-    expect(new Pattern("x/*.ts", true).matches("x/y/z.ts")).toBe(false);
-    expect(new Pattern("*", true).matches("a/b")).toBe(false);
-    expect(new Pattern("*").matches("a/b")).toBe(true);
+    const many = `${"*a".repeat(50)}*b`;
+    expect(fitsPattern(many, "a".repeat(5_000), true)).toBe(false);
+    expect(fitsPattern("**/x/*.ts", "a/b/x/y.ts", true)).toBe(true);
+    expect(fitsPattern("**/x/*.ts", "x/y.ts", true)).toBe(true);
+    expect(fitsPattern("x/*.ts", "x/y/z.ts", true)).toBe(false);
+    expect(fitsPattern("*", "a/b", true)).toBe(false);
+    expect(fitsPattern("*", "a/b")).toBe(true);
   });
 });
 
