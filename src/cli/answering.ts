@@ -1,9 +1,9 @@
 import { AnswerError, type Awaited, type Rath } from "../runtime/index.js";
-import { isPrincipal, type Json, type Principal, RathError } from "../session/index.js";
+import type { Json, Principal, RathError } from "../session/index.js";
 import { defined } from "../util/index.js";
 import { waitingOf } from "./awaited.js";
-import { type Input, textOption } from "./entry.js";
-import { UsageError } from "./error.js";
+import { byOption, type Input, textOption } from "./entry.js";
+import { UsageError, withHint } from "./error.js";
 import type { Shell } from "./shell.js";
 import { oneLine, plain, quoted } from "./text.js";
 
@@ -30,7 +30,7 @@ export async function answering(
   const [reference = ""] = input.args;
   const { id, name = id } = await shell.find(reference);
   const rath = await shell.rath();
-  const by = whoOf(shell, textOption(input, "by"));
+  const by = byOption(shell, input);
   const awaited = await rath.pending(name);
   const ask = idOf(textOption(input, "id"));
   const digest = digestOf(textOption(input, "digest"), awaited);
@@ -71,12 +71,6 @@ export function jsonOption(input: Input, name: string): Json | undefined {
   }
 }
 
-function whoOf(shell: Shell, by: string | undefined): Principal {
-  if (by === undefined) return shell.person;
-  if (isPrincipal(by)) return by;
-  throw new UsageError(`${JSON.stringify(by)} is nobody who could answer.`, "say who: --by user:ada");
-}
-
 /** An empty id would be the beginning of any. */
 function idOf(id: string | undefined): string | undefined {
   if (id === undefined || /^[0-9a-f]{4,64}$/.test(id)) return id;
@@ -99,9 +93,31 @@ function digestOf(digest: string | undefined, awaited: readonly Awaited[]): stri
 
 /** The same error with what to type instead of what to program. */
 function toTyped(error: AnswerError, reference: string): RathError {
-  const [message = ""] = error.message.split("\n  hint: ");
-  const hint = /rath\.\w+\(/.test(error.hint)
-    ? `see what is awaited: rath pending ${quoted(reference)}`
-    : error.hint;
-  return new RathError(error.code, message, { hint, data: error.data, cause: error });
+  const isProgram = /rath\.\w+\(/.test(error.hint);
+  return withHint(error, isProgram ? `see what is awaited: rath pending ${quoted(reference)}` : error.hint);
+}
+
+/** `rath approve SESSION`: agrees to exactly what was shown, or to other arguments. */
+export async function approve(shell: Shell, input: Input): Promise<number> {
+  const edit = jsonOption(input, "edit");
+  return answering(shell, input, async ({ rath, name, ...decision }) => ({
+    id: await rath.approve(name, { ...decision, ...defined({ edit }) }),
+    said: edit === undefined ? "approved" : "approved, with other arguments,",
+  }));
+}
+
+/** `rath reject SESSION`: says no; the run takes that in when it is resumed. */
+export async function reject(shell: Shell, input: Input): Promise<number> {
+  return answering(shell, input, async ({ rath, name, digest: _, ...decision }) => ({
+    id: await rath.reject(name, decision),
+    said: "rejected",
+  }));
+}
+
+/** `rath revoke SESSION`: revokes an approval that no run has used yet. */
+export async function revoke(shell: Shell, input: Input): Promise<number> {
+  return answering(shell, input, async ({ rath, name, digest: _, ...decision }) => ({
+    id: await rath.revoke(name, decision),
+    said: "revoked the approval of",
+  }));
 }

@@ -1,3 +1,5 @@
+import { isPrincipal, type Principal } from "../session/index.js";
+import { UsageError } from "./error.js";
 import type { Shell } from "./shell.js";
 
 /** A command as help, completion and the command line know it; what it does is loaded when it is called. */
@@ -32,6 +34,42 @@ export type Option = {
   readonly many?: boolean;
 };
 
+/** Commands by group and name, as they are written down: arguments and options by their spelling, with their text. */
+export type Commands = {
+  readonly [group: string]: {
+    readonly [name: string]: Omit<Entry, "name" | "arguments" | "options"> & {
+      /** "FILE", "[SESSION]", "[SESSION...]". */
+      readonly arguments?: { readonly [label: string]: string };
+      readonly options?: { readonly [flags: string]: string | Omit<Option, "flags"> };
+    };
+  };
+};
+
+/** What several commands have. */
+export const SESSION = "a name, an id or its beginning, NAME~3 (three facts back), NAME@branch";
+export const BY = { "--by <who>": "who does it, as user:ada; default: the user of this machine" };
+export const WHY = { "--why <text>": "why" };
+
+export function entry(
+  name: string,
+  { arguments: labels = {}, options = {}, ...rest }: Commands[string][string],
+): Entry {
+  return {
+    ...rest,
+    name,
+    arguments: Object.entries(labels).map(([label, text]) => ({
+      name: label.replaceAll(/[[\].]/g, ""),
+      text,
+      optional: label.startsWith("["),
+      many: label.includes("..."),
+    })),
+    options: Object.entries(options).map(([flags, one]) => ({
+      flags,
+      ...(typeof one === "string" ? { text: one } : one),
+    })),
+  };
+}
+
 /** What was typed after the name of a command. Keys of options are as commander spells them: "--html-only" is htmlOnly. */
 export type Input = {
   readonly args: readonly string[];
@@ -48,4 +86,26 @@ export function textOption({ options }: Input, name: string): string | undefined
 export function textsOption({ options }: Input, name: string): readonly string[] {
   const value = options[name];
   return typeof value === "string" ? [value] : Array.isArray(value) ? (value as readonly string[]) : [];
+}
+
+/** A whole number that an option gives, where it is given. */
+export function countOption(input: Input, name: string, least = 1): number | undefined {
+  const text = textOption(input, name);
+  if (text === undefined) return undefined;
+  if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text);
+  throw new UsageError(
+    `--${name} must be a whole number, at least ${least}; got ${JSON.stringify(text.slice(0, 40))}.`,
+    `give one: --${name} ${Math.max(least, 50)}`,
+  );
+}
+
+/** The principal that `--by` names, or the user of this machine. */
+export function byOption(shell: Shell, input: Input): Principal {
+  const by = textOption(input, "by");
+  if (by === undefined) return shell.person;
+  if (isPrincipal(by)) return by;
+  throw new UsageError(
+    `--by must name a principal; got ${JSON.stringify(by.slice(0, 60))}.`,
+    "a kind, and a name if there is one: --by user:ada",
+  );
 }

@@ -16,3 +16,9 @@ export function unreadable(file: string, cause: unknown, what = ""): RathError {
     cause,
   });
 }
+
+/** The same error with another hint: on a command line, what to type in place of what to program. */
+export function withHint(error: RathError, hint: string): RathError {
+  const [message = ""] = error.message.split("\n  hint: ");
+  return new RathError(error.code, message, { hint, data: error.data, cause: error });
+}

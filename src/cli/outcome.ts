@@ -12,6 +12,7 @@ import {
 import { type Content, type FactId, type FactOf, RathError, refsOf, type Session } from "../session/index.js";
 import type { Erasure, Store } from "../store/index.js";
 import { waitingOf, waitingText } from "./awaited.js";
+import { withHint } from "./error.js";
 import type { Shell } from "./shell.js";
 import { brief, count, oneLine, plain, quoted } from "./text.js";
 
@@ -49,7 +50,7 @@ export async function tellOutcome(
   if (answer !== undefined) shell.say(`${plain(answer).trimEnd()}\n`);
   const { calls, input, output } = session.usage;
   shell.say(
-    `${paint(shell, status)} ${shell.bold(plain(name))} ${shell.id(session.id)} ${shell.dim(`${count(calls, "model call")}, ${count(input + output, "token")}`)}`,
+    `${shell.status(status)} ${shell.bold(plain(name))} ${shell.id(session.id)} ${shell.dim(`${count(calls, "model call")}, ${count(input + output, "token")}`)}`,
   );
   if (stop !== undefined)
     shell.say(
@@ -85,9 +86,7 @@ export function failing(error: unknown, name: string): unknown {
     });
   if (!(error instanceof RathError)) return error;
   const hint = HINTS[error.code]?.(word);
-  if (hint === undefined) return error;
-  const [message = ""] = error.message.split("\n  hint: ");
-  return new RathError(error.code, message, { hint, data: error.data, cause: error });
+  return hint === undefined ? error : withHint(error, hint);
 }
 
 /** Whether this says that a program does not do what is recorded. */
@@ -156,17 +155,6 @@ const HINTS: { readonly [code: string]: (name: string) => string } = {
 function codeOf(status: Status): number {
   if (status === "waiting") return 4;
   return status === "failed" || status === "cancelled" ? 1 : 0;
-}
-
-function paint(shell: Shell, status: Status): string {
-  const colour = {
-    finished: "green",
-    failed: "red",
-    cancelled: "red",
-    waiting: "yellow",
-    open: "dim",
-  } as const;
-  return shell[colour[status]](status);
 }
 
 /** The limit that stopped something in the run that a session is the end of. */

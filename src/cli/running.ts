@@ -1,8 +1,7 @@
 import type { Observation, Rath } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
-import { describe } from "./describe.js";
 import type { Shell } from "./shell.js";
-import { count, jsonOf, oneLine } from "./text.js";
+import { count, describe, jsonOf, oneLine } from "./text.js";
 
 /**
  * Does work that goes on for a while: shows where it stands, tells every fact as a line of JSON where that is asked for,

@@ -4,8 +4,8 @@ import { userInfo } from "node:os";
 import { delimiter, resolve } from "node:path";
 import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import type { Rath, RathOptions } from "../runtime/index.js";
-import type { FactId, Principal, Session } from "../session/index.js";
+import type { Rath, RathOptions, Status } from "../runtime/index.js";
+import type { FactId, Principal } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { configOf, homeOf } from "./home.js";
 import type { Found } from "./reference.js";
@@ -55,9 +55,15 @@ export class Shell {
     return this.#url ?? `sqlite:${resolve(this.home, "rath.db")}`;
   }
 
+  /** The file of the store, if it is one. */
+  get path(): string | undefined {
+    const [, path] = /^sqlite:(.+)$/s.exec(this.url) ?? [];
+    return path?.startsWith("//") ? fileURLToPath(`file:${path}`) : path;
+  }
+
   /** Whether there is a store. */
   get hasStore(): boolean {
-    const path = pathOf(this.url);
+    const { path } = this;
     if (path === undefined) return true;
     try {
       statSync(path);
@@ -96,8 +102,10 @@ export class Shell {
     return find(await this.store(), reference);
   }
 
-  async session(reference: string): Promise<Session> {
-    return (await this.store()).load((await this.find(reference)).id);
+  /** The sessions that were named, by their names, or by their ids where they have none. */
+  async called(references: readonly string[]): Promise<readonly string[]> {
+    const found = await Promise.all(references.map((reference) => this.find(reference)));
+    return found.map(({ id, name = id }) => name);
   }
 
   /** Who works here, where nobody said: the user of this machine. */
@@ -134,6 +142,11 @@ export class Shell {
     const line = text.slice(0, Math.max(10, (this.streams.stderr.columns || 80) - 1));
     this.streams.stderr.write(`\r\u001b[2K${line}`);
     this.#shown = true;
+  }
+
+  /** Shows how many facts, lines, … were read. */
+  reading(noun: string): (count: number) => void {
+    return (count) => this.progress(`${count.toLocaleString("en")} ${noun} …`);
   }
 
   /** Takes the last progress away. */
@@ -178,6 +191,17 @@ export class Shell {
   }
   cyan(text: string): string {
     return this.#paint(36, 39, text);
+  }
+  /** The status of a run, in its colour. */
+  status(status: Status, width = 0): string {
+    const colours = {
+      finished: "green",
+      failed: "red",
+      cancelled: "red",
+      waiting: "yellow",
+      open: "dim",
+    } as const;
+    return this[colours[status]](status.padEnd(width));
   }
   /** An id as far as people need it. */
   id(id: FactId): string {
@@ -225,10 +249,4 @@ export function commandOf({
     (folder) => folder !== "" && existsSync(resolve(folder, "rath")),
   );
   return npm === undefined && isThere ? "rath" : "npx rath";
-}
-
-/** Where the store of a URL is on the disk. */
-function pathOf(url: string): string | undefined {
-  const [, path] = /^sqlite:(.+)$/s.exec(url) ?? [];
-  return path?.startsWith("//") ? fileURLToPath(`file:${path}`) : path;
 }

@@ -1,4 +1,4 @@
-import { type Json, lineOf, textOf, visibleText } from "../session/index.js";
+import { describeFact, type Fact, type Json, lineOf, textOf, visibleText } from "../session/index.js";
 import { amount } from "../util/index.js";
 
 /**
@@ -17,6 +17,11 @@ export function oneLine(text: string, most = 100): string {
 /** Any value of a fact as short text. */
 export function brief(value: unknown, most = 100): string {
   return lineOf(textOf(value), most);
+}
+
+/** A fact in a few words, for a row of the log. */
+export function describe(fact: Fact, most = 80): string {
+  return `${lineOf(fact.type, most)} · ${describeFact(fact, { most, each: most })}`;
 }
 
 /** A number of things, in words: `count(1, "fact")`, `count(2, "branch", "branches")`. */

@@ -6,7 +6,7 @@ import { formatOf, type ImportSource } from "openrath/interop";
 import { digestOf } from "openrath/session";
 import { openStore } from "openrath/store";
 import { describe, expect, it } from "vitest";
-import { describe as told } from "../../src/cli/describe.js";
+import { describe as told } from "../../src/cli/text.js";
 
 const data = fileURLToPath(new URL("../../../shared/data", import.meta.url));
 /** How many sessions of a file with very many are looked at closely. OPENRATH_CORPUS=all: all of them. */

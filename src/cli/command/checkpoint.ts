@@ -7,10 +7,9 @@ import {
   releaseUnnamed,
   takeCheckpoint,
 } from "../../evidence/proof/index.js";
-import { type Input, textOption } from "../entry.js";
+import { byOption, type Input, textOption } from "../entry.js";
 import type { Shell } from "../shell.js";
 import { count } from "../text.js";
-import { whoIn } from "./sign.js";
 
 /** `rath checkpoint`: adds what is new to the log of the store, and signs it. */
 export async function run(shell: Shell, input: Input): Promise<number> {
@@ -21,14 +20,14 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const store = await shell.store();
   const why = textOption(input, "release");
   const released =
-    why === undefined ? 0 : await releaseUnnamed(store, log, key, { by: whoIn(shell, input), why });
+    why === undefined ? 0 : await releaseUnnamed(store, log, key, { by: byOption(shell, input), why });
   const origin = log.read().newest?.origin;
   const seen = memory
     .of(home, origin, store.identity)
     .flatMap((one) => ("checkpoint" in one ? [one.checkpoint] : []));
   const { checkpoint, added, mended } = await takeCheckpoint(store, log, key, {
     seen,
-    progress: (facts) => shell.progress(`${facts.toLocaleString("en")} facts …`),
+    progress: shell.reading("facts"),
   });
   shell.clear();
   memory.keep(home, checkpoint, store.identity);
@@ -64,7 +63,7 @@ export function logOf(shell: Shell): CheckpointLog {
 
 /** The folder that a store and its log are in. */
 export function homeOf(shell: Shell): string {
-  const path = /^(?:sqlite|file):(?:\/\/)?(.+)$/s.exec(shell.url)?.[1];
+  const { path } = shell;
   if (path === undefined || resolve(path) === resolve(shell.home, "rath.db")) return shell.home;
   return `${resolve(path)}-evidence`;
 }

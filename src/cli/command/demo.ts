@@ -1,13 +1,12 @@
 import { fileURLToPath } from "node:url";
 import { describeFact, type Session, toneOf } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import { describe } from "../describe.js";
 import { type Input, textOption } from "../entry.js";
 import { Lanes } from "../lanes.js";
 import { COMMAND, DEMO } from "../location.js";
 import { tellOutcome } from "../outcome.js";
 import type { Shell } from "../shell.js";
-import { brief, count, oneLine, quoted } from "../text.js";
+import { brief, count, describe, oneLine, quoted } from "../text.js";
 
 /** `rath demo`, which is `npm start`: runs examples/demo, which uses the package by name, with the output of the command. */
 export async function run(shell: Shell, input: Input): Promise<number> {

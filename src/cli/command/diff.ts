@@ -10,11 +10,10 @@ import {
   type Session,
   toneOf,
 } from "../../session/index.js";
-import { describe } from "../describe.js";
 import type { Input } from "../entry.js";
 import { pages } from "../pager.js";
 import type { Shell } from "../shell.js";
-import { count, plain, quoted, table } from "../text.js";
+import { count, describe, plain, quoted, table } from "../text.js";
 
 /** `rath diff A B`: what both share, what each has alone, and what that did to the files. */
 export async function run(shell: Shell, input: Input): Promise<number> {

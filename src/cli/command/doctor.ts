@@ -86,9 +86,8 @@ async function toolCheck(tool: (typeof TOOLS)[number]): Promise<Check> {
 async function storeChecks(shell: Shell, deep: boolean): Promise<readonly Check[]> {
   const what = "store";
   // Looking is no reason to make one.
-  const file = /^(?:sqlite|file):(.*)$/s.exec(shell.url)?.[1];
-  if (file !== undefined && !existsSync(file))
-    return [{ what, state: "missing", detail: `there is no store at ${file} yet`, next: "rath demo" }];
+  if (!shell.hasStore)
+    return [{ what, state: "missing", detail: `there is no store at ${shell.path} yet`, next: "rath demo" }];
   try {
     const store = await shell.store();
     const names = await store.names();
@@ -103,7 +102,7 @@ async function storeChecks(shell: Shell, deep: boolean): Promise<readonly Check[
       });
     if (deep) {
       const { facts, blobs, findings } = await store.check({
-        progress: (seen) => shell.progress(`${seen.toLocaleString("en")} facts …`),
+        progress: shell.reading("facts"),
       });
       checks.push({
         what: "record",

@@ -1,7 +1,7 @@
 import { type WrittenDossier, writeDossier } from "../../evidence/dossier/index.js";
 import { KeyRing } from "../../evidence/proof/index.js";
 import { defined } from "../../util/index.js";
-import { type Input, textOption } from "../entry.js";
+import { countOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
 import { count, plain } from "../text.js";
@@ -19,7 +19,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   if (base === "") throw new UsageError("The name of the file is empty.", "rath dossier SESSION -o FILE");
   const signer = textOption(input, "sign");
   const ring = new KeyRing(shell.config);
-  const [most, characters] = [numberOf(input, "most", 2), numberOf(input, "characters", 100)];
+  const [most, characters] = [countOption(input, "most", 2), countOption(input, "characters", 100)];
   const files = await writeDossier(await shell.store(), found.id, base, {
     name: found.name ?? reference,
     ...defined({ most, characters }),
@@ -29,7 +29,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     // Who gets the bundle can then check the signatures in it; whose keys they are, they must know from elsewhere.
     keys: ring.list().map(({ key }) => key),
     ...(signer !== undefined && { sign: [ring.signer(signer)] }),
-    progress: (facts) => shell.progress(`reading: ${count(facts, "fact")}`),
+    progress: shell.reading("facts"),
   });
   shell.clear();
   tell(shell, files);
@@ -60,17 +60,6 @@ function tell(shell: Shell, { dossier, html, bundle }: WrittenDossier): void {
   if (bundle !== undefined)
     shell.hint(`rath verify ${bundle.file}`, `rath import ${bundle.file} --name theirs`);
   else if (html !== undefined) shell.hint(`open ${html.file} in a browser`);
-}
-
-function numberOf(input: Input, name: string, least: number): number | undefined {
-  const text = textOption(input, name);
-  if (text === undefined) return undefined;
-  if (!/^\d{1,7}$/.test(text) || Number(text) < least)
-    throw new UsageError(
-      `--${name} must be a whole number, at least ${least}.`,
-      `--${name} ${Math.max(least, 500)}`,
-    );
-  return Number(text);
 }
 
 /** A session's name as the name of a file in this folder. */

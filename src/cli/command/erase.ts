@@ -30,16 +30,12 @@ export async function run(shell: Shell, input: Input): Promise<number> {
       "An erasure needs a reason, which stays on the record.",
       'say why, and name no person: --why "request of 3 May, reference 41"',
     );
-  const names: string[] = [];
-  for (const ref of input.args) {
-    const { id, name } = await shell.find(ref);
-    names.push(name ?? id);
-  }
+  const names = await shell.called(input.args);
   const found = await findContent(store, {
     ...(names.length > 0 && { names }),
     ...defined({ about, by }),
     ...(digests.length > 0 && { digests }),
-    progress: (facts) => shell.progress(`read ${facts.toLocaleString("en")} facts`),
+    progress: shell.reading("facts"),
   });
   shell.clear();
   const floor = await floorOf(store, found.erasable);

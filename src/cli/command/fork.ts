@@ -1,14 +1,11 @@
-import type { Principal } from "../../session/index.js";
-import { isPrincipal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
-import { describe } from "../describe.js";
-import { type Input, textOption } from "../entry.js";
+import { byOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import { freeName } from "../reference.js";
 import type { Shell } from "../shell.js";
 import { placeAt } from "../step.js";
-import { quoted } from "../text.js";
+import { describe, quoted } from "../text.js";
 import { isKeptByRuntime, keptByRuntime } from "./list.js";
 
 /** `rath fork SESSION`: a branch from any point, under a name of its own. */
@@ -41,15 +38,6 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     `rath diff ${quoted(found.name ?? reference)} ${quoted(name)}`,
   );
   return 0;
-}
-
-/** Who does it: as `--by` says, else the user of this machine. */
-export function byOption(shell: Shell, input: Input): Principal {
-  const by = textOption(input, "by");
-  if (by === undefined) return shell.person;
-  if (!isPrincipal(by))
-    throw new UsageError(`Nobody can be called ${JSON.stringify(by)}.`, "a kind and a name: --by user:ada");
-  return by;
 }
 
 function freeForkName(store: Store, base: string): Promise<string> {

@@ -89,10 +89,12 @@ async function take(
     const head = textOption(input, "head");
     if (format === "lines") await requireSignatures(shell, file);
     const lines =
-      format === "lines" ? readLines(file) : (await import("../../evidence/index.js")).bundleLines(file);
+      format === "lines"
+        ? readLines(file)
+        : (await import("../../evidence/bundle/index.js")).bundleLines(file);
     const { heads, written, unproved } = await store.import(lines, {
       ...(head !== undefined && { head }),
-      progress: (facts) => shell.progress(`${facts.toLocaleString("en")} facts …`),
+      progress: shell.reading("facts"),
     });
     shell.clear();
     const stem = name ?? basename(file).replace(/\.[a-z]+$/i, "");
@@ -130,10 +132,11 @@ async function takeFolder(store: Store, folder: string): Promise<readonly Taken[
 
 /** The lines are held against their ids as they are taken in; what somebody signed, against the signature before that. */
 async function requireSignatures(shell: Shell, file: string): Promise<void> {
-  const { KeyRing, keysOf, verifyFile } = await import("../../evidence/index.js");
+  const { KeyRing } = await import("../../evidence/proof/index.js");
+  const { keysOf, verifyFile } = await import("../../evidence/verify/index.js");
   const { findings } = await verifyFile(file, {
     keys: keysOf(new KeyRing(shell.config).list()),
-    progress: (lines) => shell.progress(`${lines.toLocaleString("en")} lines …`),
+    progress: shell.reading("lines"),
   });
   shell.clear();
   const bad = findings.find(({ type }) => type === "head-sign");

@@ -3,11 +3,10 @@ import { isAboutTheRecord, type Status, statusIn } from "../../runtime/index.js"
 import { type Fact, type FactId, parentsOf, readFact } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { blobsOf } from "../blobs.js";
-import { describe } from "../describe.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
-import { ago, count, quoted, table } from "../text.js";
+import { ago, count, describe, quoted, table } from "../text.js";
 
 /** `rath list`: every name, how its session came out, and what happened last. */
 export async function run(shell: Shell, input: Input): Promise<number> {
@@ -61,7 +60,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const now = Date.now();
   if (!shell.json)
     await shell.write(
-      `${table(rows.map((row) => [row.unfinished ? shell.yellow("unended".padEnd(9)) : paintedStatus(shell, row.status), shell.id(row.id), shell.bold(row.name), shell.dim(ago(row.at, now)), row.last]))}\n`,
+      `${table(rows.map((row) => [row.unfinished ? shell.yellow("unended".padEnd(9)) : shell.status(row.status, 9), shell.id(row.id), shell.bold(row.name), shell.dim(ago(row.at, now)), row.last]))}\n`,
     );
   const waiting = rows.filter(({ status }) => status === "waiting").length;
   const first = rows.find(({ name }) => !name.startsWith("memory/")) ?? rows[0];
@@ -98,15 +97,4 @@ export async function newestOf(
     if (!isAboutTheRecord(fact) || before === undefined) return { fact, status: statusIn(fact) };
     place = before;
   }
-}
-
-function paintedStatus(shell: Shell, status: Status): string {
-  const paint = {
-    finished: "green",
-    failed: "red",
-    cancelled: "red",
-    waiting: "yellow",
-    open: "dim",
-  } as const;
-  return shell[paint[status]](status.padEnd(9));
 }

@@ -1,20 +1,18 @@
 import { isQuiet, parentsOf, readFact, toneOf } from "../../session/index.js";
 import { blobsOf } from "../blobs.js";
-import { describe } from "../describe.js";
-import { type Input, textOption, textsOption } from "../entry.js";
-import { UsageError } from "../error.js";
+import { countOption, type Input, textsOption } from "../entry.js";
 import { Lanes } from "../lanes.js";
 import { newestFirst } from "../newest-first.js";
 import { pages } from "../pager.js";
 import type { Shell } from "../shell.js";
 import { isStep } from "../step.js";
-import { plain } from "../text.js";
+import { describe, plain } from "../text.js";
 
 /** `rath log SESSION`: the history as a graph, newest first, as far as somebody reads. */
 export async function run(shell: Shell, input: Input): Promise<number> {
   const store = await shell.store();
   const { id: head } = await shell.find(input.args[0] as string);
-  const most = numberOf(textOption(input, "number"));
+  const most = countOption(input, "number") ?? Number.POSITIVE_INFINITY;
   const types = new Set(textsOption(input, "type"));
   const all = input.options.all === true || types.size > 0;
   const lanes = new Lanes([head]);
@@ -60,14 +58,4 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     );
   await out?.end();
   return 0;
-}
-
-function numberOf(text: string | undefined): number {
-  if (text === undefined) return Number.POSITIVE_INFINITY;
-  if (!/^[1-9]\d*$/.test(text))
-    throw new UsageError(
-      `Cannot show ${JSON.stringify(text)} rows.`,
-      "give a whole number: rath log SESSION -n 50",
-    );
-  return Number(text);
 }

@@ -11,11 +11,10 @@ import {
 } from "../../memory/index.js";
 import { NotFoundError } from "../../store/index.js";
 import { nearestOf } from "../../util/index.js";
-import { type Input, textOption } from "../entry.js";
+import { byOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
 import { brief, count, plain, table } from "../text.js";
-import { byOption } from "./fork.js";
 
 const ACTIONS = ["list", "show", "search", "why", "influence", "revoke"];
 const STATUSES = ["live", "held", "revoked", "expired", "merged"] as const;

@@ -3,11 +3,10 @@ import { UnmergedFilesError } from "../../sandbox/index.js";
 import { graph, RathError, type Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { mergeFiles } from "../../workflow/index.js";
-import { type Input, textOption } from "../entry.js";
+import { byOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
 import { count, plain } from "../text.js";
-import { byOption } from "./fork.js";
 import { isKeptByRuntime, keptByRuntime } from "./list.js";
 
 /** Files that do not come together are said before anything is recorded: the name stays where it is. */

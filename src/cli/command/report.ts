@@ -9,15 +9,11 @@ import { count, plain } from "../text.js";
 /** `rath report`: a row for each duty of a law, with the facts or the gap. */
 export async function run(shell: Shell, input: Input): Promise<number> {
   const store = await shell.store();
-  const names: string[] = [];
-  for (const ref of input.args) {
-    const { id, name } = await shell.find(ref);
-    names.push(name ?? id);
-  }
+  const names = await shell.called(input.args);
   const report = await actReport(store, names.length === 0 ? undefined : names, {
     ...defined({ profile: textOption(input, "profile") as Profile | undefined }),
     ...(input.options.biometric === true && { biometric: true }),
-    progress: (facts) => shell.progress(`read ${facts.toLocaleString("en")} facts`),
+    progress: shell.reading("facts"),
   });
   shell.clear();
   const file = textOption(input, "output");

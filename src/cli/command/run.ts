@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { type Budget, budgetFault, type Rath, statusOf } from "../../runtime/index.js";
-import { isPrincipal, type Json, type Principal, RathError, type Session } from "../../session/index.js";
-import { type Input, textOption } from "../entry.js";
+import { type Json, type Principal, RathError, type Session } from "../../session/index.js";
+import { byOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import { failing, tellOutcome } from "../outcome.js";
 import { loadProgram, type Program } from "../program.js";
@@ -16,7 +16,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const [file = ""] = input.args;
   const task = taskOf(input);
   const budget = budgetOf(textOption(input, "budget"));
-  const by = principalOf(textOption(input, "by"));
+  const by = textOption(input, "by") === undefined ? undefined : byOption(shell, input);
   const program = await loadProgram(file, shell.url);
   const rath = await shell.rath(program.options);
   const { session, name } = await beginning(shell, rath, program, input, { task, by });
@@ -127,9 +127,4 @@ function budgetOf(text: string | undefined): Budget | undefined {
       "--budget steps=20,tokens=50000,money=0.5,milliseconds=60000, or some of them",
     );
   return budget;
-}
-
-function principalOf(by: string | undefined): Principal | undefined {
-  if (by === undefined || isPrincipal(by)) return by;
-  throw new UsageError(`${JSON.stringify(by)} is nobody who could begin it.`, "say who: --by user:ada");
 }

@@ -1,11 +1,9 @@
 import { statusOf } from "../../runtime/index.js";
 import { BeyondHorizonError, type Message, readFact, type Session, toneOf } from "../../session/index.js";
 import { blobsOf } from "../blobs.js";
-import { describe } from "../describe.js";
-import { type Input, textOption } from "../entry.js";
-import { UsageError } from "../error.js";
+import { countOption, type Input } from "../entry.js";
 import type { Shell } from "../shell.js";
-import { brief, count, jsonOf, plain, table } from "../text.js";
+import { brief, count, describe, jsonOf, plain, table } from "../text.js";
 
 /** `rath show SESSION`: what a session is about and how it stands; of an id, the fact in full. */
 export async function run(shell: Shell, input: Input): Promise<number> {
@@ -54,7 +52,7 @@ async function showSession(
   const store = await shell.store();
   const session = await store.load(id);
   const status = statusOf(session);
-  const most = messagesOption(input);
+  const most = countOption(input, "messages", 0) ?? 6;
   const { usage } = session;
   const task = taskOf(session);
   const branches = branchesOf(session);
@@ -108,16 +106,6 @@ function branchesOf(session: Session): readonly string[] | undefined {
       ...new Set(["main", ...lineage.flatMap(({ kind, branch }) => (kind === "fork" ? [branch] : []))]),
     ]
   );
-}
-
-function messagesOption(input: Input): number {
-  const text = textOption(input, "messages") ?? "6";
-  if (!/^\d+$/.test(text))
-    throw new UsageError(
-      `Cannot show ${JSON.stringify(text)} messages.`,
-      "give a whole number: --messages 20",
-    );
-  return Number(text);
 }
 
 function messageText(shell: Shell, message: Message): string {

@@ -1,7 +1,5 @@
 import { KeyRing, signHead } from "../../evidence/proof/index.js";
-import { isPrincipal, type Principal } from "../../session/index.js";
-import { type Input, textOption } from "../entry.js";
-import { UsageError } from "../error.js";
+import { byOption, type Input, textOption } from "../entry.js";
 import type { Shell } from "../shell.js";
 
 /** `rath sign SESSION`: one fact more, which vouches for all before it. The name moves on to it. */
@@ -10,7 +8,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const key = new KeyRing(shell.config).signer(textOption(input, "sign"));
   const { id, name } = await shell.find(reference);
   const store = await shell.store();
-  const signed = signHead(await store.load(id), key, { by: whoIn(shell, input) });
+  const signed = signHead(await store.load(id), key, { by: byOption(shell, input) });
   const { id: saved } = await store.save(signed, name === undefined ? {} : { name, expect: id });
   shell.tell({ id: saved, of: id, key: key.label, ...(name !== undefined && { name }) });
   shell.say(`${shell.id(saved)} signs ${shell.id(id)} with ${shell.bold(key.label)}.`);
@@ -18,15 +16,4 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   if (name === undefined) shell.say(`No name moved, since none was given: ${saved}`);
   shell.hint(`rath verify ${name ?? saved.slice(0, 12)}`);
   return 0;
-}
-
-/** Who does it, as was said, or the user of this machine. */
-export function whoIn(shell: Shell, input: Input): Principal {
-  const by = textOption(input, "by");
-  if (by === undefined) return shell.person;
-  if (isPrincipal(by)) return by;
-  throw new UsageError(
-    `"${by.slice(0, 60)}" says nobody.`,
-    "a kind, and a name if there is one: --by user:ada",
-  );
 }

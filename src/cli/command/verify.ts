@@ -82,7 +82,7 @@ function file(
     keys,
     signedBy: given,
     heads: textsOption(input, "head"),
-    progress: (lines) => shell.progress(`${lines.toLocaleString("en")} lines …`),
+    progress: shell.reading("lines"),
   });
 }
 
@@ -97,7 +97,7 @@ async function store(shell: Shell, input: Input, keys: Keys): Promise<Verified> 
     keys,
     log,
     checkpoints: checkpointsOf(shell, input, identity),
-    progress: progressOf(shell),
+    progress: shell.reading("facts"),
   });
   const { newest } = log.read();
   // What was found to hold once, an earlier copy must not pass for later.
@@ -122,7 +122,7 @@ async function session(shell: Shell, input: Input, reference: string, keys: Keys
     keys,
     log: logOf(shell),
     checkpoints: checkpointsOf(shell, input, opened.identity),
-    progress: progressOf(shell),
+    progress: shell.reading("facts"),
     ...(program !== undefined && {
       replay: async () => {
         const again = await replay(shell, id, reference, program);
@@ -135,11 +135,7 @@ async function session(shell: Shell, input: Input, reference: string, keys: Keys
   if (erased === undefined) return report;
   // Nothing was replayed, and the record is none the worse for it: whoever erased it was free to.
   const { replayed: _, ...rest } = report;
-  return { ...rest, notices: [...report.notices, firstOf(erased)] };
-}
-
-function firstOf({ message }: RathError): string {
-  return firstLine(message);
+  return { ...rest, notices: [...report.notices, firstLine(erased.message)] };
 }
 
 /** Runs the program on its tape: the id that it ends in, or what was erased. What was said about the record afterwards is no part of the run. */
@@ -308,10 +304,6 @@ function signersText(
     .filter(({ verdict }) => verdict === "good")
     .map(({ name, id }) => `${plain(name)}+${id}`)
     .join(", ");
-}
-
-function progressOf(shell: Shell): (facts: number) => void {
-  return (facts) => shell.progress(`${facts.toLocaleString("en")} facts …`);
 }
 
 /** An option that would be left aside is refused: whoever gives it expects something of it. */

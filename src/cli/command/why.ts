@@ -13,7 +13,7 @@ import {
 } from "../../evidence/audit/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
-import { type Input, textOption } from "../entry.js";
+import { countOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
 import { plain } from "../text.js";
@@ -107,14 +107,7 @@ const ASK: { readonly [question in Question]: Ask } = {
 };
 
 function limitOf(input: Input): { readonly limit?: number } {
-  const given = textOption(input, "limit");
-  if (given === undefined) return {};
-  if (!/^[1-9]\d{0,5}$/.test(given))
-    throw new UsageError(
-      `${JSON.stringify(given.slice(0, 40))} is not a number of results.`,
-      "give a whole number: --limit 50",
-    );
-  return { limit: Number(given) };
+  return defined({ limit: countOption(input, "limit") });
 }
 
 /** A step as it was typed: a number and an id stay as they are, ~3 is three facts before the end, NAME~3 and NAME@branch are looked up. */
