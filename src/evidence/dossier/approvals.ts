@@ -13,17 +13,19 @@ import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
 import {
   type Anchors,
+  card,
   column,
   inline,
   items,
   leftOut,
   line,
   pairs,
+  type Section,
   table,
   told,
   when,
 } from "./html/words.js";
-import { itemOf, Sample, type Seen, timeOf } from "./item.js";
+import { itemOf, Sample, type Seen, shape, timeOf } from "./item.js";
 import { type Item, type Listed, type Told, text, type Words } from "./words.js";
 
 export type Approval = Item & {
@@ -53,48 +55,39 @@ export type Answer = {
   readonly covers: boolean;
 };
 
-export type PolicySet = Item & { readonly module: string; readonly policy: string; readonly version: Digest };
+export const POLICY_SET = shape("policy-set", "module policy version");
 
-export type Ruling = Item & {
-  readonly of: FactId;
-  readonly verdict: string;
-  readonly rules: readonly string[];
-  readonly policies: Told;
-  readonly why?: Told;
-  readonly labels?: Told;
-  readonly approvals?: Told;
-};
+export const RULING = shape(
+  "policy-decide",
+  "of verdict rules policies* why* labels* approvals*",
+  ({ rules }) => ({
+    rules: Array.isArray(rules) ? rules.map((rule) => (isObject(rule) ? text(rule.name) : text(rule))) : [],
+  }),
+);
 
 type Draft = { readonly id: FactId; readonly ask: Approval; readonly answers: Answer[] };
 const ANSWERS = 20;
 
-/** Who was shown what, who answered, and what policies decided. */
+/** The questions to people, each with its answers. */
 export class Approvals {
   readonly #words: Words;
   readonly #known = new Map<FactId, Draft>();
   readonly #asks: Sample<Draft>;
-  readonly #set: Sample<PolicySet>;
-  readonly #rulings: Sample<Ruling>;
 
   constructor(most: number, words: Words) {
     this.#words = words;
     this.#asks = new Sample(most, ({ id }) => this.#known.delete(id));
-    this.#set = new Sample(most);
-    this.#rulings = new Sample(most);
   }
 
   see(seen: Seen): void {
-    const { fact } = seen;
-    if (fact.type === "approval-ask") {
-      const draft = this.#asks.add({ id: seen.id, ask: this.#asked(seen, fact), answers: [] });
-      this.#known.set(seen.id, draft);
-    } else if (fact.type === "approval-give") {
+    const { id, fact } = seen;
+    if (fact.type === "approval-ask")
+      this.#known.set(id, this.#asks.add({ id, ask: this.#asked(seen, fact), answers: [] }));
+    else if (fact.type === "approval-give") {
       const draft = this.#known.get(fact.of);
       if (draft !== undefined && draft.answers.length < ANSWERS)
         draft.answers.push(answered(seen, fact, draft.ask.digest, this.#words));
-    } else if (fact.type === "policy-set")
-      this.#set.add({ ...itemOf(seen), module: fact.module, policy: fact.policy, version: fact.version });
-    else if (fact.type === "policy-decide") this.#rulings.add(this.#ruled(seen, fact));
+    }
   }
 
   asked(): Listed<Approval> {
@@ -105,42 +98,24 @@ export class Approvals {
     }));
   }
 
-  policies(): { readonly set: Listed<PolicySet>; readonly rulings: Listed<Ruling> } {
-    return { set: this.#set.listed(), rulings: this.#rulings.listed() };
-  }
-
   #asked(seen: Seen, fact: FactOf<"approval-ask">): Approval {
     const words = this.#words;
-    const { name, rule, expires, of } = fact;
-    const [why, edited] = [words.maybe(seeable(fact.why)), words.maybe(seeable(fact.edited))];
+    const { digest, name, rule, to, expires, of } = fact;
     return {
       ...itemOf(seen),
       what: words.tell(seeable(fact.what)),
-      digest: fact.digest,
+      digest,
       sound: soundness(fact),
-      ...defined({ name, rule, why }),
-      ...(Array.isArray(fact.to) && { to: fact.to.map(text) }),
-      ...defined({ expires, edited, of }),
+      ...defined({
+        name,
+        rule,
+        why: words.maybe(seeable(fact.why)),
+        to: Array.isArray(to) ? to.map(text) : undefined,
+        expires,
+        edited: words.maybe(seeable(fact.edited)),
+        of,
+      }),
       answers: [],
-    };
-  }
-
-  #ruled(seen: Seen, fact: FactOf<"policy-decide">): Ruling {
-    const words = this.#words;
-    const [why, labels, approvals] = [
-      words.maybe(fact.why),
-      words.maybe(fact.labels),
-      words.maybe(fact.approvals),
-    ];
-    return {
-      ...itemOf(seen),
-      of: fact.of,
-      verdict: fact.verdict,
-      rules: Array.isArray(fact.rules)
-        ? fact.rules.map((rule) => (isObject(rule) ? text(rule.name) : text(rule)))
-        : [],
-      policies: words.tell(fact.policies),
-      ...defined({ why, labels, approvals }),
     };
   }
 }
@@ -167,30 +142,34 @@ function answered({ id }: Seen, fact: FactOf<"approval-give">, digest: string, w
   };
 }
 
-/** What people were shown and said, and what policies decided. */
-export function approvalsSection({ approvals, policies }: Dossier, anchors: Anchors): Html {
-  if (approvals.total + policies.rulings.total + policies.set.total === 0) return html``;
-  return html`<section id="approvals" aria-labelledby="approvals-h"><h2 id="approvals-h">Approvals and policy <span class="n">${approvals.total.toLocaleString("en")} asked, ${policies.rulings.total.toLocaleString("en")} decided by policy</span></h2>
-${items(approvals, (approval) => item(approval, anchors))}${rulings(policies, anchors)}</section>`;
-}
+export const approvalsSection: Section = {
+  id: "approvals",
+  title: "Approvals",
+  heading: "Approvals and policy",
+  total: ({ approvals }) => approvals.total,
+  note: ({ approvals, policies }) =>
+    `${approvals.total.toLocaleString("en")} asked, ${policies.rulings.total.toLocaleString("en")} decided by policy`,
+  body: ({ approvals, policies }, anchors) => [
+    ...items(approvals, (approval) => item(approval, anchors)),
+    rulings(policies, anchors),
+  ],
+};
 
 function item(approval: Approval, anchors: Anchors): Html {
   const last = approval.answers.at(-1);
-  return html`<details class="item"${OPEN}><summary><h3 dir="auto">${approval.name ?? inline(approval.what, 100)}</h3> <span class="tag ${last === undefined ? "warn" : last.decision === "reject" ? "bad" : "good"}">${last?.decision ?? "not answered"}</span>${line(
-    last?.by,
-    approval.branch,
-    when(approval.at),
-  )}</summary><div class="body">${told(approval.what, "Exactly this was shown")}<p class="small">${sound(approval)}</p>${pairs(
-    [
+  return card(
+    html`<h3 dir="auto">${approval.name ?? inline(approval.what, 100)}</h3> <span class="tag ${last === undefined ? "warn" : last.decision === "reject" ? "bad" : "good"}">${last?.decision ?? "not answered"}</span>${line(last?.by, approval.branch, when(approval.at))}`,
+    html`${told(approval.what, "Exactly this was shown")}<p class="small">${sound(approval)}</p>${pairs([
       ["Asked", approval.to?.join(", ")],
       ["Because of the rule", approval.rule],
       ["Until", approval.expires],
       ["About the call", approval.of && anchors.id(approval.of)],
-    ],
-  )}${told(approval.why, "Why it was asked")}${told(approval.edited, "Arguments that were put in place")}${approval.answers.map((answer) => given(answer, anchors))}${anchors.proofs(approval.facts)}</div></details>`;
+    ])}${told(approval.why, "Why it was asked")}${told(approval.edited, "Arguments that were put in place")}${approval.answers.map((answer) => given(answer, anchors))}`,
+    anchors,
+    approval.facts,
+    true,
+  );
 }
-
-const OPEN = html` open`;
 
 function sound({ sound: is, digest }: Approval): Html {
   const hash = html`<span class="hash">${digest}</span>`;

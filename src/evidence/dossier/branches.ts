@@ -9,14 +9,27 @@ import {
   type Usage,
 } from "../../session/index.js";
 import type { Recorded } from "../../store/index.js";
-import { defined } from "../../util/index.js";
+import { defined, isObject } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { fateWord } from "./graph.js";
 import { type Html, html } from "./html/html.js";
-import { type Anchors, column, count, inline, items, line, pairs, table, told, when } from "./html/words.js";
-import { Sample, type Seen, timeOf } from "./item.js";
-import { reason } from "./summary.js";
-import { type Item, type Listed, rounded, type Told, type Words } from "./words.js";
+import {
+  type Anchors,
+  card,
+  column,
+  count,
+  inline,
+  items,
+  leftOut,
+  line,
+  pairs,
+  type Section,
+  table,
+  told,
+  when,
+} from "./html/words.js";
+import { Sample, type Seen, shape, timeOf } from "./item.js";
+import { type Item, type Listed, rounded, type Told, text, type Words } from "./words.js";
 
 /** What became of a branch. */
 export type Fate =
@@ -73,18 +86,22 @@ export type Branch = Item & {
   readonly answer?: Told;
 };
 
-export type Route = Item & {
-  readonly selector: string;
-  readonly chosen: string | null;
-  readonly chooser?: string;
-  readonly why?: Told;
-  readonly cost?: number;
-  readonly candidates: readonly {
-    readonly name: string;
-    readonly score?: number;
-    readonly description?: string;
-  }[];
-};
+/** A choice of a selector. */
+export const ROUTE = shape(
+  "route-choose",
+  "selector chosen chooser why* cost candidates",
+  ({ candidates }) => ({
+    candidates: (Array.isArray(candidates) ? (candidates as readonly unknown[]) : [])
+      .slice(0, CANDIDATES)
+      .filter(isObject)
+      .map(({ name, score, description }) => ({
+        name: text(name),
+        ...(typeof score === "number" && { score }),
+        ...(description !== undefined && { description: text(description).slice(0, 400).toWellFormed() }),
+      })),
+  }),
+);
+const CANDIDATES = 100;
 
 type Check = Branch["checks"][number];
 
@@ -176,12 +193,8 @@ export class Branches {
       draft.answer = fact.content;
     } else if (fact.type === "message-say" && fact.role === "assistant") draft.answer = fact.content;
     else if (fact.type === "validation-report") {
-      draft.checks.push({
-        fact: id,
-        name: fact.name,
-        passed: fact.passed,
-        ...(fact.score !== undefined && { score: fact.score }),
-      });
+      const { name, passed, score } = fact;
+      draft.checks.push({ fact: id, name, passed, ...defined({ score }) });
       if (draft.checks.length > CHECKS) draft.checks.shift();
     }
   }
@@ -343,50 +356,69 @@ function decision(
   };
 }
 
-/** Every branch, what became of it and why; and what selectors chose. */
-export function branchesSection({ branches, routes }: Dossier, anchors: Anchors): Html {
-  return html`<section id="branches" aria-labelledby="branches-h"><h2 id="branches-h">Branches and decisions <span class="n">${branches.total.toLocaleString("en")}</span></h2>
-${items(branches, (branch) => item(branch, anchors))}${chosen(routes, anchors)}</section>`;
-}
+export const branchesSection: Section = {
+  id: "branches",
+  title: "Branches",
+  heading: "Branches and decisions",
+  total: ({ branches }) => branches.total,
+  body: ({ branches, routes }, anchors) => [
+    ...items(branches, (branch) => item(branch, anchors)),
+    chosen(routes, anchors),
+  ],
+};
 
 function item(branch: Branch, anchors: Anchors): Html {
   const { decided, facts, head, models, tools, usage, cost } = branch;
   const tone =
     branch.fate === "accepted" || branch.fate === "result" ? "good" : branch.fate === "rejected" ? "bad" : "";
-  return html`<details class="item"><summary><h3 dir="auto">${branch.name}</h3> <span class="tag ${tone}">${fateWord(branch)}</span>${reason(branch)}${line(
-    count(branch.length, "fact"),
-    models > 0 && count(models, "model call"),
-    tools > 0 && count(tools, "tool call"),
-    models > 0 && cost !== 0 && costText(cost),
-    branch.parent !== undefined && `from ${branch.parent}`,
-  )}</summary><div class="body">${pairs([
-    ["Begun by", html`${branch.by}, ${when(branch.at)}`],
-    ["Why it was begun", inline(branch.why, 600)],
-    [
-      branch.fate === "gathered" ? "Gathered by" : "Decided by",
-      decided && html`${decided.by}, ${when(decided.at)} ${anchors.id(decided.fact)}`,
-    ],
-    ["Why", inline(decided?.why, 1_000)],
-    ["Went on in", branch.fate === "gathered" ? undefined : decided?.into],
-    [
-      "Checks",
-      branch.checks.length > 0 &&
-        branch.checks.map(
-          ({ name, passed, score, fact }) =>
-            html`<span class="tag ${passed ? "good" : "bad"}">${name} ${passed ? "passed" : "did not pass"}${score !== undefined && `, ${rounded(score)}`}</span> ${anchors.id(fact)} `,
-        ),
-    ],
-    [
-      "Tokens",
-      usage.input + usage.output > 0 &&
-        `${usage.input.toLocaleString("en")} in, ${usage.output.toLocaleString("en")} out`,
-    ],
-    ["Ends at", anchors.id(head)],
-    [
-      "In the result's past",
-      branch.elsewhere === true ? "no: it was found because it hangs from a fact of this session" : undefined,
-    ],
-  ])}${told(branch.answer, "Last message on it", "plain")}${anchors.proofs(facts)}</div></details>`;
+  return card(
+    html`<h3 dir="auto">${branch.name}</h3> <span class="tag ${tone}">${fateWord(branch)}</span>${reason(branch)}${line(
+      count(branch.length, "fact"),
+      models > 0 && count(models, "model call"),
+      tools > 0 && count(tools, "tool call"),
+      models > 0 && cost !== 0 && costText(cost),
+      branch.parent !== undefined && `from ${branch.parent}`,
+    )}`,
+    html`${pairs([
+      ["Begun by", html`${branch.by}, ${when(branch.at)}`],
+      ["Why it was begun", inline(branch.why, 600)],
+      [
+        branch.fate === "gathered" ? "Gathered by" : "Decided by",
+        decided && html`${decided.by}, ${when(decided.at)} ${anchors.id(decided.fact)}`,
+      ],
+      ["Why", inline(decided?.why, 1_000)],
+      ["Went on in", branch.fate === "gathered" ? undefined : decided?.into],
+      [
+        "Checks",
+        branch.checks.length > 0 &&
+          branch.checks.map((check) => html`${verdict(check)} ${anchors.id(check.fact)} `),
+      ],
+      [
+        "Tokens",
+        usage.input + usage.output > 0 &&
+          `${usage.input.toLocaleString("en")} in, ${usage.output.toLocaleString("en")} out`,
+      ],
+      ["Ends at", anchors.id(head)],
+      [
+        "In the result's past",
+        branch.elsewhere === true && "no: it was found because it hangs from a fact of this session",
+      ],
+    ])}${told(branch.answer, "Last message on it", "plain")}`,
+    anchors,
+    facts,
+  );
+}
+
+/** A check as a word in its colour. */
+function verdict({ name, passed, score }: Check): Html {
+  return html`<span class="tag ${passed ? "good" : "bad"}">${name} ${passed ? "passed" : "did not pass"}${score !== undefined && `, ${rounded(score)}`}</span>`;
+}
+
+/** Why a branch came out as it did: what was said at the merge, and what the last check on it found. */
+export function reason({ decided, checks }: Branch): Html {
+  const check = checks.at(-1);
+  const why = inline(decided?.why);
+  return html`${why !== undefined && html` — <span class="why">“${why}”</span>`}${check && html` ${verdict(check)}`}`;
 }
 
 function chosen(routes: Dossier["routes"], anchors: Anchors): Html {
@@ -395,7 +427,7 @@ function chosen(routes: Dossier["routes"], anchors: Anchors): Html {
     routes,
     (route) =>
       html`<tr><th scope="row">${route.selector}</th><td>${route.chosen ?? "none"}</td><td>${route.candidates.map(({ name, score }) => html`${name}${score !== undefined && ` (${rounded(score)})`} `)}</td><td class="words">${inline(route.why)}</td><td>${route.chooser}</td><td>${anchors.id(route.facts[0] ?? "")}</td></tr>`,
-    (words) => html`<tr><td class="more" colspan="6">${words}</td></tr>`,
+    leftOut(6),
   );
   return html`<p class="label">Choices of selectors</p>${table("Choices of selectors", ["Selector", "Chosen", "Among", "Why", "By", "Fact"].map(column), rows)}`;
 }

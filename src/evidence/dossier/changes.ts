@@ -1,10 +1,21 @@
 import { diffTrees, patchOf, type Trees } from "../../sandbox/index.js";
 import { type Digest, type FactId, type FactOf, type PathChange, RathError } from "../../session/index.js";
-import { firstLine, isObject } from "../../util/index.js";
-import type { Dossier } from "./dossier.js";
+import { defined, firstLine, isObject } from "../../util/index.js";
 import { type Html, html } from "./html/html.js";
-import { type Anchors, count, gone, inline, items, line, told, when } from "./html/words.js";
-import { itemOf, Sample, type Seen } from "./item.js";
+import {
+  type Anchors,
+  card,
+  count,
+  gone,
+  inline,
+  items,
+  line,
+  OPEN,
+  type Section,
+  told,
+  when,
+} from "./html/words.js";
+import { firstOf, itemOf, Sample, type Seen } from "./item.js";
 import type { Item, Listed, Told, Words } from "./words.js";
 
 export type Change = Item & {
@@ -47,7 +58,8 @@ export type ChangeDraft = Omit<Change, "files"> & { readonly paths: readonly Pat
 export class Changes {
   readonly #words: Words;
   readonly #sample: Sample<ChangeDraft>;
-  #first: { readonly tree: Digest | null; readonly fact: string } | undefined;
+  /** The files as they were when they came. */
+  first: { readonly tree: Digest | null; readonly fact: string } | undefined;
   readonly #changed = new Set<string>();
 
   constructor(most: number, words: Words) {
@@ -58,22 +70,17 @@ export class Changes {
   see(seen: Seen, tool: string | undefined): void {
     const { id, fact, elsewhere } = seen;
     if (fact.type === "session-detach" && fact.tree !== undefined && !elsewhere)
-      this.#first ??= { tree: fact.tree, fact: id };
+      this.first ??= { tree: fact.tree, fact: id };
     const draft = this.#draft(seen);
     if (draft === undefined) return;
-    if (!elsewhere) this.#first ??= { tree: draft.kind === "import" ? draft.after : draft.before, fact: id };
+    if (!elsewhere) this.first ??= { tree: draft.kind === "import" ? draft.after : draft.before, fact: id };
     if (draft.kind === "change") for (const { path } of draft.paths) this.#changed.add(path);
-    this.#sample.add({ ...draft, ...(tool !== undefined && { tool }) });
+    this.#sample.add({ ...draft, ...defined({ tool }) });
   }
 
   /** How many different files were changed. */
   get files(): number {
     return this.#changed.size;
-  }
-
-  /** The files as they were when they came. */
-  get first(): { readonly tree: Digest | null; readonly fact: string } | undefined {
-    return this.#first;
   }
 
   listed(): Listed<ChangeDraft> {
@@ -83,48 +90,33 @@ export class Changes {
   #draft(seen: Seen): ChangeDraft | undefined {
     const { fact } = seen;
     const words = this.#words;
-    const of = "of" in fact && typeof fact.of === "string" ? { of: fact.of } : {};
+    const of = "of" in fact && typeof fact.of === "string" ? fact.of : undefined;
+    const draft = { ...itemOf(seen), ...defined({ of }) };
     switch (fact.type) {
-      case "workspace-import":
-        return {
-          ...itemOf(seen),
-          ...of,
-          kind: "import",
-          before: null,
-          after: fact.after,
-          paths: [],
-          source: words.tell(fact.source),
-        };
-      case "workspace-change":
-        return {
-          ...itemOf(seen),
-          ...of,
-          kind: "change",
-          before: fact.before,
-          after: fact.after,
-          paths: pathsOf(fact.paths),
-        };
-      case "workspace-merge":
-        return {
-          ...itemOf(seen),
-          ...of,
-          kind: "merge",
-          before: fact.ours,
-          after: fact.after,
-          paths: pathsOf(fact.paths),
-          ...(conflicted(fact) && { conflicts: words.tell(fact.conflicts) }),
-        };
+      case "workspace-import": {
+        const source = words.tell(fact.source);
+        return { ...draft, kind: "import", before: null, after: fact.after, paths: [], source };
+      }
+      case "workspace-change": {
+        const { before, after, paths } = fact;
+        return { ...draft, kind: "change", before, after, paths: pathsOf(paths) };
+      }
+      case "workspace-merge": {
+        const { ours: before, after, paths } = fact;
+        const conflicts = conflicted(fact) ? words.tell(fact.conflicts) : undefined;
+        return { ...draft, kind: "merge", before, after, paths: pathsOf(paths), ...defined({ conflicts }) };
+      }
       case "workspace-resolve": {
-        const why = words.maybe(fact.why);
+        const [conflicts, why] = [words.tell(fact.choices), words.maybe(fact.why)];
+        const { after, paths } = fact;
         return {
-          ...itemOf(seen),
-          ...of,
+          ...draft,
           kind: "resolve",
           before: null,
-          after: fact.after,
-          paths: pathsOf(fact.paths),
-          conflicts: words.tell(fact.choices),
-          ...(why !== undefined && { why }),
+          after,
+          paths: pathsOf(paths),
+          conflicts,
+          ...defined({ why }),
         };
       }
       default:
@@ -166,7 +158,7 @@ export class Diffs {
     // A decision names no tree that it began with, so only the paths are told.
     const files =
       draft.kind === "resolve"
-        ? listed(paths.map(untold), paths.length)
+        ? firstOf(paths.map(untold), paths.length)
         : await this.#files(draft.before, draft.after, paths);
     return { ...draft, files };
   }
@@ -200,7 +192,8 @@ export class Diffs {
     const files: FileDiff[] = [];
     for (const one of paths.slice(0, FILES))
       files.push(this.#left-- > 0 ? await this.#file(before, after, one) : untold(one));
-    return listed(files, paths.length);
+    const { length } = files;
+    return { items: files, total: paths.length, ...(length < paths.length && { gap: length }) };
   }
 
   async #file(before: Digest | null, after: Digest, { path, change }: PathChange): Promise<FileDiff> {
@@ -214,10 +207,6 @@ export class Diffs {
       return { ...untold({ path, change }), note: noteOf(error) };
     }
   }
-}
-
-function listed(items: readonly FileDiff[], total: number): Listed<FileDiff> {
-  return { items, total, ...(items.length < total && { gap: items.length }) };
 }
 
 function untold({ path, change }: PathChange): FileDiff {
@@ -252,12 +241,12 @@ const KINDS: { readonly [kind in Change["kind"]]: string } = {
   resolve: "Conflicts decided",
 };
 
-/** What each call did to the files. */
-export function changesSection({ changes }: Dossier, anchors: Anchors): Html {
-  if (changes.total === 0) return html``;
-  return html`<section id="changes" aria-labelledby="changes-h"><h2 id="changes-h">Changes of files <span class="n">${changes.total.toLocaleString("en")}</span></h2>
-${items(changes, (change, place) => item(change, place, anchors))}</section>`;
-}
+export const changesSection: Section = {
+  id: "changes",
+  title: "Changes of files",
+  total: ({ changes }) => changes.total,
+  body: ({ changes }, anchors) => items(changes, (change, place) => item(change, place, anchors)),
+};
 
 function item(change: Change, place: number, anchors: Anchors): Html {
   const [first] = change.files.items;
@@ -265,19 +254,30 @@ function item(change: Change, place: number, anchors: Anchors): Html {
     first === undefined
       ? inline(change.source)
       : html`<code dir="auto">${first.path}</code>${change.files.total > 1 && ` and ${count(change.files.total - 1, "other")}`}`;
-  return html`<details class="item"><summary><h3>${place + 1}. ${KINDS[change.kind]}</h3> ${named}${line(change.branch, change.tool ?? change.by, when(change.at, "clock"))}</summary><div class="body">${files(change.files, true)}${told(change.source, "From")}${told(change.conflicts, change.kind === "resolve" ? "Choices" : "Conflicts")}${told(change.why, "Why")}<p class="small soft">tree <code class="id">${change.before?.slice(0, 12) ?? "(empty)"}</code> to <code class="id" title="${change.after}">${change.after.slice(0, 12)}</code>${
-    change.of !== undefined && html`, by the call ${anchors.id(change.of)}`
-  }</p>${anchors.proofs(change.facts)}</div></details>`;
+  return card(
+    html`<h3>${place + 1}. ${KINDS[change.kind]}</h3> ${named}${line(change.branch, change.tool ?? change.by, when(change.at, "clock"))}`,
+    html`${files(change.files)}${told(change.source, "From")}${told(change.conflicts, change.kind === "resolve" ? "Choices" : "Conflicts")}${told(change.why, "Why")}<p class="small soft">tree <code class="id">${change.before?.slice(0, 12) ?? "(empty)"}</code> to <code class="id" title="${change.after}">${change.after.slice(0, 12)}</code>${
+      change.of !== undefined && html`, by the call ${anchors.id(change.of)}`
+    }</p>`,
+    anchors,
+    change.facts,
+  );
 }
 
-/** What the accepted way changed in the files, from the first to the last. */
-export function patchSection({ patch, outcome }: Dossier, anchors: Anchors): Html {
-  if (patch === null) return html``;
-  return html`<section id="patch" aria-labelledby="patch-h"><h2 id="patch-h">The accepted patch <span class="n">+${patch.added} −${patch.removed} in ${count(patch.files.total, "file")}</span></h2>
-<p class="lead">From the files as they came to the files as ${outcome.branch} has them, computed from the trees that the record names.</p>
-${patch.files.total === 0 && html`<p class="soft">Nothing is different.</p>`}${files(patch.files, true)}
-<p class="proofs">tree ${tree(patch.from)} to ${tree(patch.to)}, ${patch.facts.map((id) => html`${anchors.id(id)} `)}</p></section>`;
-}
+/** The changes of files from the first to the last, on the way that was accepted. */
+export const patchSection: Section = {
+  id: "patch",
+  title: "Accepted patch",
+  heading: "The accepted patch",
+  total: ({ patch }) => patch?.files.total,
+  note: ({ patch }) =>
+    patch !== null && `+${patch.added} −${patch.removed} in ${count(patch.files.total, "file")}`,
+  body: ({ patch, outcome }, anchors) =>
+    patch !== null &&
+    html`<p class="lead">From the files as they came to the files as ${outcome.branch} has them, computed from the trees that the record names.</p>
+${patch.files.total === 0 && html`<p class="soft">Nothing is different.</p>`}${files(patch.files)}
+<p class="proofs">tree ${tree(patch.from)} to ${tree(patch.to)}, ${patch.facts.map((id) => html`${anchors.id(id)} `)}</p>`,
+};
 
 function tree(digest: string | null): Html {
   return digest === null
@@ -286,16 +286,15 @@ function tree(digest: string | null): Html {
 }
 
 /** Files with their diffs. */
-export function files(list: Listed<FileDiff>, open: boolean): Html {
+function files(list: Listed<FileDiff>): Html {
   return html`${items(list, (file) => {
     const counts = html`<span class="soft small"> ${WORDS[file.change]}${file.added + file.removed > 0 && html`, <span class="good">+${file.added}</span> <span class="bad">−${file.removed}</span>`}</span>`;
     const name = html`<code dir="auto">${file.path === "" ? "(all files)" : file.path}</code>${counts}`;
     if (file.diff === undefined) return html`<p>${name} <span class="soft small">${file.note}</span></p>`;
-    return html`<details class="part"${open && OPEN}><summary>${name}</summary>${diff(file.diff)}</details>`;
+    return html`<details class="part"${OPEN}><summary>${name}</summary>${diff(file.diff)}</details>`;
   })}`;
 }
 
-const OPEN = html` open`;
 const WORDS = { add: "added", modify: "changed", delete: "deleted" } as const;
 
 /** Lines are coloured, and say by their sign what they are. */

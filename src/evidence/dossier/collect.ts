@@ -1,54 +1,83 @@
-import { type FactId, readFact, typeOf } from "../../session/index.js";
+import { type FactId, type FactType, readFact, typeOf } from "../../session/index.js";
 import type { Recorded, Store } from "../../store/index.js";
-import { Approvals } from "./approvals.js";
-import { Branches } from "./branches.js";
+import { Approvals, POLICY_SET, RULING } from "./approvals.js";
+import { Branches, ROUTE } from "./branches.js";
 import { Changes } from "./changes.js";
-import { Checks } from "./checks.js";
-import { Commands } from "./commands.js";
-import { Surroundings } from "./environment.js";
+import { VALIDATION, type Validation } from "./checks.js";
+import { COMMAND } from "./commands.js";
+import { AGENT, PLACEMENT, Surroundings } from "./environment.js";
 import { Picture } from "./graph.js";
-import type { Seen } from "./item.js";
-import { Memories } from "./memory.js";
+import { type ItemOf, Sample, type Seen, type Shape } from "./item.js";
+import { MEMORY_READ, Memories } from "./memory.js";
 import { Models } from "./models.js";
 import type { Settings } from "./options.js";
-import { RecordItself } from "./record.js";
-import { Spendings } from "./spending.js";
+import { SIGNATURE } from "./proof.js";
+import { ERASURE, IMPORT, RecordItself } from "./record.js";
+import { BUDGET_SET, BUDGET_STOP, Spendings } from "./spending.js";
 import { TaskFinder } from "./summary.js";
 import { Tools } from "./tools.js";
-import type { Words } from "./words.js";
+import type { Listed, Words } from "./words.js";
 
 const EVERY = 2_000;
+
+/** The lists whose items are one fact each, by the types of these facts. */
+const SHAPES = {
+  commands: [COMMAND],
+  policies: [POLICY_SET],
+  rulings: [RULING],
+  routes: [ROUTE],
+  budgets: [BUDGET_SET, BUDGET_STOP],
+  reads: [MEMORY_READ],
+  placements: [PLACEMENT],
+  agents: [AGENT],
+  imports: [IMPORT],
+  erasures: [ERASURE],
+  signatures: [SIGNATURE],
+} as const;
+type Lists = { readonly [Name in keyof typeof SHAPES]: Listed<ItemOf<(typeof SHAPES)[Name][number]>> };
+
+const OVER: ReadonlySet<string> = new Set(["tool-result", "tool-failure", "step-result", "step-failure"]);
 
 /** One reading of the record: every fact is shown to everybody who collects something, once, parents first. */
 export class Collection {
   readonly branches = new Branches();
   readonly picture = new Picture();
+  readonly spendings = new Spendings();
   readonly models: Models;
   readonly tools: Tools;
-  readonly commands: Commands;
   readonly changes: Changes;
-  readonly checks: Checks;
   readonly approvals: Approvals;
   readonly memories: Memories;
-  readonly spendings = new Spendings();
   readonly surroundings: Surroundings;
   readonly record: RecordItself;
   readonly task: TaskFinder;
+  readonly validations: Sample<Validation>;
+  readonly checks = { passed: 0, failed: 0 };
+  readonly #words: Words;
   readonly #progress: ((facts: number) => void) | undefined;
+  readonly #lists = new Map<string, Sample<unknown>>();
+  readonly #shapes = new Map<string, readonly [Shape<FactType, unknown>, Sample<unknown>]>();
+  /** The newest command of a call, for the check that follows it. */
+  readonly #commands = new Map<FactId, FactId>();
   #read = 0;
 
   constructor({ most, progress }: Settings, words: Words) {
     this.models = new Models(most, words);
     this.tools = new Tools(most, words);
-    this.commands = new Commands(most, words);
     this.changes = new Changes(most, words);
-    this.checks = new Checks(most, words);
     this.approvals = new Approvals(most, words);
     this.memories = new Memories(most, words);
     this.surroundings = new Surroundings(most, words);
     this.record = new RecordItself(most, words);
     this.task = new TaskFinder(words);
+    this.validations = new Sample(most);
+    this.#words = words;
     this.#progress = progress;
+    for (const [name, shapes] of Object.entries(SHAPES)) {
+      const sample = new Sample<unknown>(most);
+      this.#lists.set(name, sample);
+      for (const shape of shapes) this.#shapes.set(shape.type, [shape, sample]);
+    }
   }
 
   /** Reads the past of a head, or what some heads have that it has not. */
@@ -71,16 +100,29 @@ export class Collection {
     }
   }
 
+  /** The lists whose items are one fact each. */
+  listed(): Lists {
+    return Object.fromEntries([...this.#lists].map(([name, sample]) => [name, sample.listed()])) as Lists;
+  }
+
   #see(recorded: Recorded, elsewhere: boolean): void {
     const branch = this.branches.place(recorded, elsewhere);
     const seen: Seen = { ...recorded, branch, elsewhere };
-    const of = (seen.fact as { readonly of?: unknown }).of;
+    const { id, fact } = seen;
+    const { of } = fact as { readonly of?: unknown };
     const call = typeof of === "string" ? of : undefined;
     this.branches.see(seen);
     this.picture.see(seen);
     this.models.see(seen);
-    this.commands.see(seen);
-    this.checks.see(seen, this.commands.of(call));
+    const [shape, list] = this.#shapes.get(fact.type) ?? [];
+    if (shape !== undefined) list?.add(shape.of(seen, this.#words));
+    if (call !== undefined && fact.type === "command-run") this.#commands.set(call, id);
+    if (call !== undefined && OVER.has(fact.type)) this.#commands.delete(call);
+    if (fact.type === "validation-report") {
+      const command = call === undefined ? undefined : this.#commands.get(call);
+      this.checks[fact.passed ? "passed" : "failed"] += 1;
+      this.validations.add({ ...VALIDATION.of(seen, this.#words), ...(command && { command }) });
+    }
     this.changes.see(seen, this.tools.nameOf(call));
     this.tools.see(seen);
     this.approvals.see(seen);

@@ -3,6 +3,7 @@ import type { Digest, FactId, Session } from "../../session/index.js";
 import { RathError, VERSION } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
+import { Reader } from "../audit/reader.js";
 import type { Change, Patch } from "./changes.js";
 import { Diffs } from "./changes.js";
 import { Collection } from "./collect.js";
@@ -37,9 +38,7 @@ export async function dossierOf(
   const id = await store.resolve(nameOrId);
   const name =
     settings.name ?? ((await store.head(nameOrId).catch(() => undefined)) === id ? nameOrId : undefined);
-  const erasures = await store.erasures();
-  const erased = new Set(erasures.map(({ digest }) => digest));
-  const words = new Words(settings.characters, erasures);
+  const words = new Words(settings.characters, await store.erasures());
   const all = new Collection(settings, words);
   await all.read(store, [id], []);
   const strays = await straysOf(
@@ -64,16 +63,27 @@ export async function dossierOf(
   const diffs = new Diffs(new Trees(store), words);
   const changes = await changesOf(all, diffs);
   const patch = await patchOf(all, head, diffs);
-  const deeds = await all.memories.deeds(store, erased);
+  const deeds = await all.memories.deeds(new Reader(store));
   const { record, checks } = all;
+  const {
+    commands,
+    policies,
+    rulings,
+    routes,
+    budgets,
+    reads,
+    placements,
+    agents,
+    imports,
+    erasures,
+    signatures,
+  } = all.listed();
   const dossier: Dossier = {
     dossier: DOSSIER,
-    session: { id, ...(name !== undefined && { name }), branch: branch?.name ?? "main" },
+    session: { id, ...defined({ name }), branch: branch?.name ?? "main" },
     made: madeAt(settings.at),
     task: all.task.task,
-    outcome: outcomeOf(head, words, {
-      ...defined({ began: record.began, ended: record.ended }),
-    }),
+    outcome: outcomeOf(head, words, record),
     counts: {
       facts: record.facts,
       elsewhere: record.elsewhere,
@@ -87,24 +97,24 @@ export async function dossierOf(
     },
     graph: all.picture.end(),
     branches: all.branches.listed(settings.most, words),
-    routes: record.routes,
+    routes,
     timeline: record.timeline,
     words: record.words,
     models: all.models.listed(prompts.found),
     tools: all.tools.listed(),
-    commands: all.commands.listed(),
+    commands,
     changes,
     patch,
-    validations: checks.listed(),
+    validations: all.validations.listed(),
     approvals: all.approvals.asked(),
-    policies: all.approvals.policies(),
-    memory: { reads: all.memories.reads, deeds, reasons: await all.memories.reasons(store, deeds.items) },
-    budgets: record.budgets,
+    policies: { set: policies, rulings },
+    memory: { reads, deeds, reasons: await all.memories.reasons(store, deeds.items) },
+    budgets,
     spending: all.spendings.told(settings.most, all.branches.all),
-    environment: all.surroundings.told(),
-    imports: record.imports,
-    erasures: record.erasures,
-    proof: await proofOf(store, all, head, strays.heads, words),
+    environment: { placements, agents, ...all.surroundings.listed() },
+    imports,
+    erasures,
+    proof: { ...(await proofOf(store, all, head, strays.heads, words)), signatures },
     notes: notesOf(strays.note, strays.heads.length),
   };
   return fitted(dossier, settings.size);
@@ -140,7 +150,7 @@ async function proofOf(
   head: Session,
   strays: readonly FactId[],
   words: Words,
-): Promise<Proof> {
+): Promise<Omit<Proof, "signatures">> {
   const names = await namesById(store);
   return {
     head: head.id,
@@ -149,7 +159,6 @@ async function proofOf(
     facts: record.facts + record.elsewhere,
     roots: record.roots,
     blobs: { count: record.blobs, bytes: record.bytes, erased: record.erased, missing: record.missing },
-    signatures: record.signatures,
   };
 }
 

@@ -1,16 +1,17 @@
 import type { FactId } from "../../session/index.js";
-import type { Approval, PolicySet, Ruling } from "./approvals.js";
-import type { Branch, Route } from "./branches.js";
+import type { Approval, POLICY_SET, RULING } from "./approvals.js";
+import type { Branch, ROUTE } from "./branches.js";
 import type { Change, Patch } from "./changes.js";
 import type { Validation } from "./checks.js";
 import type { Command } from "./commands.js";
 import type { Environment } from "./environment.js";
 import type { Graph } from "./graph.js";
+import type { ItemOf } from "./item.js";
 import type { MemoryDeed, MemoryRead, MemoryReason } from "./memory.js";
 import type { ModelCall } from "./models.js";
 import type { Proof } from "./proof.js";
-import type { Counts, ErasureItem, Event, ImportItem, Said } from "./record.js";
-import type { BudgetItem, Spending } from "./spending.js";
+import type { Counts, ERASURE, Event, IMPORT, Said } from "./record.js";
+import type { BUDGET_SET, BUDGET_STOP, Spending } from "./spending.js";
 import type { Outcome, Task } from "./summary.js";
 import type { ToolCall } from "./tools.js";
 import type { Listed } from "./words.js";
@@ -31,7 +32,7 @@ export type Dossier = {
   readonly counts: Counts;
   readonly graph: Graph;
   readonly branches: Listed<Branch>;
-  readonly routes: Listed<Route>;
+  readonly routes: Listed<ItemOf<typeof ROUTE>>;
   readonly timeline: Listed<Event>;
   /** What was said that is no reply of a model: by people, in imports, in notes. */
   readonly words: Listed<Said>;
@@ -43,18 +44,21 @@ export type Dossier = {
   readonly patch: Patch | null;
   readonly validations: Listed<Validation>;
   readonly approvals: Listed<Approval>;
-  readonly policies: { readonly set: Listed<PolicySet>; readonly rulings: Listed<Ruling> };
+  readonly policies: {
+    readonly set: Listed<ItemOf<typeof POLICY_SET>>;
+    readonly rulings: Listed<ItemOf<typeof RULING>>;
+  };
   readonly memory: {
     readonly reads: Listed<MemoryRead>;
     readonly deeds: Listed<MemoryDeed>;
     /** Why the memories that were read or written here exist. */
     readonly reasons: Listed<MemoryReason>;
   };
-  readonly budgets: Listed<BudgetItem>;
+  readonly budgets: Listed<ItemOf<typeof BUDGET_SET | typeof BUDGET_STOP>>;
   readonly spending: Spending;
   readonly environment: Environment;
-  readonly imports: Listed<ImportItem>;
-  readonly erasures: Listed<ErasureItem>;
+  readonly imports: Listed<ItemOf<typeof IMPORT>>;
+  readonly erasures: Listed<ItemOf<typeof ERASURE>>;
   readonly proof: Proof;
   /** What this dossier could not look into, and why. */
   readonly notes: readonly string[];

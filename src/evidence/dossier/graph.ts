@@ -1,8 +1,7 @@
 import { type FactId, isPerson } from "../../session/index.js";
 import type { Branch } from "./branches.js";
-import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
-import { type Anchors, count, line, when } from "./html/words.js";
+import { type Anchors, count, line, type Section, when } from "./html/words.js";
 import { type Seen, timeOf } from "./item.js";
 import { brief, saying } from "./words.js";
 
@@ -275,18 +274,22 @@ const ROOM = 216;
 const COLOURS = 8;
 
 /** The picture of the graph: lanes on the left, and beside them, as a list, what each place says. */
-export function graphSection({ graph, branches, counts }: Dossier, anchors: Anchors): Html {
-  const known = new Map(branches.items.map((branch) => [branch.index, branch]));
-  const lanes = lanesOf(graph);
-  const columns = Math.max(0, ...lanes.values()) + 1;
-  const step = Math.max(NARROWEST, Math.min(WIDEST, Math.floor(ROOM / columns)));
-  const xOf = (branch: number): number => (lanes.get(branch) ?? 0) * step + step / 2 + 4;
-  const width = columns * step + 8;
-  return html`<section id="graph" aria-labelledby="graph-h"><h2 id="graph-h">The graph <span class="n">${count(counts.facts, "fact")}, ${count(counts.branches, "branch", "branches")}</span></h2>
-<p class="lead">From the beginning at the top to the result at the bottom. Every branch is here, also those that nothing took in; a dashed line was rejected.</p>
+export const graphSection: Section = {
+  id: "graph",
+  title: "The graph",
+  note: ({ counts }) => `${count(counts.facts, "fact")}, ${count(counts.branches, "branch", "branches")}`,
+  body: ({ graph, branches }, anchors) => {
+    const known = new Map(branches.items.map((branch) => [branch.index, branch]));
+    const lanes = lanesOf(graph);
+    const columns = Math.max(0, ...lanes.values()) + 1;
+    const step = Math.max(NARROWEST, Math.min(WIDEST, Math.floor(ROOM / columns)));
+    const xOf = (branch: number): number => (lanes.get(branch) ?? 0) * step + step / 2 + 4;
+    const width = columns * step + 8;
+    return html`<p class="lead">From the beginning at the top to the result at the bottom. Every branch is here, also those that nothing took in; a dashed line was rejected.</p>
 <div class="graph"><svg width="${width}" height="${graph.rows.length * HEIGHT}" viewBox="0 0 ${width} ${graph.rows.length * HEIGHT}" role="img" aria-labelledby="graph-t"><title id="graph-t">Lanes of ${count(lanes.size, "branch", "branches")}; the list beside it says the same in words.</title>${edges(graph, xOf, known)}${graph.rows.map((row, place) => dot(row, xOf(row.branch), place))}</svg>
-<ol>${graph.rows.map((row, place) => entry(row, place, graph, known, anchors))}</ol></div></section>`;
-}
+<ol>${graph.rows.map((row, place) => entry(row, place, graph, known, anchors))}</ol></div>`;
+  },
+};
 
 /**
  * Which lane each branch is drawn on. A branch has its lane to itself from the row where it leaves another

@@ -1,6 +1,6 @@
-import type { Fact, FactId } from "../../session/index.js";
+import type { Fact, FactId, FactOf, FactType } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import type { Item, Listed } from "./words.js";
+import type { Item, Listed, Told, Words } from "./words.js";
 
 /** A fact of the record with its place in the graph, as those who collect are shown it. */
 export type Seen = {
@@ -24,6 +24,58 @@ export function timeOf(at: string): string | undefined {
 /** What every item says: its proof, its time, its author, its branch. */
 export function itemOf({ id, fact, branch }: Seen): Item {
   return { facts: [id], ...defined({ at: timeOf(fact.at) }), by: fact.by, branch: branch.name };
+}
+
+/** A field of a fact; with a star its content is shown as text of bounded length. */
+type Field<Type extends FactType> = (keyof FactOf<Type> & string) | `${keyof FactOf<Type> & string}*`;
+type Names<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | Names<Rest> : Text;
+type Row<Fact, Name extends string> = {
+  readonly [Key in keyof Fact as Key extends string
+    ? Key extends Name
+      ? Key
+      : `${Key}*` extends Name
+        ? Key
+        : never
+    : never]: Key extends Name ? Fact[Key] : Told;
+};
+
+/** How facts of one type become items of a list. */
+export type Shape<Type extends FactType, Shown> = {
+  readonly type: Type;
+  readonly of: (seen: Seen, words: Words) => Shown;
+};
+export type ItemOf<One> = One extends Shape<FactType, infer Shown> ? Shown : never;
+
+/**
+ * Declares a list of the dossier: the type of its facts, the fields that an item takes over ("sandbox spec*": with a star
+ * as text of bounded length), and what it says besides.
+ */
+export function shape<Type extends FactType, Text extends string, More extends object = object>(
+  type: Type,
+  fields: Text & (Names<Text> extends Field<Type> ? unknown : never),
+  more?: (fact: FactOf<Type>, words: Words, seen: Seen) => More,
+): Shape<Type, Item & Omit<Row<FactOf<Type>, Names<Text>>, keyof More> & More> {
+  const names = (fields as string)
+    .split(" ")
+    .map((name) => [name.replace("*", ""), name.endsWith("*")] as const);
+  return {
+    type,
+    of: (seen, words) => {
+      const fact = seen.fact as Fact & { readonly [field: string]: unknown };
+      const own = names.map(([name, isText]) => [name, isText ? words.maybe(fact[name]) : fact[name]]);
+      const item = {
+        ...itemOf(seen),
+        ...Object.fromEntries(own),
+        ...more?.(fact as unknown as FactOf<Type>, words, seen),
+      };
+      return defined(item) as Item & Omit<Row<FactOf<Type>, Names<Text>>, keyof More> & More;
+    },
+  };
+}
+
+/** The first of a list, with the number of all. */
+export function firstOf<Item>(all: readonly Item[], most: number): Listed<Item> {
+  return { items: all.slice(0, most), total: all.length, ...(all.length > most && { gap: most }) };
 }
 
 /** Some of many: keeps the first and the last of what it is given, and counts all. */

@@ -1,24 +1,48 @@
 import { why } from "../../memory/index.js";
-import { type Digest, type Fact, type FactId, type FactOf, readFact, refsOf } from "../../session/index.js";
+import type { Fact, FactId } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined, firstLine, isObject } from "../../util/index.js";
-import type { Dossier } from "./dossier.js";
+import type { Reader } from "../audit/reader.js";
 import { type Html, html } from "./html/html.js";
-import { type Anchors, count, inline, items, line, pairs, told, when } from "./html/words.js";
-import { itemOf, Sample, type Seen, timeOf } from "./item.js";
+import {
+  type Anchors,
+  card,
+  count,
+  inline,
+  items,
+  line,
+  pairs,
+  type Section,
+  told,
+  when,
+} from "./html/words.js";
+import { firstOf, type ItemOf, itemOf, Sample, type Seen, shape, timeOf } from "./item.js";
 import { brief, type Item, isId, type Listed, rounded, type Told, text, type Words } from "./words.js";
 
-export type MemoryRead = Item & {
-  /** The modules in which it was read, the outermost first; a run of version 0.1 does not say. */
-  readonly module?: readonly string[];
-  readonly space: string;
-  readonly head?: FactId;
-  readonly query: Told;
-  readonly settings?: Told;
-  readonly shown?: Told;
-  readonly hits: Listed<{ readonly memory: string; readonly score?: number; readonly text?: Told }>;
-  readonly withheld?: Told;
-};
+/** A reading of memory. A run of version 0.1 does not say in which modules it was done. */
+export const MEMORY_READ = shape(
+  "memory-read",
+  "space module head query* settings* shown* hits",
+  ({ hits, module }, words) => {
+    const all: readonly unknown[] | undefined = Array.isArray(hits) ? hits : undefined;
+    return {
+      module: Array.isArray(module) ? (module as readonly string[]) : undefined,
+      hits: {
+        items: (all ?? [])
+          .slice(0, HITS)
+          .filter(isObject)
+          .map(({ memory, score, text: said }) => ({
+            memory: text(memory),
+            ...(typeof score === "number" && { score }),
+            ...defined({ text: words.maybe(said) }),
+          })),
+        total: all?.length ?? 0,
+      },
+      ...(all === undefined && { withheld: words.tell(hits) }),
+    };
+  },
+);
+export type MemoryRead = ItemOf<typeof MEMORY_READ>;
 
 export type MemoryDeed = Item & {
   readonly type: string;
@@ -66,34 +90,31 @@ type Deed = Omit<MemoryDeed, "type" | "because" | "memory"> & {
 /** What was recalled and remembered, and why those memories are there. */
 export class Memories {
   readonly #words: Words;
-  readonly #reads: Sample<MemoryRead>;
   readonly #deeds: Sample<Deed>;
   readonly #named = new Set<FactId>();
 
   constructor(most: number, words: Words) {
     this.#words = words;
-    this.#reads = new Sample(most);
     this.#deeds = new Sample(most);
   }
 
   see(seen: Seen): void {
     const { id, fact } = seen;
-    if (fact.type === "memory-read") this.#read(seen, fact);
-    else if (isDeed(fact.type)) this.#deed(seen, id, fact);
+    if (fact.type === "memory-read") {
+      const hits: readonly unknown[] = Array.isArray(fact.hits) ? fact.hits : [];
+      for (const hit of hits.slice(0, HITS))
+        if (isObject(hit) && isId(hit.memory) && this.#named.size < 1_000) this.#named.add(hit.memory);
+    } else if (isDeed(fact.type)) this.#deeds.add({ ...itemOf(seen), version: id, own: fact });
     else if (fact.type === "step-result") this.#told(seen, fact.value);
     else if (fact.type === "tool-result") this.#told(seen, fact.output);
   }
 
-  get reads(): Listed<MemoryRead> {
-    return this.#reads.listed();
-  }
-
   /** The deeds with what their facts in the memory spaces say. */
-  async deeds(store: Store, erased: ReadonlySet<string>): Promise<Listed<MemoryDeed>> {
+  async deeds(reader: Reader): Promise<Listed<MemoryDeed>> {
     const { items, ...rest } = this.#deeds.listed();
     const deeds: MemoryDeed[] = [];
     for (const deed of items) {
-      const fact = deed.own ?? (await factAt(store, deed.version, erased));
+      const fact = deed.own ?? (await reader.fact(deed.version))?.fact;
       // A result may name anything with such an id; only memories are told.
       if (fact !== undefined && isDeed(fact.type)) deeds.push(this.#shown(deed, fact));
     }
@@ -103,44 +124,10 @@ export class Memories {
   /** Why the memories that were read or written are there. */
   async reasons(store: Store, deeds: readonly MemoryDeed[]): Promise<Listed<MemoryReason>> {
     for (const { memory } of deeds) if (isId(memory)) this.#named.add(memory);
-    const items: MemoryReason[] = [];
-    for (const memory of [...this.#named].slice(0, REASONS)) items.push(await reasonOf(store, memory));
-    const total = this.#named.size;
-    return { items, total, ...(items.length < total && { gap: items.length }) };
-  }
-
-  #read(seen: Seen, fact: FactOf<"memory-read">): void {
-    const words = this.#words;
-    const hits: readonly unknown[] | undefined = Array.isArray(fact.hits) ? fact.hits : undefined;
-    const [settings, shown] = [words.maybe(fact.settings), words.maybe(fact.shown)];
-    for (const hit of (hits ?? []).slice(0, HITS))
-      if (isObject(hit) && isId(hit.memory) && this.#named.size < 1_000) this.#named.add(hit.memory);
-    this.#reads.add({
-      ...itemOf(seen),
-      space: fact.space,
-      ...(Array.isArray(fact.module) && { module: fact.module }),
-      ...(fact.head !== undefined && { head: fact.head }),
-      query: words.tell(fact.query),
-      ...defined({ settings, shown }),
-      hits: {
-        items: (hits ?? [])
-          .slice(0, HITS)
-          .filter(isObject)
-          .map((hit) => {
-            return {
-              memory: text(hit.memory),
-              ...(typeof hit.score === "number" && { score: hit.score }),
-              ...defined({ text: words.maybe(hit.text) }),
-            };
-          }),
-        total: hits?.length ?? 0,
-      },
-      ...(hits === undefined && { withheld: words.tell(fact.hits) }),
-    });
-  }
-
-  #deed(seen: Seen, version: FactId, own: Fact): void {
-    this.#deeds.add({ ...itemOf(seen), version, own });
+    const { items, ...rest } = firstOf([...this.#named], REASONS);
+    const reasons: MemoryReason[] = [];
+    for (const memory of items) reasons.push(await reasonOf(store, memory));
+    return { items: reasons, ...rest };
   }
 
   /** A result that names a memory: what was done to it stands in the space. */
@@ -154,16 +141,7 @@ export class Memories {
 
   #shown({ version, own, ...item }: Deed, fact: Fact): MemoryDeed {
     const words = this.#words;
-    const said = fact as {
-      readonly of?: unknown;
-      readonly space?: unknown;
-      readonly source?: unknown;
-      readonly because?: unknown;
-      readonly text?: unknown;
-      readonly why?: unknown;
-      readonly scope?: unknown;
-    };
-    const [told, reason, scope] = [words.maybe(said.text), words.maybe(said.why), words.maybe(said.scope)];
+    const said = fact as Fact & { readonly [field: string]: unknown };
     return {
       ...item,
       facts: own === undefined ? [...item.facts, version] : item.facts,
@@ -171,9 +149,9 @@ export class Memories {
       type: fact.type,
       ...(typeof said.space === "string" && { space: said.space }),
       memory: fact.type === "memory-write" ? version : text(said.of ?? version),
-      ...defined({ text: told, why: reason }),
+      ...defined({ text: words.maybe(said.text), why: words.maybe(said.why) }),
       ...(typeof said.source === "string" && { source: said.source }),
-      ...(scope !== undefined && { scope }),
+      ...defined({ scope: words.maybe(said.scope) }),
       because: Array.isArray(said.because) ? said.because.filter(isId).slice(0, HITS) : [],
     };
   }
@@ -193,14 +171,14 @@ async function reasonOf(store: Store, memory: FactId): Promise<MemoryReason> {
         fact: id,
         type,
         by,
-        ...(timeOf(at) !== undefined && { at }),
+        ...defined({ at: timeOf(at) }),
         text: brief(said, 400),
       })),
       grounds: found.leaves.slice(0, HITS).map(({ id, type, ground, by, text: said }) => ({
         fact: id,
         type,
         ground: ground ?? "",
-        ...(by !== undefined && { by }),
+        ...defined({ by }),
         text: brief(said, 400),
       })),
       more: found.more || found.leaves.length > HITS,
@@ -211,28 +189,35 @@ async function reasonOf(store: Store, memory: FactId): Promise<MemoryReason> {
   }
 }
 
-/** What was recalled, what was remembered, and why those memories are there. */
-export function memorySection({ memory }: Dossier, anchors: Anchors): Html {
-  const { reads, deeds, reasons } = memory;
-  if (reads.total + deeds.total === 0) return html``;
-  return html`<section id="memory" aria-labelledby="memory-h"><h2 id="memory-h">Memory <span class="n">${count(reads.total, "reading")}, ${count(deeds.total, "change")}</span></h2>
-${items(reads, (read) => reading(read, anchors))}${items(deeds, (deed) => done(deed, anchors))}${
-  reasons.total > 0 &&
-  html`<p class="label">Why these memories exist</p>${items(reasons, (one) => reason(one, anchors))}`
-}</section>`;
-}
+export const memorySection: Section = {
+  id: "memory",
+  title: "Memory",
+  total: ({ memory: { reads, deeds } }) => reads.total + deeds.total,
+  note: ({ memory: { reads, deeds } }) => `${count(reads.total, "reading")}, ${count(deeds.total, "change")}`,
+  body: ({ memory: { reads, deeds, reasons } }, anchors) => [
+    ...items(reads, (read) => reading(read, anchors)),
+    ...items(deeds, (deed) => done(deed, anchors)),
+    reasons.total > 0 &&
+      html`<p class="label">Why these memories exist</p>${items(reasons, (one) => reason(one, anchors))}`,
+  ],
+};
 
 function reading(read: MemoryRead, anchors: Anchors): Html {
-  return html`<details class="item"><summary><h3 dir="auto">Read ${read.space}</h3> <span class="soft">${inline(read.query, 120)}</span>${line(
-    count(read.hits.total, "memory found", "memories found"),
-    read.branch,
-    read.module?.join(" › ") ?? read.by,
-    when(read.at, "clock"),
-  )}</summary><div class="body">${told(read.query, "Asked for", "plain")}${read.withheld !== undefined && told(read.withheld, "Found")}${items(
-    read.hits,
-    (hit) =>
-      html`<div class="said"><span class="who">memory ${anchors.id(hit.memory)}${hit.score !== undefined && ` score ${rounded(hit.score)}`}</span>${told(hit.text, "", "plain")}</div>`,
-  )}${told(read.shown, "Shown in the prompt", "plain")}${told(read.settings, "How it was looked for")}${pairs([["The space stood at", read.head && anchors.id(read.head)]])}${anchors.proofs(read.facts)}</div></details>`;
+  return card(
+    html`<h3 dir="auto">Read ${read.space}</h3> <span class="soft">${inline(read.query, 120)}</span>${line(
+      count(read.hits.total, "memory found", "memories found"),
+      read.branch,
+      read.module?.join(" › ") ?? read.by,
+      when(read.at, "clock"),
+    )}`,
+    html`${told(read.query, "Asked for", "plain")}${read.withheld !== undefined && told(read.withheld, "Found")}${items(
+      read.hits,
+      (hit) =>
+        html`<div class="said"><span class="who">memory ${anchors.id(hit.memory)}${hit.score !== undefined && ` score ${rounded(hit.score)}`}</span>${told(hit.text, "", "plain")}</div>`,
+    )}${told(read.shown, "Shown in the prompt", "plain")}${told(read.settings, "How it was looked for")}${pairs([["The space stood at", read.head && anchors.id(read.head)]])}`,
+    anchors,
+    read.facts,
+  );
 }
 
 const DEEDS: ReadonlyMap<string, string> = new Map([
@@ -246,14 +231,17 @@ const DEEDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 function done(deed: MemoryDeed, anchors: Anchors): Html {
-  return html`<details class="item"><summary><h3 dir="auto">${DEEDS.get(deed.type) ?? deed.type}${deed.space !== undefined && ` in ${deed.space}`}</h3> <span class="soft">${inline(deed.text, 160)}</span>${line(deed.branch, deed.by, when(deed.at, "clock"))}</summary><div class="body">${told(deed.text, "", "plain")}${told(deed.why, "Why", "plain")}${pairs(
-    [
+  return card(
+    html`<h3 dir="auto">${DEEDS.get(deed.type) ?? deed.type}${deed.space !== undefined && ` in ${deed.space}`}</h3> <span class="soft">${inline(deed.text, 160)}</span>${line(deed.branch, deed.by, when(deed.at, "clock"))}`,
+    html`${told(deed.text, "", "plain")}${told(deed.why, "Why", "plain")}${pairs([
       ["Memory", anchors.id(deed.memory)],
       ["Learnt from", deed.source],
       ["Holds for", inline(deed.scope)],
       ["Because of", deed.because.length > 0 && deed.because.map((id) => html`${anchors.id(id)} `)],
-    ],
-  )}${anchors.proofs(deed.facts)}</div></details>`;
+    ])}`,
+    anchors,
+    deed.facts,
+  );
 }
 
 function reason(one: MemoryReason, anchors: Anchors): Html {
@@ -266,22 +254,4 @@ function reason(one: MemoryReason, anchors: Anchors): Html {
     ({ fact, type, ground, by, text }) =>
       html`<li dir="auto"><span class="tag">${ground}</span> <code>${type}</code>${by !== undefined && ` by ${by}`}: ${text} ${anchors.id(fact)}</li>`,
   )}</ul>${one.more && html`<p class="more">There is more behind it than was followed: <code>rath memory why</code>.</p>`}</div></details>`;
-}
-
-/** A fact by its id, with its content; undefined when it is not in the store. */
-export async function factAt(
-  store: Store,
-  id: FactId,
-  erased: ReadonlySet<Digest>,
-): Promise<Fact | undefined> {
-  const line = await store.line(id);
-  if (line === undefined) return undefined;
-  const blobs = new Map<Digest, Uint8Array>();
-  for (const { digest } of Object.values(refsOf(line))) {
-    const bytes = await store.blob(digest).catch(() => undefined);
-    if (bytes !== undefined) blobs.set(digest, bytes);
-  }
-  return readFact(line, {
-    read: (digest) => blobs.get(digest) ?? (erased.has(digest) ? "erased" : undefined),
-  });
 }

@@ -1,8 +1,7 @@
 import { costText, type Digest, type FactId, type FactOf, type Usage } from "../../session/index.js";
 import { defined, isObject } from "../../util/index.js";
-import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
-import { type Anchors, count, inline, items, lasting, line, told, when } from "./html/words.js";
+import { type Anchors, count, inline, items, lasting, line, type Section, told, when } from "./html/words.js";
 import { itemOf, Sample, type Seen } from "./item.js";
 import { failing, type Item, type Listed, type Told, text, type Words } from "./words.js";
 
@@ -142,20 +141,24 @@ export function redactedOf(redacted: unknown): { redacted?: readonly string[] } 
 }
 
 /** Each call of a model: what it was asked, as it was rendered, and what it said. */
-export function modelsSection({ models, spending }: Dossier, anchors: Anchors): Html {
-  if (models.total === 0) return html``;
-  const numbers = new Map(models.items.map((call, place) => [call.facts[0] ?? "", place]));
-  const gap = models.gap ?? models.items.length;
-  const left = models.total - models.items.length;
-  const numberOf = (id: string): number | undefined => {
-    const place = numbers.get(id);
-    return place === undefined ? undefined : (place < gap ? place : place + left) + 1;
-  };
-  const { usage } = spending.total;
-  return html`<section id="models" aria-labelledby="models-h"><h2 id="models-h">Model calls <span class="n">${models.total.toLocaleString("en")}</span></h2>
-<p class="lead">${usage.input.toLocaleString("en")} tokens in, ${usage.output.toLocaleString("en")} out. Prompts are rendered again from the record and held against the digest that was recorded when they were sent.</p>
-${items(models, (call, place) => item(call, place, anchors, numberOf))}</section>`;
-}
+export const modelsSection: Section = {
+  id: "models",
+  title: "Model calls",
+  total: ({ models }) => models.total,
+  body: ({ models, spending }, anchors) => {
+    const numbers = new Map(models.items.map((call, place) => [call.facts[0] ?? "", place]));
+    const gap = models.gap ?? models.items.length;
+    const left = models.total - models.items.length;
+    const numberOf = (id: string): number | undefined => {
+      const place = numbers.get(id);
+      return place === undefined ? undefined : (place < gap ? place : place + left) + 1;
+    };
+    const { usage } = spending.total;
+    if (models.total === 0) return undefined;
+    return html`<p class="lead">${usage.input.toLocaleString("en")} tokens in, ${usage.output.toLocaleString("en")} out. Prompts are rendered again from the record and held against the digest that was recorded when they were sent.</p>
+${items(models, (call, place) => item(call, place, anchors, numberOf))}`;
+  },
+};
 
 function item(
   call: ModelCall,

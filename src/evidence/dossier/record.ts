@@ -1,13 +1,20 @@
 import { isAboutTheRecord } from "../../runtime/index.js";
 import { type Digest, type FactId, refsOf, Withheld } from "../../session/index.js";
-import { defined, isObject } from "../../util/index.js";
-import type { Route } from "./branches.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
-import { type Anchors, column, count, items, leftOut, line, table, told, when } from "./html/words.js";
-import { itemOf, Sample, type Seen, timeOf } from "./item.js";
-import type { Proof } from "./proof.js";
-import type { BudgetItem } from "./spending.js";
+import {
+  type Anchors,
+  column,
+  count,
+  items,
+  leftOut,
+  line,
+  type Section,
+  table,
+  told,
+  when,
+} from "./html/words.js";
+import { itemOf, Sample, type Seen, shape, timeOf } from "./item.js";
 import { type Item, type Listed, saying, type Told, text, type Words } from "./words.js";
 
 export type Counts = {
@@ -24,14 +31,11 @@ export type Counts = {
   readonly withheld: number;
 };
 
-export type ImportItem = Item & {
-  readonly format: string;
-  readonly source: Told;
-  readonly digest: Digest;
-  readonly detail?: Told;
-};
+export const IMPORT = shape("record-import", "format source* digest detail*");
 
-export type ErasureItem = Item & { readonly digests: readonly Digest[]; readonly why: string };
+export const ERASURE = shape("content-erase", "digests why", ({ digests }) => ({
+  digests: (Array.isArray(digests) ? (digests as readonly Digest[]) : []).slice(0, ROOTS),
+}));
 
 /** Words that stand for themselves: messages, summaries, notes, signals, instructions of skills. */
 export type Said = Item & { readonly type: string; readonly title: string; readonly text: Told };
@@ -41,26 +45,11 @@ export type Event = Item & { readonly type: string; readonly text: string };
 const ROOTS = 100;
 /** A line of so many characters is long. */
 const LONG = 8_000;
-/** Facts that have a list of their own. */
-const SPECIAL: ReadonlySet<string> = new Set([
-  "route-choose",
-  "budget-set",
-  "budget-stop",
-  "record-import",
-  "content-erase",
-  "head-sign",
-]);
-
 /** What the record says about itself: every fact in a line, how many there are, where they are from, who signed. */
 export class RecordItself {
   readonly #words: Words;
   readonly #events: Sample<Event | Seen>;
-  readonly #routes: Sample<Route>;
   readonly #said: Sample<Said>;
-  readonly #budgets: Sample<BudgetItem>;
-  readonly #imports: Sample<ImportItem>;
-  readonly #erasures: Sample<ErasureItem>;
-  readonly #signatures: Sample<Proof["signatures"]["items"][number]>;
   readonly #types = new Map<string, number>();
   readonly #blobs = new Set<string>();
   readonly roots: FactId[] = [];
@@ -76,12 +65,7 @@ export class RecordItself {
   constructor(most: number, words: Words) {
     this.#words = words;
     this.#events = new Sample(most);
-    this.#routes = new Sample(most);
     this.#said = new Sample(most);
-    this.#budgets = new Sample(most);
-    this.#imports = new Sample(most);
-    this.#erasures = new Sample(most);
-    this.#signatures = new Sample(most);
   }
 
   see(seen: Seen): void {
@@ -100,7 +84,11 @@ export class RecordItself {
     }
     // Most are dropped again, so words are made of those that stay; what is long is not held for that.
     this.#events.add(seen.line.length > LONG || seen.line.includes('"blobs":') ? eventOf(seen) : seen);
-    this.#special(seen);
+    const said = saidIn(fact);
+    if (said === undefined) return;
+    const { title, value } = said;
+    const text = this.#words.content(value) ?? this.#words.tell(value);
+    this.#said.add({ ...itemOf(seen), type: fact.type, title, text });
   }
 
   /** In the order of time, where all of them have one. */
@@ -115,23 +103,8 @@ export class RecordItself {
     };
   }
 
-  get routes(): Listed<Route> {
-    return this.#routes.listed();
-  }
   get words(): Listed<Said> {
     return this.#said.listed();
-  }
-  get budgets(): Listed<BudgetItem> {
-    return this.#budgets.listed();
-  }
-  get imports(): Listed<ImportItem> {
-    return this.#imports.listed();
-  }
-  get erasures(): Listed<ErasureItem> {
-    return this.#erasures.listed();
-  }
-  get signatures(): Proof["signatures"] {
-    return this.#signatures.listed();
   }
   get blobs(): number {
     return this.#blobs.size;
@@ -152,61 +125,6 @@ export class RecordItself {
         if (value.reason === "erased") this.erased += 1;
         else this.missing += 1;
       }
-    }
-  }
-
-  #special(seen: Seen): void {
-    const { fact } = seen;
-    const words = this.#words;
-    const said = saidIn(fact);
-    if (said === undefined && !SPECIAL.has(fact.type)) return;
-    const item = itemOf(seen);
-    if (said !== undefined) {
-      const { title, value } = said;
-      this.#said.add({ ...item, type: fact.type, title, text: words.content(value) ?? words.tell(value) });
-    }
-    switch (fact.type) {
-      case "route-choose": {
-        const why = words.maybe(fact.why);
-        this.#routes.add({
-          ...item,
-          selector: fact.selector,
-          chosen: fact.chosen,
-          ...defined({ chooser: fact.chooser, why, cost: fact.cost }),
-          candidates: candidatesOf(fact.candidates),
-        });
-        return;
-      }
-      case "budget-set":
-        this.#budgets.add({ ...item, kind: "set", limits: words.tell(fact.limits) });
-        return;
-      case "budget-stop": {
-        const { limit, allowed, spent, asked } = fact;
-        this.#budgets.add({ ...item, kind: "stop", limit, allowed, spent, asked });
-        return;
-      }
-      case "record-import": {
-        const detail = words.maybe(fact.detail);
-        this.#imports.add({
-          ...item,
-          format: fact.format,
-          source: words.tell(fact.source),
-          digest: fact.digest,
-          ...(detail !== undefined && { detail }),
-        });
-        return;
-      }
-      case "content-erase":
-        this.#erasures.add({
-          ...item,
-          digests: (Array.isArray(fact.digests) ? fact.digests : []).slice(0, ROOTS),
-          why: fact.why,
-        });
-        return;
-      case "head-sign":
-        this.#signatures.add({ ...item, of: fact.of, key: fact.key, signature: fact.signature });
-        return;
-      default:
     }
   }
 }
@@ -245,29 +163,21 @@ function saidIn(fact: Seen["fact"]): { readonly title: string; readonly value: u
   }
 }
 
-function candidatesOf(candidates: unknown): Route["candidates"] {
-  return (Array.isArray(candidates) ? candidates : [])
-    .slice(0, ROOTS)
-    .filter(isObject)
-    .map(({ name, score, description }) => ({
-      name: text(name),
-      ...(typeof score === "number" && { score }),
-      ...(description !== undefined && { description: text(description).slice(0, 400).toWellFormed() }),
-    }));
-}
-
-/** What people, imports and notes say. What models say stands at their calls. */
-export function saidSection({ words }: Dossier, anchors: Anchors): Html {
-  if (words.total === 0) return html``;
-  // Notes are for programs as a rule: they are there, and not in the way.
-  const notes = words.items.filter(({ type }) => type === "note");
-  const rest = { ...words, items: words.items.map((said) => (said.type === "note" ? undefined : said)) };
-  return html`<section id="words" aria-labelledby="words-h"><h2 id="words-h">Messages and notes <span class="n">${words.total.toLocaleString("en")}</span></h2>
-${items(rest, (said) => (said === undefined ? html`` : item(said, anchors)))}${
-  notes.length > 0 &&
-  html`<details class="part"><summary>${count(notes.length, "note")}</summary>${notes.map((note) => item(note, anchors))}</details>`
-}</section>`;
-}
+/** Words of people, imports and notes. Those of models stand at their calls. */
+export const saidSection: Section = {
+  id: "words",
+  title: "Messages and notes",
+  total: ({ words }) => words.total,
+  body: ({ words }, anchors) => {
+    // Notes are for programs as a rule: they are there, and not in the way.
+    const notes = words.items.filter(({ type }) => type === "note");
+    return [
+      ...items(words, (said) => (said.type === "note" ? html`` : item(said, anchors))),
+      notes.length > 0 &&
+        html`<details class="part"><summary>${count(notes.length, "note")}</summary>${notes.map((note) => item(note, anchors))}</details>`,
+    ];
+  },
+};
 
 function item(said: Said, anchors: Anchors): Html {
   return html`<div class="said"><span class="who">${said.title}</span>${line(
@@ -279,16 +189,20 @@ function item(said: Said, anchors: Anchors): Html {
 }
 
 /** Every fact in a line, in the order of time. Ids all over the page lead here. */
-export function timelineSection({ timeline }: Dossier): Html {
-  const rows = items(
-    timeline,
-    ({ facts: [id = ""], at, by, type, text, branch }) =>
-      html`<tr id="f-${id.slice(0, 16)}"><td class="nowrap">${when(at, "clock")}</td><td><code>${type}</code></td><td class="words" dir="auto">${text}</td><td>${by}</td><td>${branch}</td><td><code class="id" title="${id}">${id.slice(0, 12)}</code></td></tr>`,
-    leftOut(6),
-  );
-  return html`<section id="timeline" aria-labelledby="timeline-h"><h2 id="timeline-h">Timeline <span class="n">${timeline.total.toLocaleString("en")}</span></h2>
-<details class="part"><summary>Every fact in a line</summary>${table("Every fact in a line", ["Time, UTC", "Type", "What", "By", "Branch", "Fact"].map(column), rows)}</details></section>`;
-}
+export const timelineSection: Section = {
+  id: "timeline",
+  title: "Timeline",
+  total: ({ timeline }) => timeline.total,
+  body: ({ timeline }) => {
+    const rows = items(
+      timeline,
+      ({ facts: [id = ""], at, by, type, text, branch }) =>
+        html`<tr id="f-${id.slice(0, 16)}"><td class="nowrap">${when(at, "clock")}</td><td><code>${type}</code></td><td class="words" dir="auto">${text}</td><td>${by}</td><td>${branch}</td><td><code class="id" title="${id}">${id.slice(0, 12)}</code></td></tr>`,
+      leftOut(6),
+    );
+    return html`<details class="part"><summary>Every fact in a line</summary>${table("Every fact in a line", ["Time, UTC", "Type", "What", "By", "Branch", "Fact"].map(column), rows)}</details>`;
+  },
+};
 
 /** Ids that are rows of the timeline. */
 export function timelineIds({ timeline }: Dossier): readonly string[] {

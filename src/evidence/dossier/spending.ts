@@ -1,19 +1,25 @@
 import { type Cost, costText, costWith, type FactId, type Usage } from "../../session/index.js";
 import type { BranchDraft } from "./branches.js";
-import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
-import { type Anchors, column, inline, items, lasting, leftOut, numbers, table, when } from "./html/words.js";
-import { Sample, type Seen } from "./item.js";
-import type { Item, Listed, Told } from "./words.js";
+import {
+  bullets,
+  column,
+  inline,
+  items,
+  lasting,
+  leftOut,
+  numbers,
+  type Section,
+  table,
+  when,
+} from "./html/words.js";
+import { Sample, type Seen, shape } from "./item.js";
+import type { Listed } from "./words.js";
 
-export type BudgetItem = Item & {
-  readonly kind: "set" | "stop";
-  readonly limits?: Told;
-  readonly limit?: string;
-  readonly allowed?: number;
-  readonly spent?: number;
-  readonly asked?: number;
-};
+export const BUDGET_SET = shape("budget-set", "limits*", () => ({ kind: "set" as const }));
+export const BUDGET_STOP = shape("budget-stop", "limit allowed spent asked", () => ({
+  kind: "stop" as const,
+}));
 
 export type Spent = {
   readonly calls: number;
@@ -37,10 +43,7 @@ export type Spending = {
 
 type Sum = {
   calls: number;
-  input: number;
-  output: number;
-  cached: number;
-  reasoning: number;
+  usage: { -readonly [Key in keyof Usage]-?: number };
   cost: Cost;
   milliseconds: number;
 };
@@ -74,10 +77,8 @@ export class Spendings {
     ];
     for (const sum of sums) {
       sum.calls += 1;
-      sum.input += fact.usage.input;
-      sum.output += fact.usage.output;
-      sum.cached += fact.usage.cached ?? 0;
-      sum.reasoning += fact.usage.reasoning ?? 0;
+      for (const kind of ["input", "output", "cached", "reasoning"] as const)
+        sum.usage[kind] += fact.usage[kind] ?? 0;
       sum.cost = costWith(sum.cost, fact.cost);
       sum.milliseconds += fact.milliseconds ?? 0;
     }
@@ -85,8 +86,8 @@ export class Spendings {
 
   told(most: number, branches: readonly BranchDraft[]): Spending {
     return {
-      total: spent(this.#total),
-      elsewhere: spent(this.#elsewhere),
+      total: this.#total,
+      elsewhere: this.#elsewhere,
       priced: this.#priced,
       agents: rows(this.#agents, most),
       models: rows(this.#models, most),
@@ -111,7 +112,8 @@ export class Spendings {
 }
 
 function none(): Sum {
-  return { calls: 0, input: 0, output: 0, cached: 0, reasoning: 0, cost: 0, milliseconds: 0 };
+  const usage = { input: 0, output: 0, cached: 0, reasoning: 0 };
+  return { calls: 0, usage, cost: 0, milliseconds: 0 };
 }
 
 function sumOf<Key>(sums: Map<Key, Sum>, name: Key): Sum {
@@ -122,39 +124,37 @@ function sumOf<Key>(sums: Map<Key, Sum>, name: Key): Sum {
   return sum;
 }
 
-function spent({ calls, input, output, cached, reasoning, cost, milliseconds }: Sum): Spent {
-  return { calls, usage: { input, output, cached, reasoning }, cost, milliseconds };
+function total({ usage }: Sum): number {
+  return usage.input + usage.output;
 }
 
 /** The dearest first. */
 function rows(sums: ReadonlyMap<string, Sum>, most: number): Listed<Spent & { readonly name: string }> {
   const sample = new Sample<Spent & { readonly name: string }>(most);
   const sorted = [...sums].sort(
-    ([, one], [, other]) =>
-      (other.cost ?? 0) - (one.cost ?? 0) || other.input + other.output - one.input - one.output,
+    ([, one], [, other]) => (other.cost ?? 0) - (one.cost ?? 0) || total(other) - total(one),
   );
-  for (const [name, sum] of sorted) sample.add({ name, ...spent(sum) });
+  for (const [name, sum] of sorted) sample.add({ name, ...sum });
   return sample.listed();
 }
 
 /** Usage and cost by agent, model and branch; budgets and where they stopped something. */
-export function spendingSection({ spending, budgets }: Dossier, anchors: Anchors): Html {
-  if (spending.total.calls + spending.elsewhere.calls + budgets.total === 0) return html``;
-  return html`<section id="spending" aria-labelledby="spending-h"><h2 id="spending-h">Usage and cost</h2>
-<p class="lead">Every call is counted once, however often branches share it.${!spending.priced && " Some replies have no price: a sum that includes one of them is unknown."}</p>
+export const spendingSection: Section = {
+  id: "spending",
+  title: "Usage and cost",
+  body: ({ spending, budgets }, anchors) =>
+    spending.total.calls + spending.elsewhere.calls + budgets.total > 0 &&
+    html`<p class="lead">Every call is counted once, however often branches share it.${!spending.priced && " Some replies have no price: a sum that includes one of them is unknown."}</p>
 ${sums("By agent", spending.agents)}${sums("By model", spending.models)}${sums("By branch", spending.branches)}${
   spending.elsewhere.calls > 0 &&
   html`<p class="small">On branches that are not in the past of the result: ${spending.elsewhere.calls.toLocaleString("en")} calls, ${costText(spending.elsewhere.cost)}. They are in the tables, and not in the sums at the top.</p>`
-}${
-  budgets.total > 0 &&
-  html`<p class="label">Budgets</p><ul>${items(
-    budgets,
-    (one) =>
-      html`<li>${one.kind === "set" ? html`Set: ${inline(one.limits)}` : html`<span class="tag bad">stopped</span> ${one.limit}: ${one.spent} of ${one.allowed} spent, ${one.asked} more asked for`} <span class="soft">${when(one.at)}</span> ${anchors.id(one.facts[0] ?? "")}</li>`,
-    (words) => html`<li class="more">${words}</li>`,
-  )}</ul>`
-}</section>`;
-}
+}${bullets(
+  "Budgets",
+  budgets,
+  (one) =>
+    html`${one.kind === "set" ? html`Set: ${inline(one.limits)}` : html`<span class="tag bad">stopped</span> ${one.limit}: ${one.spent} of ${one.allowed} spent, ${one.asked} more asked for`} <span class="soft">${when(one.at)}</span> ${anchors.id(one.facts[0] ?? "")}`,
+)}`,
+};
 
 function sums(title: string, list: Listed<Spent & { readonly name: string }>): Html {
   if (list.total === 0) return html``;

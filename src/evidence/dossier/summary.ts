@@ -1,14 +1,14 @@
 import { statusOf } from "../../runtime/index.js";
 import { costText, type FactId, goesOnFrom, RathError, type Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import type { Branch } from "./branches.js";
+import { reason } from "./branches.js";
 import type { Dossier } from "./dossier.js";
 import { fateWord } from "./graph.js";
 import { type Html, html, type Piece } from "./html/html.js";
-import { type Anchors, count, gone, inline, lasting, told, when } from "./html/words.js";
-import { type Seen, timeOf } from "./item.js";
+import { type Anchors, count, gone, lasting, type Section, told, when } from "./html/words.js";
+import { firstOf, type Seen, timeOf } from "./item.js";
 import { errorOf } from "./tools.js";
-import { brief, type Listed, rounded, type Told, type Words } from "./words.js";
+import { brief, type Listed, type Told, type Words } from "./words.js";
 
 export type Task = {
   readonly text: Told;
@@ -74,7 +74,7 @@ const PENDING = 50;
 export function outcomeOf(
   head: Session,
   words: Words,
-  times: { readonly began?: string; readonly ended?: string },
+  times: { readonly began: string | undefined; readonly ended: string | undefined },
 ): Outcome {
   const status = attempt(() => statusOf(head)) ?? "open";
   const answer = attempt(() => answerOf(head));
@@ -91,15 +91,15 @@ export function outcomeOf(
   };
 }
 
-function pendingIn(head: Session): Listed<Outcome["pending"]["items"][number]> {
-  const pending = attempt(() => head.pending) ?? [];
-  const items = pending.slice(0, PENDING).map(({ id, type, what, doubt }) => ({
+function pendingIn(head: Session): Outcome["pending"] {
+  const { items, ...rest } = firstOf(attempt(() => head.pending) ?? [], PENDING);
+  const shown = items.map(({ id, type, what, doubt }) => ({
     id,
     type,
     what: brief(what),
-    ...(doubt !== undefined && { doubt }),
+    ...defined({ doubt }),
   }));
-  return { items, total: pending.length, ...(items.length < pending.length && { gap: items.length }) };
+  return { items: shown, ...rest };
 }
 
 /** What was said last on the way that was adopted. */
@@ -150,20 +150,23 @@ const STATUS: { readonly [status in Dossier["outcome"]["status"]]: readonly [wor
     open: ["Open", "soft"],
   };
 
-/** What somebody wants to know first: what was asked, what came of it, what was turned down, what it cost, how it is proved. */
-export function summarySection(dossier: Dossier, anchors: Anchors): Html {
-  const { outcome, proof } = dossier;
-  const [words, tone] = STATUS[outcome.status];
-  return html`<section id="summary" aria-labelledby="summary-h"><h2 id="summary-h">Outcome</h2>
-<p><span class="status ${tone}">${words}</span> <span class="soft">${outcomeLine(dossier)}</span></p>
+/** The questions that come first: the task, its outcome, what was turned down, the cost, the proof. */
+export const summarySection: Section = {
+  id: "summary",
+  title: "Outcome",
+  body: (dossier, anchors) => {
+    const { outcome, proof } = dossier;
+    const [words, tone] = STATUS[outcome.status];
+    return html`<p><span class="status ${tone}">${words}</span> <span class="soft">${outcomeLine(dossier)}</span></p>
 ${answer(outcome.answer)}${outcome.error !== undefined && told(outcome.error, "It ended with")}${pending(dossier, anchors)}
 ${figures(dossier)}${rejected(dossier, anchors)}
 <p class="label">Proof</p><p class="small">The head <a class="hash" href="#proof">${proof.head}</a> covers every fact above it; each was held against its id when this was made.${
-    proof.signatures.total > 0 &&
-    ` ${count(proof.signatures.total, "signature")} of heads ${proof.signatures.total === 1 ? "is" : "are"} in the record; rath verify checks them.`
-  }</p>
-${dossier.notes.map((note) => html`<p class="small warn">Note: ${note}.</p>`)}</section>`;
-}
+      proof.signatures.total > 0 &&
+      ` ${count(proof.signatures.total, "signature")} of heads ${proof.signatures.total === 1 ? "is" : "are"} in the record; rath verify checks them.`
+    }</p>
+${dossier.notes.map((note) => html`<p class="small warn">Note: ${note}.</p>`)}`;
+  },
+};
 
 function outcomeLine({ outcome, branches }: Dossier): Piece {
   const accepted = branches.items.find(({ name, fate }) => name === outcome.branch && fate === "accepted");
@@ -201,47 +204,31 @@ function figures(dossier: Dossier): Html {
     outcome.began === undefined || outcome.ended === undefined
       ? undefined
       : lasting(Date.parse(outcome.ended) - Date.parse(outcome.began));
+  const shown = (count: number): string | undefined => (count === 0 ? undefined : count.toLocaleString("en"));
+  const some = (count: number, words: string): string | undefined =>
+    count > 0 ? words.replace("N", count.toLocaleString("en")) : undefined;
+  const calls = [some(models.total - total.calls, "and N elsewhere"), some(tokens(total.usage), "N tokens")];
+  const checks = counts.testsPassed + counts.testsFailed;
   const rows: readonly (readonly [string, string | undefined, (string | undefined)?])[] = [
-    [
-      "Facts",
-      counts.facts.toLocaleString("en"),
-      counts.elsewhere > 0 ? `and ${counts.elsewhere.toLocaleString("en")} elsewhere` : undefined,
-    ],
-    [
-      "Branches",
-      counts.branches.toLocaleString("en"),
-      counts.rejected > 0 ? `${counts.rejected.toLocaleString("en")} rejected` : undefined,
-    ],
+    ["Facts", counts.facts.toLocaleString("en"), some(counts.elsewhere, "and N elsewhere")],
+    ["Branches", counts.branches.toLocaleString("en"), some(counts.rejected, "N rejected")],
     [
       "Model calls",
       models.total === 0 ? undefined : total.calls.toLocaleString("en"),
-      [
-        models.total > total.calls
-          ? `and ${(models.total - total.calls).toLocaleString("en")} elsewhere`
-          : "",
-        tokens(total.usage) ?? "",
-      ]
-        .filter(Boolean)
-        .join(", ") || undefined,
+      calls.filter(Boolean).join(", ") || undefined,
     ],
     [
       "Tool calls and steps",
-      tools.total === 0 ? undefined : tools.total.toLocaleString("en"),
+      shown(tools.total),
       commands.total > 0 ? count(commands.total, "command") : undefined,
     ],
     [
       "Files in the patch",
-      patch === null ? undefined : patch.files.total.toLocaleString("en"),
+      patch?.files.total.toLocaleString("en"),
       patch === null ? undefined : `+${patch.added} −${patch.removed} lines`,
     ],
-    [
-      "Checks",
-      counts.testsPassed + counts.testsFailed === 0
-        ? undefined
-        : (counts.testsPassed + counts.testsFailed).toLocaleString("en"),
-      `${counts.testsPassed} passed, ${counts.testsFailed} did not`,
-    ],
-    ["Approvals", approvals.total === 0 ? undefined : approvals.total.toLocaleString("en")],
+    ["Checks", shown(checks), `${counts.testsPassed} passed, ${counts.testsFailed} did not`],
+    ["Approvals", shown(approvals.total)],
     [
       "Cost",
       total.calls === 0 ? undefined : costText(total.cost),
@@ -256,8 +243,8 @@ function figures(dossier: Dossier): Html {
   )}</dl>`;
 }
 
-function tokens({ input, output }: { readonly input: number; readonly output: number }): string | undefined {
-  return input + output === 0 ? undefined : `${(input + output).toLocaleString("en")} tokens`;
+function tokens({ input, output }: { readonly input: number; readonly output: number }): number {
+  return input + output;
 }
 
 const SHOWN = 8;
@@ -276,15 +263,5 @@ function rejected({ branches }: Dossier, anchors: Anchors): Html {
         html`<li><b dir="auto">${branch.name}</b> <span class="soft">${fateWord(branch)}</span>${reason(branch)} ${anchors.id(branch.decided?.fact ?? branch.head)}</li>`,
     )}</ul>${
     list.length > SHOWN && html`<p class="more"><a href="#branches">All ${list.length} of them</a></p>`
-  }`;
-}
-
-/** Why a branch came out as it did: what was said at the merge, and what the last check on it found. */
-export function reason({ decided, checks }: Branch): Html {
-  const check = checks.at(-1);
-  const why = inline(decided?.why);
-  return html`${why !== undefined && html` — <span class="why">“${why}”</span>`}${
-    check !== undefined &&
-    html` <span class="tag ${check.passed ? "good" : "bad"}">${check.name} ${check.passed ? "passed" : "did not pass"}${check.score !== undefined && `, ${rounded(check.score)}`}</span>`
   }`;
 }

@@ -16,7 +16,27 @@ import { summarySection } from "../summary.js";
 import { toolsSection } from "../tools.js";
 import { Html, html } from "./html.js";
 import { STYLE } from "./style.js";
-import { Anchors, inline, told, when } from "./words.js";
+import { Anchors, inline, type Section, told, when } from "./words.js";
+
+/** The sections of the page, in order. */
+const SECTIONS: readonly Section[] = [
+  summarySection,
+  graphSection,
+  branchesSection,
+  patchSection,
+  checksSection,
+  saidSection,
+  modelsSection,
+  toolsSection,
+  commandsSection,
+  changesSection,
+  approvalsSection,
+  memorySection,
+  spendingSection,
+  timelineSection,
+  environmentSection,
+  proofSection,
+];
 
 export type PageOptions = {
   /** The bundle that lies beside the page, so that it can name it. */
@@ -31,30 +51,10 @@ export function dossierHtml(dossier: Dossier, { bundle }: PageOptions = {}): str
   const anchors = new Anchors(timelineIds(dossier));
   const { session, task, made } = dossier;
   const title = inline(task.text, 200);
-  const sections: readonly (readonly [id: string, title: string, total: number | undefined, body: Html])[] = [
-    ["summary", "Outcome", undefined, summarySection(dossier, anchors)],
-    ["graph", "The graph", undefined, graphSection(dossier, anchors)],
-    ["branches", "Branches", dossier.branches.total, branchesSection(dossier, anchors)],
-    ["patch", "Accepted patch", dossier.patch?.files.total, patchSection(dossier, anchors)],
-    ["checks", "Tests", dossier.validations.total, checksSection(dossier, anchors)],
-    ["words", "Messages and notes", dossier.words.total, saidSection(dossier, anchors)],
-    ["models", "Model calls", dossier.models.total, modelsSection(dossier, anchors)],
-    ["tools", "Tool calls", dossier.tools.total, toolsSection(dossier, anchors)],
-    ["commands", "Commands", dossier.commands.total, commandsSection(dossier, anchors)],
-    ["changes", "Changes of files", dossier.changes.total, changesSection(dossier, anchors)],
-    ["approvals", "Approvals", dossier.approvals.total, approvalsSection(dossier, anchors)],
-    [
-      "memory",
-      "Memory",
-      dossier.memory.reads.total + dossier.memory.deeds.total,
-      memorySection(dossier, anchors),
-    ],
-    ["spending", "Usage and cost", undefined, spendingSection(dossier, anchors)],
-    ["timeline", "Timeline", dossier.timeline.total, timelineSection(dossier)],
-    ["environment", "Environment", undefined, environmentSection(dossier, anchors)],
-    ["proof", "Proof", undefined, proofSection(dossier, anchors, bundle)],
-  ];
-  const here = sections.filter(([, , , body]) => body.text !== "");
+  const here = SECTIONS.flatMap((section) => {
+    const body = html`${section.body(dossier, anchors, bundle)}`;
+    return body.text === "" ? [] : [{ ...section, count: section.total?.(dossier), body }];
+  });
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${new Html(POLICY)}"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark"><meta name="generator" content="openrath"><title>Dossier: ${session.name ?? session.id.slice(0, 12)}</title><style>${new Html(STYLE)}</style></head>
 <body><a class="skip" href="#main">To the content</a><div class="frame"><header class="top"><p class="eyebrow">Dossier</p><h1 dir="auto">${title}</h1>${
@@ -63,9 +63,15 @@ export function dossierHtml(dossier: Dossier, { bundle }: PageOptions = {}): str
     task.by !== undefined && html`<span>asked by ${task.by}</span>`
   }${task.at !== undefined && html`<span>${when(task.at)}</span>`}</p></header>
 <div class="columns"><nav class="contents" aria-label="Contents"><details open><summary>Contents</summary><ol>${here.map(
-    ([id, name, total]) =>
-      html`<li><a href="#${id}"><span>${name}</span>${total !== undefined && html`<span class="n">${total.toLocaleString("en")}</span>`}</a></li>`,
-  )}</ol></details></nav><main id="main">${here.map(([, , , body]) => body)}</main></div>
+    ({ id, title: name, count }) =>
+      html`<li><a href="#${id}"><span>${name}</span>${count !== undefined && html`<span class="n">${count.toLocaleString("en")}</span>`}</a></li>`,
+  )}</ol></details></nav><main id="main">${here.map(
+    ({ id, title: name, heading = name, count, note, body }) => {
+      const beside = note === undefined ? count?.toLocaleString("en") : note(dossier);
+      return html`<section id="${id}" aria-labelledby="${id}-h"><h2 id="${id}-h">${heading}${beside !== undefined && html` <span class="n">${beside}</span>`}</h2>
+${body}</section>`;
+    },
+  )}</main></div>
 <footer><p>Made on ${when(made.at)} from the record alone, with openrath ${made.openrath}. This page loads nothing and runs nothing.</p></footer></div></body></html>
 `;
   return page.text;

@@ -1,5 +1,7 @@
 import type { FactId } from "../../../session/index.js";
 import { amount } from "../../../util/index.js";
+import type { Dossier } from "../dossier.js";
+import type { BundleFile } from "../proof.js";
 import type { Listed, Told } from "../words.js";
 import { inline as lineOf } from "../words.js";
 import { type Html, html, type Piece } from "./html.js";
@@ -113,6 +115,31 @@ export class Anchors {
   }
 }
 
+/** A section of the page: it is left out where it has no body. */
+export type Section = {
+  readonly id: string;
+  /** In the contents, and over the section unless that has a heading of its own. */
+  readonly title: string;
+  readonly heading?: string;
+  readonly total?: (dossier: Dossier) => number | undefined;
+  /** Beside the heading; by default the total. */
+  readonly note?: (dossier: Dossier) => Piece;
+  readonly body: (dossier: Dossier, anchors: Anchors, bundle?: BundleFile) => Piece;
+};
+
+/** An item that can be folded: its heading and what stands beside it, its body, and the facts that prove it. */
+export function card(
+  heading: Piece,
+  body: Piece,
+  anchors: Anchors,
+  facts: readonly FactId[],
+  isOpen = false,
+): Html {
+  return html`<details class="item"${isOpen && OPEN}><summary>${heading}</summary><div class="body">${body}${anchors.proofs(facts)}</div></details>`;
+}
+
+export const OPEN: Html = html` open`;
+
 /** Items with a word about those that were left out, in the place where they would be. */
 export function items<Item>(
   list: Listed<Item>,
@@ -128,6 +155,16 @@ export function items<Item>(
     said(`${left.toLocaleString("en")} more in the bundle.`),
     ...shown.slice(gap),
   ];
+}
+
+/** A short list under a label; nothing where it is empty. */
+export function bullets<Item>(title: string, list: Listed<Item>, show: (item: Item) => Html): Piece {
+  const rows = items(
+    list,
+    (item) => html`<li>${show(item)}</li>`,
+    (words) => html`<li class="more">${words}</li>`,
+  );
+  return list.total > 0 && html`<p class="label">${title}</p><ul>${rows}</ul>`;
 }
 
 /** A line of small facts about something; what is missing is left out. */
