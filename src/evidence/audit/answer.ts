@@ -1,9 +1,9 @@
 import { brief } from "../../memory/answer/index.js";
-import type { FactId, Json, Principal } from "../../session/index.js";
+import { type Fact, type FactId, type Json, type Principal, Withheld } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
 import { Reader } from "./reader.js";
-import { deedOf, short } from "./words.js";
+import { deedOf, type Erasures, many, plainWords, short } from "./words.js";
 
 /** What the record says about a question. Every sentence of it is a claim, and every claim names the facts that prove it. */
 export type Answer = {
@@ -46,12 +46,39 @@ const LONGEST_LINE = 16_384;
 export class Telling {
   readonly reader: Reader;
   readonly #question: string;
+  readonly #erasures: Erasures;
   readonly #claims: Claim[] = [];
   readonly #gaps: string[] = [];
 
-  constructor(store: Store, question: string) {
-    this.reader = new Reader(store);
+  private constructor(reader: Reader, question: string, erasures: Erasures) {
+    this.reader = reader;
     this.#question = sentence(question);
+    this.#erasures = erasures;
+  }
+
+  static async open(store: Store, question: string): Promise<Telling> {
+    const reader = new Reader(store);
+    return new Telling(reader, question, await reader.erasures());
+  }
+
+  /** Words of others, on one line and without control characters; where content is gone, who erased it and why. */
+  plain(value: unknown, most = 120): string {
+    return plainWords(value, this.#erasures, most);
+  }
+
+  /** The same in quotes. */
+  quoted(value: unknown, most = 120): string {
+    return value instanceof Withheld ? this.plain(value, most) : `"${this.plain(value, most)}"`;
+  }
+
+  /** The reason that a fact gives, as the end of a sentence. */
+  because(why: unknown): string {
+    return why === undefined ? "" : `, because: ${this.plain(why)}`;
+  }
+
+  /** The event of a fact, as the rest of a sentence that begins with its author. */
+  deed(fact: Fact, most = 120): string {
+    return deedOf(fact, this.#erasures, most);
   }
 
   /** A sentence, and the facts that prove it. */
@@ -65,6 +92,11 @@ export class Telling {
   gap(text: string): void {
     const told = sentence(text);
     if (!this.#gaps.includes(told)) this.#gaps.push(told);
+  }
+
+  /** The number of things that are counted and not told. */
+  left(count: number, one: string, rest: string): void {
+    if (count > 0) this.gap(`${many(count, one)} ${rest}`);
   }
 
   async done(detail?: Json): Promise<Answer> {
@@ -97,7 +129,7 @@ export class Telling {
       at,
       by,
       ...defined({ run, branch }),
-      excerpt: brief(deedOf(fact, await this.reader.erasures()), 240),
+      excerpt: brief(this.deed(fact), 240),
       ...(line.length <= LONGEST_LINE && { line }),
     };
   }
@@ -129,17 +161,10 @@ export function answerText(
   for (const { text, facts: named } of claims) {
     const ids = named.slice(0, 6).map(short).join(" ");
     const more = named.length > 6 ? ` and ${named.length - 6} more` : "";
-    lines.push(
-      ...wrapped(`${text} [${ids}${more}]`, columns, "  ").map((line, place) =>
-        place === 0 ? `- ${line.slice(2)}` : line,
-      ),
-    );
+    lines.push(...bullet(`${text} [${ids}${more}]`, columns));
   }
   if (gaps.length > 0) lines.push("", "The record cannot say:");
-  for (const gap of gaps)
-    lines.push(
-      ...wrapped(gap, columns, "  ").map((line, place) => (place === 0 ? `- ${line.slice(2)}` : line)),
-    );
+  for (const gap of gaps) lines.push(...bullet(gap, columns));
   lines.push(
     "",
     `Proved by ${facts.length === 1 ? "one fact" : `${facts.length} facts`}; each id is the SHA-256 of a line of the record.`,
@@ -147,16 +172,16 @@ export function answerText(
   return `${lines.join("\n")}\n`;
 }
 
-/** Words on lines that are not too long; a word that is stays whole. */
-function wrapped(text: string, columns: number, indent: string): readonly string[] {
+/** Words on lines that are not too long, under a dash; a word that is stays whole. */
+function bullet(text: string, columns: number): readonly string[] {
   const lines: string[] = [];
-  let line = indent;
+  let line = "-";
   for (const word of text.split(" ")) {
-    if (line.length > indent.length && line.length + 1 + word.length > columns) {
+    if (line.length > 1 && line.length + 1 + word.length > columns) {
       lines.push(line);
-      line = indent;
+      line = " ";
     }
-    line += line.length === indent.length ? word : ` ${word}`;
+    line += ` ${word}`;
   }
   return [...lines, line];
 }

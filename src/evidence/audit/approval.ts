@@ -3,12 +3,11 @@ import type { FactId } from "../../session/index.js";
 import { typeOf } from "../../session/index.js";
 import type { Recorded, Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
-import type { Answer } from "./answer.js";
-import { Telling } from "./answer.js";
+import { type Answer, Telling } from "./answer.js";
 import { type Said, tellAsk } from "./call.js";
 import { requireOptions } from "./error.js";
 import type { Reader } from "./reader.js";
-import { many, plainWords, short } from "./words.js";
+import { short, were } from "./words.js";
 
 export type ApprovalsOptions = {
   /** How many questions are told, oldest first. Default 100. */
@@ -35,7 +34,7 @@ export async function whoApproved(
 ): Promise<Answer> {
   requireOptions(options, KNOWN, "ask who approved what");
   const { limit = 100 } = options;
-  const telling = new Telling(store, `Who approved what in ${ref}, and what were they shown?`);
+  const telling = await Telling.open(store, `Who approved what in ${ref}, and what were they shown?`);
   const { reader } = telling;
   const head = await store.resolve(ref);
   const asked = new Map<FactId, Asked>();
@@ -54,8 +53,7 @@ export async function whoApproved(
   const run = await recordedRun(store, head);
   if (asked.size === 0) telling.claim(`Nobody was asked to approve anything up to ${short(head)}.`, head);
   for (const one of asked.values()) await tellAsked(telling, one, run);
-  if (more > 0)
-    telling.gap(`${many(more, "more question")} ${more === 1 ? "was" : "were"} asked and not told here.`);
+  telling.left(more, "more question", `${were(more)} asked and not told here.`);
   return telling.done({ questions: asked.size + more });
 }
 
@@ -64,18 +62,17 @@ async function tellAsked(
   { ask, gives, cancel }: Asked,
   run: Run | undefined,
 ): Promise<void> {
-  const erasures = await telling.reader.erasures();
   const { of, expires } = ask.fact;
   const call = of === undefined ? undefined : await telling.reader.fact(of);
   if (call !== undefined)
     telling.claim(
-      `${call.fact.by} wanted to call ${plainWords((call.fact as { name?: string }).name ?? call.fact.type, erasures)} (${short(call.id)}).`,
+      `${call.fact.by} wanted to call ${telling.plain((call.fact as { name?: string }).name ?? call.fact.type)} (${short(call.id)}).`,
       call.id,
       ask.id,
     );
   const waiting =
     gives.length > 0 || cancel !== undefined ? undefined : await answerTo(telling.reader, ask, run);
-  tellAsk(telling, ask, waiting === undefined ? gives : [waiting], erasures);
+  tellAsk(telling, ask, waiting === undefined ? gives : [waiting]);
   if (waiting !== undefined)
     telling.claim(
       "The run has not taken that answer in yet: it does when it is resumed.",
@@ -85,14 +82,14 @@ async function tellAsked(
   if (gives.length > 0 || waiting !== undefined) return;
   if (cancel === undefined) {
     telling.claim(
-      `Nobody has answered it${expires === undefined ? "" : `; it can be answered until ${plainWords(expires, erasures)}`}.`,
+      `Nobody has answered it${expires === undefined ? "" : `; it can be answered until ${telling.plain(expires)}`}.`,
       ask.id,
     );
   } else
     telling.claim(
       cancel.fact.late === true
         ? `Nobody answered in time: it expired at ${cancel.fact.at}.`
-        : `It was withdrawn at ${cancel.fact.at}${cancel.fact.why === undefined ? "" : `, because: ${plainWords(cancel.fact.why, erasures)}`}.`,
+        : `It was withdrawn at ${cancel.fact.at}${telling.because(cancel.fact.why)}.`,
       cancel.id,
       ask.id,
     );

@@ -2,11 +2,10 @@ import type { FactId } from "../../session/index.js";
 import { typeOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
-import type { Answer } from "./answer.js";
-import { Telling } from "./answer.js";
+import { type Answer, Telling } from "./answer.js";
 import { AuditError, requireOptions } from "./error.js";
 import { Earliest, timeOf } from "./time.js";
-import { deedOf, many, short } from "./words.js";
+import { many, short } from "./words.js";
 
 export type BetweenOptions = {
   /** ISO times, days, "now", or how long ago ("2h"). Left out, there is no end on that side. */
@@ -50,7 +49,7 @@ export async function whatHappened(store: Store, ref: string, options: BetweenOp
         to: to ?? null,
       },
     );
-  const telling = new Telling(
+  const telling = await Telling.open(
     store,
     `What happened in ${ref}${from === undefined ? "" : ` from ${from}`}${to === undefined ? "" : ` to ${to}`}?`,
   );
@@ -76,19 +75,13 @@ export async function whatHappened(store: Store, ref: string, options: BetweenOp
       : `${many(total, "fact")} of ${short(head)} ${total === 1 ? "is" : "are"} from that time.`,
     head,
   );
-  const erasures = await telling.reader.erasures();
   for (const { id, line } of kept.values) {
     const { fact } = await telling.reader.read(id, line);
-    telling.claim(`At ${fact.at}, ${fact.by} ${deedOf(fact, erasures)}.`, id);
+    telling.claim(`At ${fact.at}, ${fact.by} ${telling.deed(fact)}.`, id);
   }
-  if (kept.more > 0)
-    telling.gap(
-      `${many(kept.more, "more fact")} of that time ${kept.more === 1 ? "is" : "are"} not told here.`,
-    );
-  if (dull > 0)
-    telling.gap(`${many(dull, "fact")} of bookkeeping ${dull === 1 ? "is" : "are"} counted and not told.`);
-  if (timeless > 0)
-    telling.gap(`${many(timeless, "fact")} ${timeless === 1 ? "tells" : "tell"} no time that can be read.`);
+  telling.left(kept.more, "more fact", `of that time ${kept.more === 1 ? "is" : "are"} not told here.`);
+  telling.left(dull, "fact", `of bookkeeping ${dull === 1 ? "is" : "are"} counted and not told.`);
+  telling.left(timeless, "fact", `${timeless === 1 ? "tells" : "tell"} no time that can be read.`);
   telling.gap("Times are what the writers' clocks said; ids prove the order of facts, not the hour.");
   return telling.done({ counts, total });
 }

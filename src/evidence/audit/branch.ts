@@ -10,11 +10,10 @@ import {
 } from "../../session/index.js";
 import { NotFoundError, type Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
-import type { Answer } from "./answer.js";
-import { Telling } from "./answer.js";
+import { type Answer, Telling } from "./answer.js";
 import { AuditError, requireOptions } from "./error.js";
 import { forkOf, lastWords, mergesBefore, type Passed, reachable, wayTo } from "./way.js";
-import { deedOf, type Erasures, many, plainWords, quoted, row, short } from "./words.js";
+import { many, row, short } from "./words.js";
 
 export type WhichBranchOptions = {
   /** The id of a message, or the beginning of one. Default: the last words of the conversation. */
@@ -37,7 +36,7 @@ export async function whichBranch(
   requireOptions(options, KNOWN, "ask which branch produced an answer");
   const { message, horizon } = options;
   const head = await store.load(ref, { ...(horizon !== undefined && { horizon }) });
-  const telling = new Telling(
+  const telling = await Telling.open(
     store,
     message === undefined
       ? `Which branch produced the answer of ${ref}?`
@@ -68,8 +67,7 @@ export async function whichBranch(
 
 async function tellBranch(telling: Telling, head: Session, said: Session): Promise<void> {
   const { reader } = telling;
-  const erasures = await reader.erasures();
-  const words = quoted(contentOf(said), erasures, 160);
+  const words = telling.quoted(contentOf(said), 160);
   const { branch, fact } = said;
   const of = fact.type === "model-reply" ? fact.of : undefined;
   const call = of === undefined ? undefined : await reader.fact(of);
@@ -95,7 +93,7 @@ async function tellBranch(telling: Telling, head: Session, said: Session): Promi
     const { by, why, at } = fork.fact;
     const [from] = fork.parents;
     telling.claim(
-      `The branch ${branch} was begun by ${by} at ${at}${from === undefined ? "" : ` from ${short(from)}`}${why === undefined ? "" : `, because: ${plainWords(why, erasures)}`}.`,
+      `The branch ${branch} was begun by ${by} at ${at}${from === undefined ? "" : ` from ${short(from)}`}${telling.because(why)}.`,
       fork.id,
     );
   }
@@ -126,11 +124,9 @@ async function tellBranch(telling: Telling, head: Session, said: Session): Promi
 
 /** What a merge did with the side that the answer came by. */
 async function tellMerge(telling: Telling, merge: Session, side: number, begin: string): Promise<void> {
-  const erasures = await telling.reader.erasures();
   const { adopt, by, at, why } = merge.fact as FactOf<"branch-merge">;
   const mine = merge.parents[side] as Session;
-  const reason =
-    why === undefined ? ", and the record does not say why" : `, because: ${plainWords(why, erasures)}`;
+  const reason = why === undefined ? ", and the record does not say why" : `, because: ${telling.plain(why)}`;
   if (adopt === "none") {
     telling.claim(
       `${begin} merge ${short(merge.id)} by ${by} at ${at} gathered ${many(merge.parents.length, "branch", "branches")} and preferred none${reason}.`,
@@ -156,7 +152,7 @@ async function tellMerge(telling: Telling, merge: Session, side: number, begin: 
   if (adopt === "both") return;
   for (const other of merge.parents)
     if (other !== winner && other !== mine) await tellRejected(telling, other, merge, winner);
-  if (!goesOn) tellFound(telling, mine, winner, erasures);
+  if (!goesOn) tellFound(telling, mine, winner);
 }
 
 /** The merges without a preference that a session stands at, newest first. */
@@ -166,7 +162,6 @@ function gatheringsOf(head: Session): readonly Session[] {
 
 /** What each of the gathered branches said last, and what was found about it. */
 async function tellGathered(telling: Telling, gathering: Session): Promise<void> {
-  const erasures = await telling.reader.erasures();
   const shared = goesOnFrom(gathering);
   telling.claim(
     `The merge ${short(gathering.id)} gathered ${many(gathering.parents.length, "branch", "branches")} and preferred none.`,
@@ -176,40 +171,38 @@ async function tellGathered(telling: Telling, gathering: Session): Promise<void>
     const words = lastWords(side);
     const own = words !== undefined && shared?.descendsFrom(words) !== true ? words : undefined;
     telling.claim(
-      `The branch ${side.branch} ${own === undefined ? "said nothing of its own" : `ended with ${quoted(contentOf(own), erasures)}`}.`,
+      `The branch ${side.branch} ${own === undefined ? "said nothing of its own" : `ended with ${telling.quoted(contentOf(own))}`}.`,
       gathering.id,
       (own ?? side).id,
     );
-    if (shared !== undefined) tellFound(telling, side, shared, erasures);
+    if (shared !== undefined) tellFound(telling, side, shared);
   }
 }
 
 /** What stood beside the side that was adopted: its last words, and what was found about it. */
 async function tellRejected(telling: Telling, other: Session, merge: Session, ours: Session): Promise<void> {
-  const erasures = await telling.reader.erasures();
   const words = lastWords(other);
   const own = words !== undefined && !ours.descendsFrom(words) ? words : undefined;
   telling.claim(
-    `The branch ${other.branch} was rejected there${own === undefined ? "; it said nothing of its own" : `; its last words were ${quoted(contentOf(own), erasures)}`}.`,
+    `The branch ${other.branch} was rejected there${own === undefined ? "; it said nothing of its own" : `; its last words were ${telling.quoted(contentOf(own))}`}.`,
     merge.id,
     (own ?? other).id,
   );
-  tellFound(telling, other, ours, erasures);
+  tellFound(telling, other, ours);
 }
 
 /** What was found about a side that lost. */
-function tellFound(telling: Telling, lost: Session, won: Session, erasures: Erasures): void {
+function tellFound(telling: Telling, lost: Session, won: Session): void {
   for (const { id, fact } of diff(lost, won).ours)
-    if (fact.type === "validation-report") telling.claim(`On it, ${fact.by} ${deedOf(fact, erasures)}.`, id);
+    if (fact.type === "validation-report") telling.claim(`On it, ${fact.by} ${telling.deed(fact)}.`, id);
 }
 
 /** Branches of the same run that were never merged: its end names them. */
 async function tellLeft(telling: Telling, head: Session, way: readonly Passed[]): Promise<void> {
   const ends = way.filter(({ node }) => node.fact.type === "run-end" && node.parents.length > 1);
-  const erasures = await telling.reader.erasures();
   for (const { node, side } of ends) {
     const others = node.parents.filter((_, place) => place !== side);
-    const named = others.map((other) => `${other.branch} (${deedOf(lastOf(other).fact, erasures, 60)})`);
+    const named = others.map((other) => `${other.branch} (${telling.deed(lastOf(other).fact, 60)})`);
     telling.claim(
       `${many(others.length, "other line")} of that run ${others.length === 1 ? "was" : "were"} left where ${others.length === 1 ? "it" : "they"} stood: ${row(named)}.`,
       node.id,

@@ -11,7 +11,7 @@ import {
 import { lineBefore, type Recorded } from "../../store/index.js";
 import type { Telling } from "./answer.js";
 import type { Reader } from "./reader.js";
-import { plainWords, quoted, row, short } from "./words.js";
+import { row, short } from "./words.js";
 
 /** What was decided about a call, and by whom. */
 type Decided = {
@@ -61,17 +61,16 @@ export async function tellCall(telling: Telling, fact: Fact, outcome: FactId): P
     if (typeof of === "string") telling.gap(`The call ${short(of)} that did it is not in this store.`);
     return;
   }
-  const erasures = await reader.erasures();
   const { name, input } = call.fact as { readonly name?: string; readonly input?: unknown };
   telling.claim(
-    `The call ${short(call.id)} did it: ${call.fact.by} called ${plainWords(name ?? call.fact.type, erasures)}${input === undefined ? "" : ` with ${plainWords(input, erasures, 200)}`}.`,
+    `The call ${short(call.id)} did it: ${call.fact.by} called ${telling.plain(name ?? call.fact.type)}${input === undefined ? "" : ` with ${telling.plain(input, 200)}`}.`,
     call.id,
   );
   await tellWanted(telling, call);
   const { decisions, asks, gives } = await decidedAbout(reader, call.id, outcome);
   for (const { id, fact: decided } of decisions)
     telling.claim(
-      `${policiesOf(decided)} decided: ${decided.verdict}${rulesOf(decided)}${Array.isArray(decided.for) ? `, on behalf of ${row(decided.for)}` : ""}${decided.why === undefined ? "" : `, because: ${plainWords(decided.why, erasures)}`}.`,
+      `${policiesOf(decided)} decided: ${decided.verdict}${rulesOf(decided)}${Array.isArray(decided.for) ? `, on behalf of ${row(decided.for)}` : ""}${telling.because(decided.why)}.`,
       id,
       call.id,
     );
@@ -80,7 +79,6 @@ export async function tellCall(telling: Telling, fact: Fact, outcome: FactId): P
       telling,
       ask,
       gives.filter(({ fact: give }) => give.of === ask.id),
-      erasures,
     );
   if (decisions.length === 0 && asks.length === 0)
     telling.gap(`The record has no decision of a policy and no approval about the call ${short(call.id)}.`);
@@ -91,16 +89,15 @@ export function tellAsk(
   telling: Telling,
   { id, fact }: Said<"approval-ask">,
   gives: readonly Said<"approval-give">[],
-  erasures: Parameters<typeof plainWords>[1],
 ): void {
   const { what, digest, to, rule, edited } = fact;
   const whom = to === undefined || !Array.isArray(to) || to.length === 0 ? "Anybody" : row(to);
   telling.claim(
-    `${whom} ${Array.isArray(to) && to.length > 1 ? "were" : "was"} asked at ${fact.at}${rule === undefined ? "" : ` by the rule ${plainWords(rule, erasures)}`} and shown ${quoted(what, erasures, 400)}.`,
+    `${whom} ${Array.isArray(to) && to.length > 1 ? "were" : "was"} asked at ${fact.at}${rule === undefined ? "" : ` by the rule ${telling.plain(rule)}`} and shown ${telling.quoted(what, 400)}.`,
     id,
   );
   if (edited !== undefined && !((edited as unknown) instanceof Withheld))
-    telling.claim(`It had been put in place of ${quoted(edited.was, erasures)} by ${edited.by}.`, id);
+    telling.claim(`It had been put in place of ${telling.quoted(edited.was)} by ${edited.by}.`, id);
   if ((what as unknown) instanceof Withheld)
     telling.gap(
       `The content that ${short(id)} showed is not here, so its digest ${short(digest)} cannot be checked.`,
@@ -108,26 +105,20 @@ export function tellAsk(
   else if (digestOf(canonical(what)) === digest)
     telling.claim(`The content shown has the digest ${short(digest)} that the question names.`, id);
   else telling.gap(`The content of ${short(id)} does not have the digest that it names: it proves nothing.`);
-  for (const give of gives) tellGive(telling, id, digest, give, erasures);
+  for (const give of gives) tellGive(telling, id, digest, give);
 }
 
-function tellGive(
-  telling: Telling,
-  ask: FactId,
-  digest: string,
-  { id, fact }: Said<"approval-give">,
-  erasures: Parameters<typeof plainWords>[1],
-): void {
-  const why = fact.why === undefined ? "" : `, because: ${plainWords(fact.why, erasures)}`;
+function tellGive(telling: Telling, ask: FactId, digest: string, { id, fact }: Said<"approval-give">): void {
+  const why = telling.because(fact.why);
   const same = fact.digest === digest ? ", naming the digest of what was shown" : "";
   const verb =
     fact.decision === "reject"
       ? "rejected it"
       : fact.decision === "take-over"
-        ? `took it over and gave ${quoted(fact.value, erasures)} in place of the outcome`
+        ? `took it over and gave ${telling.quoted(fact.value)} in place of the outcome`
         : fact.edit === undefined
           ? "agreed to exactly that"
-          : `agreed to ${quoted(fact.edit, erasures, 300)} in place of it`;
+          : `agreed to ${telling.quoted(fact.edit, 300)} in place of it`;
   telling.claim(`${fact.by} ${verb} at ${fact.at}${same}${why}.`, id, ask);
   if (same === "")
     telling.gap(`The answer ${short(id)} names another digest than what was shown: it counts for nothing.`);
@@ -149,9 +140,9 @@ async function tellWanted(telling: Telling, call: Recorded): Promise<void> {
       if (!asked) return;
       const request = typeof of === "string" ? await telling.reader.fact(of) : undefined;
       const model = request?.fact.type === "model-call" ? request.fact.model : before.fact.model;
-      const named = model === undefined ? "" : ` ${plainWords(model, new Map())}`;
+      const named = model === undefined ? "" : ` ${telling.plain(model)}`;
       telling.claim(
-        `The model${named} wanted it: its reply ${short(before.id)} to ${plainWords(agent ?? "the caller", new Map())} asked for that call.`,
+        `The model${named} wanted it: its reply ${short(before.id)} to ${telling.plain(agent ?? "the caller")} asked for that call.`,
         before.id,
         of,
       );

@@ -11,13 +11,12 @@ import {
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { firstLine, nearestOf, optionNames } from "../../util/index.js";
-import type { Answer } from "./answer.js";
-import { Telling } from "./answer.js";
+import { type Answer, Telling } from "./answer.js";
 import { type Blame, blame } from "./blame.js";
 import { tellCall } from "./call.js";
 import { AuditError, requireOptions } from "./error.js";
 import { reachable } from "./way.js";
-import { many, plainWords, quoted, row, short } from "./words.js";
+import { many, row, short } from "./words.js";
 
 export type WhichCallOptions = {
   /** A line of the file as it is in the end, counted from 1. */
@@ -41,7 +40,7 @@ export async function whichCall(
   // A path that leads out of the workspace is refused before anything is looked for.
   namesOf(path);
   const trees = new Trees(store);
-  const telling = new Telling(
+  const telling = await Telling.open(
     store,
     line === undefined
       ? `Which call changed ${path} in ${ref}?`
@@ -105,7 +104,7 @@ async function tellLine(
       blamed.lines.length === 0 ? "leave the line out" : `name one from 1 to ${blamed.lines.length}`,
       { path, lines: blamed.lines.length },
     );
-  const words = quoted(found.text.replace(/\r?\n$/, ""), await telling.reader.erasures());
+  const words = telling.quoted(found.text.replace(/\r?\n$/, ""));
   if (found.fact === undefined) {
     telling.claim(`Line ${line} of ${path} reads ${words} in ${short(session.id)}.`, session.id);
     for (const { at, why } of blamed.lost)
@@ -145,7 +144,7 @@ async function tellImport(
   let first = false;
   for (const node of reachable(session))
     if (node.id === id) first = (node.parents[0]?.files.tree ?? null) === null;
-  const source = plainWords(fact.source, await telling.reader.erasures());
+  const source = telling.plain(fact.source);
   telling.claim(
     first
       ? `${was} there from the beginning: taken in from ${source} at ${fact.at} (${fact.type} ${short(id)}).`

@@ -2,10 +2,9 @@ import { influence } from "../../memory/answer/index.js";
 import type { FactId, Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
-import type { Answer } from "./answer.js";
-import { Telling } from "./answer.js";
+import { type Answer, Telling } from "./answer.js";
 import { requireOptions } from "./error.js";
-import { deedOf, many, plainWords, quoted, short } from "./words.js";
+import { many, short } from "./words.js";
 
 export type IfFalseOptions = {
   /** How many of each kind are told one by one. Default 20. The counts are exact whatever it is. */
@@ -18,7 +17,7 @@ const KNOWN = optionNames<IfFalseOptions>()("limit");
 export async function ifFalse(store: Store, memory: FactId, options: IfFalseOptions = {}): Promise<Answer> {
   requireOptions(options, KNOWN, "ask what would be lost");
   const { limit = 20 } = options;
-  const telling = new Telling(
+  const telling = await Telling.open(
     store,
     `What would be lost if the memory ${String(memory).slice(0, 64)} were false?`,
   );
@@ -28,7 +27,6 @@ export async function ifFalse(store: Store, memory: FactId, options: IfFalseOpti
   const [first] = reads;
   const root = here ? id : (first?.id ?? memories[0]?.fact);
   if (root === undefined) return telling.done();
-  const erasures = await telling.reader.erasures();
   if (!here) telling.gap(`The memory ${short(id)} itself is no longer in this store.`);
   telling.claim(
     totals.facts === 0
@@ -39,7 +37,7 @@ export async function ifFalse(store: Store, memory: FactId, options: IfFalseOpti
   );
   for (const read of reads.slice(0, limit))
     telling.claim(
-      `${read.by} read it${read.module === undefined ? "" : ` in ${plainWords(read.module.join(" › "), erasures)}`} at ${read.at}${read.branch === undefined ? "" : ` on the branch ${read.branch}`}${read.shown ? " and was told it" : ", and others were shown in its place"}.`,
+      `${read.by} read it${read.module === undefined ? "" : ` in ${telling.plain(read.module.join(" › "))}`} at ${read.at}${read.branch === undefined ? "" : ` on the branch ${read.branch}`}${read.shown ? " and was told it" : ", and others were shown in its place"}.`,
       read.id,
     );
   for (const session of sessions.slice(0, limit))
@@ -53,13 +51,13 @@ export async function ifFalse(store: Store, memory: FactId, options: IfFalseOpti
     if (found === undefined) continue;
     const { at, by } = found.fact;
     telling.claim(
-      `${direct ? "In that turn" : "Later"}, at ${at}, ${by} ${deedOf(found.fact, erasures)}.`,
+      `${direct ? "In that turn" : "Later"}, at ${at}, ${by} ${telling.deed(found.fact)}.`,
       decision,
     );
   }
   for (const later of memories.slice(0, limit))
     telling.claim(
-      `The memory ${short(later.id)}${later.text === undefined ? "" : `, ${quoted(later.text, erasures)},`} was made because of ${short(later.because)}, which comes of it.`,
+      `The memory ${short(later.id)}${later.text === undefined ? "" : `, ${telling.quoted(later.text)},`} was made because of ${short(later.because)}, which comes of it.`,
       later.fact,
       later.because,
     );

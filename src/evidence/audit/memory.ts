@@ -2,12 +2,11 @@ import { type Why, type WhyNode, why } from "../../memory/answer/index.js";
 import { type FactId, type MemoryHit, RathError } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { firstLine } from "../../util/index.js";
-import type { Answer } from "./answer.js";
-import { Telling } from "./answer.js";
+import { type Answer, Telling } from "./answer.js";
 import type { Reader } from "./reader.js";
 import { type Read, readingsOf, turnReadings } from "./reader.js";
 import { type Step, stepOf, stepWords } from "./step.js";
-import { many, plainWords, quoted, short } from "./words.js";
+import { many, short } from "./words.js";
 
 /** So many memories of a reading are told one by one. */
 const HITS = 20;
@@ -19,7 +18,7 @@ const GROUNDS = 10;
  * turn; of any other call those that it did.
  */
 export async function whichMemory(store: Store, ref: string, step: string | number): Promise<Answer> {
-  const telling = new Telling(store, `Which memory was read at step ${step} of ${ref}?`);
+  const telling = await Telling.open(store, `Which memory was read at step ${step} of ${ref}?`);
   const { reader } = telling;
   const head = await store.resolve(ref);
   const found = await stepOf(reader, head, step);
@@ -80,32 +79,31 @@ async function tellReading(
   isShown: boolean,
   isModel: boolean,
 ): Promise<{ reading: FactId; memory: FactId; shown: boolean }[]> {
-  const erasures = await telling.reader.erasures();
   const { space, query, hits, head, shown, by, at, module } = fact;
   const where = isModel ? `in the turn of ${stepWords(step)}` : `at ${stepWords(step)}`;
   const stood = head === undefined ? "" : `, which stood at ${short(head)}`;
   telling.claim(
-    `${by}${module === undefined ? "" : `, in ${plainWords(module.join(" › "), erasures)},`} looked in the memory ${plainWords(space, erasures)}${stood}, for ${quoted(query, erasures)}, ${where} at ${at}.`,
+    `${by}${module === undefined ? "" : `, in ${telling.plain(module.join(" › "))},`} looked in the memory ${telling.plain(space)}${stood}, for ${telling.quoted(query)}, ${where} at ${at}.`,
     id,
     step.id,
     ...(head === undefined ? [] : [head]),
   );
   if (!Array.isArray(hits)) {
-    telling.gap(`The result of the reading ${short(id)} is not here: ${plainWords(hits, erasures)}.`);
+    telling.gap(`The result of the reading ${short(id)} is not here: ${telling.plain(hits)}.`);
     return [];
   }
   if (hits.length === 0) telling.claim(`It found nothing.`, id);
   if (shown !== undefined)
     telling.claim(
       isShown
-        ? `Of it, the model was shown: ${quoted(shown, erasures, 600)}.`
+        ? `Of it, the model was shown: ${telling.quoted(shown, 600)}.`
         : `Its text stood in no prompt of this step: a later reading took its place.`,
       id,
     );
   const tool = shown === undefined && hits.length > 0 ? await toolOf(telling.reader, fact.of) : undefined;
   if (tool !== undefined)
     telling.claim(
-      `Its result was returned by the tool ${plainWords(tool.name, erasures)}, which stands in the conversation.`,
+      `Its result was returned by the tool ${telling.plain(tool.name)}, which stands in the conversation.`,
       id,
       tool.id,
     );
@@ -139,10 +137,9 @@ async function toolOf(
 }
 
 async function tellHit(telling: Telling, reading: FactId, hit: MemoryHit, told: string): Promise<void> {
-  const erasures = await telling.reader.erasures();
   const { memory, version, score, text } = hit;
   const here = await telling.reader.store.has(memory);
-  const said = text === undefined ? "" : `: ${quoted(text, erasures, 200)}`;
+  const said = text === undefined ? "" : `: ${telling.quoted(text, 200)}`;
   telling.claim(
     `Memory ${short(memory)} was ${told}, with the score ${Number(score).toFixed(2)}${said}.`,
     reading,
@@ -165,7 +162,6 @@ async function tellHit(telling: Telling, reading: FactId, hit: MemoryHit, told: 
 
 /** Why a memory was there: who wrote it, and what it rests on in the end. */
 async function tellWhy(telling: Telling, { memory, versions, leaves, more }: Why): Promise<void> {
-  const erasures = await telling.reader.erasures();
   for (const { id, type, by, at, text, source, because } of versions) {
     const verb = VERBS[type] ?? type;
     const from = source === undefined ? "" : `, learnt from: ${source}`;
@@ -174,7 +170,7 @@ async function tellWhy(telling: Telling, { memory, versions, leaves, more }: Why
         ? ""
         : `, because of ${because.slice(0, 5).map(short).join(", ")}${because.length > 5 ? ` and ${because.length - 5} more` : ""}`;
     telling.claim(
-      `It was ${verb} by ${by} at ${at}${from}${rests}${text === "" ? "" : `: ${quoted(text, erasures, 200)}`}.`,
+      `It was ${verb} by ${by} at ${at}${from}${rests}${text === "" ? "" : `: ${telling.quoted(text, 200)}`}.`,
       id,
       ...(await present(telling, because.slice(0, 5))),
     );

@@ -10,11 +10,10 @@ import {
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { nearestOf, optionNames } from "../../util/index.js";
-import type { Answer } from "./answer.js";
-import { Telling } from "./answer.js";
+import { type Answer, Telling } from "./answer.js";
 import { AuditError, requireOptions } from "./error.js";
 import { Earliest } from "./time.js";
-import { deedOf, many, row } from "./words.js";
+import { are, many, row } from "./words.js";
 
 export type WhatDidOptions = {
   /** How many deeds are told, earliest first. Default 100. */
@@ -43,7 +42,7 @@ export async function whatDid(
   requireOptions(options, KNOWN, "ask what somebody did");
   const { limit = 100, names } = options;
   if (!isPrincipal(principal)) throw notAPrincipal(principal);
-  const telling = new Telling(store, `What did ${principal} do?`);
+  const telling = await Telling.open(store, `What did ${principal} do?`);
   // Most lines do not have the name in them at all, and need not be read.
   const word = JSON.stringify(agentIn(principal) ?? principal);
   const deeds = new Earliest<Deed>(limit);
@@ -81,15 +80,11 @@ export async function whatDid(
   }
   if (deeds.count === 0) throw unknownPrincipal(principal, others, facts);
   tellCounts(telling, principal, counts, first, sessions);
-  const erasures = await telling.reader.erasures();
   for (const { id, line, how, session } of deeds.values) {
     const { fact } = await telling.reader.read(id, line);
-    telling.claim(`${SENTENCES[how](principal, fact)} ${deedOf(fact, erasures)}, in ${session}.`, id);
+    telling.claim(`${SENTENCES[how](principal, fact)} ${telling.deed(fact)}, in ${session}.`, id);
   }
-  if (deeds.more > 0)
-    telling.gap(
-      `${many(deeds.more, "more deed")} ${deeds.more === 1 ? "is" : "are"} counted and not told here.`,
-    );
+  telling.left(deeds.more, "more deed", `${are(deeds.more)} counted and not told here.`);
   telling.gap(
     `\`by\` is a claim of the writer of the line: the record proves that it was not changed since, not who sat there.`,
   );

@@ -11,18 +11,17 @@ import {
 } from "../../session/index.js";
 import { lineBefore, type Store } from "../../store/index.js";
 import { firstLine } from "../../util/index.js";
-import type { Answer } from "./answer.js";
-import { Telling } from "./answer.js";
+import { type Answer, Telling } from "./answer.js";
 import { turnReadings } from "./reader.js";
 import { type Step, stepOf, stepWords } from "./step.js";
-import { many, plainWords, quoted, row } from "./words.js";
+import { many, row } from "./words.js";
 
 /** So many messages of a prompt are told one by one; the others are counted, and all of them are in `detail`. */
 const MESSAGES = 40;
 
 /** What the model saw at a step: the prompt as it was rendered, made again from the record and held against its digest. */
 export async function whatModelSaw(store: Store, ref: string, step: string | number): Promise<Answer> {
-  const telling = new Telling(store, `What did the model see at step ${step} of ${ref}?`);
+  const telling = await Telling.open(store, `What did the model see at step ${step} of ${ref}?`);
   const { reader } = telling;
   const found = await stepOf(reader, await store.resolve(ref), step);
   const call = found.fact.type === "model-call" ? found : await askedBefore(telling, found);
@@ -76,16 +75,14 @@ async function tellConfig(telling: Telling, config: FactId | undefined): Promise
   const found = config === undefined ? undefined : await telling.reader.fact(config);
   if (found?.fact.type !== "agent-configure") return;
   const { agent, instructions, tools = [] } = configOf(found.fact);
-  const erasures = await telling.reader.erasures();
   telling.claim(
-    `The agent ${plainWords(agent, erasures)} had ${instructions === undefined ? "no instructions" : `the instructions ${quoted(instructions, erasures, 400)}`} and ${tools.length === 0 ? "no tools" : `${many(tools.length, "tool")}: ${row(tools.map(({ name }) => name))}`}.`,
+    `The agent ${telling.plain(agent)} had ${instructions === undefined ? "no instructions" : `the instructions ${telling.quoted(instructions, 400)}`} and ${tools.length === 0 ? "no tools" : `${many(tools.length, "tool")}: ${row(tools.map(({ name }) => name))}`}.`,
     found.id,
   );
 }
 
 /** Each message, and the fact that it comes from. */
 async function tellMessages(telling: Telling, call: Session): Promise<void> {
-  const erasures = await telling.reader.erasures();
   const before = call.parents[0] as Session;
   const { config } = call.fact as FactOf<"model-call">;
   const configured = config === undefined ? undefined : (await telling.reader.fact(config))?.fact;
@@ -105,7 +102,7 @@ async function tellMessages(telling: Telling, call: Session): Promise<void> {
       continue;
     }
     telling.claim(
-      `Message ${place + 1}, ${whoseOf(message, sources.has(message))}: ${quoted(bodyOf(message), erasures, 300)}.`,
+      `Message ${place + 1}, ${whoseOf(message, sources.has(message))}: ${telling.quoted(bodyOf(message), 300)}.`,
       first,
       ...more,
     );
@@ -142,7 +139,7 @@ async function tellGone(telling: Telling, error: RathError): Promise<void> {
     const erasure = digest === undefined ? undefined : await telling.reader.erasure(digest);
     if (erasure !== undefined)
       telling.claim(
-        `Content of it was erased by ${erasure.by} at ${erasure.at}, because: ${plainWords(erasure.why, new Map())}.`,
+        `Content of it was erased by ${erasure.by} at ${erasure.at}, because: ${telling.plain(erasure.why)}.`,
         erasure.fact,
       );
   }

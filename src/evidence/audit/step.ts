@@ -4,7 +4,6 @@ import { type Answer, Telling } from "./answer.js";
 import { tellCall } from "./call.js";
 import { AuditError } from "./error.js";
 import type { Reader } from "./reader.js";
-import { deedOf, many } from "./words.js";
 
 /** Something was asked of a model, a tool, or the world. Steps are counted in the order of the history, from 1. */
 export type Step = Recorded & {
@@ -124,7 +123,7 @@ const TOLD = 50;
 
 /** What happened at a step: who called what, who wanted it, on whose word it was done, and everything that came of it. */
 export async function whatStep(store: Store, ref: string, step: string | number): Promise<Answer> {
-  const telling = new Telling(store, `What happened at step ${step} of ${ref}?`);
+  const telling = await Telling.open(store, `What happened at step ${step} of ${ref}?`);
   const { reader } = telling;
   const head = await store.resolve(ref);
   const found = await stepOf(reader, head, step);
@@ -141,10 +140,9 @@ export async function whatStep(store: Store, ref: string, step: string | number)
       // What came of a call stands before its outcome.
       if (isOutcome(one.fact)) break search;
     }
-  const erasures = await reader.erasures();
   const { fact } = found;
   telling.claim(
-    `${stepWords(found)[0]?.toUpperCase()}${stepWords(found).slice(1)}: ${fact.by} ${deedOf(fact, erasures, 300)} at ${fact.at}.`,
+    `${stepWords(found)[0]?.toUpperCase()}${stepWords(found).slice(1)}: ${fact.by} ${telling.deed(fact, 300)} at ${fact.at}.`,
     found.id,
   );
   const outcome = about.findLast(({ fact: one }) => isOutcome(one));
@@ -152,8 +150,8 @@ export async function whatStep(store: Store, ref: string, step: string | number)
   if (fact.type !== "model-call" && last !== undefined)
     await tellCall(telling, { ...last.fact, of: found.id } as Fact, last.id);
   for (const { id, fact: one } of about)
-    telling.claim(`${one.by} ${deedOf(one, erasures, 300)} at ${one.at}.`, id);
-  if (more > 0) telling.gap(`${many(more, "more fact")} of this step are not told here.`);
+    telling.claim(`${one.by} ${telling.deed(one, 300)} at ${one.at}.`, id);
+  telling.left(more, "more fact", "of this step are not told here.");
   if (outcome === undefined) telling.gap("The record does not say how it ended.");
   return telling.done({ step: found.id, ...(found.number !== undefined && { number: found.number }) });
 }

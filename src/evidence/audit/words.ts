@@ -6,7 +6,6 @@ import {
   lineOf,
   shortId,
   textOf,
-  Withheld,
 } from "../../session/index.js";
 import type { Erasure } from "../../store/index.js";
 import { amount } from "../../util/index.js";
@@ -20,19 +19,21 @@ export const short = shortId;
 /** A number of things, in words. */
 export const many = amount;
 
+/** "is" or "are", and "was" or "were", for so many. */
+export function are(count: number): string {
+  return count === 1 ? "is" : "are";
+}
+export function were(count: number): string {
+  return count === 1 ? "was" : "were";
+}
+
 /** Names in a row: "a", "a and b", "a, b and c". */
 export function row(names: readonly string[]): string {
   if (names.length < 2) return names.join("");
   return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
-/** Some words of somebody else, on one line, without what a terminal would obey, in quotes. */
-export function quoted(value: unknown, erasures: Erasures, most = 120): string {
-  const words = plainWords(value, erasures, most);
-  return value instanceof Withheld ? words : `"${words}"`;
-}
-
-/** The same without quotes. */
+/** Words of others, on one line and without control characters. */
 export function plainWords(value: unknown, erasures: Erasures, most = 120): string {
   return lineOf(
     textOf(value, (content) => goneWords(content, erasures)),
@@ -47,7 +48,7 @@ function goneWords({ reason, digest }: Gone, erasures: Erasures): string {
   return reason === "unfit" ? "[content that is not what its line says]" : "[content that is not here]";
 }
 
-/** What a fact says happened, as the rest of a sentence that begins with who did it. */
+/** The event of a fact, as the rest of a sentence that begins with its author. */
 export function deedOf(fact: Fact, erasures: Erasures, most = 120): string {
   return describeFact(fact, {
     each: most,
