@@ -37,7 +37,12 @@ export class Approval {
     if (verdict?.verdict === "deny") return false;
     if (verdict === undefined && run.tape.isDecided(asked.id)) return false;
     // Nothing was decided before a policy came to be: what had begun by then goes on.
-    if (verdict === undefined && isRuled(scope.policies, request) && !run.tape.isForked(asked)) return false;
+    if (
+      verdict === undefined &&
+      isRuled(scope.policies, request) &&
+      run.tape.typed(asked, "branch-fork") === undefined
+    )
+      return false;
     const what = shownForApproval(item, request, run.secrets);
     return what === undefined || this.#standing(item, request, what).state === "agreed";
   }

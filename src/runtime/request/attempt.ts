@@ -1,7 +1,14 @@
-import { type FactId, type FactOf, type Failure, readableError, warnOf } from "../../session/index.js";
+import {
+  type FactId,
+  type FactOf,
+  type Failure,
+  readableError,
+  Session,
+  warnOf,
+} from "../../session/index.js";
 import { CancelledError, failureOf } from "../error.js";
 import { RefusedError } from "../given.js";
-import type { Reusable } from "../tape/reader.js";
+import type { Reusable } from "../tape/tape.js";
 import { EffectRecorder } from "./effect-recorder.js";
 import { changeOf, type Evidence, withoutFiles } from "./evidence.js";
 import type { FileLine } from "./files.js";
@@ -36,7 +43,8 @@ export class Attempts {
     const { run, chain, goOn } = this.#work;
     // The tape knows the request under its first arguments; edited ones are another request.
     if (item.state.edited) return false;
-    const reuse = run.tape.reusable(run.secrets.conceal(request.fact).value, chain.tip);
+    const { blobs } = Session.realmOf(run.options.base);
+    const reuse = run.tape.reusable(run.secrets.conceal(request.fact).value, chain.tip, blobs);
     if (reuse === undefined) return false;
     run.turns.soon(() => {
       item.evidence.push(...reuse.evidence.map((fact) => withoutStamp(fact)));
@@ -51,7 +59,7 @@ export class Attempts {
     const { run } = this.#work;
     const { begun } = item;
     if (begun === undefined || request.effect !== "write") return false;
-    return begun.run === run.nonce || !run.tape.failedBefore(item.asked.id);
+    return begun.run === run.nonce || !run.tape.redone.has(item.asked.id);
   }
 
   /** Makes one attempt. */

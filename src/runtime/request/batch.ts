@@ -1,7 +1,7 @@
 import { type Draft, drafted, dueOf, parentsOf, type Session } from "../../session/index.js";
 import { CancelledError, failureOf } from "../error.js";
 import { type Answer, sessionOf } from "../people/mailbox.js";
-import type { RunContext } from "../run/context.js";
+import type { Run } from "../run/run.js";
 import type { Scope } from "../run/scope.js";
 import type { Entry } from "../tape/tape.js";
 import { Approval } from "./approval.js";
@@ -34,7 +34,7 @@ const LETTING: ReadonlySet<string> = new Set(["answer-take", "wait-cancel", "pol
  */
 export class RequestBatch {
   readonly result: Promise<Session>;
-  readonly #run: RunContext;
+  readonly #run: Run;
   readonly #scope: Scope;
   readonly #items: readonly PendingRequest[];
   readonly #chain: Chain;
@@ -44,7 +44,7 @@ export class RequestBatch {
   #resolve!: (session: Session) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(run: RunContext, scope: Scope, session: Session, requests: readonly (Request | Wait)[]) {
+  constructor(run: Run, scope: Scope, session: Session, requests: readonly (Request | Wait)[]) {
     this.#run = run;
     this.#scope = scope;
     this.result = new Promise((resolve, reject) => {

@@ -12,7 +12,8 @@ import {
 } from "../../session/index.js";
 import { ErasedContentError } from "../error.js";
 import { spentOn } from "../run/budget.js";
-import type { RunContext } from "../run/context.js";
+import { divergence } from "../run/program.js";
+import type { Run } from "../run/run.js";
 import type { Scope } from "../run/scope.js";
 import type { Entry } from "../tape/tape.js";
 import { EVIDENCE, type Evidence } from "./evidence.js";
@@ -26,13 +27,13 @@ import type { Outcome, Request } from "./request.js";
  */
 export class Chain {
   readonly realm: Realm;
-  readonly #run: RunContext;
+  readonly #run: Run;
   readonly #scope: Scope;
   /** The requests, and the questions about them: what the tape has of the chain is about one of these. */
   readonly #asked = new Set<FactId>();
   #tip: Session;
 
-  constructor(run: RunContext, scope: Scope, session: Session) {
+  constructor(run: Run, scope: Scope, session: Session) {
     this.#run = run;
     this.#scope = scope;
     this.realm = Session.realmOf(session);
@@ -58,7 +59,7 @@ export class Chain {
 
   /** The recorded fact that comes next, if the tape has one. */
   recorded(fits: (entry: Entry) => boolean): Entry | undefined {
-    return this.#run.tape.after(this.#tip)?.chained(this.#tip, this.#asked, fits);
+    return this.#run.tape.chained(this.#tip, this.#asked, fits);
   }
 
   /** Takes over a recorded fact. */
@@ -78,7 +79,7 @@ export class Chain {
     const child = item.settledChild;
     if (child?.id === id) return child;
     const answer = this.#run.tape.foreign(id, [item.askedBy(entry.of)], this.realm);
-    if (answer === undefined) throw this.#run.diverged(entry);
+    if (answer === undefined) throw divergence(this.#run, entry);
     return answer;
   }
 

@@ -1,16 +1,16 @@
-import type { RunContext } from "../run/context.js";
+import type { Run } from "../run/run.js";
 import type { Chain } from "./chain.js";
 import { beganWith, changeOf, rebased } from "./evidence.js";
 import type { PendingRequest } from "./pending-request.js";
 
 /** Outcomes that change files go on the chain one after the other: each is made ready for the files that are there then. */
 export class FileLine {
-  readonly #run: RunContext;
+  readonly #run: Run;
   readonly #chain: Chain;
   /** The end of the line. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(run: RunContext, chain: Chain) {
+  constructor(run: Run, chain: Chain) {
     this.#run = run;
     this.#chain = chain;
   }

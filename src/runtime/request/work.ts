@@ -1,12 +1,12 @@
 import type { Session } from "../../session/index.js";
-import type { RunContext } from "../run/context.js";
+import type { Run } from "../run/run.js";
 import type { Scope } from "../run/scope.js";
 import type { Chain } from "./chain.js";
 import type { PendingRequest } from "./pending-request.js";
 
 /** The batch as its helpers see it. */
 export interface BatchWork {
-  readonly run: RunContext;
+  readonly run: Run;
   readonly scope: Scope;
   readonly chain: Chain;
   /** How many requests the batch has. */

@@ -1,7 +1,7 @@
 import { type Fact, type FactId, parentsOf, readFact, Session } from "../../session/index.js";
 import { type Answer, Mailbox, sessionOf } from "../people/mailbox.js";
 import type { Entry } from "../tape/tape.js";
-import type { RunContext } from "./context.js";
+import type { Run } from "./run.js";
 import { answerName } from "./writer.js";
 
 /** Takes an answer in, and says whether it did; a timer has none. */
@@ -9,7 +9,7 @@ type Take = (answer: Answer) => boolean;
 
 /** Which requests of a run wait for somebody, what people said, and what they said when nobody waited for it any longer. */
 export class Answers {
-  readonly #run: RunContext;
+  readonly #run: Run;
   readonly #mailbox: Mailbox;
   readonly #waiting = new Map<FactId, Take | undefined>();
   /** Requests that were withdrawn. */
@@ -20,7 +20,7 @@ export class Answers {
   #changed = false;
   #closed = false;
 
-  constructor(run: RunContext) {
+  constructor(run: Run) {
     this.#run = run;
     this.#mailbox = new Mailbox(run.options.store, run.nonce);
   }
@@ -150,12 +150,12 @@ export class Answers {
   /** The same, as the record of an end has them: after everything else. */
   recordedStrays(end: Entry | undefined, ours: number): readonly Session[] {
     const { tape } = this.#run;
-    const others = tape.tape?.others;
+    const { others } = tape;
     const ids = end === undefined ? [] : parentsOf(end.line).slice(ours);
     return ids.flatMap((id) => {
-      const line = others?.get(id);
+      const line = others.get(id);
       const parent = line === undefined ? "" : (parentsOf(line)[0] ?? "");
-      const before = others?.get(parent);
+      const before = others.get(parent);
       const request = before === undefined ? parent : (parentsOf(before)[0] ?? "");
       const asked = this.#dropped.get(request) ?? this.#begun.get(request);
       return asked === undefined

@@ -2,8 +2,8 @@ import { drafted, type FactId, readFact, Session } from "../../session/index.js"
 import type { DivergenceError } from "../error.js";
 import type { Entry, Tape } from "../tape/tape.js";
 import type { Stretch } from "./budget.js";
-import type { RunContext } from "./context.js";
-import { programDivergence } from "./divergence.js";
+import { programDivergence } from "./program.js";
+import type { Run } from "./run.js";
 import { runName } from "./writer.js";
 
 /** How a run begins. */
@@ -23,7 +23,7 @@ export type Beginning = {
 };
 
 /** Makes the beginning of a run, or takes over the recorded one. */
-export function beginningOf({ options, program, recorder, writer, tape, root }: RunContext): Beginning {
+export function beginningOf({ options, program, recorder, writer, tape, root }: Run): Beginning {
   const { base, nonce, starts = [], origin: from, own } = options;
   const realm = root.realm(Session.realmOf(base));
   const [first, ...later] = starts;
@@ -54,7 +54,7 @@ export function beginningOf({ options, program, recorder, writer, tape, root }: 
     otherProgram = programDivergence(nonce, own, program);
     whatIfStart = restored(own, origin);
   }
-  const gaps = gapsBetween([...begun, whatIfStart], tape.tape as Tape);
+  const gaps = gapsBetween([...begun, whatIfStart], tape);
   return { start, id: whatIfStart.id, whatIfStart, origin, gaps, otherProgram };
 }
 

@@ -135,17 +135,18 @@ export function requireBudgetLeft(
     spend.money += request.spend.money ?? 0;
   }
   const realm = Session.realmOf(session);
-  const tape = run.tape.after(session);
-  const [first] = requests as readonly [Request];
-  const asked = tape?.find([session], drafted(first.fact, scope.actor), realm);
-  const recorded = tape?.typed(session, "budget-stop");
-  // Of two that asked on one session, time may have run out in between.
-  if (recorded !== undefined && recorded.seq < (asked?.seq ?? Number.POSITIVE_INFINITY)) {
-    const stopped = run.recorder.adopt(recorded, [session], realm);
-    scope.made(stopped);
-    throw new BudgetError(stopped, stopped.fact as FactOf<"budget-stop">);
+  if (run.tape.adopting) {
+    const [first] = requests as readonly [Request];
+    const asked = run.tape.twin([session], drafted(first.fact, scope.actor), realm);
+    const recorded = run.tape.typed(session, "budget-stop");
+    // Of two that asked on one session, time may have run out in between.
+    if (recorded !== undefined && recorded.seq < (asked?.seq ?? Number.POSITIVE_INFINITY)) {
+      const stopped = run.recorder.adopt(recorded, [session], realm);
+      scope.made(stopped);
+      throw new BudgetError(stopped, stopped.fact as FactOf<"budget-stop">);
+    }
+    if (asked !== undefined) return;
   }
-  if (asked !== undefined) return;
   const excess = ledger.excess(spend, run.services.now());
   if (excess === undefined) return;
   throw new BudgetError(scope.next([session], drafted({ type: "budget-stop", ...excess }), realm), excess);

@@ -1,15 +1,15 @@
 import { drafted, type FactOf, Session, thrownMessage } from "../../session/index.js";
 import type { Entry } from "../tape/tape.js";
-import type { RunContext } from "./context.js";
+import type { Run } from "./run.js";
 
 /** Stops a run from outside. It is recorded when it happened, so that a replay stops at the same place. */
 export class Cancellation {
-  readonly #run: RunContext;
+  readonly #run: Run;
   /** Why to stop as soon as the tape is at its end. */
   #pending: string | undefined;
   #unlisten: (() => void) | undefined;
 
-  constructor(run: RunContext) {
+  constructor(run: Run) {
     this.#run = run;
   }
 
@@ -18,7 +18,7 @@ export class Cancellation {
     const { tape, beginning, options } = this.#run;
     const { signal } = options;
     const { start, whatIfStart } = beginning;
-    const recorded = tape.tape?.cancelled(start);
+    const recorded = tape.cancelled(start);
     if (recorded?.seq === ((whatIfStart ?? start).fact.seq ?? 0) + 1) this.adopt(recorded);
     if (signal === undefined) return;
     const why = (): string => thrownMessage(signal.reason);

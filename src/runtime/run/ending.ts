@@ -16,9 +16,9 @@ import {
 import { bodyOf, CancelledError, DescentError, failureOf, RunFailedError } from "../error.js";
 import type { Module } from "../module.js";
 import type { Secrets } from "../secrets.js";
-import type { RunContext } from "./context.js";
 import { boundedFailure, withoutLongText } from "./long-text.js";
 import { isSameProgram } from "./program.js";
+import type { Run } from "./run.js";
 import { runName } from "./writer.js";
 
 /** How the body of a run came out. */
@@ -49,9 +49,9 @@ export function failureIn(
 
 /** The facts that a run comes to rest with, its end or a suspension: recorded ones, or new ones. */
 export class Ending {
-  readonly #run: RunContext;
+  readonly #run: Run;
 
-  constructor(run: RunContext) {
+  constructor(run: Run) {
     this.#run = run;
   }
 
@@ -96,9 +96,7 @@ export class Ending {
   recordedEnd(body: BodyOutcome): Session | undefined {
     const { tape, options, answers, recorder } = this.#run;
     const { parents: ours, fact } = this.#made(body);
-    const { nonce } = options;
-    const recorded = tape.tape?.entries.find(({ type, run }) => type === "run-end" && run === nonce);
-    const parents = [...ours, ...answers.recordedStrays(recorded, ours.length)];
+    const parents = [...ours, ...answers.recordedStrays(tape.endOf(options.nonce), ours.length)];
     const entry = tape.twin(parents, drafted(fact), this.#realm);
     return entry === undefined ? this.#endOfOrigin(body) : recorder.adopt(entry, parents, this.#realm);
   }
@@ -110,7 +108,7 @@ export class Ending {
     const { origin: from, mode } = options;
     if (mode !== "what-if" || origin === undefined || from?.again === true) return undefined;
     if (!isSameProgram(origin.fact as FactOf<"run-start">, program)) return undefined;
-    const entry = tape.tape?.entries.find(({ type, run }) => type === "run-end" && run === from?.run);
+    const entry = tape.endOf(from?.run);
     if (entry === undefined) return undefined;
     const { parents, fact } = this.#made(body);
     const then = parents.map((parent) => (parent === whatIfStart ? origin : parent));
@@ -147,7 +145,7 @@ export class Ending {
     const { tape, options, recorder } = this.#run;
     const tips = this.#frontiers;
     const ids = new Set(tips.map((tip) => tip.id));
-    for (const entry of tape.tape?.entries ?? []) {
+    for (const entry of tape.entries) {
       if (entry.type !== "run-suspend" || entry.run !== options.nonce) continue;
       const parents = parentsOf(entry.line);
       if (parents.length !== ids.size || !parents.every((id) => ids.has(id))) continue;

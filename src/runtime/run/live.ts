@@ -1,16 +1,16 @@
-import type { Phase, RunContext } from "./context.js";
 import type { BodyOutcome } from "./ending.js";
+import type { Run } from "./run.js";
 
 /** Milliseconds that a cancelled body has for work of its own that it awaits. */
 const GRACE = 1_000;
 
 /** A run that makes new facts: outcomes are told as they come. */
-export class Live implements Phase {
-  readonly #run: RunContext;
+export class Live {
+  readonly #run: Run;
   /** A cancelled body has a little time left. */
   #patient = false;
 
-  constructor(run: RunContext) {
+  constructor(run: Run) {
     this.#run = run;
   }
 
@@ -22,23 +22,14 @@ export class Live implements Phase {
       turns.wake();
       return;
     }
-    if (turns.busy) {
-      // An answer is taken in at once, also while other effects are under way.
-      if (answers.mayBeAnswered) this.#collectAnswers();
-      return;
-    }
-    if (batches.size === 0) {
-      if (body !== undefined) this.#end(body);
-      // Otherwise the body awaits something that is not ours, and will be back; whether or not it was cancelled.
-      else if (root.cancelled !== undefined) this.#abandonLater(root.cancelled);
-      return;
-    }
-    if (answers.isWaiting) this.#collectAnswers();
-  }
-
-  /** Everything waits, or somebody may have answered. When there are no answers and everything waits, the run is suspended. */
-  #collectAnswers(): void {
-    this.#run.answers.collect(() => this.#suspend());
+    const isIdle = !turns.busy;
+    if (batches.size > 0 || !isIdle) {
+      // An answer is taken in at once, also while other effects are under way. Without one, a run in which everything waits
+      // is suspended.
+      if (isIdle ? answers.isWaiting : answers.mayBeAnswered) answers.collect(() => this.#suspend());
+    } else if (body !== undefined) this.#end(body);
+    // Otherwise the body awaits something that is not ours, and will be back; whether or not it was cancelled.
+    else if (root.cancelled !== undefined) this.#abandonLater(root.cancelled);
   }
 
   /** A body that was cancelled and awaits something of its own is not waited for without end. */
@@ -55,24 +46,20 @@ export class Live implements Phase {
   #end(body: BodyOutcome): void {
     const run = this.#run;
     run.turns.occupy();
-    const ended = run.ending.end(body).then((end) => {
-      if (end !== undefined) run.settle("ended", end);
-    });
-    run.watch(ended);
+    run.watch(
+      run.ending.end(body).then((end) => {
+        if (end !== undefined) run.settle("ended", end);
+      }),
+    );
   }
 
   #suspend(): void {
     const { ending, recorder, writer } = this.#run;
     const recorded = writer.fresh ? undefined : ending.recordedSuspension();
-    if (recorded !== undefined) {
-      this.#run.settle("suspended", recorded);
-      return;
-    }
-    const suspended = ending.suspension();
+    const suspended = recorded ?? ending.suspension();
     recorder.stop("suspended");
-    void recorder.flush().then(
-      () => this.#run.settle("suspended", suspended),
-      () => {},
-    );
+    const settle = (): void => this.#run.settle("suspended", suspended);
+    if (recorded !== undefined) settle();
+    else void recorder.flush().then(settle, () => {});
   }
 }

@@ -1,15 +1,27 @@
-import { canonical, type FactInput, type FactOf, type Json } from "../../session/index.js";
+import {
+  canonical,
+  type FactId,
+  type FactInput,
+  type FactOf,
+  type Json,
+  parentsOf,
+  type RathError,
+  readFact,
+  Session,
+  Withheld,
+} from "../../session/index.js";
 import { defined } from "../../util/index.js";
+import { bodyOf, DivergenceError, ErasedContentError } from "../error.js";
 import { digestOfModule, digestsOfModule, isDeep, isInside } from "../module.js";
+import type { Entry, Tape } from "../tape/tape.js";
 import type { RunOptions } from "./options.js";
+import type { Run } from "./run.js";
+import { Scope } from "./scope.js";
 
 /** The first fact of a run: it identifies the program by digests. */
 export type StartFact = FactInput & { type: "run-start" };
 
-export function startFactOf(
-  run: Pick<RunOptions, "nonce" | "name" | "module" | "budget" | "by" | "for">,
-): StartFact {
-  const { nonce, name, module, budget, by, for: behalf } = run;
+export function startFactOf({ nonce, name, module, budget, by, for: behalf }: RunOptions): StartFact {
   const declared = digestsOfModule(module);
   const digests = {
     module: digestOfModule(module),
@@ -22,23 +34,44 @@ export function startFactOf(
 /** Whether a run was begun by the same program. */
 export function isSameProgram(recorded: FactOf<"run-start">, now: StartFact): boolean {
   // The digest of the module covers the declarations, which versions list in more or less detail.
-  const known = ({ module, budget }: Digests): string =>
-    canonical({ module: module ?? null, budget: budget ?? null });
-  return recorded.module === now.module && known(digestsIn(recorded)) === known(digestsIn(now));
+  const [then, here] = [digestsIn(recorded), digestsIn(now)];
+  return (
+    recorded.module === now.module && isSame(then.module, here.module) && isSame(then.budget, here.budget)
+  );
 }
 
-type Digests = {
+function isSame(one: Json = null, other: Json = null): boolean {
+  return canonical(one) === canonical(other);
+}
+
+function digestsIn({ digests }: { readonly digests?: Json }): {
   readonly module?: Json;
   readonly declared?: { readonly [name: string]: string };
   readonly budget?: Json;
-};
+} {
+  return Object(digests ?? {});
+}
 
-function digestsIn({ digests }: { readonly digests?: Json }): Digests {
-  return Object(digests ?? {}) as Digests;
+/**
+ * The program must be the one that was recorded: throws where its module has another name. Digests say that something differs,
+ * and not what: that error is returned, for the first fact that differs says it better, if there is one.
+ */
+export function programDivergence(run: string, start: Entry, now: StartFact): DivergenceError | undefined {
+  const recorded = readFact(start.line, undefined) as FactOf<"run-start">;
+  if (isSameProgram(recorded, now)) return undefined;
+  const parents = parentsOf(start.line);
+  const error = new DivergenceError(
+    run,
+    { id: start.id, fact: bodyOf(recorded), parents },
+    { fact: now as Json, parents },
+    differing(recorded, now),
+  );
+  if (recorded.module !== now.module) throw error;
+  return error;
 }
 
 /** The paths at which two programs declare something different. */
-export function differing(recorded: FactOf<"run-start">, now: StartFact): readonly string[] {
+function differing(recorded: FactOf<"run-start">, now: StartFact): readonly string[] {
   const [then, here] = [digestsIn(recorded), digestsIn(now)];
   const names = new Set([...Object.keys(then.declared ?? {}), ...Object.keys(here.declared ?? {})]);
   const all = [...names].filter((name) => {
@@ -47,6 +80,50 @@ export function differing(recorded: FactOf<"run-start">, now: StartFact): readon
     return was !== is && (!isDeep(name) || (was !== undefined && is !== undefined));
   });
   const differ = all.filter((name) => !all.some((other) => isInside(other, name)));
-  if (canonical(then.budget ?? null) !== canonical(here.budget ?? null)) differ.push("the budget");
+  if (!isSame(then.budget, here.budget)) differ.push("the budget");
   return differ;
+}
+
+/**
+ * The error that says where the record goes another way than the program.
+ *
+ * @param ending the end of the program, if it made nothing else that the record does not have
+ */
+export function divergence({ nonce, tape, options }: Run, expected: Entry, ending?: FactInput): RathError {
+  const fact = readFact(expected.line, Session.realmOf(options.base).blobs);
+  const erased = Object.values(fact).find((value) => value instanceof Withheld);
+  // Erased content cannot be compared.
+  if (erased instanceof Withheld) return new ErasedContentError(expected.id, erased);
+  const now = tape.firstFresh;
+  return new DivergenceError(
+    nonce,
+    {
+      id: expected.id,
+      fact: bodyOf(fact),
+      parents: parentsOf(expected.line),
+      ...defined({ module: pathOf(expected, tape) }),
+    },
+    now === undefined
+      ? ending && { fact: ending as Json, parents: [] }
+      : {
+          fact: bodyOf(now.fact),
+          parents: now.parents.map((parent) => parent.id),
+          ...defined({ module: now.host instanceof Scope ? now.host.path : undefined }),
+        },
+  );
+}
+
+/** The modules in which a recorded fact was made, the outermost first; undefined where the way to them is not recorded. */
+function pathOf(entry: Entry, { entries }: Tape): readonly string[] | undefined {
+  const byId = new Map<FactId | undefined, Entry>(entries.map((one) => [one.id, one]));
+  const path: string[] = [];
+  const up = ({ line }: Entry): Entry | undefined => byId.get(parentsOf(line)[0]);
+  for (let one = up(entry); one !== undefined; one = up(one)) {
+    const fact = readFact(one.line, undefined);
+    if (fact.type === "run-start") return [fact.module, ...path];
+    if (fact.type === "module-enter") path.unshift(fact.module);
+    // It is after that module, not in it.
+    else if (fact.type === "module-exit") one = byId.get(fact.of) ?? one;
+  }
+  return undefined;
 }

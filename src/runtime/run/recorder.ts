@@ -1,8 +1,8 @@
 import { type Draft, type Fact, type Json, type Realm, Session } from "../../session/index.js";
 import { RunClosedError } from "../error.js";
 import type { Entry } from "../tape/tape.js";
-import type { RunContext } from "./context.js";
 import { withoutLongText } from "./long-text.js";
+import type { Run } from "./run.js";
 
 /** How a run came to rest. */
 export type Stop = "ended" | "suspended" | "given up";
@@ -12,16 +12,16 @@ const KEPT_WITHIN = 1_000;
 
 /** Makes every session of a run: the recorded twin where there is one, else a new session with its stamp. */
 export class Recorder {
-  readonly #run: RunContext;
+  readonly #run: Run;
   #seq: number;
   /** A flush is scheduled. */
   #keeping = false;
   #stopped: Stop | undefined;
   #abandoned = false;
 
-  constructor(run: RunContext) {
+  constructor(run: Run) {
     this.#run = run;
-    this.#seq = (run.tape.tape?.lastSeq ?? -1) + 1;
+    this.#seq = run.tape.lastSeq + 1;
   }
 
   /** How the run came to rest. Nothing comes after a suspension, also while that is being written. */

@@ -3,19 +3,22 @@ import { TapeEndedError } from "../error.js";
 import type { RequestBatch } from "../request/batch.js";
 import { Queue } from "../tape/queue.js";
 import type { Entry, Tape } from "../tape/tape.js";
-import type { Phase, RunContext } from "./context.js";
+import type { BodyOutcome } from "./ending.js";
+import type { Mode } from "./options.js";
+import { divergence } from "./program.js";
+import type { Run } from "./run.js";
 
 /** A recorded outcome, and who is told it. */
 type Recording = { readonly batch: RequestBatch; readonly entry: Entry };
 
 /** The run as it was recorded: outcomes are told in the order in which the record has them. */
-export class Replay implements Phase {
-  readonly #run: RunContext;
-  /** Batches that must be asked what they can be told, and what the others said. */
+export class Replay {
+  readonly #run: Run;
+  /** Batches that must be asked for their next recorded outcome, and the outcomes of the others. */
   readonly #changed = new Set<RequestBatch>();
   readonly #recorded = new Queue<Recording>();
 
-  constructor(run: RunContext) {
+  constructor(run: Run) {
     this.#run = run;
   }
 
@@ -27,15 +30,10 @@ export class Replay implements Phase {
     this.#changed.add(batch);
   }
 
-  close(): void {
-    this.#changed.clear();
-  }
-
   /** Tells the oldest recorded outcome that somebody waits for. */
   #replayOne(): boolean {
-    const { batches, beginning, cancellation, turns } = this.#run;
-    const { tape } = this.#run.tape;
-    const cancelled = tape?.cancelled(beginning.start);
+    const { batches, beginning, cancellation, turns, tape } = this.#run;
+    const cancelled = tape.cancelled(beginning.start);
     const next = this.#nextRecorded();
     if (cancelled !== undefined && (next === undefined || cancelled.seq < next.entry.seq))
       cancellation.adopt(cancelled);
@@ -45,7 +43,7 @@ export class Replay implements Phase {
       next.batch.deliver(next.entry);
     } else {
       // Every branch rests: this is where a what-if left the run before it, and where it goes on with what is its own.
-      if (this.#run.bodyAwaitsOutside || tape?.leave() !== true) return false;
+      if (this.#run.bodyAwaitsOutside || !tape.leave()) return false;
       for (const batch of batches) this.#changed.add(batch);
       return this.#replayOne();
     }
@@ -53,15 +51,14 @@ export class Replay implements Phase {
     return true;
   }
 
-  /** The oldest outcome that a batch can be told. Only those are asked that may have another answer than before. */
+  /** The oldest outcome that a batch can be told. Asks only batches whose answer may have changed. */
   #nextRecorded(): Recording | undefined {
     const { batches } = this.#run;
     let next: Recording | undefined;
     for (const batch of this.#changed) {
-      const open = batches.has(batch);
-      const entry = open ? batch.recorded() : undefined;
-      if (open && batch.unsettled) {
-        // Asked every time: what it can be told depends on what else happens inside.
+      const entry = batches.has(batch) ? batch.recorded() : undefined;
+      // Asked every time: what it can be told depends on what else happens inside.
+      if (batches.has(batch) && batch.unsettled) {
         if (entry !== undefined && (next === undefined || entry.seq < next.entry.seq))
           next = { batch, entry };
         continue;
@@ -83,42 +80,34 @@ export class Replay implements Phase {
   /** Every branch rests and the tape has nothing for any of them. */
   #onTapeExhausted(): void {
     const run = this.#run;
+    const { tape, batches, root, beginning } = run;
     const { mode = "resume" } = run.options;
-    const tape = run.tape.tape as Tape;
-    // Nothing of ours is awaited and the body is not over: it awaits something else, and will be back.
+    // The body awaits something that is not ours, and will be back.
     if (run.bodyAwaitsOutside) {
-      const { cancelled } = run.root;
-      if (cancelled !== undefined && wasAbandoned(tape)) run.abandonBody(cancelled);
+      if (root.cancelled !== undefined && wasAbandoned(tape)) run.abandonBody(root.cancelled);
       return;
     }
-    const body = run.batches.size === 0 ? run.body : undefined;
-    const [expected] = tape.unused().filter(({ type }) => !(body !== undefined && type === "run-end"));
-    if (expected !== undefined && mode !== "what-if") {
-      run.fail(run.diverged(expected));
-      return;
+    const body = batches.size === 0 ? run.body : undefined;
+    const unused = tape.unused();
+    const expected = unused.find(({ type }) => body === undefined || type !== "run-end");
+    if (expected !== undefined && mode !== "what-if") run.fail(divergence(run, expected));
+    else if (beginning.otherProgram !== undefined) run.fail(beginning.otherProgram);
+    else this.#rest(mode, body, body && unused.at(0));
+  }
+
+  /** The run comes to rest where the record does, or goes on. */
+  #rest(mode: Mode, body: BodyOutcome | undefined, end: Entry | undefined): void {
+    const run = this.#run;
+    const { ending } = run;
+    const ended = body && ending.recordedEnd(body);
+    if (ended !== undefined) run.settle("ended", ended);
+    else if (mode === "what-if" || (mode === "resume" && end === undefined)) run.goLive();
+    else if (body !== undefined && end !== undefined) run.fail(divergence(run, end, ending.fact(body)));
+    else {
+      const suspended = body === undefined ? ending.recordedSuspension() : undefined;
+      if (suspended !== undefined) run.settle("suspended", suspended);
+      else run.fail(this.#tapeEnded());
     }
-    const { otherProgram } = run.beginning;
-    if (otherProgram !== undefined) {
-      run.fail(otherProgram);
-      return;
-    }
-    const ended = body && run.ending.recordedEnd(body);
-    if (ended !== undefined) {
-      run.settle("ended", ended);
-      return;
-    }
-    const [end] = body === undefined ? [] : tape.unused();
-    if (mode === "what-if" || (mode === "resume" && end === undefined)) {
-      run.goLive();
-      return;
-    }
-    if (body !== undefined) {
-      run.fail(end === undefined ? this.#tapeEnded() : run.diverged(end, run.ending.fact(body)));
-      return;
-    }
-    const suspended = run.ending.recordedSuspension();
-    if (suspended !== undefined) run.settle("suspended", suspended);
-    else run.fail(this.#tapeEnded());
   }
 
   #tapeEnded(): TapeEndedError {

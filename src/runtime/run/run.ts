@@ -1,11 +1,5 @@
 import type { SandboxPool } from "../../sandbox/pool/index.js";
-import {
-  type FactInput,
-  type RathError,
-  readableError,
-  requireSession,
-  Session,
-} from "../../session/index.js";
+import { readableError, requireSession, Session } from "../../session/index.js";
 import { CancelledError, RunClosedError } from "../error.js";
 import type { Module } from "../module.js";
 import { RequestBatch } from "../request/batch.js";
@@ -13,14 +7,11 @@ import type { Wait } from "../request/pending-request.js";
 import type { Request } from "../request/request.js";
 import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
-import { TapeReader } from "../tape/reader.js";
-import type { Entry } from "../tape/tape.js";
+import { Tape } from "../tape/tape.js";
 import { Answers } from "./answers.js";
 import { type Beginning, beginningOf } from "./beginning.js";
 import { Ledger, requireBudgetLeft } from "./budget.js";
 import { Cancellation } from "./cancellation.js";
-import type { Phase, RunContext } from "./context.js";
-import { divergence } from "./divergence.js";
 import { type BodyOutcome, checkedOutcome, Ending, failureIn } from "./ending.js";
 import { RunLease } from "./lease.js";
 import { Live } from "./live.js";
@@ -37,29 +28,34 @@ import { RunWriter } from "./writer.js";
  * One outermost `forward`: from `run-start` to `run-end`, or to a suspension. Replay and Live are its phases; both record
  * through one Recorder, and wake one waiter at a time, in the order of the record.
  */
-export class Run implements RunContext {
+export class Run {
   readonly options: RunOptions;
   readonly nonce: string;
   readonly services: Services;
   readonly secrets: Secrets;
   readonly pool: SandboxPool;
+  /** The `run-start`: the tree of modules is walked once. */
   readonly program: StartFact;
   readonly turns: Turns;
-  readonly tape: TapeReader;
+  readonly tape: Tape;
   readonly lease: RunLease;
   readonly writer: RunWriter;
   readonly recorder: Recorder;
   readonly answers: Answers;
   readonly cancellation: Cancellation;
   readonly root: Scope;
+  /** The batches that are not done. */
   readonly batches = new Set<RequestBatch>();
   beginning!: Beginning;
   ending!: Ending;
+  /** How the body came out, once it has. */
   body: BodyOutcome | undefined;
   /** Whether it has come to rest, and its result is known. */
   hasSettled = false;
   readonly #result: Promise<Session>;
-  #phase: Phase;
+  readonly #live = new Live(this);
+  /** The run goes through its record, if it has one, before it goes on live. */
+  #replay: Replay | undefined;
   #resolve!: (session: Session) => void;
   #reject!: (error: unknown) => void;
 
@@ -73,7 +69,9 @@ export class Run implements RunContext {
     this.pool = options.pool;
     this.program = startFactOf(options);
     this.turns = new Turns(() => this.#turn(), failed);
-    this.tape = new TapeReader(options.tape, Session.realmOf(base).blobs);
+    this.tape = options.tape ?? new Tape(nonce);
+    if (options.tape === undefined) this.tape.goLive();
+    else this.#replay = new Replay(this);
     this.lease = new RunLease(nonce, failed);
     this.writer = new RunWriter(this);
     this.recorder = new Recorder(this);
@@ -81,7 +79,6 @@ export class Run implements RunContext {
     this.cancellation = new Cancellation(this);
     const ledger = budget && new Ledger(budget, undefined);
     this.root = new Scope(this, undefined, { ledger, module, given: base });
-    this.#phase = this.tape.adopting ? new Replay(this) : new Live(this);
     this.#result = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -95,6 +92,7 @@ export class Run implements RunContext {
     return this.options.for !== undefined;
   }
 
+  /** Whether the body awaits something that is not ours. */
   get bodyAwaitsOutside(): boolean {
     return this.batches.size === 0 && this.body === undefined;
   }
@@ -165,34 +163,33 @@ export class Run implements RunContext {
     requireBudgetLeft(scope, session, requests);
     const batch = new RequestBatch(this, scope, session, requests);
     this.batches.add(batch);
-    this.#phase.look?.(batch);
+    this.#replay?.look(batch);
     batch.start();
     this.turns.wake();
     return batch.result;
   }
 
   #turn(): void {
-    if (this.recorder.stopped === undefined && !this.turns.held) this.#phase.turn();
+    if (this.recorder.stopped === undefined && !this.turns.held) (this.#replay ?? this.#live).turn();
   }
 
+  /** A batch may have something else to be told than before. */
   look(batch: RequestBatch): void {
-    this.#phase.look?.(batch);
+    this.#replay?.look(batch);
     this.turns.wake();
   }
 
+  /** A batch is done. */
   ended(batch: RequestBatch): void {
     this.batches.delete(batch);
     this.turns.wake();
   }
 
-  diverged(expected: Entry, ending?: FactInput): RathError {
-    return divergence(this, expected, ending);
-  }
-
+  /** The tape has ended, and the run goes on. */
   goLive(): void {
     this.tape.goLive();
     this.writer.retire(this.options.stale ?? []);
-    this.#phase = new Live(this);
+    this.#replay = undefined;
     const live = (): void => {
       this.cancellation.goLive();
       for (const batch of [...this.batches]) batch.goLive();
@@ -213,12 +210,14 @@ export class Run implements RunContext {
     );
   }
 
+  /** The body was cancelled, and is not waited for any longer. */
   abandonBody(why: string): void {
     if (this.hasSettled) return;
     this.recorder.abandonBody();
     this.#over({ error: new CancelledError(why, undefined, true) });
   }
 
+  /** The run has come to rest with this session. */
   settle(how: "ended" | "suspended", session: Session): void {
     if (this.hasSettled) return;
     this.#close();
@@ -239,10 +238,12 @@ export class Run implements RunContext {
     });
   }
 
+  /** The run cannot go on, and what is durable can be resumed. */
   fail(error: unknown): void {
     void this.#giveUp(error);
   }
 
+  /** Work whose error ends the run. */
   watch(work: Promise<unknown>): void {
     work.catch((error: unknown) => this.fail(error));
   }
@@ -267,7 +268,7 @@ export class Run implements RunContext {
     this.cancellation.close();
     this.turns.close();
     this.batches.clear();
-    this.#phase.close?.();
+    this.#replay = undefined;
     this.answers.close();
     this.tape.close();
   }

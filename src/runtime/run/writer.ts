@@ -1,7 +1,7 @@
 import type { Session } from "../../session/index.js";
 import type { Lease } from "../../store/index.js";
 import { defined } from "../../util/index.js";
-import type { RunContext } from "./context.js";
+import type { Run } from "./run.js";
 
 /** The main line of a run; its tip is what the run's name stands at. */
 const MAIN = 0;
@@ -11,7 +11,7 @@ const MAIN = 0;
  * in which the run really was, with nothing lost that somebody was told of, and nothing in it that lacks its past.
  */
 export class RunWriter {
-  readonly #run: RunContext;
+  readonly #run: Run;
   #lease: Lease | undefined;
   /** The branch each tip ends. */
   readonly #slots = new Map<Session, number>();
@@ -29,7 +29,7 @@ export class RunWriter {
   #saving: Promise<void> | undefined;
   #force = false;
 
-  constructor(run: RunContext) {
+  constructor(run: Run) {
     this.#run = run;
   }
 

@@ -1,41 +1,25 @@
-/** Gives back what is first in order, however many there are. */
+/** Returns the item with the lowest order first. */
 export class Queue<Item> {
-  readonly #heap: { readonly order: number; readonly item: Item }[] = [];
+  /** Highest order first: the next item is taken from the end. */
+  readonly #items: { readonly order: number; readonly item: Item }[] = [];
 
   get first(): Item | undefined {
-    return this.#heap[0]?.item;
+    return this.#items.at(-1)?.item;
   }
 
   add(order: number, item: Item): void {
-    const heap = this.#heap;
-    const added = { order, item };
-    let place = heap.push(added) - 1;
-    while (place > 0) {
-      const above = (place - 1) >> 1;
-      const other = heap[above] as (typeof heap)[number];
-      if (other.order <= order) break;
-      heap[place] = other;
-      place = above;
+    let from = 0;
+    let to = this.#items.length;
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if ((this.#items[middle]?.order as number) > order) from = middle + 1;
+      else to = middle;
     }
-    heap[place] = added;
+    this.#items.splice(from, 0, { order, item });
   }
 
-  /** Takes away the first one. */
+  /** Removes the first item. */
   shift(): void {
-    const heap = this.#heap;
-    const last = heap.pop();
-    if (last === undefined || heap.length === 0) return;
-    let place = 0;
-    for (;;) {
-      const left = 2 * place + 1;
-      const right = left + 1;
-      const under =
-        (heap[right]?.order ?? Number.POSITIVE_INFINITY) < (heap[left]?.order ?? 0) ? right : left;
-      const other = heap[under];
-      if (other === undefined || other.order >= last.order) break;
-      heap[place] = other;
-      place = under;
-    }
-    heap[place] = last;
+    this.#items.pop();
   }
 }

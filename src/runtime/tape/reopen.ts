@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { type FactId, type FactOf, parentsOf, readFact } from "../../session/index.js";
-import type { Line, Store } from "../../store/index.js";
+import { type FactId, type FactOf, type Failure, parentsOf, readFact } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
 import { NotARunError } from "../error.js";
 import type { Budget } from "../request/request.js";
 import type { RunOptions } from "../run/options.js";
 import { unnamed } from "../run/writer.js";
 import { nameOf, type Recorded, startsOf } from "./recorded.js";
-import { Tape } from "./tape.js";
+import { type Entry, Tape } from "./tape.js";
 
 /** A recorded run as it is run again: under its own nonce, or under a new one that comes from it. */
-export type Reopened = Pick<
+type Reopened = Pick<
   RunOptions,
   "nonce" | "name" | "starts" | "own" | "origin" | "stale" | "budget" | "for"
 > & {
@@ -18,21 +18,20 @@ export type Reopened = Pick<
   readonly tape: Tape;
 };
 
-/** How a recorded run is run again. */
-export type Reopening = {
-  /** Whether it is a run of its own, which comes from the recorded one. */
-  readonly fork: boolean;
-  /** The name of a fork. */
-  readonly name?: string | undefined;
-  /** Whether what made it fail is done again. */
-  readonly again: boolean;
-};
-
-/** Reads all that a run needs of its record. */
+/**
+ * Reads everything that a run needs of its record.
+ *
+ * @param fork whether it becomes a run of its own, with this name, that comes from the recorded one
+ * @param again whether the failures that ended it are done again
+ */
 export async function reopen(
   store: Store,
   recorded: Recorded,
-  { fork, name, again }: Reopening,
+  {
+    fork,
+    name,
+    again,
+  }: { readonly fork: boolean; readonly name: string | undefined; readonly again: boolean },
 ): Promise<Reopened> {
   const nonce = fork ? newNonce() : recorded.nonce;
   const origin = fork
@@ -42,20 +41,16 @@ export async function reopen(
   const [first] = starts;
   const [base] = first === undefined ? [] : parentsOf(first.line);
   if (first === undefined || base === undefined) throw new NotARunError(recorded.head, "replay");
+  const runs = starts.map(({ line }) => (readFact(line, undefined) as FactOf<"run-start">).nonce);
+  const origins = runs.filter((run) => run !== nonce);
+  const tape = new Tape(nonce, origins);
   const heads = new Set(recorded.leaves);
   // Where only this run was brought here, what it did not take from the other one is not needed either.
   for (const id of fork ? [] : (origin?.leaves ?? []))
     if ((await store.line(id)) !== undefined) heads.add(id);
-  const lines: Line[] = [];
   for await (const batch of store.lines([...heads], { without: [base] }))
-    for (const line of batch) lines.push(line);
-  const runs = starts.map(({ line }) => (readFact(line, undefined) as FactOf<"run-start">).nonce);
-  const tape = new Tape(
-    nonce,
-    runs.filter((run) => run !== nonce),
-  );
-  for (const { id, line } of lines) tape.add(id, line);
-  if (origin?.again === true) tape.redo(origin.run);
+    for (const { id, line } of batch) tape.add(id, line);
+  if (origin?.again === true) redo(tape, origin.run);
   const entries = tape.entries.filter(({ id }) => starts.some((start) => start.id === id));
   const { digests, for: behalf } = readFact(first.line, undefined) as FactOf<"run-start">;
   return {
@@ -71,6 +66,60 @@ export async function reopen(
     for: behalf,
   };
 }
+
+/**
+ * The failures that ended a run are not taken over: the last failure on each of its branches is to be done again. Failures
+ * that the program went on from stay as they are.
+ */
+function redo(tape: Tape, run: string): void {
+  const byId = new Map(tape.entries.map((entry) => [entry.id, entry]));
+  const end = tape.endOf(run);
+  const ids = new Set(end === undefined ? [] : [end.id]);
+  const late = new Set<FactId>();
+  for (const id of ids) {
+    const entry = byId.get(id);
+    if (entry === undefined) continue;
+    const parents = parentsOf(entry.line);
+    if (LEAVING.has(entry.type)) for (const parent of parents) ids.add(parent);
+    else if (FAILED.has(entry.type)) {
+      entry.used = true;
+      tape.redone.add(entry.of);
+      const { error } = readFact(entry.line, undefined) as { readonly error?: Failure };
+      if (error?.code === "approval-expired") late.add(entry.of);
+      // A module that ran inside failed by what failed last in it. The cause may also stand before the failure: a wait was
+      // cancelled, or a person said no and is asked again.
+      for (const [place, parent] of parents.entries())
+        if (place > 0 || isStopped(tape, byId.get(parent))) ids.add(parent);
+    }
+  }
+  for (const entry of tape.entries)
+    if (
+      entry.run === run &&
+      (entry.type === "run-cancel" ||
+        // The policies decide again; a person who had no time left is asked again.
+        (entry.type === "policy-decide" && tape.redone.has(entry.of)) ||
+        (entry.type === "approval-ask" && late.has(entry.of)))
+    )
+      entry.used = true;
+}
+
+function isStopped(tape: Tape, entry: Entry | undefined): boolean {
+  if (entry?.type === "wait-cancel") return true;
+  const answer = entry?.type === "answer-take" ? tape.others.get(parentsOf(entry.line)[1] ?? "") : undefined;
+  const fact = answer === undefined ? undefined : readFact(answer, undefined);
+  return fact?.type === "approval-give" && fact.decision !== "approve";
+}
+
+/** Facts on the way from a failure to the end of a run. */
+const LEAVING: ReadonlySet<string> = new Set(["run-end", "module-exit", "branch-merge"]);
+const FAILED: ReadonlySet<string> = new Set([
+  "model-failure",
+  "tool-failure",
+  "step-failure",
+  "wait-cancel",
+  "answer-take",
+  "budget-stop",
+]);
 
 /** A unique id for a run. */
 export function newNonce(): string {

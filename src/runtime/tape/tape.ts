@@ -2,17 +2,20 @@ import {
   type BlobSource,
   canonical,
   type Draft,
+  drafted,
   type Fact,
   type FactId,
-  type Failure,
+  type FactInput,
+  type FactOf,
   type Json,
   parentsOf,
   type Realm,
   readFact,
-  type Session,
+  Session,
   writeLine,
 } from "../../session/index.js";
-import { EVIDENCE } from "../request/evidence.js";
+import { beganWith, EVIDENCE, type Evidence, saidAgain } from "../request/evidence.js";
+import { withoutLongText } from "../run/long-text.js";
 
 /** A recorded fact of a run. */
 export type Entry = {
@@ -26,104 +29,63 @@ export type Entry = {
   used: boolean;
 };
 
+/** The outcome that another run recorded for the same request, to be used again. */
+export type Reusable = {
+  readonly id: FactId;
+  readonly fact: FactOf<"model-reply" | "tool-result" | "step-result">;
+  readonly evidence: readonly Evidence[];
+};
+
+/** Facts of the runtime that a program never appends. */
+const CHAIN_ONLY = ["effect-start", "effect-fail", "effect-doubt", "answer-take", "timer-fire"] as const;
+/** Failures are not used again: another attempt may succeed. */
+const FINISHED: ReadonlySet<string> = new Set(["model-reply", "tool-result", "step-result"]);
 /** Facts that the runtime itself appends while it deals with a request. */
 const CHAIN: ReadonlySet<string> = new Set([
-  "effect-start",
-  "effect-fail",
-  "effect-doubt",
+  ...CHAIN_ONLY,
+  ...FINISHED,
+  ...EVIDENCE,
   "policy-decide",
   "approval-ask",
-  "answer-take",
-  "timer-fire",
   "wait-cancel",
-  "model-reply",
   "model-failure",
-  "tool-result",
   "tool-failure",
-  "step-result",
   "step-failure",
-  ...EVIDENCE,
 ]);
+const RUNTIME_ONLY: ReadonlySet<string> = new Set(CHAIN_ONLY);
+const REQUESTS: ReadonlySet<string> = new Set(["model-call", "tool-call", "step-call"]);
 
-/** The recorded facts of a run, found by what they were made from. */
+/**
+ * The recorded facts of a run, found by their parents. A run that goes through its record again takes from here the twin of
+ * each fact that its program makes; once it is live it takes nothing more. A run without a record has an empty tape.
+ */
 export class Tape {
   readonly run: string;
-  /** This run last, before it the run it comes from, before that the one that comes from: theirs may be adopted and need not be. */
-  readonly #ranks: ReadonlyMap<string, number>;
   readonly entries: Entry[] = [];
-  /** Lines that are in the past of the run's facts without being part of it: answers, and sessions merged in. */
+  /** Lines in the past of the run's facts that are not part of it: answers, and sessions merged in. */
   readonly others = new Map<FactId, string>();
   /** Requests that failed and are to be done again. */
   readonly redone = new Set<FactId>();
+  /** This run last, before it the run it comes from, and so on: the facts of those may be adopted and need not be. */
+  readonly #ranks: ReadonlyMap<string, number>;
   readonly #byParent = new Map<FactId, Entry[]>();
   /** A session may have thousands of children: they are put in order once, when they are first looked at. */
   readonly #unsorted = new Set<Entry[]>();
   readonly #cancels: Entry[] = [];
+  /** Sessions without a recorded twin: nothing on the tape can have been made from them. */
+  readonly #fresh = new WeakSet<Session>();
+  #firstFresh: Session | undefined;
+  #adopting = true;
   #outcomes: Map<string, Entry[]> | undefined;
   /** The decisions of policies, by the request that they are about. */
   #decided: Map<FactId, Entry> | undefined;
   /** Facts of runs below this rank are not adopted. */
   #floor = 0;
 
-  /** @param origins what a what-if comes from, the first run first. */
+  /** @param origins the runs that a what-if comes from, the first run first */
   constructor(run: string, origins: readonly string[] = []) {
     this.run = run;
     this.#ranks = new Map([...origins, run].map((one, rank) => [one, rank]));
-  }
-
-  /**
-   * What made a run end before its time is not taken over: what failed last on each of its branches is to be done again.
-   * Failures that the program went on from stay as they are.
-   */
-  redo(run: string): void {
-    const byId = new Map(this.entries.map((entry) => [entry.id, entry]));
-    const end = this.entries.find((entry) => entry.run === run && entry.type === "run-end");
-    const ids = new Set(end === undefined ? [] : [end.id]);
-    const late = new Set<FactId>();
-    for (const id of ids) {
-      const entry = byId.get(id);
-      if (entry === undefined) continue;
-      if (LEAVING.has(entry.type)) for (const parent of parentsOf(entry.line)) ids.add(parent);
-      else if (FAILED.has(entry.type)) {
-        entry.used = true;
-        this.redone.add(entry.of);
-        const { error } = readFact(entry.line, undefined) as { readonly error?: Failure };
-        if (error?.code === "approval-expired") late.add(entry.of);
-        // A module that ran inside failed by what failed last in it.
-        for (const inside of parentsOf(entry.line).slice(1)) ids.add(inside);
-        // The cause may stand before it: a wait was cancelled, or a person said no and is asked again.
-        for (const parent of parentsOf(entry.line)) if (this.#stopped(byId.get(parent))) ids.add(parent);
-      }
-    }
-    for (const entry of this.#cancels) if (entry.run === run) entry.used = true;
-    // The policies decide again; a person who had no time left is asked again.
-    for (const entry of this.entries)
-      if (
-        entry.run === run &&
-        ((entry.type === "policy-decide" && this.redone.has(entry.of)) ||
-          (entry.type === "approval-ask" && late.has(entry.of)))
-      )
-        entry.used = true;
-  }
-
-  #stopped(entry: Entry | undefined): boolean {
-    if (entry?.type === "wait-cancel") return true;
-    const answer =
-      entry?.type === "answer-take" ? this.others.get(parentsOf(entry.line)[1] ?? "") : undefined;
-    const fact = answer === undefined ? undefined : readFact(answer, undefined);
-    return fact?.type === "approval-give" && fact.decision !== "approve";
-  }
-
-  /** Leaves the oldest of the runs, now that it has nothing left for anybody. False when this run is the only one. */
-  leave(): boolean {
-    if (this.#floor === this.#ranks.size - 1) return false;
-    this.#floor += 1;
-    return true;
-  }
-
-  /** Nothing of another run is adopted from here on. */
-  close(): void {
-    this.#floor = this.#ranks.size - 1;
   }
 
   add(id: FactId, line: string): void {
@@ -144,17 +106,60 @@ export class Tape {
     if (entry.type === "run-cancel") this.#cancels.push(entry);
   }
 
-  /** The children of a session, oldest first. */
-  #madeOf(parent: FactId): readonly Entry[] | undefined {
-    const entries = this.#byParent.get(parent);
-    if (entries !== undefined && this.#unsorted.delete(entries))
-      entries.sort((one, other) => one.seq - other.seq);
-    return entries;
+  // -- how far the run has come
+
+  /** Whether recorded facts are still taken over. */
+  get adopting(): boolean {
+    return this.#adopting;
   }
+
+  /** The first session that the record does not have. */
+  get firstFresh(): Session | undefined {
+    return this.#firstFresh;
+  }
+
+  /** Nothing is taken over from here on. */
+  goLive(): void {
+    this.#adopting = false;
+    this.#floor = this.#ranks.size - 1;
+  }
+
+  /** Stops adopting facts of the oldest run. False when only this run is left. */
+  leave(): boolean {
+    if (this.#floor === this.#ranks.size - 1) return false;
+    this.#floor += 1;
+    return true;
+  }
+
+  /** The run is over. Its sessions keep the run in memory, and it need not keep the record. */
+  close(): void {
+    this.entries.length = 0;
+    this.#outcomes = undefined;
+    this.#decided = undefined;
+    for (const index of [this.others, this.#byParent, this.#unsorted]) index.clear();
+  }
+
+  /** A session was made that has no recorded twin. */
+  missed(session: Session): void {
+    if (!this.#adopting) return;
+    this.#fresh.add(session);
+    this.#firstFresh ??= session;
+  }
+
+  /** The same session as another object. */
+  alias(session: Session, twin: Session): void {
+    if (this.#fresh.has(session)) this.#fresh.add(twin);
+  }
+
+  // -- what is on it
 
   /** Whether the run has come to its end. */
   get ended(): boolean {
-    return this.entries.some(({ type, run }) => type === "run-end" && run === this.run);
+    return this.endOf(this.run) !== undefined;
+  }
+
+  endOf(run: string | undefined): Entry | undefined {
+    return this.entries.find((entry) => entry.type === "run-end" && entry.run === run);
   }
 
   /** The last fact of a run. */
@@ -172,74 +177,6 @@ export class Tape {
     return last;
   }
 
-  /** The recorded twin of a fact: same parents in order, same body, the first that is not used yet. */
-  find(parents: readonly Session[], fact: Draft, realm: Realm): Entry | undefined {
-    const found = this.#madeOf(parents[0]?.id ?? "");
-    if (found === undefined) return undefined;
-    const ids = parents.map((parent) => parent.id);
-    let key: string | undefined;
-    let other = false;
-    for (const entry of found) {
-      if (!this.#free(entry) || entry.type !== fact.type || CHAIN_ONLY.has(entry.type)) continue;
-      key ??= keyOf(writeLine(ids, fact as unknown as Fact, keepingOf(realm)));
-      if (keyOf(entry.line) === key) return entry;
-      other = true;
-    }
-    // The same body with its keys in another order is the same body; and where a record came without the secret of its
-    // salts, or content is in a blob, only what it says can tell.
-    if (!other) return undefined;
-    const body = bodyOf(fact);
-    return found.find(
-      (entry) =>
-        this.#free(entry) &&
-        entry.type === fact.type &&
-        !CHAIN_ONLY.has(entry.type) &&
-        sameIds(parentsOf(entry.line), ids) &&
-        bodyOf(readFact(entry.line, realm.blobs)) === body,
-    );
-  }
-
-  /** The next fact that the runtime appended while it dealt with these requests. */
-  chained(tip: Session, asked: ReadonlySet<FactId>, fits: (entry: Entry) => boolean): Entry | undefined {
-    return this.#madeOf(tip.id)?.find(
-      (entry) => this.#told(entry) && CHAIN.has(entry.type) && asked.has(entry.of) && fits(entry),
-    );
-  }
-
-  /** The recorded cancellation of the run that begins here. */
-  cancelled(start: Session): Entry | undefined {
-    return this.#cancels.find((entry) => this.#told(entry) && firstParent(entry.line) === start.id);
-  }
-
-  /** Whether policies decided about a request, in what has not been made again yet. */
-  isDecided(request: FactId): boolean {
-    this.#decided ??= new Map(
-      this.entries.flatMap((entry) => (entry.type === "policy-decide" ? [[entry.of, entry] as const] : [])),
-    );
-    const entry = this.#decided.get(request);
-    return entry !== undefined && this.#free(entry);
-  }
-
-  /** A recorded fact of this type made from the session, whatever it says. */
-  typed(parent: Session, type: string): Entry | undefined {
-    return this.#madeOf(parent.id)?.find((entry) => this.#free(entry) && entry.type === type);
-  }
-
-  /** The modules in which a recorded fact was made, the outermost first; undefined where the way to them is not here. */
-  pathOf(entry: Entry): readonly string[] | undefined {
-    const byId = new Map(this.entries.map((one) => [one.id, one]));
-    const path: string[] = [];
-    const up = (one: Entry): Entry | undefined => byId.get(firstParent(one.line));
-    for (let one = up(entry); one !== undefined; one = up(one)) {
-      const fact = readFact(one.line, undefined);
-      if (fact.type === "run-start") return [fact.module, ...path];
-      if (fact.type === "module-enter") path.unshift(fact.module);
-      // It is after that module, not in it.
-      else if (fact.type === "module-exit") one = byId.get(fact.of) ?? one;
-    }
-    return undefined;
-  }
-
   /** Recorded facts of this run that were not made again, oldest first. */
   unused(): readonly Entry[] {
     return this.entries
@@ -247,48 +184,108 @@ export class Tape {
       .sort((one, other) => one.seq - other.seq);
   }
 
+  /** The recorded twin of a fact: same parents in order, same body, the first that is not used yet. */
+  twin(parents: readonly Session[], fact: Draft, realm: Realm): Entry | undefined {
+    if (!this.#adopting || parents.some((parent) => this.#fresh.has(parent))) return undefined;
+    const cut = withoutLongText(fact);
+    // A record from before texts were cut has all of it.
+    const whole = cut === fact ? undefined : this.#find(parents, fact, realm);
+    return whole ?? this.#find(parents, cut, realm);
+  }
+
+  #find(parents: readonly Session[], fact: Draft, realm: Realm): Entry | undefined {
+    const found = this.#sorted(parents[0]?.id ?? "");
+    if (found === undefined) return undefined;
+    const ids = parents.map((parent) => parent.id);
+    let key: string | undefined;
+    const candidates: Entry[] = [];
+    for (const entry of found) {
+      if (!this.#free(entry) || entry.type !== fact.type || RUNTIME_ONLY.has(entry.type)) continue;
+      key ??= keyOf(writeLine(ids, fact as unknown as Fact, keepingOf(realm)));
+      if (keyOf(entry.line) === key) return entry;
+      candidates.push(entry);
+    }
+    // The same body with its keys in another order is the same body; and where a record came without the secret of its
+    // salts, or content is in a blob, only the content can tell.
+    if (candidates.length === 0) return undefined;
+    const body = bodyOf(fact);
+    return candidates.find(
+      ({ line }) => sameIds(parentsOf(line), ids) && bodyOf(readFact(line, realm.blobs)) === body,
+    );
+  }
+
+  /** The next fact that the runtime appended while it dealt with these requests. */
+  chained(tip: Session, asked: ReadonlySet<FactId>, fits: (entry: Entry) => boolean): Entry | undefined {
+    return this.#madeOf(tip)?.find(
+      (entry) => this.#told(entry) && CHAIN.has(entry.type) && asked.has(entry.of) && fits(entry),
+    );
+  }
+
+  /** A recorded fact of this type made from the session, whatever it says. */
+  typed(parent: Session, type: string): Entry | undefined {
+    return this.#madeOf(parent)?.find((entry) => this.#free(entry) && entry.type === type);
+  }
+
+  /** The recorded cancellation of the run that begins here. */
+  cancelled(start: Session): Entry | undefined {
+    return this.#cancels.find((entry) => this.#told(entry) && firstParent(entry.line) === start.id);
+  }
+
+  /** Whether policies decided about a request, and the run has not taken that over yet. */
+  isDecided(request: FactId): boolean {
+    if (!this.#adopting) return false;
+    this.#decided ??= new Map(
+      this.entries.filter(({ type }) => type === "policy-decide").map((entry) => [entry.of, entry]),
+    );
+    const entry = this.#decided.get(request);
+    return entry !== undefined && this.#free(entry);
+  }
+
+  /** A session outside the run that the tape refers to. */
+  foreign(id: FactId, parents: readonly Session[], realm: Realm): Session | undefined {
+    const line = this.others.get(id);
+    if (line === undefined) return undefined;
+    const parent = firstParent(line);
+    // A revocation hangs from the approval that it takes back.
+    const before = parents[0]?.id === parent ? undefined : this.others.get(parent);
+    const from = before === undefined ? parents : [Session.restore(before, parents, realm, { id: parent })];
+    return Session.restore(line, from, realm, { id });
+  }
+
   /**
-   * The outcome that the other run recorded for such a request, wherever it was asked: an effect that is finished is
-   * not repeated because something before it changed. `fits` says of its evidence whether it could have been here.
+   * The outcome that another run recorded for such a request, wherever it was asked: an effect that is finished is not
+   * repeated because something before it changed.
    */
-  outcomeOf(
-    request: Draft,
-    blobs: BlobSource | undefined,
-    fits: (evidence: readonly Entry[]) => boolean,
-  ): { readonly entry: Entry; readonly evidence: readonly Entry[] } | undefined {
+  reusable(request: FactInput, tip: Session, blobs: BlobSource | undefined): Reusable | undefined {
     if (this.#ranks.size === 1) return undefined;
-    this.#outcomes ??= this.#indexOutcomes(blobs);
-    const list = this.#outcomes.get(bodyKey(request));
-    const entry = list?.find(({ used }) => !used);
+    this.#outcomes ??= outcomesOfOthers(this, blobs);
+    const entry = this.#outcomes.get(bodyKey(drafted(request)))?.find(({ used }) => !used);
     if (entry === undefined) return undefined;
     const evidence = this.entries
       .filter(({ of, run, type }) => of === entry.of && run === entry.run && EVIDENCE.has(type))
-      .sort((one, other) => one.seq - other.seq);
-    if (!fits(evidence)) return undefined;
+      .sort((one, other) => one.seq - other.seq)
+      .map(({ line }) => readFact(line, blobs) as Evidence);
+    const began = beganWith(evidence);
+    // An effect on other files says nothing about these.
+    if (began !== undefined && began !== tip.files.tree) return undefined;
     entry.used = true;
-    return { entry, evidence };
+    return {
+      id: entry.id,
+      fact: readFact(entry.line, blobs) as Reusable["fact"],
+      evidence: saidAgain(evidence),
+    };
   }
 
-  #indexOutcomes(blobs: BlobSource | undefined): Map<string, Entry[]> {
-    const index = new Map<string, Entry[]>();
-    const requests = new Map(
-      this.entries.filter(({ type }) => REQUESTS.has(type)).map((entry) => [entry.id, entry] as const),
-    );
-    const taken = new Set<unknown>();
-    for (const { type, run, line } of this.entries)
-      if (run === this.run && FINISHED.has(type))
-        taken.add((readFact(line, blobs) as { readonly from?: FactId }).from);
-    for (const entry of this.entries) {
-      const request = FINISHED.has(entry.type) ? requests.get(entry.of) : undefined;
-      if (request === undefined || entry.run === this.run || entry.used || taken.has(entry.id)) continue;
-      // It came of other arguments than the request has.
-      if ("edited" in readFact(entry.line, blobs)) continue;
-      const key = bodyKey(readFact(request.line, blobs));
-      const list = index.get(key);
-      if (list === undefined) index.set(key, [entry]);
-      else list.push(entry);
-    }
-    return index;
+  /** The recorded children of a session, oldest first. */
+  #madeOf(parent: Session): readonly Entry[] | undefined {
+    return this.#adopting && !this.#fresh.has(parent) ? this.#sorted(parent.id) : undefined;
+  }
+
+  #sorted(parent: FactId): readonly Entry[] | undefined {
+    const entries = this.#byParent.get(parent);
+    if (entries !== undefined && this.#unsorted.delete(entries))
+      entries.sort((one, other) => one.seq - other.seq);
+    return entries;
   }
 
   /** Whether the runtime noted it in the run that is being gone through: a what-if noted nothing before it left the other. */
@@ -301,27 +298,30 @@ export class Tape {
   }
 }
 
-/** Facts on the way from a failure to the end of a run. */
-const LEAVING: ReadonlySet<string> = new Set(["run-end", "module-exit", "branch-merge"]);
-const FAILED: ReadonlySet<string> = new Set([
-  "model-failure",
-  "tool-failure",
-  "step-failure",
-  "wait-cancel",
-  "answer-take",
-  "budget-stop",
-]);
-const REQUESTS: ReadonlySet<string> = new Set(["model-call", "tool-call", "step-call"]);
-/** Failures are not used again: another attempt may well succeed. */
-const FINISHED: ReadonlySet<string> = new Set(["model-reply", "tool-result", "step-result"]);
-/** Appended by the runtime alone: a program's fact is never one of these. */
-const CHAIN_ONLY: ReadonlySet<string> = new Set([
-  "effect-start",
-  "effect-fail",
-  "effect-doubt",
-  "answer-take",
-  "timer-fire",
-]);
+/** The finished outcomes of the other runs on a tape that this run has not used, by the requests that they answer. */
+function outcomesOfOthers({ entries, run: own }: Tape, blobs: BlobSource | undefined): Map<string, Entry[]> {
+  const index = new Map<string, Entry[]>();
+  const requests = new Map(
+    entries.filter(({ type }) => REQUESTS.has(type)).map((entry) => [entry.id, entry] as const),
+  );
+  const finished = entries.filter(({ type }) => FINISHED.has(type));
+  const taken = new Set(
+    finished
+      .filter(({ run }) => run === own)
+      .map(({ line }) => (readFact(line, blobs) as { readonly from?: FactId }).from),
+  );
+  for (const entry of finished) {
+    const request = requests.get(entry.of);
+    if (request === undefined || entry.run === own || entry.used || taken.has(entry.id)) continue;
+    // It came of other arguments than the request has.
+    if ("edited" in readFact(entry.line, blobs)) continue;
+    const key = bodyKey(readFact(request.line, blobs));
+    const list = index.get(key);
+    if (list === undefined) index.set(key, [entry]);
+    else list.push(entry);
+  }
+  return index;
+}
 
 /** The line without its stamp: what must be the same for two facts to be the same. */
 function keyOf(line: string): string {
