@@ -17,222 +17,177 @@ import { isRuled, rulingOn } from "./gate.js";
 import type { PendingRequest } from "./pending-request.js";
 import type { Outcome, Request } from "./request.js";
 import { LONGEST_TIMER } from "./timeout.js";
-import type { BatchWork } from "./work.js";
 
-/** The policies and the people that must agree before an effect begins. */
-export class Approval {
-  readonly #work: BatchWork;
-  /** Requests whose answers are being taken in. */
-  readonly #hearing = new Set<PendingRequest>();
-
-  constructor(work: BatchWork) {
-    this.#work = work;
-  }
-
-  /** Whether the record so far lets a module in: it is entered again where it was entered. */
-  wasLetIn(item: PendingRequest, request: Request): boolean {
-    const { run, scope } = this.#work;
-    const { asked } = item;
-    const { verdict } = item.state;
-    if (verdict?.verdict === "deny") return false;
-    if (verdict === undefined && run.tape.isDecided(asked.id)) return false;
+/** Whether the record so far lets a module in: it is entered again where it was entered. */
+export function wasLetIn(item: PendingRequest, request: Request): boolean {
+  const { run, scope } = item.batch;
+  const { asked } = item;
+  const { verdict } = item.state;
+  if (verdict?.verdict === "deny") return false;
+  if (verdict === undefined) {
+    if (run.tape.isDecided(asked.id)) return false;
     // Nothing was decided before a policy came to be: what had begun by then goes on.
-    if (
-      verdict === undefined &&
-      isRuled(scope.policies, request) &&
-      run.tape.typed(asked, "branch-fork") === undefined
-    )
-      return false;
-    const what = shownForApproval(item, request, run.secrets);
-    return what === undefined || this.#standing(item, request, what).state === "agreed";
+    if (isRuled(scope.policies, request) && run.tape.typed(asked, "branch-fork") === undefined) return false;
   }
+  const what = shownForApproval(item, request, run.secrets);
+  return what === undefined || standingOf(item, request, what).state === "agreed";
+}
 
-  /** Lets the policies decide, once, before anything is done. A denied request ends as a failure that a model can read. */
-  isLetPass(item: PendingRequest, request: Request): boolean {
-    const { scope, chain } = this.#work;
-    // A request that was started had passed.
-    if (item.state.verdict === undefined && item.begun === undefined) {
-      const editor = item.state.edited ? item.consent.edit?.by : undefined;
-      const ruling = rulingOn(scope.policies, request, item.asked, editor);
-      if (ruling !== undefined) chain.append(item, { type: "policy-decide", of: item.asked.id, ...ruling });
-      // Where nobody has anything to say about other arguments, what was said of the first ones holds.
-      else if (item.state.edited) item.advance({ type: "keep-verdict" });
-    }
-    const { verdict } = item.state;
-    if (verdict?.verdict !== "deny") return true;
-    for (const ask of item.consent.open) chain.drop(item, ask, "it is denied");
-    this.#endSoon(item, request.failed(denied(verdict), undefined));
+/** Lets the policies decide, once, before anything is done. A denied request ends as a failure that a model can read. */
+export function isLetPass(item: PendingRequest, request: Request): boolean {
+  // A request that was started had passed.
+  if (item.state.verdict === undefined && item.begun === undefined) {
+    const editor = item.state.edited ? item.consent.edit?.by : undefined;
+    const ruling = rulingOn(item.batch.scope.policies, request, item.asked, editor);
+    if (ruling !== undefined) item.append({ type: "policy-decide", of: item.asked.id, ...ruling });
+    // Where nobody has anything to say about other arguments, what was said of the first ones holds.
+    else if (item.state.edited) item.advance({ type: "keep-verdict" });
+  }
+  const { verdict } = item.state;
+  if (verdict?.verdict !== "deny") return true;
+  for (const ask of item.consent.open) item.drop(ask, "it is denied");
+  item.soon(() => item.end(request.failed(denied(verdict), undefined)));
+  return false;
+}
+
+function standingOf(item: PendingRequest, request: Request, what: Json): Standing {
+  const editors = item.state.edited ? item.consent.editors : [];
+  return item.consent.standing(requiredApprovals(item, request), digestOf(canonical(what)), editors);
+}
+
+/** Whether the required people have agreed to exactly the bytes that will be executed. Asks them if they have not been asked. */
+export function isAgreed(item: PendingRequest, request: Request): boolean {
+  const { run } = item.batch;
+  const { consent } = item;
+  const what = shownForApproval(item, request, run.secrets);
+  const digest = what === undefined ? undefined : digestOf(canonical(what));
+  const stale = consent.open.filter((ask) => (ask.fact as FactOf<"approval-ask">).digest !== digest);
+  if (stale.length > 0) {
+    run.watch(withdraw(item, stale));
     return false;
   }
-
-  #endSoon(item: PendingRequest, outcome: Outcome): void {
-    const { chain, soon, goOn } = this.#work;
-    soon(item, () => {
-      chain.end(item, outcome);
-      goOn();
-    });
-  }
-
-  #standing(item: PendingRequest, request: Request, what: Json): Standing {
-    const editors = item.state.edited ? item.consent.editors : [];
-    return item.consent.standing(requiredApprovals(item, request), digestOf(canonical(what)), editors);
-  }
-
-  /** Whether those who must have agreed to exactly the bytes that will be executed. Asks them if they have not been. */
-  isAgreed(item: PendingRequest, request: Request): boolean {
-    const { run, chain } = this.#work;
-    const { consent } = item;
-    const what = shownForApproval(item, request, run.secrets);
-    const digest = what === undefined ? undefined : digestOf(canonical(what));
-    const stale = consent.open.filter((ask) => (ask.fact as FactOf<"approval-ask">).digest !== digest);
-    if (stale.length > 0) {
-      run.watch(this.#withdraw(item, stale));
-      return false;
-    }
-    const standing: Standing = what === undefined ? AGREED : this.#standing(item, request, what);
-    if (consent.taken === undefined && standing.state === "open" && what !== undefined) {
-      for (const question of standing.questions) this.#ask(item, what, question);
-      // The people who are asked must be able to see it, also while something else is under way.
-      if (standing.questions.length > 0) run.recorder.flushSoon();
-      item.problem = undefined;
-      for (const ask of consent.open) this.#waitUntil(item, ask);
-      return false;
-    }
-    for (const ask of consent.open) chain.drop(item, ask, "it is decided");
-    if (consent.taken === undefined && standing.state === "agreed") return true;
-    const outcome =
-      standing.state === "refused"
-        ? request.failed(refused(standing.give), undefined)
-        : consent.taken !== undefined
-          ? takenOver(request, consent.taken)
-          : request.failed(NOT_ANSWERED, undefined);
-    this.#endSoon(item, outcome);
+  const standing: Standing = what === undefined ? AGREED : standingOf(item, request, what);
+  const { taken } = consent;
+  if (taken === undefined && standing.state === "open" && what !== undefined) {
+    for (const question of standing.questions) ask(item, what, question);
+    // The people who are asked must be able to see it, also while something else is under way.
+    if (standing.questions.length > 0) run.recorder.flushSoon();
+    item.problem = undefined;
+    for (const ask of consent.open) waitUntil(item, ask);
     return false;
   }
+  for (const ask of consent.open) item.drop(ask, "it is decided");
+  if (taken === undefined && standing.state === "agreed") return true;
+  const failure = standing.state === "refused" ? refused(standing.give) : NOT_ANSWERED;
+  const outcome =
+    standing.state !== "refused" && taken !== undefined
+      ? takenOver(request, taken)
+      : request.failed(failure, undefined);
+  item.soon(() => item.end(outcome));
+  return false;
+}
 
-  #ask(item: PendingRequest, what: Json, { rule, why, level, to, within }: Question): void {
-    const { run, chain } = this.#work;
-    const { edit } = item.consent;
-    const { edited, attempts } = item.state;
-    const request = item.request as Request;
-    const { input: was = null } = item.asked.fact as { readonly input?: Json };
-    const expires = within === undefined ? undefined : new Date(run.services.now() + within).toISOString();
-    chain.append(item, {
-      type: "approval-ask",
-      what,
-      digest: digestOf(canonical(what)),
-      of: item.asked.id,
-      ...(expires !== undefined && { expires }),
-      ...(to.length > 0 && { to }),
-      ...defined({ name: request.name }),
-      ...(rule !== "" && { rule }),
-      ...defined({ why }),
-      ...(level > 0 && { level }),
-      ...(edit !== undefined && edited && { edited: { by: edit.by, was } }),
-      ...((request.edit === undefined || request.inside !== undefined) && { fixed: true }),
-      ...defined({ answer: request.answer, problem: item.problem }),
-      ...(item.consent.isSecond && { execution: attempts + 1 }),
-    });
-  }
+function ask(item: PendingRequest, what: Json, { rule, why, level, to, within }: Question): void {
+  const { edit, isSecond } = item.consent;
+  const { edited, attempts } = item.state;
+  const request = item.request as Request;
+  const { input: was = null } = item.asked.fact as { readonly input?: Json };
+  const { now } = item.batch.run.services;
+  const expires = within === undefined ? undefined : new Date(now() + within).toISOString();
+  item.append({
+    type: "approval-ask",
+    what,
+    digest: digestOf(canonical(what)),
+    of: item.asked.id,
+    ...defined({ expires }),
+    ...(to.length > 0 && { to }),
+    ...defined({ name: request.name }),
+    ...(rule !== "" && { rule }),
+    ...defined({ why }),
+    ...(level > 0 && { level }),
+    ...(edit !== undefined && edited && { edited: { by: edit.by, was } }),
+    ...(isFixed(request) && { fixed: true }),
+    ...defined({ answer: request.answer, problem: item.problem }),
+    ...(isSecond && { execution: attempts + 1 }),
+  });
+}
 
-  /** Takes questions back that are about something else by now, unless somebody has answered them: that is heard first. */
-  async #withdraw(item: PendingRequest, asks: readonly Session[]): Promise<void> {
-    const { run, chain, soon, goOn } = this.#work;
-    const release = run.turns.occupy();
-    const answered = new Set<Session>();
-    try {
-      for (const ask of asks) if (await run.answers.lastAnswerTo(ask.id)) answered.add(ask);
-    } finally {
-      release();
+/** Whether a question was answered, so that it cannot be answered from now on; the run does not rest meanwhile. */
+async function isAnswered(item: PendingRequest, ask: Session): Promise<boolean> {
+  const { turns, answers } = item.batch.run;
+  return answers.lastAnswerTo(ask.id).finally(turns.occupy());
+}
+
+/** Takes questions back that are about something else by now, unless somebody has answered them: that is heard first. */
+async function withdraw(item: PendingRequest, asks: readonly Session[]): Promise<void> {
+  const answered = new Set<Session>();
+  for (const ask of asks) if (await isAnswered(item, ask)) answered.add(ask);
+  item.soon(() => {
+    for (const ask of asks) {
+      if (!item.consent.open.includes(ask)) continue;
+      if (answered.has(ask)) item.wait(ask);
+      else item.drop(ask, "it is something else by now");
     }
-    soon(item, () => {
-      for (const ask of asks) {
-        if (!item.consent.open.includes(ask)) continue;
-        if (answered.has(ask)) this.#work.wait(item, ask);
-        else chain.drop(item, ask, "it is something else by now");
+    if (answered.size > 0) item.batch.run.answers.poke();
+    else item.letGo();
+  });
+}
+
+/** Waits for an answer as long as there is time for one. */
+function waitUntil(item: PendingRequest, ask: Session): void {
+  const { run } = item.batch;
+  item.wait(ask);
+  const { expires } = ask.fact as FactOf<"approval-ask">;
+  if (expires === undefined) return;
+  const left = Date.parse(expires) - run.services.now();
+  const onTime = (): void => run.watch(expire(item, ask, expires));
+  if (left <= 0) onTime();
+  // Quietly: when nothing else is under way the run is suspended, and the next resume finds that time is up.
+  else if (left <= LONGEST_TIMER) run.turns.ring(left, onTime, true);
+}
+
+async function expire(item: PendingRequest, ask: Session, expires: string): Promise<void> {
+  const { consent } = item;
+  // An answer that was given in time counts, and from here on none can be given.
+  if (!consent.open.includes(ask) || (await isAnswered(item, ask))) return;
+  item.soon(() => {
+    if (!consent.open.includes(ask)) return;
+    item.drop(ask, `nobody answered by ${expires}`, true);
+    item.letGo();
+  });
+}
+
+/** Somebody gave other arguments: the request is made with these, or asked about again. */
+export function editRequest(item: PendingRequest, request: Request): void {
+  item.advance({ type: "edit" });
+  item.batch.run.watch(applyEdit(item, request));
+}
+
+async function applyEdit(item: PendingRequest, request: Request): Promise<void> {
+  const { consent, batch } = item;
+  const edit = consent.edit as Edited;
+  const made = await editedTo(request, edit.input).finally(batch.run.turns.occupy());
+  item.soon(() => {
+    // Somebody else gave others meanwhile.
+    if (consent.edit !== edit) item.advance({ type: "edit-over", how: "superseded" });
+    else if ("act" in made) {
+      item.request = made;
+      item.advance({ type: "edit-over", how: "made" });
+    } else {
+      const { begun } = item;
+      item.advance({ type: "edit-over", how: "refused" });
+      if (begun !== undefined) {
+        // It was begun with them once, and what it was that was begun nobody here can tell.
+        item.advance({ type: "begin" });
+        item.wait();
+        return;
       }
-      if (answered.size > 0) run.answers.poke();
-      else {
-        item.advance({ type: "let-go" });
-        goOn();
-      }
-    });
-  }
-
-  /** Waits for an answer as long as there is time for one. */
-  #waitUntil(item: PendingRequest, ask: Session): void {
-    const { run } = this.#work;
-    this.#work.wait(item, ask);
-    const { expires } = ask.fact as FactOf<"approval-ask">;
-    if (expires === undefined) return;
-    const left = Date.parse(expires) - run.services.now();
-    const expire = (): void => run.watch(this.#expire(item, ask, expires));
-    if (left <= 0) expire();
-    // Quietly: when nothing else is under way the run is suspended, and the next resume finds that time is up.
-    else if (left <= LONGEST_TIMER) run.turns.ring(left, expire, true);
-  }
-
-  async #expire(item: PendingRequest, ask: Session, expires: string): Promise<void> {
-    const { run, chain, soon, goOn } = this.#work;
-    if (!item.consent.open.includes(ask)) return;
-    const release = run.turns.occupy();
-    // One that was given in time counts, and from here on none can be given.
-    const given = await run.answers.lastAnswerTo(ask.id).finally(release);
-    if (given) return;
-    soon(item, () => {
-      if (!item.consent.open.includes(ask)) return;
-      chain.drop(item, ask, `nobody answered by ${expires}`, true);
-      item.advance({ type: "let-go" });
-      goOn();
-    });
-  }
-
-  /** Goes on after all answers that came together: of those a no, or somebody who did it themselves, counts for more. */
-  hear(item: PendingRequest): void {
-    item.advance({ type: "begin" });
-    if (this.#hearing.has(item)) return;
-    this.#hearing.add(item);
-    this.#work.run.turns.soon(() => {
-      this.#hearing.delete(item);
-      if (item.isDone) return;
-      item.advance({ type: "let-go" });
-      this.#work.goOn();
-    });
-  }
-
-  /** Somebody gave other arguments: the request is made with these, or asked about again. */
-  edit(item: PendingRequest, request: Request): void {
-    item.advance({ type: "edit" });
-    this.#work.run.watch(this.#edit(item, request));
-  }
-
-  async #edit(item: PendingRequest, request: Request): Promise<void> {
-    const { run, chain, soon, goOn } = this.#work;
-    const edit = item.consent.edit as Edited;
-    const release = run.turns.occupy();
-    const made = await editedTo(request, edit.input).finally(release);
-    soon(item, () => {
-      // Somebody else gave others meanwhile.
-      if (item.consent.edit !== edit) item.advance({ type: "edit-over", how: "superseded" });
-      else if ("act" in made) {
-        item.request = made;
-        item.advance({ type: "edit-over", how: "made" });
-      } else {
-        const { begun } = item;
-        item.advance({ type: "edit-over", how: "refused" });
-        if (begun !== undefined) {
-          // It was begun with them once, and what it was that was begun nobody here can tell.
-          item.advance({ type: "begin" });
-          this.#work.wait(item, item.asked);
-          return;
-        }
-        item.problem = made.message;
-        item.consent.void();
-        for (const ask of item.consent.open) chain.drop(item, ask, "it is asked anew");
-      }
-      goOn();
-    });
-  }
+      item.problem = made.message;
+      consent.void();
+      for (const ask of consent.open) item.drop(ask, "it is asked anew");
+    }
+    batch.goOn();
+  });
 }
 
 /** The content that a person must see and approve, because the request or a policy wants it. */
@@ -273,9 +228,13 @@ const NOT_ANSWERED: Failure = {
   code: "approval-expired",
 };
 
+/** Whether nobody can change its arguments. */
+function isFixed({ edit, inside }: Request): boolean {
+  return edit === undefined || inside !== undefined;
+}
+
 async function editedTo(request: Request, input: Json): Promise<Request | Failure> {
-  const fixed = request.edit === undefined || request.inside !== undefined;
-  if (fixed) return { name: "EditError", message: "its arguments cannot be changed" };
+  if (isFixed(request)) return { name: "EditError", message: "its arguments cannot be changed" };
   try {
     return await (request.edit as NonNullable<Request["edit"]>)(input);
   } catch (error) {

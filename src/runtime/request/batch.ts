@@ -4,15 +4,13 @@ import { type Answer, sessionOf } from "../people/mailbox.js";
 import type { Run } from "../run/run.js";
 import type { Scope } from "../run/scope.js";
 import type { Entry } from "../tape/tape.js";
-import { Approval } from "./approval.js";
-import { Attempts } from "./attempt.js";
+import { editRequest, isAgreed, isLetPass, wasLetIn } from "./approval.js";
+import { isInDoubt, reconcile, reuseOutcome, settleDoubt, tryEffect } from "./attempt.js";
 import { Chain } from "./chain.js";
 import { EVIDENCE } from "./evidence.js";
-import { FileLine } from "./files.js";
-import { Inside } from "./inside.js";
+import { enterModule, returnModule } from "./inside.js";
 import { PendingRequest, type Wait } from "./pending-request.js";
 import type { Request } from "./request.js";
-import type { BatchWork } from "./work.js";
 
 /** Facts that may end a batch or one of its waits. */
 const OUTCOMES: ReadonlySet<string> = new Set([
@@ -33,20 +31,17 @@ const LETTING: ReadonlySet<string> = new Set(["answer-take", "wait-cancel", "pol
  * happens. The chain is the runtime's own until the last outcome is there; then it is handed back.
  */
 export class RequestBatch {
+  readonly run: Run;
+  readonly scope: Scope;
+  readonly chain: Chain;
+  readonly items: readonly PendingRequest[];
   readonly result: Promise<Session>;
-  readonly #run: Run;
-  readonly #scope: Scope;
-  readonly #items: readonly PendingRequest[];
-  readonly #chain: Chain;
-  readonly #approval: Approval;
-  readonly #attempts: Attempts;
-  readonly #inside: Inside;
   #resolve!: (session: Session) => void;
   #reject!: (error: unknown) => void;
 
   constructor(run: Run, scope: Scope, session: Session, requests: readonly (Request | Wait)[]) {
-    this.#run = run;
-    this.#scope = scope;
+    this.run = run;
+    this.scope = scope;
     this.result = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -55,45 +50,22 @@ export class RequestBatch {
     this.result.catch(() => {});
     // All of them or none: a request that nobody deals with would stay pending.
     const drafts = requests.map(({ fact }) => drafted(run.secrets.conceal(fact).value, scope.actor));
-    const chain = new Chain(run, scope, session);
-    this.#chain = chain;
-    this.#items = requests.map(
-      (request, place) => new PendingRequest(request, chain.ask(drafts[place] as Draft)),
+    this.chain = new Chain(run, scope, session);
+    this.items = requests.map(
+      (request, place) => new PendingRequest(this, request, this.chain.ask(drafts[place] as Draft)),
     );
-    const files = new FileLine(run, chain);
-    const work: BatchWork = {
-      run,
-      scope,
-      chain,
-      size: requests.length,
-      wait: (item, asked) => this.#wait(item, asked),
-      goOn: () => this.#goOn(),
-      soon: (item, job) =>
-        run.turns.soon(() => {
-          if (!item.isDone) job();
-        }),
-    };
-    this.#approval = new Approval(work);
-    this.#attempts = new Attempts(work, files);
-    this.#inside = new Inside(work, files, (item) => this.#back(item));
-    for (const { request } of this.#items)
-      if ("spend" in request && request.spend) scope.ledger?.reserve(request.spend);
+    for (const { effect } of this.items) if (effect?.spend) scope.ledger?.reserve(effect.spend);
     scope.add(this);
-  }
-
-  /** Begins what can be begun. */
-  start(): void {
-    this.#kick();
   }
 
   /** Whether a module inside is back and not joined yet. Where one that failed has come to may still change. */
   get unsettled(): boolean {
-    return this.#items.some((item) => !item.isDone && item.settledChild !== undefined);
+    return this.items.some((item) => !item.isDone && item.settledChild !== undefined);
   }
 
   /** The requests that nothing has answered, for those who ask where a run stands. */
   get frontier(): readonly Session[] {
-    return this.#items
+    return this.items
       .filter((item) => !item.isDone)
       .flatMap((item) => (item.consent.open.length > 0 ? item.consent.open : [item.asked]));
   }
@@ -101,22 +73,20 @@ export class RequestBatch {
   // -- on a tape
 
   /**
-   * The next recorded fact of this batch that may wake somebody, if it can be told now. What the runtime noted on the
-   * way to it is taken along.
+   * The next recorded fact of this batch that may wake somebody, if it can be told now. Adopts the facts of the runtime that
+   * come before it.
    */
   recorded(): Entry | undefined {
-    const chain = this.#chain;
     for (;;) {
-      const entry = chain.recorded((one) => this.#fits(one));
+      const entry = this.chain.recorded((one) => this.#fits(one));
       if (entry === undefined) return undefined;
       const item = this.#itemOf(entry);
-      if (!this.#wakes(entry, item)) {
-        chain.adopt(entry, item);
-        continue;
+      if (this.#wakes(entry, item)) {
+        // A module that is not back yet: what it still has to do was recorded before this.
+        const away = item?.child !== undefined && item.settledChild === undefined;
+        return away && OUTCOMES.has(entry.type) ? undefined : entry;
       }
-      // A module that is not back yet: what it still has to do was recorded before this.
-      const away = item?.child !== undefined && item.settledChild === undefined;
-      return away && OUTCOMES.has(entry.type) ? undefined : entry;
+      this.chain.adopt(entry, item);
     }
   }
 
@@ -128,195 +98,167 @@ export class RequestBatch {
     return head === undefined || parentsOf(entry.line)[1] === head.id;
   }
 
-  /** Takes over a recorded outcome. */
-  deliver(entry: Entry): void {
-    const item = this.#itemOf(entry);
-    this.#chain.adopt(entry, item);
-    if (item?.isDone === true) this.#scope.made(this.#chain.tip);
-    this.#goOn();
-  }
-
   #wakes(entry: Entry, item: PendingRequest | undefined): boolean {
     if (OUTCOMES.has(entry.type)) return true;
     if (!LETTING.has(entry.type) || item === undefined) return false;
     // The fact that lets a module in: the module then begins at that time and not before.
-    return "effect" in item.request ? item.request.inside !== undefined : entry.type !== "policy-decide";
+    return item.effect === undefined ? entry.type !== "policy-decide" : item.effect.inside !== undefined;
   }
 
   #itemOf({ of }: Entry): PendingRequest | undefined {
-    return this.#items.find((item) => item.asked.id === of || item.consent.get(of) !== undefined);
+    return this.items.find((item) => item.asked.id === of || item.consent.get(of) !== undefined);
   }
 
-  #back(item: PendingRequest): void {
-    if (this.#run.tape.adopting) this.#run.look(this);
-    else this.#inside.return(item);
+  /** Takes over a recorded outcome. */
+  deliver(entry: Entry): void {
+    const item = this.#itemOf(entry);
+    this.chain.adopt(entry, item);
+    if (item?.isDone === true) this.scope.made(this.chain.tip);
+    this.goOn();
   }
 
   /** The tape has ended: what was parked begins. */
   goLive(): void {
-    for (const item of this.#items) {
+    for (const item of this.items) {
       item.advance({ type: "cut-off" });
-      if (!item.isDone && item.settledChild !== undefined) this.#inside.return(item);
+      if (!item.isDone && item.settledChild !== undefined) returnModule(item);
     }
-    if (this.#scope.cancelled === undefined) {
-      this.#kick();
+    const { cancelled } = this.scope;
+    if (cancelled === undefined) {
+      this.start();
       return;
     }
-    this.cancel(this.#scope.cancelled);
+    this.cancel(cancelled);
     // A request in doubt stays in doubt, cancelled or not.
-    for (const item of this.#items) if (item.begun !== undefined && !item.state.held) this.#begin(item);
+    for (const item of this.items) if (item.begun !== undefined && !item.state.held) this.#begin(item);
   }
 
   // -- live
 
   /** Begins what can be begun now, and hands the chain back when everything is done. */
-  #goOn(): void {
-    this.#kick();
-    this.#finish();
+  goOn(): void {
+    this.start();
+    if (this.items.some((item) => !item.isDone)) return;
+    this.scope.remove(this);
+    this.run.ended(this);
+    const why = this.scope.cancelled;
+    if (why === undefined) this.#resolve(this.chain.tip);
+    else this.#reject(new CancelledError(why));
   }
 
   /** Begins every request that nothing stands in the way of. */
-  #kick(): void {
+  start(): void {
     try {
-      for (const item of this.#items) if (this.#isFree(item)) this.#kickOne(item);
+      for (const item of this.items) {
+        const { at, held } = item.state;
+        // Requests that have not begun when the scope is cancelled are given up, each in its turn.
+        if (at === "done" || at === "inside" || held || this.scope.cancelled !== undefined) continue;
+        if (this.#isBlocked(item)) continue;
+        if (!this.run.tape.adopting) this.#begin(item);
+        else if (item.effect?.inside !== undefined && wasLetIn(item, item.effect))
+          enterModule(item, item.effect);
+      }
     } catch (error) {
       // A question about the session that cannot be answered: the request would stay pending.
-      this.#run.fail(error);
+      this.run.fail(error);
     }
   }
 
-  #isFree(item: PendingRequest): boolean {
-    const { at, held } = item.state;
-    return at !== "done" && at !== "inside" && !held && !this.#blocked(item);
-  }
-
-  #kickOne(item: PendingRequest): void {
-    const { request } = item;
-    // Requests that have not begun are given up, each in its turn.
-    if (this.#scope.cancelled !== undefined) return;
-    if (!this.#run.tape.adopting) this.#begin(item);
-    else if ("effect" in request && request.inside !== undefined && this.#approval.wasLetIn(item, request))
-      this.#inside.enter(item, request);
-  }
-
-  /** Whether an earlier request that is not done meets this one at a key. */
-  #blocked(item: PendingRequest): boolean {
-    const keys = (item.request as Request).conflicts;
-    if (keys === undefined || keys.length === 0) return false;
-    for (const earlier of this.#items) {
+  /** Whether an earlier request that is not done has a conflict key in common with this one. */
+  #isBlocked(item: PendingRequest): boolean {
+    const { conflicts: keys = [] } = item.request as Request;
+    if (keys.length === 0) return false;
+    for (const earlier of this.items) {
       if (earlier === item) return false;
-      if (!earlier.isDone && (earlier.request as Request).conflicts?.some((key) => keys.includes(key)))
-        return true;
+      if (!earlier.isDone && earlier.effect?.conflicts?.some((key) => keys.includes(key))) return true;
     }
     return false;
   }
 
   #begin(item: PendingRequest): void {
-    const { request } = item;
+    const { effect } = item;
     item.advance({ type: "begin" });
-    if (!("effect" in request)) {
+    if (effect === undefined) {
       this.#await(item);
       return;
     }
     const { at, edited } = item.state;
     if (at === "editing") return;
     if (item.consent.edit !== undefined && !edited) {
-      this.#approval.edit(item, request);
+      editRequest(item, effect);
       return;
     }
     // Nobody is asked about a request in doubt before its outcome is known.
-    const inDoubt = this.#attempts.isInDoubt(item, request);
-    if (!this.#approval.isLetPass(item, request)) return;
-    if (!inDoubt && !this.#approval.isAgreed(item, request)) return;
-    if (request.inside !== undefined) this.#inside.enter(item, request);
-    else if (this.#attempts.reuse(item, request)) return;
-    else
-      this.#run.watch(inDoubt ? this.#attempts.reconcile(item, request) : this.#attempts.try(item, request));
+    const inDoubt = isInDoubt(item, effect);
+    if (!isLetPass(item, effect) || (!inDoubt && !isAgreed(item, effect))) return;
+    if (effect.inside !== undefined) enterModule(item, effect);
+    else if (!reuseOutcome(item, effect))
+      this.run.watch(inDoubt ? reconcile(item, effect) : tryEffect(item, effect));
   }
 
-  /** Waits for what only the world can bring. */
+  /** Waits for an answer or a time. */
   #await(item: PendingRequest): void {
     const { asked } = item;
+    const { turns, services, answers } = this.run;
     if (asked.fact.type !== "timer-set") {
-      this.#wait(item, asked);
+      item.wait();
       return;
     }
-    const { turns, services, answers } = this.#run;
     const left = Date.parse(dueOf(asked.fact)) - services.now();
     const fire = (): void => {
       if (item.isDone) return;
-      this.#chain.append(item, { type: "timer-fire", of: asked.id });
-      this.#scope.made(this.#chain.tip);
-      this.#goOn();
+      item.append({ type: "timer-fire", of: asked.id });
+      this.scope.made(this.chain.tip);
+      this.goOn();
     };
     if (left <= services.patience) item.release = turns.later(Math.max(0, left), fire);
     else answers.wait(asked.id);
   }
 
-  #wait(item: PendingRequest, asked: Session): void {
-    this.#run.answers.wait(asked.id, (answer) => this.#answered(item, asked, answer));
-  }
-
   /** Somebody answered: the answer hangs from the request, and the chain takes it in. */
-  #answered(item: PendingRequest, asked: Session, line: Answer): boolean {
+  answered(item: PendingRequest, asked: Session, line: Answer): boolean {
     // The answer to a withdrawn question is kept where the run ends.
     if (item.isDone || (asked !== item.asked && !item.consent.open.includes(asked))) return false;
-    const answer = sessionOf(line, asked, this.#chain.realm);
-    this.#chain.takeIn(item, asked, answer);
+    const answer = sessionOf(line, asked, this.chain.realm);
+    this.chain.takeIn(item, asked, answer);
     item.advance({ type: "let-go" });
-    if (item.isDone) this.#scope.made(this.#chain.tip);
-    const { request } = item;
+    if (item.isDone) this.scope.made(this.chain.tip);
+    const { effect } = item;
     const { fact } = answer;
-    if ("effect" in request) {
-      if (fact.type === "effect-settle") {
-        if (item.begun !== undefined) {
-          item.advance({ type: "begin" });
-          this.#wait(item, item.asked);
-          return true;
-        }
-        this.#attempts.settledBy(item, request, fact);
-      } else if (request.inside === undefined) {
-        this.#approval.hear(item);
-        return true;
-      }
-    }
-    this.#goOn();
+    if (effect !== undefined && fact.type === "effect-settle") {
+      if (item.begun !== undefined) {
+        item.advance({ type: "begin" });
+        item.wait();
+      } else settleDoubt(item, effect, fact);
+    } else if (effect === undefined || effect.inside !== undefined) this.goOn();
+    else item.hear();
     return true;
   }
 
   /** The scope is cancelled: what can be given up is given up, a write under way is only asked to stop. */
   cancel(why: string): void {
-    if (this.#run.tape.adopting) return;
+    if (this.run.tape.adopting) return;
     const error = new CancelledError(why);
-    for (const item of this.#items) {
+    for (const item of this.items) {
       if (item.isDone) continue;
       item.controller?.abort(error);
-      // What runs inside is cancelled through its own scope and comes back; a write must be waited for; of one that has been in
+      // A module inside is cancelled through its own scope and comes back; a write must be waited for; of one that has been in
       // doubt since before, only a person can say what became of it.
       if (item.child !== undefined || item.begun !== undefined) continue;
       item.turn += 1;
       // An effect that ignores its signal must not keep the run from coming to rest.
       item.release?.();
-      this.#run.turns.soon(() => this.#giveUp(item, why, error));
+      item.soon(() => this.#giveUp(item, why, error));
     }
   }
 
   #giveUp(item: PendingRequest, why: string, error: CancelledError): void {
-    if (item.isDone) return;
-    const { request } = item;
-    for (const waiting of "effect" in request ? item.consent.open : [item.asked])
-      this.#chain.drop(item, waiting, why);
-    if (item.isDone) this.#scope.made(this.#chain.tip);
-    if ("effect" in request) this.#chain.end(item, request.failed(failureOf(error), undefined));
-    this.#goOn();
-  }
-
-  #finish(): void {
-    if (this.#items.some((item) => !item.isDone)) return;
-    this.#scope.remove(this);
-    this.#run.ended(this);
-    const why = this.#scope.cancelled;
-    if (why === undefined) this.#resolve(this.#chain.tip);
-    else this.#reject(new CancelledError(why));
+    const { effect } = item;
+    for (const waiting of effect === undefined ? [item.asked] : item.consent.open) item.drop(waiting, why);
+    if (effect !== undefined) item.end(effect.failed(failureOf(error), undefined));
+    else {
+      if (item.isDone) this.scope.made(this.chain.tip);
+      this.goOn();
+    }
   }
 }

@@ -16,10 +16,9 @@ import { divergence } from "../run/program.js";
 import type { Run } from "../run/run.js";
 import type { Scope } from "../run/scope.js";
 import type { Entry } from "../tape/tape.js";
-import { EVIDENCE, type Evidence } from "./evidence.js";
-import { failedAs } from "./outcome.js";
+import { beganWith, changeOf, EVIDENCE, type Evidence, rebased } from "./evidence.js";
 import type { PendingRequest } from "./pending-request.js";
-import type { Outcome, Request } from "./request.js";
+import { failedAs, type Outcome, type Request } from "./request.js";
 
 /**
  * The line of facts that the requests of a batch share: what happens to them goes on it as it happens. Whoever puts a fact on
@@ -32,6 +31,8 @@ export class Chain {
   /** The requests, and the questions about them: what the tape has of the chain is about one of these. */
   readonly #asked = new Set<FactId>();
   #tip: Session;
+  /** The last outcome that waits for its turn. */
+  #last: Promise<void> = Promise.resolve();
 
   constructor(run: Run, scope: Scope, session: Session) {
     this.#run = run;
@@ -93,10 +94,35 @@ export class Chain {
     this.#note(item, answer);
   }
 
-  /** Nobody waits for an answer to this any longer. */
-  drop(item: PendingRequest, asked: Session, why: string, late = false): void {
-    this.#run.answers.forget(asked.id);
-    this.append(item, { type: "wait-cancel", of: asked.id, why, ...(late && { late }) });
+  /** Outcomes that change files go on the chain one after the other: each is prepared for the files that are there then. */
+  inTurn(prepare: () => Promise<void>, settle: () => void): void {
+    const { turns } = this.#run;
+    const release = turns.occupy();
+    this.#last = this.#last
+      .then(prepare)
+      .catch((error: unknown) => this.#run.fail(error))
+      .then(
+        () =>
+          new Promise<void>((resolve) => {
+            turns.soon(() => {
+              try {
+                settle();
+              } finally {
+                resolve();
+              }
+            });
+            release();
+          }),
+      );
+  }
+
+  /** Merges the file changes of a call into the files that the chain has by now. */
+  async rebase(item: PendingRequest): Promise<void> {
+    const change = changeOf(item.evidence);
+    const ours = this.#tip.files.tree;
+    if (change === undefined || beganWith(item.evidence) === ours) return;
+    const [merge] = await this.#run.pool.join(change.base, ours, change.after);
+    if (merge !== undefined) item.evidence = [...rebased(item.evidence, merge)];
   }
 
   /** Appends the outcome of a request, whatever it is: one that the record cannot hold is a failure of its own. */
@@ -184,9 +210,8 @@ export class Chain {
       case "effect-doubt":
         return;
       default: {
-        const { request } = item;
-        if ("spend" in request && request.spend)
-          this.#scope.ledger?.settle(request.spend, spentOn(request.spend, fact));
+        const { spend } = item.effect ?? {};
+        if (spend) this.#scope.ledger?.settle(spend, spentOn(spend, fact));
       }
     }
   }

@@ -1,8 +1,9 @@
 import { canonical, type FactId, type FactInput, type Json, type Session } from "../../session/index.js";
 import type { Scope } from "../run/scope.js";
+import type { RequestBatch } from "./batch.js";
 import { Consent } from "./consent.js";
 import type { Evidence } from "./evidence.js";
-import type { Request } from "./request.js";
+import type { Outcome, Request } from "./request.js";
 import {
   ASKED,
   advance,
@@ -26,6 +27,7 @@ export type Child = {
 
 /** One request of a batch: its state, and what this process has in hand for it. */
 export class PendingRequest {
+  readonly batch: RequestBatch;
   readonly asked: Session;
   /** The agreement that it needs, if it needs any. */
   readonly consent = new Consent();
@@ -46,10 +48,18 @@ export class PendingRequest {
   /** Counts the attempts of this process: what an attempt that was given up brings later is not looked at. */
   turn = 0;
   #state: RequestState = ASKED;
+  /** Its answers are being taken in. */
+  #hearing = false;
 
-  constructor(request: Request | Wait, asked: Session) {
+  constructor(batch: RequestBatch, request: Request | Wait, asked: Session) {
+    this.batch = batch;
     this.request = request;
     this.asked = asked;
+  }
+
+  /** The request, unless nothing is done about it but waiting. */
+  get effect(): Request | undefined {
+    return "effect" in this.request ? this.request : undefined;
   }
 
   get state(): RequestState {
@@ -86,6 +96,51 @@ export class PendingRequest {
     this.#state = advance(this.#state, event);
   }
 
+  /** Lets it go on: what can be begun now is begun. */
+  letGo(): void {
+    this.advance({ type: "let-go" });
+    this.batch.goOn();
+  }
+
+  /** Does something in a turn of its own, unless the request is done by then. */
+  soon(job: () => void): void {
+    this.batch.run.turns.soon(() => {
+      if (!this.isDone) job();
+    });
+  }
+
+  /** Waits for an answer to the request, or to a question about it. */
+  wait(asked = this.asked): void {
+    this.batch.run.answers.wait(asked.id, (answer) => this.batch.answered(this, asked, answer));
+  }
+
+  /** Goes on after all answers that came together: of those a no, or somebody who did it themselves, counts for more. */
+  hear(): void {
+    this.advance({ type: "begin" });
+    if (this.#hearing) return;
+    this.#hearing = true;
+    this.batch.run.turns.soon(() => {
+      this.#hearing = false;
+      if (!this.isDone) this.letGo();
+    });
+  }
+
+  append(fact: FactInput): void {
+    this.batch.chain.append(this, fact);
+  }
+
+  /** Nobody waits for an answer to this any longer. */
+  drop(asked: Session, why: string, late = false): void {
+    this.batch.run.answers.forget(asked.id);
+    this.append({ type: "wait-cancel", of: asked.id, why, ...(late && { late }) });
+  }
+
+  /** Records its outcome, and goes on with the others. */
+  end(outcome: Outcome, joined: readonly Session[] = []): void {
+    this.batch.chain.end(this, outcome, joined);
+    this.batch.goOn();
+  }
+
   /**
    * A fact of the chain that is about it, recorded or made now.
    *
@@ -94,7 +149,7 @@ export class PendingRequest {
   note(session: Session, answer: Session | undefined): void {
     const { fact } = session;
     const { consent } = this;
-    const event = { type: "fact", fact, waits: !("effect" in this.request) } as const;
+    const event = { type: "fact", fact, waits: this.effect === undefined } as const;
     switch (fact.type) {
       case "approval-ask": {
         const voidsEdit = consent.edit !== undefined && fact.problem !== undefined;

@@ -1,6 +1,7 @@
 import type { Sandbox, Trees } from "../../sandbox/index.js";
 import type { Effect, FactInput, FactOf, Failure, Json, Session, Terms } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { failureOf } from "../error.js";
 import type { Touches } from "../policy/index.js";
 
 /** How each kind of request can come out. */
@@ -113,3 +114,13 @@ export type Spend = { readonly steps?: number; readonly tokens?: number; readonl
 
 /** The limits of a run, a module or an agent. */
 export type Budget = Spend & { readonly milliseconds?: number };
+
+/** The outcome of a request that failed, as the request describes it; where that throws, without the error. */
+export function failedAs(request: Request, error: unknown): Outcome {
+  const failure = failureOf(error);
+  try {
+    return request.failed(failure, error);
+  } catch {
+    return request.failed(failure, undefined);
+  }
+}
