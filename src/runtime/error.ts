@@ -8,10 +8,11 @@ import {
   type Session,
   type Withheld,
 } from "../session/index.js";
+import { defined } from "../util/index.js";
 import { firstDifference } from "./difference.js";
 import type { Status } from "./status.js";
 
-/** The program did something else than the record says, and nothing was called to find out. */
+/** The program did something other than the record says, and nothing was called to find out. */
 export class DivergenceError extends RathError {
   /** @param declared what the program declares differently, where that is all that is known */
   constructor(
@@ -254,35 +255,27 @@ export class DescentError extends RathError {
 /** An error as the record holds it. */
 export function failureOf(error: unknown): Failure {
   try {
-    return readFailure(error);
-  } catch {
-    // Getters and proxies are other people's code.
-    return { name: "Thrown", message: "an error that cannot be read" };
-  }
-}
-
-function readFailure(error: unknown): Failure {
-  if (error instanceof RathError) {
+    if (!(error instanceof Error)) return { name: "Thrown", message: inWords(error) };
+    const { name, code } = error as Error & { readonly code?: unknown };
+    // Some libraries put objects there, which the record cannot hold.
+    if (!(error instanceof RathError))
+      return {
+        name: inWords(name),
+        message: inWords(error.message),
+        ...(typeof code === "string" && { code }),
+      };
+    const { code: known, hint } = error;
     // The first line: the hint follows it.
     const [message = ""] = error.message.split("\n  hint: ");
     const data = recordable(error.data);
     // A reader of the outcome, a model too, can fix the place that the error names: so the hint belongs to the message.
-    if (MENDABLE.test(error.code))
-      return {
-        name: error.name,
-        message: `${message} (${error.hint})`,
-        code: error.code,
-        data: { ...Object(data), hint: error.hint },
-      };
-    return { name: error.name, message, code: error.code, ...(data !== undefined && { data }) };
+    return MENDABLE.test(known)
+      ? { name, message: `${message} (${hint})`, code: known, data: { ...Object(data), hint } }
+      : { name, message, code: known, ...defined({ data }) };
+  } catch {
+    // Getters and proxies are other people's code.
+    return { name: "Thrown", message: "an error that cannot be read" };
   }
-  if (error instanceof Error) {
-    const { code } = error as { code?: unknown };
-    // Some libraries put objects there, which the record cannot hold.
-    const [name, message] = [inWords(error.name), inWords(error.message)];
-    return { name, message, ...(typeof code === "string" && { code }) };
-  }
-  return { name: "Thrown", message: inWords(error) };
 }
 
 const MENDABLE =
@@ -335,7 +328,7 @@ export class NameTakenError extends RathError {
   ) {
     super("name-conflict", `Cannot ${use} ${JSON.stringify(name)}: ${takenBy(id, use, status)}.`, {
       hint: insteadOf(name, id, use, status),
-      data: { name, actual: id, ...(status !== undefined && { status }) },
+      data: { name, actual: id, ...defined({ status }) },
     });
   }
 }

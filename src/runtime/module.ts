@@ -1,4 +1,5 @@
 import { canonical, digestOf, type Json, type Session } from "../session/index.js";
+import { defined, mapValues } from "../util/index.js";
 
 /** The only interface of composition: turns one session into another that descends from it. */
 export interface Module {
@@ -22,21 +23,14 @@ export type Description = {
 
 /** The tree of a module. A module that contains itself is described once; further in, only by name. */
 export function describe(module: Module): Description {
-  return described(module, []);
+  return describeIn(module, []);
 }
 
-function described(module: Module, above: readonly Module[]): Description {
-  const { name, kind = "module", state, parts } = module;
+function describeIn(module: Module, above: readonly Module[]): Description {
+  const { name, kind = "module", state, parts = {} } = module;
   if (above.includes(module)) return { name, kind: "recursion" };
-  const inner = Object.entries(parts ?? {}).map(
-    ([part, of]) => [part, described(of, [...above, module])] as const,
-  );
-  return {
-    name,
-    kind,
-    ...(state !== undefined && { state }),
-    ...(inner.length > 0 && { parts: Object.fromEntries(inner) }),
-  };
+  const inner = mapValues(parts, (part) => describeIn(part, [...above, module]));
+  return { name, kind, ...defined({ state }), ...(Object.keys(inner).length > 0 && { parts: inner }) };
 }
 
 /** Tells two configurations of a module apart: its tree, and the state and tools of everything in it. */

@@ -21,6 +21,14 @@ export function defined<Fields extends object>(fields: Fields): Defined<Fields> 
   return kept as Defined<Fields>;
 }
 
+/** The same keys with other values. */
+export function mapValues<Value, Result>(
+  fields: { readonly [key: string]: Value },
+  change: (value: Value, key: string) => Result,
+): { [key: string]: Result } {
+  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, change(value, key)]));
+}
+
 /** Whether a value can be awaited. */
 export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return (

@@ -1,6 +1,6 @@
 import { canonical, type Module } from "../runtime/index.js";
 import type { Json } from "../session/index.js";
-import { nearestOf, showValue } from "../util/index.js";
+import { mapValues, nearestOf, showValue } from "../util/index.js";
 import { StateError } from "./error.js";
 import { requireJson } from "./options.js";
 import { isModule, type Parts } from "./part.js";
@@ -78,19 +78,13 @@ export function unchangeable(module: Module): StateError {
 
 function change(module: Module, state: State, prefix: string, above: readonly Module[]): Module {
   if (above.includes(module)) return module;
-  const own = module.state ?? {};
-  const parts = module.parts ?? {};
-  const next = Object.fromEntries(
-    Object.entries(own).map(([name, value]) => {
-      const path = prefix + name;
-      return [name, Object.hasOwn(state, path) ? (state[path] as Json) : value];
-    }),
-  );
-  const newParts = Object.fromEntries(
-    Object.entries(parts).map(([name, part]) => [
-      name,
-      change(part, state, `${prefix}${name}.`, [...above, module]),
-    ]),
+  const { state: own = {}, parts = {} } = module;
+  const next = mapValues(own, (value, name) => {
+    const path = prefix + name;
+    return Object.hasOwn(state, path) ? (state[path] as Json) : value;
+  });
+  const newParts = mapValues(parts, (part, name) =>
+    change(part, state, `${prefix}${name}.`, [...above, module]),
   );
   const isSame =
     canonical(next) === canonical(own) && Object.keys(parts).every((name) => newParts[name] === parts[name]);
