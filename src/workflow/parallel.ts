@@ -53,8 +53,8 @@ export function parallel(
       more: ({ order }, forward) => ({
         async call(given: Session) {
           const session = await forward(given);
-          const ends = endsIn(session);
-          return { session, results: Object.fromEntries(order.flatMap((part, at) => named(part, ends[at]))) };
+          const ends = endsIn(session).slice(0, order.length);
+          return { session, results: Object.fromEntries(ends.map((end, at) => [order[at] as string, end])) };
         },
       }),
     },
@@ -80,10 +80,6 @@ export async function allOf(
   const { error, place } = failure;
   restTogether(rests, place, `${sides[place]?.branch} failed`);
   throw error;
-}
-
-function named(part: string, end: Session | undefined): [string, Session][] {
-  return end === undefined ? [] : [[part, end]];
 }
 
 /** The side that goes on, as `merge` takes it. */

@@ -32,18 +32,13 @@ export function requireModule(value: unknown, where: string, part?: string): Mod
 export function partsOf(modules: readonly Module[] | Parts, where: string): Parts {
   if (typeof modules !== "object" || modules === null)
     throw new ModuleError(where, "its parts are neither a list nor a record of modules");
-  if (!isList(modules)) {
-    for (const [part, module] of Object.entries(modules)) requireModule(module, where, part);
-    return Object.freeze({ ...modules });
+  if (isList(modules)) {
+    for (const module of modules) requireModule(module, where);
+    const names = namesOf(modules);
+    return Object.freeze(Object.fromEntries(names.map((name, place) => [name, modules[place] as Module])));
   }
-  return Object.freeze(
-    Object.fromEntries(
-      namesOf(modules.map((module) => requireModule(module, where))).map((name, place) => [
-        name,
-        modules[place] as Module,
-      ]),
-    ),
-  );
+  for (const [part, module] of Object.entries(modules)) requireModule(module, where, part);
+  return Object.freeze({ ...modules });
 }
 
 /** The names of the parts in the order they were given, which an object loses for names such as "2". */
