@@ -33,7 +33,7 @@ export async function workBeside(
     act: async () => {
       throw new Error("it runs inside");
     },
-    failed: (error): Outcome => ({ type: "step-failure", error, by }),
+    failed: (error): Outcome<"step-call"> => ({ type: "step-failure", error, by }),
     inside: {
       branch: name,
       body: (fork) => {
@@ -49,8 +49,6 @@ export async function workBeside(
     },
   });
   const { fact } = ended;
-  if (fact.type === "step-result")
-    return { session: ended, value: fact.value, end: ended.parents[1] as Session };
-  const failure = fact.type === "step-failure" ? fact.error : { name: "Error", message: "it did not end" };
-  throw new StepError(name, ended, failure);
+  if (fact.type === "step-failure") throw new StepError(name, ended, fact.error);
+  return { session: ended, value: fact.value, end: ended.parents[1] as Session };
 }
