@@ -25,7 +25,7 @@ export class DivergenceError extends RathError {
     const where = declared.length > 0 ? declared.join(", ") : path;
     super(
       "divergence",
-      `Run ${run} does not go the way it was recorded.${where ? ` What differs is ${where}.` : ""}\n  recorded: ${shown(expected)}\n  now:      ${shown(actual)}`,
+      `Run ${run} does not go the way it was recorded.${where ? ` What differs is ${where}.` : ""}\n  recorded: ${renderSide(expected)}\n  now:      ${renderSide(actual)}`,
       {
         hint: 'run the program that made this record, or go on from here on a branch: replay(name, module, { mode: "what-if" })',
         data: {
@@ -136,7 +136,7 @@ export class RunFailedError extends RathError {
     const hint = hintOf(cause);
     const message = hint === undefined ? failure.message : failure.message.replace(` (${hint})`, "");
     super("run-failed", `${module} failed: ${message}`, {
-      hint: hint === undefined ? goingOn(session) : `${hint} (${goingOn(session)})`,
+      hint: hint === undefined ? resumeHint(session) : `${hint} (${resumeHint(session)})`,
       data: { module, error: failure },
       cause,
     });
@@ -145,7 +145,7 @@ export class RunFailedError extends RathError {
 }
 
 /** How to go on after a run that failed. Without a runtime the run is not kept, so nothing can go on with it. */
-function goingOn({ host }: Session): string {
+function resumeHint({ host }: Session): string {
   const left = "error.session has the whole record, error.cause what was thrown";
   return host === undefined
     ? left
@@ -206,7 +206,7 @@ export class PendingWorkError extends RathError {
   }
 }
 
-/** Nothing waits for this answer, somebody has given one already, or it is for something else than was shown. */
+/** Nothing waits for this answer, somebody has given one already, or it is for other content than was shown. */
 export class AnswerError extends RathError {
   constructor(reason: string, hint: string, data: { [key: string]: Json } = {}) {
     super("answer-refused", `Cannot answer: ${reason}.`, { hint, data });
@@ -255,19 +255,19 @@ export class DescentError extends RathError {
 /** An error as the record holds it. */
 export function failureOf(error: unknown): Failure {
   try {
-    if (!(error instanceof Error)) return { name: "Thrown", message: inWords(error) };
+    if (!(error instanceof Error)) return { name: "Thrown", message: describeThrown(error) };
     const { name, code } = error as Error & { readonly code?: unknown };
     // Some libraries put objects there, which the record cannot hold.
     if (!(error instanceof RathError))
       return {
-        name: inWords(name),
-        message: inWords(error.message),
+        name: describeThrown(name),
+        message: describeThrown(error.message),
         ...(typeof code === "string" && { code }),
       };
     const { code: known, hint } = error;
     // The first line: the hint follows it.
     const [message = ""] = error.message.split("\n  hint: ");
-    const data = recordable(error.data);
+    const data = jsonDataOf(error.data);
     // A reader of the outcome, a model too, can fix the place that the error names: so the hint belongs to the message.
     return MENDABLE.test(known)
       ? { name, message: `${message} (${hint})`, code: known, data: { ...Object(data), hint } }
@@ -282,7 +282,7 @@ const MENDABLE =
   /^(sandbox|place|path|file|files|secret|patch|git|conflicts?|memory(?!-file))-|^(not-placed|run-refused|export-conflicted)$/;
 
 /** Data that somebody else gave their error, as far as JSON has words for it: an error must not keep a run from ending. */
-function recordable(data: unknown): Json | undefined {
+function jsonDataOf(data: unknown): Json | undefined {
   try {
     drafted({ type: "note", kind: "error", data: data as Json });
     return data as Json;
@@ -296,7 +296,7 @@ function recordable(data: unknown): Json | undefined {
 }
 
 /** Anything can be thrown, also what JSON has no words for. */
-function inWords(thrown: unknown): string {
+function describeThrown(thrown: unknown): string {
   if (typeof thrown === "string") return thrown;
   try {
     return JSON.stringify(thrown) ?? String(thrown);
@@ -311,7 +311,7 @@ export function bodyOf(fact: Fact): Json {
   return body;
 }
 
-function shown(side: Side | undefined): string {
+function renderSide(side: Side | undefined): string {
   if (side === undefined) return "nothing";
   const text = JSON.stringify(side.fact);
   const where = side.module === undefined ? "" : ` in ${side.module.join(" › ")}`;
@@ -326,14 +326,14 @@ export class NameTakenError extends RathError {
     use: "begin a run as" | "begin a what-if as" | "resume",
     status?: Status,
   ) {
-    super("name-conflict", `Cannot ${use} ${JSON.stringify(name)}: ${takenBy(id, use, status)}.`, {
-      hint: insteadOf(name, id, use, status),
+    super("name-conflict", `Cannot ${use} ${JSON.stringify(name)}: ${describeHolder(id, use, status)}.`, {
+      hint: hintFor(name, id, use, status),
       data: { name, actual: id, ...defined({ status }) },
     });
   }
 }
 
-function takenBy(id: FactId, use: string, status: Status | undefined): string {
+function describeHolder(id: FactId, use: string, status: Status | undefined): string {
   if (status !== undefined && status !== "open") {
     const how = status === "cancelled" ? "was cancelled" : status === "waiting" ? "waits" : status;
     return `a run has this name that ${how} (${id.slice(0, 12)})`;
@@ -341,7 +341,7 @@ function takenBy(id: FactId, use: string, status: Status | undefined): string {
   return `it stands at ${id.slice(0, 12)}, which is ${use === "resume" ? "no part of the run" : "something else"}`;
 }
 
-function insteadOf(name: string, id: FactId, use: string, status: Status | undefined): string {
+function hintFor(name: string, id: FactId, use: string, status: Status | undefined): string {
   const quoted = JSON.stringify(name);
   if (use === "resume")
     return `give that another name: await store.point("another", "${id.slice(0, 12)}"); then await store.forget(${quoted})`;

@@ -39,18 +39,18 @@ export type Awaited = Pending &
     readonly answered: boolean;
   };
 
-export function shownIn(fact: FactOf<"approval-ask">): Partial<Awaited> {
+export function describeAsk(fact: FactOf<"approval-ask">): Partial<Awaited> {
   const { what, digest, to, expires, rule, why, edited, answer, problem, execution } = fact;
   const rest = defined({ to, expires, rule, why, edited, answer, problem, execution });
-  return { ...visibly(what), digest, ...rest };
+  return { ...showVisibly(what), digest, ...rest };
 }
 
-export function begunIn(doubt: Doubt): Partial<Awaited> {
-  return { ...doubt, ...visibly(doubt.shown) };
+export function describeDoubt(doubt: Doubt): Partial<Awaited> {
+  return { ...doubt, ...showVisibly(doubt.shown) };
 }
 
 /** The content to look at, with invisible characters made visible. */
-function visibly(what: Json): Pick<Awaited, "shown" | "escaped"> {
+function showVisibly(what: Json): Pick<Awaited, "shown" | "escaped"> {
   if ((what as unknown) instanceof Withheld) return { shown: what };
   const shown = visible(what);
   return { shown, ...(canonical(shown) !== canonical(what) && { escaped: true }) };

@@ -35,7 +35,7 @@ export const delegationView: View<Delegation> = keepInSnapshots<Delegation>({
   name: "delegation",
   start: Object.freeze({ chain: Object.freeze([]), asker: null, caller: null }),
   step: (given, fact) => {
-    const next = stepped(given, fact);
+    const next = nextDelegation(given, fact);
     return next === given ? given : Object.freeze({ ...next, chain: Object.freeze(next.chain) });
   },
   merge: (sides, merge) => sides[adopted(merge) ?? 0] as Delegation,
@@ -43,12 +43,12 @@ export const delegationView: View<Delegation> = keepInSnapshots<Delegation>({
   load: (saved) => frozen(saved) as Delegation,
 });
 
-function stepped(given: Delegation, fact: Fact): Delegation {
+function nextDelegation(given: Delegation, fact: Fact): Delegation {
   const { chain, asker, caller } = given;
   switch (fact.type) {
     case "session-start":
     case "message-say":
-      return isOutside(fact.by) ? { chain, asker: fact.by, caller: null } : quiet(given);
+      return isOutside(fact.by) ? { chain, asker: fact.by, caller: null } : withoutCaller(given);
     case "run-start": {
       const given = fact.for ?? fact.by;
       const first = isOutside(given) ? given : asker;
@@ -62,10 +62,10 @@ function stepped(given: Delegation, fact: Fact): Delegation {
     case "route-choose":
       // Somebody who goes on in place of an agent does so on its word.
       return fact.by === `agent:${fact.selector}` && fact.chosen !== null
-        ? { chain: handed(chain, fact.by, `agent:${fact.chosen}`), asker, caller: null }
-        : quiet(given);
+        ? { chain: afterHandoff(chain, fact.by, `agent:${fact.chosen}`), asker, caller: null }
+        : withoutCaller(given);
     default:
-      return quiet(given);
+      return withoutCaller(given);
   }
 }
 
@@ -74,12 +74,12 @@ function withOne(chain: readonly Principal[], one: Principal): readonly Principa
 }
 
 /** An agent that gets a task back works again for those who gave it the task. */
-function handed(chain: readonly Principal[], from: Principal, to: Principal): readonly Principal[] {
+function afterHandoff(chain: readonly Principal[], from: Principal, to: Principal): readonly Principal[] {
   const back = chain.indexOf(to);
   return back < 0 ? withOne(chain, from) : chain.slice(0, back);
 }
 
-function quiet(given: Delegation): Delegation {
+function withoutCaller(given: Delegation): Delegation {
   return given.caller === null ? given : { ...given, caller: null };
 }
 

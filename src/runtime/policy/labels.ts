@@ -38,12 +38,12 @@ export const labelsView: View<Labels> = keepInSnapshots<Labels>({
     const inside = children.map((child) => untrustedOf(child.view(labelsView)));
     return broughtBy(session).reduce(
       (all, origin) => withOrigin(all, origin, session.id),
-      united([labels, ...inside]),
+      unite([labels, ...inside]),
     );
   },
   merge(sides, merge) {
     const side = adopted(merge);
-    return side === undefined ? united(sides) : (sides[side] as Labels);
+    return side === undefined ? unite(sides) : (sides[side] as Labels);
   },
   save: (labels) => labels as Json,
   load: (saved) => frozen(saved) as Labels,
@@ -122,7 +122,7 @@ function withOrigin(labels: Labels, origin: Origin, source: FactId): Labels {
   return Object.hasOwn(labels, origin) ? labels : Object.freeze({ ...labels, [origin]: source });
 }
 
-function united(sides: readonly Labels[]): Labels {
+function unite(sides: readonly Labels[]): Labels {
   const [first = {}, ...others] = sides;
   const more = others
     .flatMap((side) => Object.entries(side))

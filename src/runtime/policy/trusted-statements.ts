@@ -18,9 +18,9 @@ export class TrustedStatements {
 
   /** The statements of users, the system and the agent's own instructions, on the way to a session. */
   static of(session: Session, by: Principal): TrustedStatements {
-    const said = session.view(saidView);
-    const known = made.get(said) ?? new Map<Principal, TrustedStatements>();
-    made.set(said, known);
+    const said = session.view(statementsView);
+    const known = knownStatements.get(said) ?? new Map<Principal, TrustedStatements>();
+    knownStatements.set(said, known);
     const statements =
       known.get(by) ?? new TrustedStatements(said.filter(({ to = by }) => to === by).map(({ text }) => text));
     known.set(by, statements);
@@ -32,7 +32,7 @@ export class TrustedStatements {
     if (typeof value === "number") return this.#numbers.has(value);
     // Nobody says "true": they name what is to be true of it.
     if (typeof value === "boolean") return this.#affirms(wordsOf(name).join(" ")) === value;
-    const text = bare(normalOf(value));
+    const text = withoutQuotes(normalOf(value));
     const number = plainNumber(text);
     if (number !== undefined && this.#numbers.has(number)) return true;
     // People say a day and an hour, one here and one there.
@@ -55,21 +55,21 @@ export class TrustedStatements {
 }
 
 /** A text in its normal form; of instructions, also whose they are. */
-type Said = { readonly text: string; readonly to?: Principal };
+type Statement = { readonly text: string; readonly to?: Principal };
 
 /** Everything that was said by those who are trusted. A view, so that the past is not walked again for each decision. */
-const saidView: View<readonly Said[]> = {
+const statementsView: View<readonly Statement[]> = {
   start: Object.freeze([]),
   step(all, fact, session) {
-    const one = saidIn(fact, session);
+    const one = statementIn(fact, session);
     if (one === undefined || all.some(({ text, to }) => text === one.text && to === one.to)) return all;
     return Object.freeze([...all, one]);
   },
 };
 
-const made = new WeakMap<readonly Said[], Map<Principal, TrustedStatements>>();
+const knownStatements = new WeakMap<readonly Statement[], Map<Principal, TrustedStatements>>();
 
-function saidIn(fact: Fact, session: Session): Said | undefined {
+function statementIn(fact: Fact, session: Session): Statement | undefined {
   if (fact.type === "agent-configure")
     return typeof fact.instructions === "string"
       ? { text: normalOf(fact.instructions), to: fact.by }
@@ -123,7 +123,7 @@ function normalOf(text: string): string {
 }
 
 /** Without the quotation marks around it, and what ends a sentence. */
-function bare(text: string): string {
+function withoutQuotes(text: string): string {
   return text.replace(/^["'`]+|["'`.!?,;:]+$/g, "").trim();
 }
 
