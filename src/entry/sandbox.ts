@@ -22,15 +22,14 @@ export type {
 export type { Capabilities, Limits, Network, SandboxSpec, SandboxStatus } from "../sandbox/spec.js";
 export { Trees } from "../sandbox/trees.js";
 export { virtualSandbox } from "../sandbox/virtual/provider.js";
-export { capture } from "../sandbox/workspace/capture.js";
+export { capture, importFolder } from "../sandbox/workspace/capture.js";
 export { checkout } from "../sandbox/workspace/checkout.js";
-export { diffTrees } from "../sandbox/workspace/diff.js";
+export { diffTrees } from "../sandbox/workspace/entries.js";
 export { filesAt } from "../sandbox/workspace/files-at.js";
 export { frozen } from "../sandbox/workspace/frozen.js";
 export { exportGit } from "../sandbox/workspace/git-export.js";
 export { importGit } from "../sandbox/workspace/git-import.js";
-export { importFolder } from "../sandbox/workspace/import.js";
 export { mergeTrees } from "../sandbox/workspace/merge.js";
 export { patchOf } from "../sandbox/workspace/patch.js";
 export { StatCache as CaptureCache } from "../sandbox/workspace/stat-cache.js";
-export { whoChanged } from "../sandbox/workspace/who-changed.js";
+export { whoChanged } from "../sandbox/workspace/step.js";

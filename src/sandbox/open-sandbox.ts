@@ -12,7 +12,8 @@ import type {
   SandboxFiles,
   Snapshot,
 } from "./sandbox.js";
-import type { Capabilities, SandboxRef, SandboxSpec, SandboxStatus } from "./spec.js";
+import type { Capabilities, Condition, SandboxRef, SandboxSpec, SandboxStatus } from "./spec.js";
+import { LongTimer } from "./timer.js";
 
 /** What stays the same of a sandbox as long as it exists. */
 export type SandboxIdentity = Omit<SandboxRef, "status" | "native">;
@@ -113,4 +114,152 @@ export function identityOf(
   { id, incarnation, tree, parent }: CreateOptions,
 ): SandboxIdentity {
   return { provider, id, incarnation, spec, tree, ...defined({ parent }) };
+}
+
+type Phase = SandboxStatus["phase"];
+
+/** The phase of a sandbox, when its conditions last changed and why, and when its time is over. */
+export class Life {
+  readonly #expire: () => Promise<void>;
+  readonly #now: () => number;
+  readonly #conditions = new Map<Condition["type"], Condition>();
+  #phase: Phase = "pending";
+  #timer: LongTimer | undefined;
+
+  constructor(expire: () => Promise<void>, now: () => number = Date.now) {
+    this.#expire = expire;
+    this.#now = now;
+  }
+
+  get phase(): Phase {
+    return this.#phase;
+  }
+
+  get status(): SandboxStatus {
+    return Object.freeze({ phase: this.#phase, conditions: Object.freeze([...this.#conditions.values()]) });
+  }
+
+  /** It is running from here on. */
+  begin(ttl: number | undefined, conditions: readonly Omit<Condition, "at">[]): void {
+    this.#phase = "running";
+    for (const { type, status, reason, message } of conditions) this.#set(type, status, reason, message);
+    if (ttl !== undefined) this.renew(ttl);
+  }
+
+  suspend(): void {
+    this.#phase = "suspended";
+    this.#set("Ready", false, "Suspended");
+    this.#set("Suspended", true, "Asked");
+  }
+
+  resume(): void {
+    this.#phase = "running";
+    this.#set("Suspended", false, "Asked");
+    this.#set("Ready", true, "Resumed");
+  }
+
+  lose(why: string): void {
+    this.#end("lost");
+    this.#set("Ready", false, "Lost", why);
+    this.#set("Isolated", "unknown", "Lost");
+  }
+
+  finish(): void {
+    this.#end("finished");
+    this.#set("Ready", false, "Destroyed");
+    this.#set("Finished", true, "Destroyed");
+  }
+
+  /** Sets how long it may exist from now on. */
+  renew(milliseconds: number): void {
+    this.#timer?.clear();
+    if (this.#conditions.has("Expired")) this.#set("Expired", false, "Renewed");
+    // Nothing waits for it: a program that is done must be able to end.
+    this.#timer = new LongTimer(milliseconds, () => {
+      this.#set("Expired", true, "TimeOver", `it was given ${milliseconds} ms`);
+      void this.#expire().catch(() => {});
+    }).unref();
+  }
+
+  #end(phase: "lost" | "finished"): void {
+    this.#phase = phase;
+    this.#timer?.clear();
+  }
+
+  #set(type: Condition["type"], status: Condition["status"], reason: string, message?: string): void {
+    const at = new Date(this.#now()).toISOString();
+    this.#conditions.set(type, Object.freeze({ type, status, reason, ...defined({ message }), at }));
+  }
+}
+
+type Key = Pick<SandboxRef, "id" | "incarnation">;
+
+/** The sandboxes that a provider has opened: one for each id and incarnation, however often it is asked for. */
+export class OpenedSandboxes<Kind extends Sandbox> {
+  readonly #opened = new Map<string, Promise<Kind>>();
+
+  /** The sandbox of a key, opened only if it is not there. `forget` is for when it is gone. */
+  open(key: Key, open: (forget: () => void) => Promise<Kind>): Promise<Kind> {
+    const name = nameOf(key);
+    const known = this.#opened.get(name);
+    if (known !== undefined) return known;
+    const forget = (): void => {
+      if (this.#opened.get(name) === opening) this.#opened.delete(name);
+    };
+    const opening = open(forget);
+    this.#opened.set(name, opening);
+    opening.catch(forget);
+    return opening;
+  }
+
+  get(key: Key): Promise<Kind> | undefined {
+    return this.#opened.get(nameOf(key));
+  }
+
+  /** The sandbox of a ref, or a `SandboxLostError` that gives the reason why it may be gone. */
+  async require(ref: SandboxRef, why: string): Promise<Kind> {
+    const sandbox = await this.get(ref);
+    if (sandbox === undefined) throw new SandboxLostError(ref.id, why);
+    return sandbox;
+  }
+
+  /** The refs of those that are there. */
+  async *refs(): AsyncIterable<SandboxRef> {
+    for (const [name, opening] of [...this.#opened]) {
+      const sandbox = await opening.catch(() => undefined);
+      if (sandbox !== undefined && this.#opened.has(name)) yield sandbox.ref;
+    }
+  }
+
+  /** Destroys all of them. What fails is thrown when all others are gone. */
+  async close(): Promise<void> {
+    const opened = await Promise.allSettled(this.#opened.values());
+    const ended = opened.map((one) => (one.status === "fulfilled" ? one.value.destroy() : undefined));
+    const failed = (await Promise.allSettled(ended)).find((one) => one.status === "rejected");
+    if (failed?.status === "rejected") throw failed.reason;
+  }
+}
+
+function nameOf({ id, incarnation }: Key): string {
+  return `${incarnation} ${id}`;
+}
+
+/** The files of a workspace as long as it is there: every call asks first. */
+export function gated(files: SandboxFiles, ask: () => void): SandboxFiles {
+  const through =
+    <Given extends readonly unknown[], Answer>(call: (...given: Given) => Promise<Answer>) =>
+    async (...given: Given): Promise<Answer> => {
+      ask();
+      return call(...given);
+    };
+  return {
+    read: through((path) => files.read(path)),
+    write: through((path, bytes, options) => files.write(path, bytes, options)),
+    list: through((path) => files.list(path)),
+    stat: through((path) => files.stat(path)),
+    link: through((path) => files.link(path)),
+    make: through((path) => files.make(path)),
+    remove: through((path) => files.remove(path)),
+    move: through((from, to) => files.move(from, to)),
+  };
 }

@@ -1,26 +1,23 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Digest } from "../../session/index.js";
 import { limitsOf } from "../check-spec.js";
-import { SandboxLostError } from "../error.js";
+import { EngineError, FileError, SandboxLostError } from "../error.js";
 import { OpenSandbox, type OpenSandboxOptions } from "../open-sandbox.js";
+import { bytesOfName } from "../path.js";
 import type { ExecOptions, Execution, SandboxFiles, Snapshot } from "../sandbox.js";
 import type { SandboxRef, SandboxStatus } from "../spec.js";
 import { LongTimer } from "../timer.js";
-import { Archive } from "./archive.js";
-import { environment } from "./body.js";
+import type { Trees } from "../trees.js";
+import { Exclude } from "../workspace/exclude.js";
 import type { Engine } from "./engine.js";
-import { EngineError } from "./error.js";
 import { ContainerExecution, type ExecutionHost, type Loss } from "./execution.js";
-import { ContainerFiles, type FileHost } from "./files.js";
+import { Archive, ContainerFiles, type FileHost } from "./files.js";
 import { Freezer, Gate } from "./freeze.js";
-import { runHelper } from "./helper.js";
-import type { Filling } from "./launch.js";
-import { MemoryWatch } from "./memory.js";
-import { emptied } from "./refill.js";
-import { removeContainer } from "./retry.js";
-import { signalOf, WORKSPACE } from "./script.js";
+import { removeContainer, runHelper } from "./helper.js";
+import { environment, type Filling, type Owner } from "./launch.js";
+import { emptying, MEMORY_EVENTS, removalOf, signalOf, WORKSPACE } from "./script.js";
 import { endOf, finishedOf, type Inspected, type Known, statusOf } from "./status.js";
-import { readTree } from "./tree-read.js";
-import type { Owner } from "./user.js";
+import { partsOf, readTree } from "./tree-read.js";
 
 /** What a sandbox is made of, once its container runs. */
 export type ContainerOptions = OpenSandboxOptions & {
@@ -274,4 +271,173 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
 
 function now(): string {
   return new Date().toISOString();
+}
+
+const ATTEMPTS = 3;
+
+type Names = readonly string[];
+
+/** What emptying a workspace needs: scripts while it runs, looks while it stands still. */
+export type Emptying = {
+  readonly archive: Archive;
+  readonly trees: Trees;
+  readonly freezer: Freezer;
+  readonly script: (words: readonly string[]) => Promise<string>;
+};
+
+/**
+ * Empties a workspace, and then does something with it before anything in it runs again. The engine cannot remove files,
+ * so a script in the container does, with programs that commands may have replaced: the engine's own look decides
+ * whether it is empty. What the tree that comes next excludes stays, unless the directory it is in goes.
+ */
+export async function emptied(
+  { archive, trees, freezer, script }: Emptying,
+  next: Digest | null,
+  work: () => Promise<void>,
+): Promise<void> {
+  const exclude = new Exclude((await trees.tree(next)).exclude ?? []);
+  const isPlain = exclude.patterns.length === 0;
+  const directories = isPlain ? new Set<string>() : await directoriesOf(next, trees);
+  let waste: readonly Names[] = isPlain
+    ? []
+    : await freezer.whileFrozen(() => wasteIn(archive, exclude, directories));
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const now = waste;
+    await freezer.whileRunning(async () => {
+      if (isPlain) await script(emptying());
+      else for (const names of now) await script(removalOf(names.map(bytesOfName)));
+    });
+    const isDone = await freezer.whileFrozen(async () => {
+      waste = await wasteIn(archive, exclude, directories);
+      if (waste.length > 0) return false;
+      await work();
+      return true;
+    });
+    if (isDone) return;
+  }
+  throw new FileError("failed", waste[0]?.join("/") ?? ".", "it is in the way and could not be removed");
+}
+
+/** The topmost entries of the workspace that must go. */
+async function wasteIn(
+  archive: Archive,
+  exclude: Exclude,
+  directories: ReadonlySet<string>,
+): Promise<Names[]> {
+  const entries: { readonly names: Names; readonly isDirectory: boolean }[] = [];
+  for await (const { name, kind } of archive.read(Buffer.from(WORKSPACE))) {
+    const names = partsOf(name);
+    if (names.length > 0) entries.push({ names, isDirectory: kind === "directory" });
+  }
+  entries.sort((one, other) => one.names.length - other.names.length);
+  const excluded = new Set<string>();
+  const needed = new Set<string>();
+  if (exclude.patterns.length > 0)
+    for (const { names, isDirectory } of entries) {
+      const way = names.slice(0, -1);
+      if (isUnder(excluded, names) || !directories.has(way.join("/"))) continue;
+      if (!exclude.has(way, names.at(-1) as string, isDirectory)) continue;
+      excluded.add(names.join("/"));
+      way.forEach((_name, place) => {
+        needed.add(way.slice(0, place + 1).join("/"));
+      });
+    }
+  const gone = new Set<string>();
+  const waste: Names[] = [];
+  for (const { names } of entries) {
+    const path = names.join("/");
+    if (needed.has(path) || isUnder(excluded, names) || isUnder(gone, names)) continue;
+    gone.add(path);
+    waste.push(names);
+  }
+  return waste;
+}
+
+/** Whether one of these paths is this one, or one above it. */
+function isUnder(paths: ReadonlySet<string>, names: Names): boolean {
+  return paths.size > 0 && names.some((_name, place) => paths.has(names.slice(0, place + 1).join("/")));
+}
+
+/** The paths of all directories of a tree, "" for itself. */
+async function directoriesOf(tree: Digest | null, trees: Trees): Promise<ReadonlySet<string>> {
+  const paths = new Set<string>();
+  const todo: { readonly digest: Digest | null; readonly path: string }[] = [{ digest: tree, path: "" }];
+  for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
+    const { digest, path } = next;
+    paths.add(path);
+    for (const entry of (await trees.tree(digest)).entries)
+      if (entry.kind === "tree")
+        todo.push({ digest: entry.digest, path: path === "" ? entry.name : `${path}/${entry.name}` });
+  }
+  return paths;
+}
+
+/** What a process that the kernel ended for want of memory leaves behind: SIGKILL. */
+const KILLED = 137;
+const LATE_MILLISECONDS = 150;
+
+/**
+ * Whether a container ran out of memory. Docker tells of it as an event. Podman does not, and an event may come late: then
+ * the kernel's own count is looked at, as it stands in the container.
+ */
+export class MemoryWatch {
+  readonly #engine: Engine;
+  readonly #container: string;
+  readonly #helper: (words: readonly string[]) => Promise<string>;
+  #seen: number | undefined;
+
+  /** @param fresh whether nothing has run in the container yet */
+  constructor(
+    engine: Engine,
+    container: string,
+    helper: (words: readonly string[]) => Promise<string>,
+    fresh: boolean,
+  ) {
+    this.#engine = engine;
+    this.#container = container;
+    this.#helper = helper;
+    if (fresh) this.#seen = 0;
+  }
+
+  async ranOut(since: number, code: number): Promise<boolean> {
+    try {
+      const tells = this.#engine.about.name === "docker";
+      let told = tells && (await this.#wasTold(since));
+      if (!told && tells && code !== KILLED) return false;
+      if (!told && tells) {
+        await sleep(LATE_MILLISECONDS);
+        told = await this.#wasTold(since);
+      }
+      // How often it was is not known then: the count is not a measure until it is looked at again.
+      if (told) this.#seen = undefined;
+      if (told) return true;
+      const before = this.#seen;
+      const now = countOf(await this.#helper(MEMORY_EVENTS));
+      this.#seen = now;
+      return before !== undefined && now > before;
+    } catch {
+      // Nobody knows; then it is a command that failed.
+      return false;
+    }
+  }
+
+  async #wasTold(since: number): Promise<boolean> {
+    const filters = JSON.stringify({ container: [this.#container], event: ["oom"] });
+    const query = {
+      since: seconds(since),
+      until: seconds(Date.now()),
+      filters: encodeURIComponent(filters),
+    };
+    for await (const chunk of this.#engine.read("/events", { query }))
+      if (chunk.toString("utf8").trim() !== "") return true;
+    return false;
+  }
+}
+
+function seconds(milliseconds: number): string {
+  return `${Math.floor(milliseconds / 1000)}.${String(milliseconds % 1000).padStart(3, "0")}000000`;
+}
+
+function countOf(text: string): number {
+  return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
 }

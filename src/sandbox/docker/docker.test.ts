@@ -7,9 +7,9 @@ import { SandboxLostError, SandboxSpecError, SandboxUnavailableError } from "../
 import type { ExecOptions, Sandbox, SandboxProvider } from "../sandbox.js";
 import type { SandboxSpec } from "../spec.js";
 import { Trees } from "../trees.js";
-import { bodyOf, type DockerOptions, LABELS, nameOf } from "./body.js";
 import { dockerSandbox } from "./docker.js";
 import { Engine } from "./engine.js";
+import { bodyOf, type DockerOptions, LABELS, nameOf } from "./launch.js";
 import { removeImage } from "./testing/image.js";
 import { reachable } from "./testing/reachable.js";
 

@@ -1,23 +1,28 @@
-import { newOwner } from "../../store/index.js";
+import { isDead, newOwner } from "../../store/index.js";
 import { checkSpec, secretsOf } from "../check-spec.js";
-import { SandboxLostError } from "../error.js";
+import { SandboxLostError, SandboxUnavailableError } from "../error.js";
 import { Lazy } from "../lazy.js";
-import { identityOf, type SandboxIdentity } from "../open-sandbox.js";
-import { OpenedSandboxes } from "../opened-sandboxes.js";
+import { identityOf, OpenedSandboxes, type SandboxIdentity } from "../open-sandbox.js";
 import type { ConnectOptions, CreateOptions, Sandbox, SandboxProvider } from "../sandbox.js";
-import type { Capabilities, SandboxRef, SandboxSpec } from "../spec.js";
-import { type DockerOptions, LABELS, nameOf } from "./body.js";
+import type { Capabilities, Network, SandboxRef, SandboxSpec } from "../spec.js";
 import { ContainerSandbox } from "./container.js";
-import { Engine } from "./engine.js";
-import { runHelper } from "./helper.js";
-import { inventory, sweep } from "./inventory.js";
-import { fill, type Launched, launch, made, owned } from "./launch.js";
-import { probe } from "./probe.js";
+import { Engine, findSocket } from "./engine.js";
+import { removeContainer, runHelper } from "./helper.js";
+import {
+  type DockerOptions,
+  fill,
+  LABELS,
+  type Launched,
+  labelled,
+  launch,
+  made,
+  nameOf,
+  owned,
+} from "./launch.js";
 import { everybody } from "./script.js";
-import { findSocket } from "./socket.js";
-import { endOf } from "./status.js";
+import { endOf, statusOf } from "./status.js";
 
-export type { DockerOptions } from "./body.js";
+export type { DockerOptions } from "./launch.js";
 
 const TIMEOUT = 60_000;
 
@@ -122,4 +127,109 @@ class DockerProvider implements SandboxProvider {
       create: (spec, more) => this.create(spec, more),
     });
   }
+}
+
+type Listed = {
+  readonly Id: string;
+  /** Seconds since 1970. */
+  readonly Created: number;
+  readonly State?: string;
+  readonly Labels?: { readonly [name: string]: string } | null;
+};
+
+/** The sandboxes of an engine, of any process. */
+export async function* inventory(engine: Engine): AsyncGenerator<SandboxRef, void, void> {
+  for (const { Id, Labels } of await listed(engine, LABELS.id)) {
+    const about = labelled(Labels ?? {});
+    // Removed since the list was made.
+    const inspected = about === undefined ? undefined : await made(engine, Id);
+    if (about === undefined || inspected === undefined) continue;
+    const native = { container: Id, engine: engine.about.name, version: engine.about.version };
+    yield Object.freeze({ ...about, native, status: statusOf(inspected.State) });
+  }
+}
+
+/**
+ * Removes what nobody owns: sandboxes whose process has certainly ended, unless they were given a time of their
+ * own that is not over. What another process of this machine or elsewhere may still use is left alone. How many it was.
+ */
+export async function sweep(engine: Engine): Promise<number> {
+  let removed = 0;
+  for (const { Id, Labels, Created, State } of await listed(engine, LABELS.owner)) {
+    if (!isDead(Labels?.[LABELS.owner] ?? "")) continue;
+    const { ttl, onExpire = "delete" } = labelled(Labels ?? {})?.spec ?? {};
+    if (ttl !== undefined && Date.now() < Created * 1000 + ttl) continue;
+    if (ttl !== undefined && onExpire === "retain") continue;
+    if (ttl !== undefined && onExpire === "suspend") {
+      if (State === "running") await engine.json("POST", `/containers/${Id}/pause`).catch(() => {});
+      continue;
+    }
+    // Another process may be sweeping too.
+    await removeContainer(engine, Id).then(
+      () => {
+        removed += 1;
+      },
+      () => {},
+    );
+  }
+  return removed;
+}
+
+async function listed(engine: Engine, label: string): Promise<readonly Listed[]> {
+  const filters = encodeURIComponent(JSON.stringify({ label: [label] }));
+  return engine.json<readonly Listed[]>("GET", "/containers/json", { query: { all: "true", filters } });
+}
+
+type Info = {
+  readonly OSType?: string;
+  readonly MemoryLimit?: boolean;
+  readonly PidsLimit?: boolean;
+  readonly CgroupVersion?: string;
+  readonly SecurityOptions?: readonly string[] | null;
+};
+
+/** What sandboxes of this engine can do. */
+export async function probe(engine: Engine, options: DockerOptions): Promise<Capabilities> {
+  const info = await engine.json<Info>("GET", "/info");
+  if (info.OSType !== undefined && info.OSType.toLowerCase() !== "linux")
+    throw new SandboxUnavailableError(
+      "docker",
+      `the engine runs containers of ${info.OSType}, and those of Linux are needed`,
+      "switch it to Linux containers",
+    );
+  const wanted = options.network ?? "bridge";
+  const networks = await engine.json<readonly { readonly Name: string }[]>("GET", "/networks");
+  // What Docker calls "bridge" is "podman" there, and both take the word; "host" need not be listed.
+  const hasNetwork =
+    wanted === "host" ||
+    networks.some(
+      ({ Name }) =>
+        Name === wanted || (engine.about.name === "podman" && wanted === "bridge" && Name === "podman"),
+    );
+  const network: readonly Network["mode"][] = hasNetwork ? ["none", "full"] : ["none"];
+  return Object.freeze({
+    isolation: "container",
+    limits: Object.freeze([
+      "wall",
+      ...(info.MemoryLimit === false ? [] : (["memory"] as const)),
+      ...(info.PidsLimit === false ? [] : (["pids"] as const)),
+      ...(["cpu", "file", "output", "scratch"] as const),
+    ] as const),
+    network: Object.freeze(network),
+    fork: "copy",
+    suspend: "freeze",
+    exact: true,
+    stdin: true,
+    background: true,
+    pty: true,
+    names: "bytes",
+    detail: Object.freeze({
+      engine: engine.about.name,
+      version: engine.about.version,
+      api: engine.about.api,
+      cgroups: info.CgroupVersion ?? "unknown",
+      security: [...(info.SecurityOptions ?? [])],
+      ...(hasNetwork ? {} : { missing: `the engine has no network ${wanted}` }),
+    }),
+  });
 }

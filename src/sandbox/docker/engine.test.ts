@@ -1,13 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStore } from "../../store/index.js";
 import { ownerOf, thisProcess } from "../../store/name/owner.js";
-import { SandboxLostError, SandboxSpecError, SandboxUnavailableError } from "../error.js";
+import { EngineError, SandboxLostError, SandboxSpecError, SandboxUnavailableError } from "../error.js";
 import type { Sandbox } from "../sandbox.js";
 import { Trees } from "../trees.js";
 import { type DockerOptions, dockerSandbox } from "./docker.js";
-import { Engine } from "./engine.js";
-import { EngineError } from "./error.js";
-import { findSocket } from "./socket.js";
+import { Engine, findSocket } from "./engine.js";
 import { FakeEngine, frame, UPGRADED } from "./testing/fake-engine.js";
 
 let fake: FakeEngine;

@@ -1,8 +1,8 @@
+import { statSync } from "node:fs";
 import { Agent, type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
+import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { SandboxUnavailableError } from "../error.js";
-import { EngineError } from "./error.js";
-import { chosen, type Version } from "./version.js";
+import { EngineError, SandboxUnavailableError } from "../error.js";
 
 /** What an engine says about itself. */
 export type EngineAbout = {
@@ -282,4 +282,84 @@ function unavailable(socket: string, error: unknown): unknown {
               "see whether it runs: docker info",
             ];
   return new SandboxUnavailableError("docker", why[0] as string, why[1] as string, error);
+}
+
+/** What an engine says of its versions. */
+export type Version = {
+  readonly Version?: string;
+  readonly ApiVersion?: string;
+  readonly MinAPIVersion?: string;
+  readonly Components?: readonly { readonly Name: string }[];
+};
+
+/** The version that this client was written against; another one is spoken where an engine does not know it. */
+const PREFERRED = [1, 41] as const;
+const OLDEST = [1, 40] as const;
+
+/** The version to speak: the one that this was written against, or the nearest one that the engine knows. */
+export function chosen({ ApiVersion, MinAPIVersion }: Version): string {
+  const newest = partsOf(ApiVersion);
+  const oldest = partsOf(MinAPIVersion) ?? OLDEST;
+  if (newest === undefined || isBefore(newest, OLDEST))
+    throw new SandboxUnavailableError(
+      "docker",
+      `the engine speaks version ${String(ApiVersion)} of its interface, and ${OLDEST.join(".")} is needed`,
+      "install a newer engine: Docker 19.03 or Podman 3, or later",
+    );
+  const wanted = isBefore(newest, PREFERRED) ? newest : isBefore(PREFERRED, oldest) ? oldest : PREFERRED;
+  return wanted.join(".");
+}
+
+type Parts = readonly [number, number];
+
+function partsOf(version: string | undefined): Parts | undefined {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(version ?? "") ?? [];
+  return major === undefined ? undefined : [Number(major), Number(minor)];
+}
+
+function isBefore(one: Parts, other: Parts): boolean {
+  return one[0] < other[0] || (one[0] === other[0] && one[1] < other[1]);
+}
+
+/** Where Docker and Podman listen when nobody says otherwise, the most likely place first. */
+export function usualSockets(env: NodeJS.ProcessEnv = process.env): readonly string[] {
+  const own = env.XDG_RUNTIME_DIR;
+  return [
+    "/var/run/docker.sock",
+    ...(own === undefined || own === "" ? [] : [join(own, "docker.sock"), join(own, "podman/podman.sock")]),
+    "/run/podman/podman.sock",
+  ];
+}
+
+/** The socket of the engine: the one that was asked for, that of DOCKER_HOST, or the first usual one that is there. */
+export function findSocket(asked: string | undefined, env: NodeJS.ProcessEnv = process.env): string {
+  if (asked !== undefined) return pathOf(asked, "the option socket");
+  if (env.DOCKER_HOST !== undefined && env.DOCKER_HOST !== "") return pathOf(env.DOCKER_HOST, "DOCKER_HOST");
+  const usual = usualSockets(env);
+  const found = usual.find(isSocket);
+  if (found !== undefined) return found;
+  throw new SandboxUnavailableError(
+    "docker",
+    `no container engine listens at ${usual.join(", ")}`,
+    "install one and start it: sudo apt-get install docker.io && sudo systemctl start docker " +
+      "(or: sudo apt-get install podman && systemctl --user start podman.socket)",
+  );
+}
+
+function pathOf(address: string, source: string): string {
+  if (address.startsWith("unix://")) return address.slice("unix://".length);
+  if (address.startsWith("/")) return address;
+  throw new SandboxUnavailableError(
+    "docker",
+    `${source} is ${JSON.stringify(address)}, and only sockets of this machine are spoken to`,
+    'give a path: dockerSandbox({ socket: "/var/run/docker.sock" }), or DOCKER_HOST=unix:///var/run/docker.sock',
+  );
+}
+
+function isSocket(path: string): boolean {
+  try {
+    return statSync(path).isSocket();
+  } catch {
+    return false;
+  }
 }

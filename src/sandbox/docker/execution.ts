@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { firstLine } from "../../util/index.js";
 import { commandFault, lengthFault } from "../check-call.js";
+import { EngineError } from "../error.js";
 import {
   CommandExecution,
   killedBy,
@@ -11,11 +12,10 @@ import {
 } from "../execution.js";
 import { bytesOfName, namesOf } from "../path.js";
 import type { ExecOptions } from "../sandbox.js";
-import { environment } from "./body.js";
 import type { Engine } from "./engine.js";
-import { EngineError } from "./error.js";
 import type { Gate } from "./freeze.js";
-import { untilUnpaused } from "./retry.js";
+import { untilUnpaused } from "./helper.js";
+import { environment } from "./launch.js";
 import { startOf, WORKSPACE } from "./script.js";
 import { exitOf, Wire } from "./wire.js";
 

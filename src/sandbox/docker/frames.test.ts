@@ -1,9 +1,8 @@
 import { array, assert as check, constantFrom, integer, property, string, tuple } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { EngineError } from "./error.js";
-import { Frames } from "./frames.js";
-import { Handshake } from "./handshake.js";
+import { EngineError } from "../error.js";
 import { frame } from "./testing/fake-engine.js";
+import { Frames, Handshake } from "./wire.js";
 
 describe("the stream of a command", () => {
   it("[D4] gives the same output however it is cut on the way", () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { EngineError } from "../error.js";
 import type { Engine } from "./engine.js";
-import { EngineError } from "./error.js";
-import { untilUnpaused } from "./retry.js";
+import { untilUnpaused } from "./helper.js";
 import { everybody } from "./script.js";
 
 const UNPAUSE_ATTEMPTS = 20;

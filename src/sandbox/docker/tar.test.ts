@@ -16,14 +16,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EMPTY_TREE } from "../../session/index.js";
 import { openStore } from "../../store/index.js";
+import { ArchiveError } from "../error.js";
 import { textOfName } from "../path.js";
 import { PIECE_BYTES, Trees } from "../trees.js";
-import { relative } from "./archive.js";
-import { ArchiveError } from "./error.js";
-import { readTar } from "./tar-read.js";
-import { fillOf, TAR_END, tarHeader } from "./tar-write.js";
-import { readTree } from "./tree-read.js";
-import { leadsOut, writeTree } from "./tree-write.js";
+import { relative } from "./files.js";
+import { fillOf, readTar, TAR_END, tarHeader } from "./tar.js";
+import { leadsOut, readTree, writeTree } from "./tree-read.js";
 
 const hasTar = spawnSync("tar", ["--version"]).status === 0;
 const ODD = Buffer.from([0x6f, 0xff, 0xfe, 0x0a, 0x78]);

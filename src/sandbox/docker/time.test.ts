@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openStore } from "../../store/index.js";
-import { Life } from "../life.js";
+import { Life } from "../open-sandbox.js";
 import { LongTimer, WallTimer } from "../timer.js";
 import { Trees } from "../trees.js";
 import { dockerSandbox } from "./docker.js";

@@ -1,10 +1,8 @@
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Collector } from "../collector.js";
+import { EngineError } from "../error.js";
+import type { Collector } from "../execution.js";
 import type { Engine } from "./engine.js";
-import { EngineError } from "./error.js";
-import { Frames, type Piece } from "./frames.js";
-import { Handshake } from "./handshake.js";
 
 /** How long output is awaited that a process left behind by the command may still write: until so long nothing came. */
 const QUIET_MILLISECONDS = 200;
@@ -119,5 +117,112 @@ async function ask(engine: Engine, exec: string): Promise<number | "running" | "
     return said.Running === false && typeof said.ExitCode === "number" ? said.ExitCode : "running";
   } catch (error) {
     return error instanceof EngineError && error.status === 404 ? "gone" : "unknown";
+  }
+}
+
+/** A piece of what a command wrote, or with "engine" what the engine has to say about it. */
+export type Piece = { readonly from: "stdout" | "stderr" | "engine"; readonly bytes: Uint8Array };
+
+const HEADER = 8;
+const SOURCES = ["stdout", "stdout", "stderr", "engine"] as const;
+
+/**
+ * Takes the engine's stream apart: frames of a kind (one byte, three zeros), a length (four bytes, the highest first)
+ * and that many bytes. They may be cut anywhere on the way, so a piece is handed on as soon as it is there.
+ */
+export class Frames {
+  readonly #header: Buffer = Buffer.alloc(HEADER);
+  /** How much of the header is there; a whole one means that a body is being read. */
+  #have = 0;
+  #left = 0;
+
+  /** The pieces in a chunk; an error when it is no such stream. */
+  take(chunk: Uint8Array): Piece[] {
+    const pieces: Piece[] = [];
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#have < HEADER) {
+        const part = chunk.subarray(at, at + HEADER - this.#have);
+        this.#header.set(part, this.#have);
+        this.#have += part.length;
+        at += part.length;
+        if (this.#have === HEADER) this.#begin();
+        continue;
+      }
+      const bytes = chunk.subarray(at, at + this.#left);
+      this.#left -= bytes.length;
+      at += bytes.length;
+      pieces.push({ from: SOURCES[this.#header[0] as number] as Piece["from"], bytes });
+      if (this.#left === 0) this.#have = 0;
+    }
+    return pieces;
+  }
+
+  #begin(): void {
+    const [kind = 255, ...zeros] = this.#header.subarray(0, 4);
+    if (kind >= SOURCES.length || zeros.some((byte) => byte !== 0))
+      throw new EngineError(
+        "to tell the output of a command",
+        101,
+        "it sent bytes that are not a frame of it",
+      );
+    this.#left = this.#header.readUInt32BE(4);
+    if (this.#left === 0) this.#have = 0;
+  }
+}
+
+const LONGEST = 4096;
+
+/**
+ * The first line of a command, on standard error, before anything of its own: its number, or why it does not start. Where
+ * it is missing, what came instead is what the engine has to say.
+ */
+export class Handshake {
+  /** The number of the command's first process, and of the session it leads. */
+  pid: number | undefined;
+  /** Resolves when the line is there. */
+  readonly done: Promise<void>;
+  readonly #held: Piece[] = [];
+  #text = "";
+  #isOver = false;
+  #resolve: () => void = () => {};
+
+  constructor() {
+    this.done = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  /**
+   * What of the command's own is known from a piece. The two streams take different ways, so output may come before the
+   * line that was written before it: it is held back until then. A terminal has one stream for all.
+   */
+  take(piece: Piece, terminal: boolean): readonly Piece[] {
+    if (this.pid !== undefined) return [piece];
+    if (this.#isOver) return [];
+    if (piece.from !== "stderr" && !terminal) {
+      this.#held.push(piece);
+      return [];
+    }
+    const { bytes } = piece;
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+    const end = text.indexOf("\n");
+    this.#text += end < 0 ? text : text.slice(0, end);
+    this.#isOver = end >= 0 || this.#text.length > LONGEST;
+    if (!this.#isOver) return [];
+    const [, pid] = /^\+(\d{1,10})\r?$/.exec(this.#text) ?? [];
+    if (pid !== undefined) this.pid = Number(pid);
+    this.#resolve();
+    if (this.pid === undefined) return [];
+    return [...this.#held.splice(0), { from: piece.from, bytes: bytes.subarray(end + 1) }];
+  }
+
+  /** Why there is no number. */
+  refusal(command: string | readonly string[]): string {
+    const complaint = Buffer.concat(this.#held.map(({ bytes }) => bytes)).toString("utf8");
+    const said = `${this.#text}${complaint}`.slice(0, LONGEST).trim();
+    if (said === "-directory") return "there is no such directory";
+    if (said === "-program")
+      return `there is no program ${typeof command === "string" ? "for the shell" : command[0]}`;
+    return said === "" ? "the engine did not start it and did not say why" : said;
   }
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Collector } from "../collector.js";
+import { Collector } from "../execution.js";
 import type { ExecEvent } from "../sandbox.js";
 
 const OK = { code: 0, outcome: "ok", milliseconds: 1 } as const;

@@ -6,8 +6,8 @@ import { localSandbox } from "../local/provider.js";
 import type { Sandbox, SandboxProvider } from "../sandbox.js";
 import { virtualSandbox } from "../virtual/provider.js";
 import { type JobEvent, type JobOptions, runJob } from "./job.js";
+import type { JobStatus } from "./job-state.js";
 import type { JobPolicy } from "./policy.js";
-import type { JobStatus } from "./status.js";
 import { ManualClock, settled } from "./testing/manual-clock.js";
 import { PlainProvider, plainTrees } from "./testing/plain-provider.js";
 

@@ -1,20 +1,21 @@
 import type { Sandbox } from "../sandbox.js";
-import { Attempt, type JobTask } from "./attempt.js";
-import { type Clock, systemClock } from "./clock.js";
+import { type Clock, systemClock } from "../timer.js";
+import { Attempt, type JobSource, type JobTask, type Origin, originOf } from "./attempt.js";
 import {
   begin,
   cancel,
   ended,
   isOver,
+  type JobAttempt,
   type JobState,
+  type JobStatus,
   resume,
+  statusOf,
   suspend,
   type Turn,
   tick,
 } from "./job-state.js";
 import { checkPolicy, type JobPolicy, JobPolicyError } from "./policy.js";
-import { type JobSource, type Origin, originOf } from "./source.js";
-import { type JobAttempt, type JobStatus, statusOf } from "./status.js";
 
 export type JobOptions = {
   /** Ends it: what is under way is ended, and nothing else begins. */

@@ -9,10 +9,8 @@ import {
   type Signal,
 } from "../execution.js";
 import type { ExecOptions, ExecResult } from "../sandbox.js";
-import { Inlet } from "./inlet.js";
-import { Outlet } from "./outlet.js";
-import type { Pipes, Slot } from "./pipes.js";
-import type { Report } from "./report.js";
+import { Inlet, Outlet, type Pipes, type Slot } from "./pipes.js";
+import type { Report } from "./shell.js";
 
 /** What a command needs of the sandbox it runs in. */
 export interface ExecutionHost {

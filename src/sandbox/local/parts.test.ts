@@ -4,11 +4,9 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { quoteShell } from "../../util/index.js";
-import { probe } from "./probe.js";
+import { probe, refusal } from "./probe.js";
 import { localSandbox } from "./provider.js";
-import { type Report, Reports } from "./report.js";
-import { refusal } from "./requirements.js";
-import { framed, ordered } from "./shell.js";
+import { framed, ordered, type Report, Reports } from "./shell.js";
 import { folder } from "./testing/folder.js";
 import { memoryTrees } from "./testing/open.js";
 

@@ -1,7 +1,9 @@
 import { execFile } from "node:child_process";
-import { closeSync, constants, fstatSync, mkdirSync, openSync, unlink } from "node:fs";
+import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, unlink } from "node:fs";
+import { Socket } from "node:net";
 import { join } from "node:path";
-import { programOf } from "./requirements.js";
+import { AFTERWARDS_BYTES, readSlowly } from "../execution.js";
+import { programOf } from "./probe.js";
 
 /** The pipes of one command: three names in the folder of a sandbox. */
 export type Slot = { readonly stdin: string; readonly stdout: string; readonly stderr: string };
@@ -101,4 +103,116 @@ function makePipes(paths: readonly string[]): Promise<void> {
       error === null ? resolve() : reject(error),
     );
   });
+}
+
+/** Our end of the pipe that a command reads from. */
+export class Inlet {
+  readonly #socket: Socket;
+  #open = false;
+  #ending = false;
+  #waiting = 0;
+
+  /** @param descriptor opened for reading too: so it can be written to before the command has opened it */
+  constructor(descriptor: number) {
+    this.#socket = new Socket({ fd: descriptor, readable: false, writable: true });
+    this.#socket.on("error", () => {});
+  }
+
+  /** Resolves when the bytes are in the pipe, or when nobody will read them. */
+  write(bytes: Uint8Array | string): Promise<void> {
+    if (this.#ending || this.#socket.destroyed) return Promise.resolve();
+    this.#waiting += 1;
+    return new Promise((resolve) => {
+      this.#socket.write(bytes, () => {
+        this.#waiting -= 1;
+        resolve();
+        this.#settle();
+      });
+    });
+  }
+
+  /** No more input: the command sees the end of it after what was written. */
+  end(): void {
+    this.#ending = true;
+    this.#settle();
+  }
+
+  /** The command has opened its end. Before that ours must stay: it would wait for another forever. */
+  opened(): void {
+    this.#open = true;
+    this.#settle();
+  }
+
+  close(): void {
+    this.#ending = true;
+    this.#socket.destroy();
+  }
+
+  #settle(): void {
+    if (this.#open && this.#ending && this.#waiting === 0) this.#socket.destroy();
+  }
+}
+
+const CHUNK = Buffer.allocUnsafe(64 * 1024);
+
+/** Our end of a pipe that a command writes into. */
+export class Outlet {
+  readonly #descriptor: number;
+  readonly #socket: Socket;
+  #take: (bytes: Uint8Array) => void;
+  #ended = false;
+
+  /** @param ended called once nobody holds the other end */
+  constructor(descriptor: number, take: (bytes: Uint8Array) => void, ended: () => void) {
+    this.#descriptor = descriptor;
+    this.#take = take;
+    this.#socket = new Socket({ fd: descriptor, readable: true, writable: false });
+    this.#socket.on("data", (bytes: Buffer) => this.#take(bytes));
+    this.#socket.on("error", () => {});
+    this.#socket.once("end", () => {
+      this.#ended = true;
+      ended();
+    });
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /**
+   * Takes what is in the pipe now, once the command is over. Whether that was all: as long as a process that it left
+   * behind holds the other end, more may come, and is read slowly.
+   */
+  drain(): boolean {
+    readSlowly(this.#socket);
+    // One that is filled as fast as it is emptied has no end.
+    for (let left = AFTERWARDS_BYTES; !this.#ended; ) {
+      if (this.#socket.destroyed) return true;
+      const count = left > 0 ? this.#read() : undefined;
+      if (count === undefined) return false;
+      if (count === 0) this.#ended = true;
+      else this.#take(CHUNK.subarray(0, count));
+      left -= count;
+    }
+    return true;
+  }
+
+  /** Goes on reading and drops what comes: anyone who still writes must not die of it. */
+  ignore(): void {
+    this.#take = () => {};
+    this.#socket.unref();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  /** undefined: nothing now. */
+  #read(): number | undefined {
+    try {
+      return readSync(this.#descriptor, CHUNK, 0, CHUNK.length, null);
+    } catch {
+      return undefined;
+    }
+  }
 }

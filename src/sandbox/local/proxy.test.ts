@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer as createTcp, type Socket } fro
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { awaitForwarder, forwarderCommand, proxyEnvironment } from "./forwarder.js";
+import { awaitForwarder, forwarderCommand, proxyEnvironment } from "./network.js";
 import { NetworkProxy, type ProxyOptions } from "./proxy.js";
 import { seccompFilter } from "./seccomp.js";
 import { ended, missing, program, start } from "./testing/bwrap.js";

@@ -4,9 +4,8 @@ import { connect, type Socket } from "node:net";
 import { basename, dirname } from "node:path";
 import type { Duplex } from "node:stream";
 import type { ExecResult } from "../sandbox.js";
-import { Hosts, type Target, targetOf } from "./hosts.js";
-import { shortPath } from "./liveness.js";
-import { type Resolve, resolve as systemResolve } from "./resolve.js";
+import { Hosts, type Resolve, resolve as systemResolve, type Target, targetOf } from "./hosts.js";
+import { shortPath } from "./registry.js";
 
 export type ProxyOptions = {
   /** The unix socket it listens on. */

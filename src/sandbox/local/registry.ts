@@ -1,16 +1,26 @@
-import { randomBytes } from "node:crypto";
-import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createHash, randomBytes } from "node:crypto";
+import {
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { cp, lstat, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { connect, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { isDead, newOwner } from "../../store/index.js";
 import { defined } from "../../util/index.js";
 import { SandboxSpecError, SandboxUnavailableError } from "../error.js";
 import type { SandboxRef } from "../spec.js";
-import { Directory } from "../workspace/directory.js";
-import { removeEntry } from "../workspace/remove.js";
-import type { ProcessMark } from "./cleaner.js";
-import { Janitor, startOf } from "./janitor.js";
-import { Liveness } from "./liveness.js";
+import { Directory, removeEntry } from "../workspace/directory.js";
+import { Janitor, type ProcessMark, startOf } from "./janitor.js";
 
 /**
  * What is written down of a sandbox before anything of it exists, and until nothing of it does: anyone who finds it can tell
@@ -239,4 +249,145 @@ export function stateDirectory(provider: string, given?: string): string {
       `chmod 700 ${path}, or choose another with the option "directory"`,
     );
   return path;
+}
+
+/**
+ * A sign of life that is seen from every container of this machine: a socket that somebody listens to as long as they
+ * live. The number of a process says nothing in another container, where it may be anybody's; but a socket to which nobody
+ * listens refuses, and that is certain.
+ */
+export class Liveness {
+  /** The name of the socket, in `alive` of the state directory. */
+  readonly name: string;
+  readonly #server: Server;
+
+  private constructor(name: string, server: Server) {
+    this.name = name;
+    this.#server = server;
+  }
+
+  /** A name that no other sign has. */
+  static newName(): string {
+    return randomBytes(8).toString("hex");
+  }
+
+  /** Undefined where there can be no such socket. Then only what is known of the process counts. */
+  static async begin(state: string, name: string): Promise<Liveness | undefined> {
+    if (process.platform !== "linux") return undefined;
+    const server = createServer((socket) => socket.destroy());
+    mkdirSync(join(state, "alive"), { recursive: true, mode: 0o700 });
+    const folder = openSync(join(state, "alive"), "r");
+    const listening = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false));
+      server.listen(shortPath(folder, name), () => resolve(true));
+    });
+    server.on("error", () => {});
+    // The name that it is removed by goes through this descriptor.
+    server.once("close", () => closeSync(folder));
+    if (listening) return new Liveness(name, server.unref());
+    closeSync(folder);
+    return undefined;
+  }
+
+  async close(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+}
+
+/** Whether nobody listens. False also where that cannot be found out, for instance because the socket is gone. */
+export async function isAbsent(state: string, name: string): Promise<boolean> {
+  if (!PRESENCE.test(name)) return false;
+  let folder: number;
+  try {
+    folder = openSync(join(state, "alive"), "r");
+  } catch {
+    return false;
+  }
+  try {
+    return await new Promise<boolean>((resolve) => {
+      const socket = connect(shortPath(folder, name));
+      const timer = setTimeout(() => over(false), 2000);
+      const over = (absent: boolean): void => {
+        clearTimeout(timer);
+        socket.destroy();
+        resolve(absent);
+      };
+      socket.once("connect", () => over(false));
+      socket.once("error", (error: NodeJS.ErrnoException) => over(error.code === "ECONNREFUSED"));
+    });
+  } finally {
+    closeSync(folder);
+  }
+}
+
+const PRESENCE = /^[0-9a-f]{16}$/;
+
+/** The name of a socket may have 107 bytes. The folder's descriptor makes a short name of any. */
+export function shortPath(folder: number, name: string): string {
+  return join(`/proc/self/fd/${folder}`, name);
+}
+
+/** Where the sandboxes of this user lie on the host, and what they share there. */
+export type StateDirectory = {
+  readonly root: string;
+  /** Checkouts that are shared by sandboxes and never written to. */
+  readonly frozen: string;
+  /** What sandboxes see as /etc. */
+  readonly etc: string;
+};
+
+export async function openStateDirectory(directory?: string): Promise<StateDirectory> {
+  const root = stateDirectory("local", directory);
+  const state: StateDirectory = { root, frozen: join(root, "frozen"), etc: join(root, `etc-${versionOf()}`) };
+  await mkdir(state.frozen, { recursive: true, mode: 0o700 });
+  await writeEtc(state);
+  return state;
+}
+
+/** Who a command is inside, for any user who runs us outside. */
+export const INSIDE = { user: "agent", id: 1000, home: "/home/agent" } as const;
+
+const ETC: { readonly [name: string]: string } = {
+  passwd: `root:x:0:0:root:/root:/usr/sbin/nologin\n${INSIDE.user}:x:${INSIDE.id}:${INSIDE.id}::${INSIDE.home}:/bin/bash\n`,
+  group: `root:x:0:\n${INSIDE.user}:x:${INSIDE.id}:\n`,
+  hosts: "127.0.0.1 localhost\n::1 localhost\n",
+  "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
+  "resolv.conf": "",
+};
+/**
+ * Things of the host that are the same for everybody and tell nothing about it: where programs and libraries are found,
+ * and whom to trust. Copied, not bound: each mount is paid for whenever a sandbox opens.
+ */
+const COPIED = [
+  ...["services", "protocols", "mime.types"],
+  ...["alternatives", "ld.so.cache"],
+  ...["ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "pki/tls/cert.pem", "pki/ca-trust/extracted"],
+];
+
+/** What would make another copy. */
+function versionOf(): string {
+  const times = COPIED.map((name) => statSync(`/etc/${name}`, { throwIfNoEntry: false })?.ctimeMs ?? 0);
+  return createHash("sha256")
+    .update(JSON.stringify([ETC, COPIED, times]))
+    .digest("hex")
+    .slice(0, 16);
+}
+
+/** Written beside and put in place at once: several processes may begin at the same time. */
+async function writeEtc({ root, etc }: StateDirectory): Promise<void> {
+  if ((await lstat(etc).catch(() => undefined)) !== undefined) return;
+  const draft = join(root, `etc-draft-${randomBytes(6).toString("hex")}`);
+  await mkdir(draft, { mode: 0o755 });
+  for (const [name, text] of Object.entries(ETC)) await writeFile(join(draft, name), text);
+  for (const name of COPIED) await copied(`/etc/${name}`, join(draft, name));
+  await rename(draft, etc).catch(async (error: unknown) => {
+    await rm(draft, { recursive: true, force: true });
+    if ((await lstat(etc).catch(() => undefined)) === undefined) throw error;
+  });
+}
+
+/** Links stay links: those that lead to what is not there inside lead nowhere. */
+async function copied(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true });
+  await cp(from, to, { recursive: true, verbatimSymlinks: true }).catch(() => {});
 }

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { hostname } from "node:os";
 import { describe, expect, it } from "vitest";
-import { resolve } from "./resolve.js";
+import { resolve } from "./hosts.js";
 
 describe("finding a name", () => {
   it("[N10] addresses and localhost are themselves, other names what the host's system says, also many at once", async () => {

@@ -1,10 +1,14 @@
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
+import type { Limits, SandboxSpec } from "../spec.js";
+import { mountArguments } from "./arguments.js";
 import { Cgroup, type Groups } from "./cgroup.js";
 import { Launcher } from "./launcher.js";
 import { Pipes } from "./pipes.js";
-import { type Box, type Registry, removeBox } from "./registry.js";
-import type { Supervisor } from "./supervisor.js";
+import { type Box, type Registry, removeBox, type StateDirectory } from "./registry.js";
+import { seccompFilter } from "./seccomp.js";
+import { Supervisor } from "./supervisor.js";
+import { copyPath, type Workspace } from "./workspace.js";
 
 /** Everything of a sandbox that does not depend on what it should be; with a shape, a sandbox that runs and is empty. */
 export type Spare = {
@@ -184,4 +188,39 @@ export class SparePipes {
     await Pipes.prepare(folders);
     this.#folders.push(...folders);
   }
+}
+
+/** Starts bubblewrap with everything that a sandbox should have. */
+export function start(
+  state: StateDirectory,
+  bwrap: string,
+  spec: SandboxSpec,
+  limits: Required<Limits>,
+  parts: Pick<Spare, "box" | "launcher" | "pipes"> & {
+    readonly workspace: Pick<Workspace, "bound" | "before">;
+  },
+): Promise<Supervisor> {
+  const { box, launcher, pipes, workspace } = parts;
+  return Supervisor.start({
+    ...{ launcher, launch: [...workspace.before, bwrap], name: box.name, seccomp: seccompFilter() },
+    arguments: mountArguments({ state, workspace: workspace.bound, pipes: pipes.folder, spec, limits }),
+  });
+}
+
+/** Sandboxes that differ in nothing that is decided when they start: everything else can be set later. */
+export function shapeOf(
+  state: StateDirectory,
+  bwrap: string,
+  spec: SandboxSpec,
+  limits: Required<Limits>,
+): Shape {
+  const isOpen = spec.network?.mode === "full";
+  return {
+    name: JSON.stringify([limits.scratch, isOpen, spec.readable ?? []]),
+    start: (parts) =>
+      start(state, bwrap, spec, limits, {
+        ...parts,
+        workspace: { bound: copyPath(parts.box.directory), before: [] },
+      }),
+  };
 }

@@ -2,8 +2,7 @@ import { quoteShell } from "../../util/index.js";
 import { SandboxUnavailableError } from "../error.js";
 import { startOf } from "./janitor.js";
 import { CHANNEL, type Launcher } from "./launcher.js";
-import { type Report, Reports } from "./report.js";
-import { equipment, framed, preparation, SUPERVISOR } from "./shell.js";
+import { equipment, framed, preparation, type Report, Reports, SUPERVISOR } from "./shell.js";
 
 export type SupervisorOptions = {
   /** What becomes the sandbox. */

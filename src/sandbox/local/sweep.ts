@@ -1,10 +1,9 @@
 import { lstatSync, readdirSync, statfsSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { identityOf, isDead, thisProcess } from "../../store/index.js";
-import { sweepWorkspaces } from "../workspace/left-over.js";
-import { lineOf, startCleaning } from "./cleaner.js";
-import { isAbsent } from "./liveness.js";
-import { type Registration, readRegistry } from "./registry.js";
+import { sweepWorkspaces } from "../workspace/frozen.js";
+import { lineOf, startCleaning } from "./janitor.js";
+import { isAbsent, type Registration, readRegistry } from "./registry.js";
 
 /** What a sweep found and did. */
 export type SweepReport = {

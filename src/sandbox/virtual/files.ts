@@ -2,8 +2,7 @@ import { contentOf, modeOf } from "../check-call.js";
 import { FileError, PathRefusedError } from "../error.js";
 import { namesOf } from "../path.js";
 import type { FileEntry, SandboxFiles } from "../sandbox.js";
-import { type Directory, entriesOf, file, type Node } from "./node.js";
-import { type Edit, type Space, WORKSPACE } from "./space.js";
+import { type Directory, type Edit, entriesOf, file, type Node, type Space, WORKSPACE } from "./space.js";
 
 /** The files of a virtual workspace, seen from the host. */
 export class VirtualFiles implements SandboxFiles {

@@ -1,14 +1,29 @@
+import { AsyncResource } from "node:async_hooks";
+import { randomUUID } from "node:crypto";
+import type { Digest } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import { checkSpec } from "../check-spec.js";
+import { commandFault } from "../check-call.js";
+import { checkSpec, limitsOf, secretsOf } from "../check-spec.js";
+import { CommandExecution, killedBy, lateAfter, type Signal } from "../execution.js";
 import { Lazy } from "../lazy.js";
-import { identityOf } from "../open-sandbox.js";
-import { OpenedSandboxes } from "../opened-sandboxes.js";
-import type { ConnectOptions, CreateOptions, Sandbox, SandboxProvider } from "../sandbox.js";
-import type { Capabilities, SandboxRef, SandboxSpec } from "../spec.js";
-import { remove } from "./remove.js";
-import { VirtualSandbox } from "./sandbox.js";
-import { loadShell, type VirtualCommand } from "./shell.js";
-import type { Space } from "./space.js";
+import { identityOf, Life, OpenedSandboxes, OpenSandbox, type OpenSandboxOptions } from "../open-sandbox.js";
+import { namesOf } from "../path.js";
+import type {
+  ConnectOptions,
+  CreateOptions,
+  ExecOptions,
+  Execution,
+  ForkOptions,
+  Sandbox,
+  SandboxFiles,
+  SandboxProvider,
+  Snapshot,
+} from "../sandbox.js";
+import type { Capabilities, Limits, SandboxRef, SandboxSpec, SandboxStatus } from "../spec.js";
+import { VirtualFiles } from "./files.js";
+import { Interpreter, loadShell, remove, type Shell, type VirtualCommand } from "./shell.js";
+import { Keeper } from "./snapshot.js";
+import { type Directory, Space } from "./space.js";
 
 export type VirtualOptions = {
   /** Commands beside those that the shell has, made with just-bash's `defineCommand`. They run in this process. */
@@ -96,4 +111,263 @@ function capabilitiesOf(version: string | undefined): Capabilities {
       partial: false,
     }),
   });
+}
+
+export type VirtualSandboxOptions = Omit<OpenSandboxOptions, "create"> & {
+  readonly shell: Shell;
+  readonly commands: readonly VirtualCommand[];
+  readonly now: () => number;
+  /** What a fork begins with, instead of the tree. */
+  readonly space?: Space;
+  /** Opens another one of the same kind; with a space, with its files. */
+  readonly create: (spec: SandboxSpec, options: CreateOptions, space?: Space) => Promise<Sandbox>;
+  /** Called when it is destroyed. */
+  readonly over: () => void;
+};
+
+/** A sandbox without an operating system: a shell that is interpreted, over files that are in memory. */
+export class VirtualSandbox extends OpenSandbox {
+  readonly files: SandboxFiles;
+  readonly #options: VirtualSandboxOptions;
+  readonly #limits: Required<Limits>;
+  readonly #interpreter: Interpreter;
+  readonly #space: Space;
+  readonly #running = new Set<VirtualExecution>();
+  readonly #life: Life;
+  #keeping: Promise<unknown> = Promise.resolve();
+
+  constructor(options: VirtualSandboxOptions) {
+    super(options);
+    const { identity, shell, commands, now } = options;
+    const { spec, tree } = identity;
+    const { trees, secrets } = options.options;
+    this.#options = options;
+    this.#limits = limitsOf(spec);
+    this.#space = options.space ?? new Space(trees, now, shell.system, tree);
+    this.#interpreter = new Interpreter({
+      ...{ shell, commands, space: this.#space, limits: this.#limits },
+      environment: { ...spec.env, ...secretsOf(spec, secrets) },
+    });
+    this.files = new VirtualFiles(this.#space, () => this.requireThere());
+    this.#life = new Life(() => this.expire(), now);
+    this.#life.begin(spec.ttl, [
+      { type: "Ready", status: true, reason: "Opened" },
+      {
+        type: "Isolated",
+        status: true,
+        reason: "Virtual",
+        message: "commands are interpreted; none runs on the host",
+      },
+    ]);
+  }
+
+  exec(command: string | readonly string[], options: ExecOptions = {}): Execution {
+    const fault = commandFault(command, options);
+    const execution = new VirtualExecution(
+      fault === undefined ? options : {},
+      this.#limits,
+      (input, left, signal, full) => this.#interpreter.run(command, options, { input, left, signal, full }),
+    );
+    const obstacle = fault ?? this.#obstacle(options);
+    if (obstacle !== undefined) execution.refuse(obstacle);
+    else {
+      this.#running.add(execution);
+      void execution.run().finally(() => this.#running.delete(execution));
+    }
+    return execution;
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    this.requireThere();
+    const workspace = this.#space.freeze();
+    return this.#keep((keeper) => keeper.keep(workspace));
+  }
+
+  async restore(tree: Digest | null): Promise<void> {
+    this.requireThere();
+    // Looked for first: a tree that is not there must not take the place of files that are.
+    await this.#options.options.trees.tree(tree);
+    this.requireThere();
+    this.#space.restore(tree);
+  }
+
+  override async fork(options: ForkOptions): Promise<Sandbox> {
+    this.requireThere();
+    const { create, shell } = this.#options;
+    const space = this.#space.fork(shell.system);
+    const workspace = space.freeze();
+    // What it begins with is on record: nothing to be done unless something was changed since it was last kept.
+    const tree = await this.#keep((keeper) => keeper.tree(workspace));
+    return create(this.identity.spec, { ...this.forkOptions(options), tree }, space);
+  }
+
+  /** Ends what is running, and begins nothing until it is resumed. The files stay. */
+  async suspend(): Promise<void> {
+    this.requireThere();
+    if (this.#life.phase === "suspended") return;
+    this.#life.suspend();
+    await this.#end("the sandbox was suspended");
+  }
+
+  async resume(): Promise<void> {
+    this.requireThere();
+    if (this.#life.phase === "suspended") this.#life.resume();
+  }
+
+  protected get currentStatus(): SandboxStatus {
+    return this.#life.status;
+  }
+
+  protected expireAfter(milliseconds: number): void {
+    this.#life.renew(milliseconds);
+  }
+
+  protected async remove(): Promise<void> {
+    this.#life.finish();
+    this.#options.over();
+    await this.#end("the sandbox was destroyed");
+    this.#space.restore(null);
+  }
+
+  /** One after the other: the second finds what the first has kept. */
+  #keep<Kept>(step: (keeper: Keeper) => Promise<Kept>): Promise<Kept> {
+    const { trees } = this.#options.options;
+    const { exclude = [] } = this.identity.spec;
+    const read = (directory: Directory) => this.#space.read(directory);
+    const keeping = this.#keeping.then(() => step(new Keeper(trees, read, exclude)));
+    this.#keeping = keeping.catch(() => {});
+    return keeping;
+  }
+
+  /** Why a command cannot begin. */
+  #obstacle(options: ExecOptions): string | undefined {
+    const { phase } = this.#life;
+    if (phase === "finished") return "the sandbox was destroyed";
+    if (phase === "suspended") return "the sandbox is suspended: resume it first";
+    if (options.pty !== undefined) return "a virtual sandbox has no terminals";
+    if (options.background === true) return "a virtual sandbox has no background processes";
+    if (options.directory !== undefined && !options.directory.startsWith("/"))
+      return wrongPath(options.directory);
+    return undefined;
+  }
+
+  async #end(why: string): Promise<void> {
+    const running = [...this.#running];
+    for (const execution of running) execution.stop({ outcome: "killed", why });
+    await Promise.all(running.map((execution) => execution.result));
+  }
+}
+
+/** Why a directory of the workspace cannot be meant, if it cannot. */
+function wrongPath(path: string): string | undefined {
+  try {
+    namesOf(path);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** What the shell makes of a command. */
+export type ShellResult = {
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  readonly code: number;
+  /** Whether its time was over when it ended. */
+  readonly isLate: boolean;
+};
+
+/** Runs a command with all of its input, until the signal aborts. `full` is called when it has used up its room. */
+export type Runner = (
+  input: Uint8Array,
+  left: number,
+  signal: AbortSignal,
+  full: () => void,
+) => Promise<ShellResult | { readonly unstarted: string }>;
+
+/** How long the shell may take to stop. It stops between two commands, and the longest single one is short. */
+const STOP_MILLISECONDS = 2_000;
+
+/**
+ * A command in a virtual sandbox. The shell takes all input at once and gives all output at once, so a command whose
+ * input is open begins when that ends.
+ */
+export class VirtualExecution extends CommandExecution {
+  readonly #runner: Runner;
+  readonly #milliseconds: number;
+  readonly #until: number;
+  readonly #aborter = new AbortController();
+  #stopped: () => void = () => {};
+
+  constructor(options: ExecOptions, limits: Required<Limits>, runner: Runner) {
+    super(randomUUID(), options, limits);
+    this.#runner = runner;
+    this.#milliseconds = options.wall ?? limits.wall;
+    this.#until = performance.now() + this.#milliseconds;
+  }
+
+  async kill(signal: Signal = "SIGKILL"): Promise<void> {
+    this.stop({ ...killedBy(signal), signal });
+    await this.result;
+  }
+
+  protected override terminate(): void {
+    this.#stopped();
+    this.#aborter.abort();
+  }
+
+  protected async begin(): Promise<void> {
+    this.wall?.start();
+    const input = await this.#input();
+    if (this.reason !== undefined) return this.finish({ code: null, ...this.reason });
+    this.collector.start();
+    // Called from within the shell, which forbids commands to set a timer.
+    const full = AsyncResource.bind(() =>
+      this.stop({ outcome: "disk", why: "it made the workspace grow by more than its limit" }),
+    );
+    const left = this.#until - performance.now();
+    const ran = await this.#inTime(this.#runner(input, left, this.#aborter.signal, full));
+    if (ran !== undefined && "unstarted" in ran) return this.refuse(ran.unstarted);
+    if (ran !== undefined) {
+      this.take("stdout", ran.stdout);
+      this.take("stderr", ran.stderr);
+    }
+    // It gave the timer no turn, and ended because the shell looked at the clock.
+    if (ran?.isLate === true) this.reason ??= lateAfter(this.#milliseconds);
+    if (this.reason !== undefined) this.finish({ code: null, ...this.reason });
+    else if (ran !== undefined) this.finish({ code: ran.code, outcome: ran.code === 0 ? "ok" : "error" });
+  }
+
+  protected override failed(error: unknown): void {
+    this.take("stderr", Buffer.from(`${error instanceof Error ? error.message : String(error)}\n`));
+    this.finish({ code: null, outcome: "error", why: "the shell failed", ...this.reason });
+  }
+
+  protected released(): void {}
+
+  /** All of its input, or what there is of it when the command is ended before. */
+  async #input(): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    await new Promise<void>((resolve) => {
+      this.#stopped = resolve;
+      this.connectInput({ write: async (bytes) => void parts.push(bytes), end: resolve });
+    });
+    return Buffer.concat(parts);
+  }
+
+  /** What the shell makes of it; undefined if it does not stop although it should. */
+  async #inTime<Result>(running: Promise<Result>): Promise<Result | undefined> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      const expire = () => {
+        timer = setTimeout(() => resolve(undefined), STOP_MILLISECONDS);
+      };
+      this.#aborter.signal.addEventListener("abort", expire, { once: true });
+    });
+    try {
+      return await Promise.race([running, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
 }

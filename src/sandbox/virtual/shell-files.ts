@@ -1,17 +1,16 @@
-import { appended, type Directory, entriesOf, type FileNode, file } from "./node.js";
-import type { Quota } from "./quota.js";
+import type { Limits } from "../spec.js";
 import {
-  bytesOf,
-  type EncodingOption,
-  encodingOf,
-  type ShellEntry,
-  type ShellStat,
-  shellEntryOf,
-  statOf,
-} from "./shell-stat.js";
-import type { Edit, Space } from "./space.js";
-import { type Change, copied, isFixed, moved, removed } from "./transfer.js";
-import { PathError, walk, walkTo } from "./walk.js";
+  appended,
+  type Directory,
+  type Edit,
+  entriesOf,
+  type FileNode,
+  file,
+  type Node,
+  type Space,
+  WORKSPACE,
+} from "./space.js";
+import { type Change, copied, isFixed, moved, PathError, removed, walk, walkTo } from "./walk.js";
 
 /**
  * A space as the file system of one command. It has the shape that the shell asks for, follows links as a kernel does,
@@ -251,4 +250,113 @@ function fileAt(
 /** `/dev/null` takes everything and keeps nothing. */
 function isSink(names: readonly string[]): boolean {
   return names.length === 2 && names[0] === "dev" && names[1] === "null";
+}
+
+/** What a path is, in the words of the shell. */
+export type ShellStat = {
+  isFile: boolean;
+  isDirectory: boolean;
+  isSymbolicLink: boolean;
+  mode: number;
+  size: number;
+  mtime: Date;
+  identity: string;
+};
+
+export function statOf({
+  names,
+  node,
+}: {
+  readonly names: readonly string[];
+  readonly node: Node;
+}): ShellStat {
+  const { kind } = node;
+  return {
+    isFile: kind === "file",
+    isDirectory: kind === "directory",
+    isSymbolicLink: kind === "link",
+    mode: kind === "link" ? 0o777 : node.mode,
+    size: kind === "file" ? node.content.size : kind === "link" ? Buffer.byteLength(node.target) : 0,
+    mtime: new Date(node.mtime),
+    // Every file has one name here, so its name is what it is known by.
+    identity: `/${names.join("/")}`,
+  };
+}
+
+/** An entry of a directory, in the words of the shell. */
+export type ShellEntry = { name: string; isFile: boolean; isDirectory: boolean; isSymbolicLink: boolean };
+
+export function shellEntryOf(name: string, { kind }: Node): ShellEntry {
+  return {
+    name,
+    isFile: kind === "file",
+    isDirectory: kind === "directory",
+    isSymbolicLink: kind === "link",
+  };
+}
+
+type Encoding = "utf8" | "utf-8" | "ascii" | "binary" | "base64" | "hex" | "latin1";
+export type EncodingOption = { readonly encoding?: Encoding | null } | Encoding | undefined;
+
+export function encodingOf(options: EncodingOption): BufferEncoding {
+  return (typeof options === "string" ? options : options?.encoding) ?? "utf8";
+}
+
+export function bytesOf(content: string | Uint8Array, encoding: BufferEncoding): Uint8Array {
+  // A copy: what a command does with its buffer later is not written.
+  return typeof content === "string" ? Buffer.from(content, encoding) : new Uint8Array(content);
+}
+
+/** How much is used outside of the workspace of a sandbox, by all its commands. */
+export type Scratch = { used: number };
+
+/** What one command may write. */
+export class Quota {
+  readonly #limits: Required<Limits>;
+  readonly #scratch: Scratch;
+  readonly #full: () => void;
+  #grown = 0;
+
+  /** @param full is told when the workspace may not grow */
+  constructor(limits: Required<Limits>, scratch: Scratch, full: () => void) {
+    this.#limits = limits;
+    this.#scratch = scratch;
+    this.#full = full;
+  }
+
+  /** Refuses a file that would become too long. */
+  checkFile(size: number, path: string): void {
+    if (size > this.#limits.file) throw new PathError("EFBIG", "write", path);
+  }
+
+  /** Counts changes that are made together, or refuses them. Called right before they are made. */
+  take(changes: readonly Change[], path: string): void {
+    let [inside, outside] = [0, 0];
+    for (const { names, before, after } of changes) {
+      const growth = weight(after) - weight(before);
+      if (names[0] === WORKSPACE) inside += growth;
+      else outside += growth;
+    }
+    if (inside > 0 && this.#grown + inside > this.#limits.disk) {
+      this.#full();
+      throw new PathError("ENOSPC", "write", path);
+    }
+    if (outside > 0 && this.#scratch.used + outside > this.#limits.scratch)
+      throw new PathError("ENOSPC", "write", path);
+    this.#grown += inside;
+    this.#scratch.used = Math.max(0, this.#scratch.used + outside);
+  }
+}
+
+/** The bytes of what is here. A directory that was not read takes no room, wherever it is put. */
+function weight(node: Node | undefined): number {
+  if (node === undefined || node.kind === "link") return 0;
+  if (node.kind === "file") return node.content.size;
+  let sum = 0;
+  const todo: Node[] = [node];
+  for (let one = todo.pop(); one !== undefined; one = todo.pop()) {
+    if (one.kind === "file") sum += one.content.size;
+    else if (one.kind === "directory") for (const child of one.entries?.values() ?? []) todo.push(child);
+  }
+  return sum;
 }

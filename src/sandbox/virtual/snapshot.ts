@@ -2,7 +2,7 @@ import type { Digest, TreeEntry } from "../../session/index.js";
 import type { Snapshot } from "../sandbox.js";
 import { PIECE_BYTES, type Trees } from "../trees.js";
 import { Exclude } from "../workspace/exclude.js";
-import { type Content, type Directory, entriesOf, type Totals, underOf } from "./node.js";
+import { type Content, type Directory, entriesOf, type Totals, underOf } from "./space.js";
 
 /** So much is put with one call. */
 const BATCH_BYTES = 8 * 1024 ** 2;

@@ -1,5 +1,5 @@
 import { bytesOfName } from "../path.js";
-import { type Directory, entriesOf, type Node } from "./node.js";
+import { type Directory, entriesOf, type Node, WORKSPACE } from "./space.js";
 
 /** An error as file systems have them; the shell looks at the first word. */
 export class PathError extends Error {
@@ -100,4 +100,106 @@ function byteLength(name: string): number {
     // Half a character, which only a command can make: it counts as the three bytes that stand for it.
     return Buffer.byteLength(name, "utf8");
   }
+}
+
+/** One thing takes the place of another: nothing stands for nothing. */
+export type Change = {
+  readonly names: readonly string[];
+  readonly before: Node | undefined;
+  readonly after: Node | undefined;
+};
+
+/**
+ * What a copy changes. A directory is not copied but put in a second place, where it stays the same until one of both
+ * is changed; into one that is there, it is merged.
+ */
+export function copied(
+  root: Directory,
+  source: string,
+  target: string,
+  recursive: boolean,
+  now: number,
+): readonly Change[] {
+  const from = walkTo(root, source, "cp", !recursive);
+  const to = walk(root, target, "cp", from.node.kind !== "link");
+  if (from.node.kind !== "directory") {
+    if (to.node?.kind === "directory") throw new PathError("EISDIR", "cp", target);
+    return [{ names: to.names, before: to.node, after: { ...from.node, mtime: now } }];
+  }
+  if (!recursive) throw new PathError("EISDIR", "cp", source);
+  if (isWithin(from.names, to.names)) throw new PathError("EINVAL", "cp", target);
+  if (to.node === undefined) return [{ names: to.names, before: undefined, after: from.node }];
+  const changes: Change[] = [];
+  const todo: [Directory, readonly string[], Node][] = [[from.node, to.names, to.node]];
+  for (let one = todo.pop(); one !== undefined; one = todo.pop()) {
+    const [directory, names, there] = one;
+    if (there.kind !== "directory") throw new PathError("ENOTDIR", "cp", target);
+    for (const [name, after] of entriesOf(directory)) {
+      const before = entriesOf(there).get(name);
+      if (after.kind === "directory" && before !== undefined) todo.push([after, [...names, name], before]);
+      else if (before?.kind === "directory") throw new PathError("EISDIR", "cp", target);
+      else changes.push({ names: [...names, name], before, after });
+    }
+  }
+  return changes;
+}
+
+/** What a move changes. */
+export function moved(root: Directory, source: string, target: string): readonly Change[] {
+  const from = walkTo(root, source, "mv", false);
+  const to = walk(root, target, "mv", false);
+  if (from.names.length === to.names.length && isWithin(from.names, to.names)) return [];
+  if (isFixed(from.names) || isFixed(to.names)) throw new PathError("EBUSY", "mv", source);
+  if (from.node.kind === "directory") {
+    if (isWithin(from.names, to.names)) throw new PathError("EINVAL", "mv", target);
+    if (to.node !== undefined && to.node.kind !== "directory") throw new PathError("ENOTDIR", "mv", target);
+    if (to.node !== undefined && entriesOf(to.node).size > 0) throw new PathError("ENOTEMPTY", "mv", target);
+  } else if (to.node?.kind === "directory") throw new PathError("EISDIR", "mv", target);
+  return [
+    { names: from.names, before: from.node, after: undefined },
+    { names: to.names, before: to.node, after: from.node },
+  ];
+}
+
+/** What a removal changes, in the order in which it is to be tried. */
+export function removed(
+  root: Directory,
+  path: string,
+  recursive: boolean,
+  force: boolean,
+): readonly (readonly Change[])[] {
+  const found = foundAt(root, path, force);
+  if (found?.node === undefined) {
+    if (force) return [];
+    throw new PathError("ENOENT", "rm", path);
+  }
+  const { names, node } = found;
+  const whole: Change = { names, before: node, after: undefined };
+  if (node.kind !== "directory") return [[whole]];
+  if (!recursive && entriesOf(node).size > 0) throw new PathError("ENOTEMPTY", "rm", path);
+  if (names.length === 0 || !isFixed(names)) return [[whole]];
+  // As with a mount: it can be emptied, but it stays.
+  const inside = [...entriesOf(node)].map(
+    ([name, before]): Change => ({ names: [...names, name], before, after: undefined }),
+  );
+  return [inside, [whole]];
+}
+
+/** What is at a path; with `force`, a way that leads nowhere is nothing to complain about. */
+function foundAt(root: Directory, path: string, force: boolean): Found | undefined {
+  try {
+    return walk(root, path, "rm", false);
+  } catch (error) {
+    if (force && error instanceof PathError && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** The root and the workspace cannot be taken away from under a sandbox. */
+export function isFixed(names: readonly string[]): boolean {
+  return names.length === 0 || (names.length === 1 && names[0] === WORKSPACE);
+}
+
+function isWithin(outer: readonly string[], inner: readonly string[]): boolean {
+  return outer.every((name, place) => inner[place] === name);
 }

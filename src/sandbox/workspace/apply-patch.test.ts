@@ -1,8 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { type ApplyOptions, applyPatch, type PatchFiles, type PatchOutcome } from "./apply-patch.js";
+import {
+  type ApplyOptions,
+  applyPatch,
+  type PatchFiles,
+  type PatchOutcome,
+  patchTree,
+} from "./apply-patch.js";
 import { folder, gitBytes, hasGit } from "./testing/git.js";
 import { listed, memoryTrees, planted } from "./testing/planted.js";
-import { patchTree } from "./tree-files.js";
 
 /** Files in memory that note what is done to them, and can fail. */
 class Files implements PatchFiles {

@@ -1,19 +1,25 @@
-import type { Stats } from "node:fs";
+import { mkdirSync, type Stats } from "node:fs";
 import { type Digest, EMPTY_TREE, type TreeEntry } from "../../session/index.js";
 import { FileError } from "../error.js";
 import { requireExact } from "../path.js";
 import type { Trees } from "../trees.js";
-import { isSame } from "./diff.js";
-import { Directory } from "./directory.js";
-import { completed, type Draft, type DraftBelow, type Row } from "./draft.js";
+import { DEEPEST } from "./capture.js";
+import { ATTEMPTS, codeOf, Directory, opened, Pace, removeEntry } from "./directory.js";
+import { isSame } from "./entries.js";
 import { Exclude } from "./exclude.js";
-import { Pace } from "./pace.js";
 import { Placer } from "./placer.js";
-import { removeEntry } from "./remove.js";
-import { isMode, listed, named, type Site, settled, told, type Work } from "./site.js";
-import { isFresh, isStamped, type Leaf, type Seen, type StatCache } from "./stat-cache.js";
+import {
+  completed,
+  type Draft,
+  type DraftBelow,
+  isFresh,
+  isStamped,
+  type Leaf,
+  type Row,
+  type Seen,
+  type StatCache,
+} from "./stat-cache.js";
 import { prepare, type Surveyed, survey } from "./survey.js";
-import { opened } from "./way.js";
 
 export type CheckoutOptions = {
   /** What is known of the directory, and from now on what was put there. */
@@ -248,4 +254,68 @@ class Checkout {
       if (like instanceof Directory) like.close();
     }
   }
+}
+
+/** A directory to be made what a tree says, and what is known of it. */
+export type Site = {
+  readonly directory: Directory;
+  readonly way: readonly string[];
+  /** The tree that it is, if that is certain. */
+  readonly has: Digest | undefined;
+  readonly seen: Seen | undefined;
+  /** The same directory elsewhere, where nobody changes it. */
+  readonly like: Directory | undefined;
+};
+/** A directory while it is made what a tree says. */
+export type Work = Site & {
+  readonly placer: Placer;
+  /** The names that are there, and what they are where that is certain. */
+  readonly there: ReadonlyMap<string, TreeEntry | undefined>;
+  isTouched: boolean;
+};
+
+/** A directory below, made when there is none; what else is there goes. */
+export async function settled(work: Work, name: string): Promise<{ directory: Directory; isNew: boolean }> {
+  if (work.way.length >= DEEPEST)
+    throw new FileError("failed", name, `it is more than ${DEEPEST} directories deep`);
+  let isNew = false;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    try {
+      return { directory: work.directory.open(name), isNew };
+    } catch (error) {
+      const code = codeOf(error);
+      if (code !== "ENOENT" && code !== "ENOTDIR" && code !== "ELOOP") throw error;
+    }
+    work.isTouched = true;
+    await removeEntry(work.directory, name);
+    try {
+      mkdirSync(work.directory.to(name), { mode: 0o700 });
+      isNew = true;
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw error;
+      isNew = false;
+    }
+  }
+  throw new FileError("failed", name, "something else takes its place all the time");
+}
+
+/** The names that are there, of which nothing is certain. What the tree excludes is not looked at. */
+export function listed({ directory, way }: Site, exclude: Exclude): Map<string, TreeEntry | undefined> {
+  const found = new Map<string, TreeEntry | undefined>();
+  for (const { name, kind } of directory.entries())
+    if (!exclude.has(way, name, kind === "directory")) found.set(name, undefined);
+  return found;
+}
+
+export function isMode(directory: Directory, mode: number | undefined): boolean {
+  return mode === undefined || (directory.stat().mode & 0o7777) === mode;
+}
+
+export function named(entry: TreeEntry): readonly [string, TreeEntry] {
+  return [entry.name, entry];
+}
+
+export function told(error: unknown, path: string): unknown {
+  const code = codeOf(error);
+  return code === undefined ? error : new FileError("failed", path, `the system says ${code}`, error);
 }

@@ -1,13 +1,17 @@
 import {
   type Digest,
   type Json,
+  type PathChange,
+  RathError,
   RecordError,
   readTree,
   type TreeEntry,
   writeTree,
 } from "../../session/index.js";
+import { ConflictChoiceError, UnresolvedConflictsError } from "../error.js";
 import type { Trees } from "../trees.js";
-import { entryAt } from "./entries.js";
+import { Deposit, diffTrees, edited, entryAt, type TreeEdit, withoutEmptyDirectories } from "./entries.js";
+import type { MergedTree } from "./merge.js";
 
 /**
  * A path that two sides changed in ways that do not go together. Plain JSON, so that a fact can hold it. A side that has
@@ -100,4 +104,133 @@ export async function markedPaths(
     if (/^(<{7}|>{7}|\|{7}) /m.test(text)) marked.push(path);
   }
   return marked;
+}
+
+/** What should stand at a path in conflict: what a side has there, nothing, or something else. */
+export type Choice =
+  | "ours"
+  | "theirs"
+  | "base"
+  | "delete"
+  | { readonly text: string; readonly mode?: number }
+  | { readonly bytes: Uint8Array; readonly mode?: number }
+  /** An entry whose bytes are kept already. */
+  | { readonly entry: Side };
+
+/** A choice for each path in conflict, or one word for all. */
+export type Choices = "ours" | "theirs" | "base" | "delete" | { readonly [path: string]: Choice };
+
+export type ResolvedTree = {
+  readonly tree: Digest;
+  /** What changed from the merged tree. */
+  readonly paths: readonly PathChange[];
+  /** The choices as a fact holds them: given bytes are named by what they became in the tree. */
+  readonly choices: Json;
+};
+
+/**
+ * The tree of a merge with its conflicts settled. Every conflict needs a choice, and every choice a conflict. To choose a
+ * side of a directory whose mode is in conflict sets its mode: what is in it was merged.
+ */
+export async function resolveTree(
+  trees: Trees,
+  merged: Pick<MergedTree, "tree" | "conflicts" | "sides">,
+  choices: Choices,
+): Promise<ResolvedTree> {
+  const chosen = chosenFor(merged.conflicts, choices);
+  const deposit = new Deposit(trees);
+  const edits: TreeEdit[] = [];
+  const noted: { [path: string]: Json } = {};
+  const gone: string[] = [];
+  for (const { conflict, choice } of chosen) {
+    const { path } = conflict;
+    const side = await settled(trees, deposit, merged.tree, conflict, choice);
+    Object.defineProperty(noted, path, {
+      value: typeof choice === "string" ? choice : (side as unknown as Json),
+      enumerable: true,
+    });
+    // What is in a directory that goes needs no choice of its own.
+    if (gone.some((above) => path.startsWith(`${above}/`))) continue;
+    if (side === null) gone.push(path);
+    edits.push({ path, entry: side });
+  }
+  await deposit.finish();
+  const { ours, theirs } = merged.sides;
+  const emptied = edits.filter(({ entry }) => entry === null).map(({ path }) => path);
+  // Directories that only a conflict kept, and that a side had deleted.
+  const tree = await withoutEmptyDirectories(
+    trees,
+    await edited(trees, merged.tree, edits),
+    emptied,
+    async (above) => {
+      const sides = [await entryAt(trees, ours, above), await entryAt(trees, theirs, above)];
+      return sides.some((side) => side?.kind !== "tree");
+    },
+  );
+  return { tree, paths: await diffTrees(trees, merged.tree, tree), choices: noted };
+}
+
+/** The conflicts with their choices, directories before what is in them. */
+function chosenFor(
+  conflicts: readonly Conflict[],
+  choices: Choices,
+): readonly { readonly conflict: Conflict; readonly choice: Choice }[] {
+  const sorted = [...conflicts].sort((one, other) => (one.path < other.path ? -1 : 1));
+  if (typeof choices === "string") return sorted.map((conflict) => ({ conflict, choice: choices }));
+  if (typeof choices !== "object" || choices === null)
+    throw new RathError("option-refused", `Cannot resolve conflicts with ${String(choices)}.`, {
+      hint: 'pass one word for all of them, such as "ours", or { [path]: choice }',
+    });
+  const paths = new Set(sorted.map(({ path }) => path));
+  const unknown = Object.keys(choices).filter((path) => !paths.has(path));
+  if (unknown.length > 0)
+    throw new ConflictChoiceError(
+      unknown,
+      "there is no conflict",
+      `choose for ${[...paths].join(", ") || "none"}`,
+    );
+  const open = sorted.filter(({ path }) => !Object.hasOwn(choices, path) || choices[path] === undefined);
+  if (open.length > 0) throw new UnresolvedConflictsError(open);
+  return sorted.map((conflict) => ({ conflict, choice: choices[conflict.path] as Choice }));
+}
+
+/** What a choice puts there; null for nothing. */
+async function settled(
+  trees: Trees,
+  deposit: Deposit,
+  tree: Digest,
+  conflict: Conflict,
+  choice: Choice,
+): Promise<Side | null> {
+  const { path, kind, ours, theirs, base } = conflict;
+  const isDirectoryMode = kind === "mode" && ours?.kind === "tree";
+  if (choice === "delete") return null;
+  if (choice === "ours" || choice === "theirs" || choice === "base") {
+    const side = { ours, theirs, base }[choice];
+    if (!isDirectoryMode || side?.kind !== "tree") return side ?? null;
+    const now = await entryAt(trees, tree, path);
+    return now?.kind === "tree" ? { ...side, digest: now.digest } : side;
+  }
+  if (isDirectoryMode)
+    throw new ConflictChoiceError(
+      [path],
+      "it is a directory, and only its mode is open",
+      'choose "ours" or "theirs"',
+    );
+  if (typeof choice === "object" && choice !== null) {
+    if ("entry" in choice) return choice.entry;
+    const bytes = "text" in choice ? Buffer.from(choice.text, "utf8") : choice.bytes;
+    if (bytes instanceof Uint8Array)
+      return sideOf(await deposit.file("file", choice.mode ?? modeOf(conflict), Uint8Array.from(bytes)));
+  }
+  throw new ConflictChoiceError(
+    [path],
+    "nobody knows this choice",
+    'choose "ours", "theirs", "base", "delete", { text } or { bytes }',
+  );
+}
+
+function modeOf({ ours, theirs, base }: Conflict): number {
+  const file = [ours, theirs, base].find((side) => side?.kind === "file" || side?.kind === "parts");
+  return file !== undefined && file.kind !== "link" ? file.mode : 0o644;
 }

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Digest, EMPTY_TREE, type PathChange, type TreeEntry } from "../../session/index.js";
 import type { Trees } from "../trees.js";
-import { diffTrees } from "./diff.js";
-import { edited, entriesOf, entryAt, type TreeEdit, totalsOf } from "./entries.js";
+import { diffTrees, edited, entriesOf, entryAt, type TreeEdit, totalsOf } from "./entries.js";
 import { newTrees, type Space } from "./testing/space.js";
 
 const file = (text: string, mode = 0o644) => ({

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import {
   chmodSync,
   chownSync,
@@ -7,12 +8,18 @@ import {
   existsSync,
   fstatSync,
   lstatSync,
+  mkdirSync,
   openSync,
   readdirSync,
+  renameSync,
+  rmdirSync,
   type Stats,
   statSync,
+  unlinkSync,
 } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
+import { FileError, PathRefusedError } from "../error.js";
 import { bytesOfName, textOfName } from "../path.js";
 
 /**
@@ -146,4 +153,208 @@ export function codeOf(error: unknown): string | undefined {
 
 function notADirectory(): Error {
   return Object.assign(new Error("not a directory"), { code: "ENOTDIR" });
+}
+
+export const DIRECTORY_MODE = 0o755;
+/** How often something that changes under our hands is tried again. */
+export const ATTEMPTS = 20;
+
+/** A directory on the way, or what stands in the way. */
+export function entered(parent: Directory, name: string, path: string): Directory {
+  try {
+    return parent.open(name);
+  } catch (error) {
+    const there = parent.look(name);
+    if (there === undefined) throw missing(path, name);
+    if (there.isSymbolicLink()) throw new PathRefusedError(path, `${JSON.stringify(name)} is a link`);
+    if (!there.isDirectory())
+      throw new FileError("not-a-directory", path, `${JSON.stringify(name)} is not a directory`);
+    throw error;
+  }
+}
+
+/** A directory on the way, made when it is not there. */
+export function made(parent: Directory, name: string, path: string): Directory {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    try {
+      return entered(parent, name, path);
+    } catch (error) {
+      if (!(error instanceof FileError) || error.code !== "file-missing") throw error;
+    }
+    try {
+      mkdirSync(parent.to(name), { mode: DIRECTORY_MODE });
+    } catch (error) {
+      if (codeOf(error) === "EEXIST") continue;
+      throw error;
+    }
+    const directory = entered(parent, name, path);
+    try {
+      directory.own(parent.stat());
+      // Whatever the mask of this process is.
+      directory.chmod(DIRECTORY_MODE);
+    } catch (error) {
+      directory.close();
+      throw error;
+    }
+    return directory;
+  }
+  throw new FileError("failed", path, `${JSON.stringify(name)} comes and goes`);
+}
+
+export function missing(path: string, name?: string): FileError {
+  return new FileError(
+    "missing",
+    path,
+    name === undefined ? "nothing is there" : `there is no ${JSON.stringify(name)}`,
+  );
+}
+
+/** A directory to look into; undefined when it is there no more, or why it cannot be looked into. */
+export function opened(parent: Directory, name: string): Directory | { readonly why: string } | undefined {
+  try {
+    return parent.open(name);
+  } catch (error) {
+    return unlisted(error);
+  }
+}
+
+/** What an error says of a directory that is looked into. */
+export function unlisted(error: unknown): { readonly why: string } | undefined {
+  const code = codeOf(error);
+  if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP") return undefined;
+  if (code === "EACCES" || code === "EPERM" || code === "EIO" || code === "ESTALE")
+    return { why: `it cannot be listed (${code})` };
+  throw error;
+}
+
+/** How many directories are held open one in another. Deeper ones are moved up first: there is no limit to how deep they can be made. */
+const DEEP = 64;
+const PATIENCE_MS = 60_000;
+
+/** A name that nothing in a workspace has. */
+export function spareName(): string {
+  return `.openrath-${randomBytes(9).toString("hex")}`;
+}
+
+/**
+ * Removes an entry of a directory with all that is in it, without following a link anywhere. Nothing happens when it is
+ * not there. What someone goes on filling while it is being emptied is a `FileError` in the end.
+ */
+export async function removeEntry(parent: Directory, name: string): Promise<void> {
+  if (unlinked(parent, name)) return;
+  const pace = new Pace();
+  const until = performance.now() + PATIENCE_MS;
+  const moved = [name];
+  for (let next = moved.pop(); next !== undefined; next = moved.pop()) {
+    while (!(await emptied(parent, next, 0))) {
+      if (performance.now() > until)
+        throw new FileError("failed", name, "something goes on filling it while it is removed");
+    }
+  }
+
+  /** One attempt; false when something came in meanwhile. */
+  async function emptied(directory: Directory, entry: string, depth: number): Promise<boolean> {
+    let inside: Directory;
+    try {
+      inside = directory.open(entry);
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return true;
+      // It was swapped for something that is not a directory.
+      if (codeOf(error) === "ENOTDIR" || codeOf(error) === "ELOOP") return unlinked(directory, entry);
+      throw error;
+    }
+    try {
+      inside.unlock();
+      for (const each of inside.names()) {
+        if (pace.long) await pace.rest();
+        if (performance.now() > until) return false;
+        if (unlinked(inside, each)) continue;
+        if (depth < DEEP) await emptied(inside, each, depth + 1);
+        else moved.push(raised(inside, each));
+      }
+    } finally {
+      inside.close();
+    }
+    try {
+      rmdirSync(directory.to(entry));
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === "ENOENT") return true;
+      if (code === "ENOTEMPTY" || code === "EEXIST" || code === "ENOTDIR") return false;
+      throw error;
+    }
+    return true;
+  }
+
+  function raised(directory: Directory, entry: string): string {
+    const spare = spareName();
+    try {
+      unlockEntry(directory, entry);
+      renameSync(directory.to(entry), parent.to(spare));
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT") throw error;
+    }
+    return spare;
+  }
+}
+
+/** A directory that its owner may not write to cannot be moved either: it holds the way up. */
+function unlockEntry(directory: Directory, name: string): void {
+  const inside = directory.open(name);
+  try {
+    inside.unlock();
+  } finally {
+    inside.close();
+  }
+}
+
+/** Whether nothing is there; false for a directory. */
+function unlinked(directory: Directory, name: string): boolean {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      unlinkSync(directory.to(name));
+      return true;
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === "ENOENT") return true;
+      if (code === "EISDIR" || (code === "EPERM" && directory.look(name)?.isDirectory() === true))
+        return false;
+      if (attempt > 0 || code !== "EACCES") throw error;
+      directory.unlock();
+    }
+  }
+}
+
+const LONG_MS = 12;
+
+/** Long work on files is done with synchronous calls, which are several times as quick; now and then others get a turn. */
+export class Pace {
+  readonly #signal: AbortSignal | undefined;
+  #since = performance.now();
+
+  constructor(signal?: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** Whether it has gone on for so long that others should have a turn. */
+  get long(): boolean {
+    return performance.now() - this.#since > LONG_MS;
+  }
+
+  async rest(): Promise<void> {
+    await turn();
+    this.#signal?.throwIfAborted();
+    this.#since = performance.now();
+  }
+}
+
+/** Calls that wait for each other: the next begins when the last has ended, well or badly. */
+export class Turns {
+  #last: Promise<unknown> = Promise.resolve();
+
+  take<Value>(work: () => Promise<Value>): Promise<Value> {
+    const next = this.#last.then(work, work);
+    this.#last = next.catch(() => undefined);
+    return next;
+  }
 }

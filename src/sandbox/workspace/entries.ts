@@ -1,9 +1,16 @@
-import { type Digest, EMPTY_TREE, type Tree, type TreeEntry } from "../../session/index.js";
+import {
+  type Digest,
+  digestOf,
+  EMPTY_TREE,
+  type PathChange,
+  type Tree,
+  type TreeEntry,
+} from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { PathRefusedError } from "../error.js";
 import { namesOf } from "../path.js";
-import type { Trees } from "../trees.js";
-import { DIRECTORY_MODE } from "./way.js";
+import { PIECE_BYTES, type Trees } from "../trees.js";
+import { DIRECTORY_MODE } from "./directory.js";
 
 /** Every path of a tree with its entry, directories before what is in them. */
 export async function* entriesOf(
@@ -138,4 +145,122 @@ export async function withoutEmptyDirectories(
       left = await edited(trees, left, [{ path: above, entry: null }]);
     }
   return left;
+}
+
+/**
+ * Which paths differ between two trees, sorted; null is the empty tree. Equal sub-trees are not looked into. Another
+ * mode, and another kind of thing at the same path, is "modify". A directory is named when it is added or deleted
+ * empty, and when its mode changes; else what is in it speaks for it.
+ */
+export async function diffTrees(
+  trees: Trees,
+  before: Digest | null,
+  after: Digest | null,
+): Promise<readonly PathChange[]> {
+  const changes: PathChange[] = [];
+  await compare(trees, before ?? EMPTY_TREE, after ?? EMPTY_TREE, "", changes);
+  return changes.sort((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+async function compare(
+  trees: Trees,
+  before: Digest,
+  after: Digest,
+  way: string,
+  changes: PathChange[],
+): Promise<void> {
+  if (before === after) return;
+  const [olds, news] = [await trees.tree(before), await trees.tree(after)];
+  for (const [old, now] of paired(olds.entries, news.entries)) {
+    if (old !== undefined && now !== undefined && isSame(old, now)) continue;
+    const path = `${way}${(now ?? old)?.name}`;
+    const [from, to] = [old?.kind === "tree" ? old : undefined, now?.kind === "tree" ? now : undefined];
+    const isLeaf = (from ?? to) === undefined;
+    if (old === undefined) {
+      if (isLeaf || to?.digest === EMPTY_TREE) changes.push({ path, change: "add" });
+    } else if (now === undefined) {
+      if (isLeaf || from?.digest === EMPTY_TREE) changes.push({ path, change: "delete" });
+    } else if (from === undefined || to === undefined || from.mode !== to.mode)
+      changes.push({ path, change: "modify" });
+    if (!isLeaf)
+      await compare(trees, from?.digest ?? EMPTY_TREE, to?.digest ?? EMPTY_TREE, `${path}/`, changes);
+  }
+}
+
+/** The entries of two trees by name, in order. */
+function* paired(
+  ones: readonly TreeEntry[],
+  others: readonly TreeEntry[],
+): Iterable<readonly [TreeEntry | undefined, TreeEntry | undefined]> {
+  let [left, right] = [0, 0];
+  while (left < ones.length || right < others.length) {
+    const [one, other] = [ones[left], others[right]];
+    const isFirst = one !== undefined && (other === undefined || one.name <= other.name);
+    const isSecond = other !== undefined && (one === undefined || other.name <= one.name);
+    yield [isFirst ? one : undefined, isSecond ? other : undefined];
+    if (isFirst) left += 1;
+    if (isSecond) right += 1;
+  }
+}
+
+/** Whether two entries are the same thing, whatever they are called. */
+export function isSame(one: TreeEntry, other: TreeEntry): boolean {
+  if (one.kind === "link" || other.kind === "link")
+    return one.kind === "link" && other.kind === "link" && one.target === other.target;
+  return one.kind === other.kind && one.mode === other.mode && one.digest === other.digest;
+}
+
+const BATCH_BYTES = 8 * 1024 ** 2;
+const BATCH_BLOBS = 4096;
+
+/** Files and trees on their way into a blob space, many in one commit. All of them are there when `finish` has resolved. */
+export class Deposit {
+  readonly #trees: Trees;
+  #waiting: Uint8Array[] = [];
+  #bytes = 0;
+
+  constructor(trees: Trees) {
+    this.#trees = trees;
+  }
+
+  /** Keeps a file, in pieces when it is long. */
+  async file(name: string, mode: number, bytes: Uint8Array): Promise<TreeEntry> {
+    if (bytes.length <= PIECE_BYTES)
+      return { kind: "file", name, mode, size: bytes.length, digest: await this.#keep(bytes) };
+    const parts: Digest[] = [];
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES)
+      parts.push(await this.#keep(bytes.subarray(at, at + PIECE_BYTES)));
+    return this.parts(name, mode, bytes.length, parts);
+  }
+
+  /** Keeps one piece of a long file. */
+  piece(bytes: Uint8Array): Promise<Digest> {
+    return this.#keep(bytes);
+  }
+
+  /** A long file, whose pieces are kept. */
+  async parts(name: string, mode: number, size: number, parts: readonly Digest[]): Promise<TreeEntry> {
+    return { kind: "parts", name, mode, size, digest: await this.#keep(Buffer.from(JSON.stringify(parts))) };
+  }
+
+  /** Keeps a tree, unless it is one of those that are kept already. */
+  async tree(tree: Tree, known: readonly (Digest | undefined)[] = []): Promise<Digest> {
+    const { id, bytes } = this.#trees.written(tree);
+    if (!known.includes(id)) await this.#keep(bytes, id);
+    return id;
+  }
+
+  async finish(): Promise<void> {
+    const blobs = this.#waiting;
+    this.#waiting = [];
+    this.#bytes = 0;
+    await this.#trees.put(blobs);
+  }
+
+  async #keep(bytes: Uint8Array, digest: Digest = digestOf(bytes)): Promise<Digest> {
+    this.#waiting.push(bytes);
+    this.#bytes += bytes.length;
+    if (this.#bytes >= BATCH_BYTES || this.#waiting.length >= BATCH_BLOBS) await this.finish();
+    return digest;
+  }
 }

@@ -13,12 +13,12 @@ import { type Digest, EMPTY_TREE, Session } from "../../session/index.js";
 import { openStore } from "../../store/index.js";
 import { FileError, MissingFileError, PathRefusedError, UnmergedFilesError } from "../error.js";
 import { Trees } from "../trees.js";
-import { diffTrees } from "./diff.js";
+import { diffTrees } from "./entries.js";
 import { filesAt } from "./files-at.js";
 import { mergeTrees } from "./merge.js";
+import { whoChanged } from "./step.js";
 import { folder } from "./testing/git.js";
 import { type Garden, listed, MemorySpace, memoryTrees, planted } from "./testing/planted.js";
-import { whoChanged } from "./who-changed.js";
 
 /** The session after someone changed its files. */
 async function changed(trees: Trees, session: Session, garden: Garden, of?: string): Promise<Session> {

@@ -15,12 +15,11 @@ import { bytesOfName, namesOf } from "../path.js";
 import type { FileEntry } from "../sandbox.js";
 import { type BlobSpace, Trees } from "../trees.js";
 import { checkout } from "./checkout.js";
-import { diffTrees } from "./diff.js";
-import { entriesOf } from "./entries.js";
+import { diffTrees, entriesOf } from "./entries.js";
 import { mergeTrees } from "./merge.js";
 import { type PatchOptions, patchOf } from "./patch.js";
 import { StatCache } from "./stat-cache.js";
-import { type ChangedBy, type WhoChangedOptions, whoChanged } from "./who-changed.js";
+import { type ChangedBy, type WhoChangedOptions, whoChanged } from "./step.js";
 
 /** The files of a session, to be read: now, later, without a sandbox, whatever became of the session since. */
 export interface WorkspaceFiles {

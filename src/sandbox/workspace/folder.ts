@@ -4,10 +4,21 @@ import { contentOf, modeOf } from "../check-call.js";
 import { FileError, PathRefusedError } from "../error.js";
 import { namesOf, textOfName } from "../path.js";
 import type { FileEntry, SandboxFiles } from "../sandbox.js";
-import { belong, CREATE_FLAGS, codeOf, Directory, kindOf, READ_FLAGS } from "./directory.js";
-import { Pace, Turns } from "./pace.js";
-import { removeEntry, spareName } from "./remove.js";
-import { entered, made, missing } from "./way.js";
+import {
+  belong,
+  CREATE_FLAGS,
+  codeOf,
+  Directory,
+  entered,
+  kindOf,
+  made,
+  missing,
+  Pace,
+  READ_FLAGS,
+  removeEntry,
+  spareName,
+  Turns,
+} from "./directory.js";
 
 /** Longer files are read in parts by anyone who needs them; a file can pretend any length. */
 const READ_BYTES = 512 * 1024 ** 2;

@@ -1,10 +1,21 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import type { Digest } from "../../session/index.js";
+import { type Digest, EMPTY_TREE, type TreeEntry } from "../../session/index.js";
 import { ConflictedExportError, GitError } from "../error.js";
+import { bytesOfName } from "../path.js";
 import type { Trees } from "../trees.js";
-import { FastImport, type GitAuthor } from "./fast-import.js";
-import { commitOf, type Repository, repositoryAt, runGit } from "./git.js";
+import { diffTrees } from "./entries.js";
+import {
+  ByteReader,
+  commitOf,
+  isRefusedByGit,
+  type Repository,
+  type RunningGit,
+  repositoryAt,
+  runGit,
+  startGit,
+} from "./git.js";
+import { quoted } from "./patch.js";
 import type { Step } from "./step.js";
 
 export type ExportOptions = {
@@ -114,4 +125,243 @@ async function requireFree({ directory }: Repository, ref: string, attempt: stri
       "it is checked out, and its files would not follow",
       'choose a branch that is not: { branch: "rath/fix" }',
     );
+}
+
+export type GitAuthor = { readonly name: string; readonly email: string };
+type Leaf = Exclude<TreeEntry, { readonly kind: "tree" }>;
+
+const BUFFER_BYTES = 64 * 1024;
+
+/** Writes commits into a repository through one `git fast-import`: only what changed from step to step goes through it. */
+export class FastImport {
+  readonly #trees: Trees;
+  readonly #repository: Repository;
+  readonly #attempt: string;
+  readonly #ref: string;
+  readonly #git: RunningGit;
+  readonly #answers: ByteReader;
+  /** The marks of what was written, by digest, or by target for links. */
+  readonly #marks = new Map<string, number>();
+  readonly #lost = new Map<string, string>();
+  #mark = 0;
+  #waiting: Uint8Array[] = [];
+  #bytes = 0;
+
+  constructor(
+    trees: Trees,
+    repository: Repository,
+    attempt: string,
+    options: { readonly ref: string; readonly force: boolean; readonly signal: AbortSignal | undefined },
+  ) {
+    const { ref, force, signal } = options;
+    this.#trees = trees;
+    this.#repository = repository;
+    this.#attempt = attempt;
+    this.#ref = ref;
+    const args = ["fast-import", "--quiet", "--done", "--date-format=raw", ...(force ? ["--force"] : [])];
+    this.#git = startGit(
+      [`--git-dir=${repository.directory}`, ...args],
+      signal === undefined ? {} : { signal },
+    );
+    this.#answers = new ByteReader(this.#git.child.stdout);
+  }
+
+  /** What git cannot hold, and what became of it. */
+  get lost(): readonly { readonly path: string; readonly why: string }[] {
+    const lost = [...this.#lost].map(([path, why]) => ({ path, why }));
+    return lost.sort((one, other) => (one.path < other.path ? -1 : 1));
+  }
+
+  /**
+   * Writes a step as a commit after the last one, and answers with its id. `before` is the tree of the last one. A first
+   * step may come after a commit of others (`onto`), and is that commit when it changes nothing.
+   */
+  async commit(
+    step: Step,
+    {
+      before,
+      onto,
+      author,
+    }: { before: Digest | undefined; onto: string | undefined; author: GitAuthor | undefined },
+  ): Promise<string> {
+    const isFirst = before === undefined;
+    const changes = await this.#changes(before ?? null, step.tree);
+    this.#mark += 1;
+    const mark = this.#mark;
+    const who = identOf(author, step);
+    const message = Buffer.from(`${clean(step.message)}\n\nRath-Session: ${step.session}\n`, "utf8");
+    await this.#say(
+      `commit ${this.#ref}\nmark :${mark}\nauthor ${who}\ncommitter ${who}\ndata ${message.length}\n`,
+    );
+    await this.#say(message);
+    if (isFirst && onto !== undefined) await this.#say(`from ${onto}\n`);
+    // What a commit of others holds is not known here: the first step says all of it.
+    if (isFirst) await this.#say("deleteall\n");
+    await this.#say(`${changes.join("")}\n`);
+    if (isFirst && onto !== undefined && (await this.#isSame(mark, onto))) {
+      await this.#say(`reset ${this.#ref}\nfrom ${onto}\n\n`);
+      return onto;
+    }
+    return this.#ask(`get-mark :${mark}\n`);
+  }
+
+  /** Ends the import: now the branch moves. */
+  async finish(): Promise<void> {
+    await this.#say("done\n");
+    await this.#flush();
+    this.#git.child.stdin.end();
+    const { code, complaint } = await this.#git.ended;
+    if (code !== 0) throw this.#refused(complaint || `git ended with ${code}`);
+  }
+
+  /** What to throw after an error: why git stopped, if that is what happened. Nothing of the import is left to go on. */
+  async failed(error: unknown): Promise<unknown> {
+    const hasStopped = error instanceof GitStopped;
+    if (!hasStopped) this.#git.child.kill("SIGKILL");
+    try {
+      const { complaint } = await this.#git.ended;
+      return hasStopped ? this.#refused(complaint || "git stopped in the middle") : error;
+    } catch (why) {
+      return hasStopped ? why : error;
+    }
+  }
+
+  #refused(complaint: string): GitError {
+    if (!/not updating/i.test(complaint)) return new GitError(this.#attempt, complaint);
+    return new GitError(
+      this.#attempt,
+      "the branch has commits that these do not come after",
+      "choose another branch, or move this one all the same: { force: true }",
+    );
+  }
+
+  /** What makes one tree into another: what goes first, then what comes. The bytes of files are written at once. */
+  async #changes(before: Digest | null, after: Digest): Promise<readonly string[]> {
+    const gone: string[] = [];
+    const come: string[] = [];
+    for (const { path } of await diffTrees(this.#trees, before, after)) {
+      const refused = refusedIn(path);
+      if (refused !== undefined) {
+        this.#lost.set(refused, "git refuses this name: it is left out");
+        continue;
+      }
+      const name = quoted(bytesOfName(path), { always: true });
+      const way = await this.#way(after, path);
+      const old = (await this.#way(before, path)).get(path);
+      const now = way.get(path);
+      for (const [above, entry] of way) this.#checkDirectory(above, entry);
+      if (now !== undefined && now.kind !== "tree")
+        come.push(`M ${this.#mode(path, now)} :${await this.#blob(now)} ${name}\n`);
+      else if (old !== undefined && old.kind !== "tree") gone.push(`D ${name}\n`);
+    }
+    return [...gone, ...come];
+  }
+
+  /** The entries on the way to a path, as far as there are any. */
+  async #way(tree: Digest | null, path: string): Promise<ReadonlyMap<string, TreeEntry>> {
+    const way = new Map<string, TreeEntry>();
+    let digest = tree ?? EMPTY_TREE;
+    const names = path.split("/");
+    for (const [place, name] of names.entries()) {
+      const entry = (await this.#trees.tree(digest)).entries.find((one) => one.name === name);
+      if (entry !== undefined) way.set(names.slice(0, place + 1).join("/"), entry);
+      if (entry?.kind !== "tree") break;
+      digest = entry.digest;
+    }
+    return way;
+  }
+
+  #checkDirectory(path: string, entry: TreeEntry): void {
+    if (entry.kind !== "tree") return;
+    if (entry.digest === EMPTY_TREE) this.#lost.set(path, "git holds no empty directories: it is left out");
+    else if (entry.mode !== 0o755)
+      this.#lost.set(path, `git holds no modes of directories: ${entry.mode.toString(8)} is not kept`);
+  }
+
+  #mode(path: string, entry: Leaf): string {
+    if (entry.kind === "link") return "120000";
+    const mode = (entry.mode & 0o100) === 0 ? 0o644 : 0o755;
+    if (entry.mode !== mode)
+      this.#lost.set(
+        path,
+        `git holds two modes of files: ${entry.mode.toString(8)} became ${mode.toString(8)}`,
+      );
+    return `100${mode.toString(8)}`;
+  }
+
+  /** The mark of some bytes, written when they are new. */
+  async #blob(entry: Leaf): Promise<number> {
+    const key = entry.kind === "link" ? `link ${entry.target}` : entry.digest;
+    const known = this.#marks.get(key);
+    if (known !== undefined) return known;
+    this.#mark += 1;
+    const mark = this.#mark;
+    this.#marks.set(key, mark);
+    if (entry.kind === "link") {
+      const target = bytesOfName(entry.target);
+      await this.#say(`blob\nmark :${mark}\ndata ${target.length}\n`);
+      await this.#say(target);
+    } else {
+      await this.#say(`blob\nmark :${mark}\ndata ${entry.size}\n`);
+      for await (const piece of this.#trees.pieces(entry)) await this.#say(piece);
+    }
+    await this.#say("\n");
+    return mark;
+  }
+
+  async #isSame(mark: number, onto: string): Promise<boolean> {
+    const [, , tree] = (await this.#ask(`ls :${mark} ""\n`)).split(/[ \t]/);
+    const args = [`--git-dir=${this.#repository.directory}`, "rev-parse", `${onto}^{tree}`];
+    return tree === (await runGit(args)).output.toString("utf8").trim();
+  }
+
+  async #ask(question: string): Promise<string> {
+    await this.#say(question);
+    await this.#flush();
+    const answer = await this.#answers.line();
+    if (answer === undefined) throw new GitStopped();
+    return answer;
+  }
+
+  async #say(what: string | Uint8Array): Promise<void> {
+    const bytes = typeof what === "string" ? Buffer.from(what, "utf8") : what;
+    this.#waiting.push(bytes);
+    this.#bytes += bytes.length;
+    if (this.#bytes >= BUFFER_BYTES) await this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    const bytes = Buffer.concat(this.#waiting);
+    this.#waiting = [];
+    this.#bytes = 0;
+    await new Promise<void>((resolved, rejected) => {
+      this.#git.child.stdin.write(bytes, (error) => (error ? rejected(new GitStopped()) : resolved()));
+    });
+  }
+}
+
+/** Git does not listen: how it ended says why. */
+class GitStopped extends Error {}
+
+/** The path up to a name that git refuses. */
+function refusedIn(path: string): string | undefined {
+  const names = path.split("/");
+  const place = names.findIndex(isRefusedByGit);
+  return place < 0 ? undefined : names.slice(0, place + 1).join("/");
+}
+
+function identOf(author: GitAuthor | undefined, { by, at }: Step): string {
+  const plain = (text: string): string =>
+    text
+      .replace(/[<>\n\r\0]/g, " ")
+      .trim()
+      .toWellFormed();
+  const name = plain(author?.name ?? by) || "rath";
+  const email = plain(author?.email ?? `${by.replace(/[^\w.-]+/g, ".")}@rath.invalid`);
+  const seconds = Math.max(0, Math.floor(Date.parse(at) / 1000) || 0);
+  return `${name} <${email}> ${seconds} +0000`;
+}
+
+function clean(message: string): string {
+  return message.replaceAll("\0", "").toWellFormed().trim() || "A step";
 }

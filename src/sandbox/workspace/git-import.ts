@@ -5,7 +5,7 @@ import type { Digest, TreeEntry } from "../../session/index.js";
 import { GitError } from "../error.js";
 import { textOfName } from "../path.js";
 import { PIECE_BYTES, type Trees } from "../trees.js";
-import { Deposit } from "./deposit.js";
+import { Deposit } from "./entries.js";
 import {
   ByteReader,
   commitOf,
@@ -15,7 +15,7 @@ import {
   runGit,
   startGit,
 } from "./git.js";
-import { quoted } from "./patch-name.js";
+import { quoted } from "./patch.js";
 
 export type ImportedGit = {
   readonly tree: Digest;

@@ -12,8 +12,7 @@ import { type Digest, digestOf } from "../../session/index.js";
 import { SnapshotLimitError } from "../error.js";
 import { textOfName } from "../path.js";
 import { PIECE_BYTES, type Trees, ZERO_PIECE } from "../trees.js";
-import { codeOf, type Directory, type Kind, kindOf, READ_FLAGS } from "./directory.js";
-import type { Pace } from "./pace.js";
+import { codeOf, type Directory, type Kind, kindOf, type Pace, READ_FLAGS } from "./directory.js";
 import { isFresh, isStamped, type Leaf, type Seen } from "./stat-cache.js";
 
 const BATCH_BYTES = 8 * 1024 ** 2;

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { newOwner, thisProcess } from "../../store/index.js";
 import { capture } from "./capture.js";
-import { frozen } from "./frozen.js";
-import { sweepWorkspaces } from "./left-over.js";
+import { frozen, sweepWorkspaces } from "./frozen.js";
 import { StatCache } from "./stat-cache.js";
 import { folder, newTrees } from "./testing/space.js";
 

@@ -4,8 +4,7 @@ import { type Digest, digestOf, EMPTY_TREE, type Json, type TreeEntry } from "..
 import { MissingFileError } from "../error.js";
 import { PIECE_BYTES, Trees } from "../trees.js";
 import { conflictsOf } from "./conflict.js";
-import { diffTrees } from "./diff.js";
-import { entriesOf, entryAt } from "./entries.js";
+import { diffTrees, entriesOf, entryAt } from "./entries.js";
 import { type MergedTree, mergeTrees } from "./merge.js";
 import { arbitraryDeeds, arbitraryGarden, done } from "./testing/arbitrary-tree.js";
 import { type Garden, listed, MemorySpace, memoryTrees, planted } from "./testing/planted.js";

@@ -2,8 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { type Digest, EMPTY_TREE, type PathChange, type Tree, type TreeEntry } from "../../session/index.js";
 import type { Trees } from "../trees.js";
 import { type Conflict, type ConflictKind, sideOf } from "./conflict.js";
-import { Deposit } from "./deposit.js";
-import { diffTrees, isSame } from "./diff.js";
+import { Deposit, diffTrees, isSame } from "./entries.js";
 import { mergeText } from "./text-merge.js";
 
 /** The trees of a merge: what the sides have in common, and what each made of it. null is a workspace without files. */

@@ -19,12 +19,19 @@ import { digestOf } from "../../session/index.js";
 import { FileError } from "../error.js";
 import { bytesOfName, textOfName } from "../path.js";
 import { PIECE_BYTES, type Trees, ZERO_PIECE } from "../trees.js";
-import { belong, CREATE_FLAGS, codeOf, type Directory, READ_FLAGS } from "./directory.js";
+import {
+  ATTEMPTS,
+  belong,
+  CREATE_FLAGS,
+  codeOf,
+  type Directory,
+  type Pace,
+  READ_FLAGS,
+  removeEntry,
+  spareName,
+} from "./directory.js";
 import { read } from "./intake.js";
-import type { Pace } from "./pace.js";
-import { removeEntry, spareName } from "./remove.js";
 import type { Leaf } from "./stat-cache.js";
-import { ATTEMPTS } from "./way.js";
 
 const COPY = constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE;
 

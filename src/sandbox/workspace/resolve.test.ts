@@ -2,11 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ConflictChoiceError, UnresolvedConflictsError } from "../error.js";
 import type { Trees } from "../trees.js";
-import { sideOf } from "./conflict.js";
-import { diffTrees } from "./diff.js";
-import { entryAt } from "./entries.js";
+import { type Choices, resolveTree, sideOf } from "./conflict.js";
+import { diffTrees, entryAt } from "./entries.js";
 import { type MergedTree, mergeTrees } from "./merge.js";
-import { type Choices, resolveTree } from "./resolve.js";
 import { arbitraryDeeds, arbitraryGarden, done } from "./testing/arbitrary-tree.js";
 import { type Garden, listed, memoryTrees, planted } from "./testing/planted.js";
 

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { request } from "node:http";
 import { delimiter, join } from "node:path";
-import { fillOf, TAR_END, tarHeader } from "../tar-write.js";
+import { fillOf, TAR_END, tarHeader } from "../tar.js";
 
 /** The programs that the image of the tests has, as far as this machine has them. */
 const PROGRAMS = [

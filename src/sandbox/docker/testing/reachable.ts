@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
-import { Engine } from "../engine.js";
-import { usualSockets } from "../socket.js";
+import { Engine, usualSockets } from "../engine.js";
 import { hasImage, importImage } from "./image.js";
 
 /**

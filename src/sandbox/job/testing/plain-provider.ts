@@ -1,6 +1,6 @@
 import { type Digest, digestOf, EMPTY_TREE } from "../../../session/index.js";
-import { Collector } from "../../collector.js";
 import { SandboxLostError } from "../../error.js";
+import { Collector } from "../../execution.js";
 import type { CreateOptions, ExecResult, Execution, Sandbox, SandboxProvider } from "../../sandbox.js";
 import type { Capabilities, SandboxSpec } from "../../spec.js";
 import { Trees } from "../../trees.js";

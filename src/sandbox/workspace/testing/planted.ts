@@ -1,7 +1,6 @@
 import { type Digest, digestOf, type TreeEntry } from "../../../session/index.js";
 import { type BlobSpace, Trees } from "../../trees.js";
-import { Deposit } from "../deposit.js";
-import { entriesOf } from "../entries.js";
+import { Deposit, entriesOf } from "../entries.js";
 
 /** Blobs in memory. */
 export class MemorySpace implements BlobSpace {
