@@ -2,6 +2,7 @@ import type { Digest } from "../session/index.js";
 import { defined } from "../util/index.js";
 import { requireTime } from "./check-spec.js";
 import { SandboxLostError } from "./error.js";
+import type { Workspace } from "./local/workspace.js";
 import type {
   ConnectOptions,
   CreateOptions,
@@ -10,6 +11,7 @@ import type {
   ForkOptions,
   Sandbox,
   SandboxFiles,
+  SandboxProvider,
   Snapshot,
 } from "./sandbox.js";
 import type { Capabilities, Condition, SandboxRef, SandboxSpec, SandboxStatus } from "./spec.js";
@@ -24,6 +26,8 @@ export type OpenSandboxOptions = {
   readonly capabilities: Capabilities;
   /** Opens another sandbox of the same kind. */
   readonly create: (spec: SandboxSpec, options: CreateOptions) => Promise<Sandbox>;
+  /** The clock of its status; default `Date.now`. */
+  readonly now?: () => number;
 };
 
 /** The parts of a sandbox that are the same in every kind. */
@@ -31,6 +35,7 @@ export abstract class OpenSandbox implements Sandbox {
   abstract readonly files: SandboxFiles;
   readonly capabilities: Capabilities;
   protected readonly identity: SandboxIdentity;
+  protected readonly life: Life;
   readonly #options: OpenSandboxOptions;
   #destroyed: Promise<void> | undefined;
 
@@ -38,11 +43,12 @@ export abstract class OpenSandbox implements Sandbox {
     this.#options = options;
     this.identity = options.identity;
     this.capabilities = options.capabilities;
+    this.life = new Life(() => this.expire(), options.now);
   }
 
   get ref(): SandboxRef {
-    const { native, currentStatus: status } = this;
-    return Object.freeze({ ...this.identity, ...defined({ native }), status });
+    const { native } = this;
+    return Object.freeze({ ...this.identity, ...defined({ native }), status: this.life.status });
   }
 
   abstract exec(command: string | readonly string[], options?: ExecOptions): Execution;
@@ -59,11 +65,11 @@ export abstract class OpenSandbox implements Sandbox {
   async renew(milliseconds: number): Promise<void> {
     this.requireThere();
     requireTime(milliseconds);
-    this.expireAfter(milliseconds);
+    this.life.renew(milliseconds);
   }
 
   async status(): Promise<SandboxStatus> {
-    return this.currentStatus;
+    return this.life.status;
   }
 
   destroy(): Promise<void> {
@@ -80,8 +86,6 @@ export abstract class OpenSandbox implements Sandbox {
     return undefined;
   }
 
-  protected abstract get currentStatus(): SandboxStatus;
-  protected abstract expireAfter(milliseconds: number): void;
   /** Ends everything in it and removes it. Called once. */
   protected abstract remove(): Promise<void>;
 
@@ -91,6 +95,13 @@ export abstract class OpenSandbox implements Sandbox {
 
   protected requireThere(): void {
     if (this.isDestroyed) throw new SandboxLostError(this.identity.id, "it was destroyed");
+  }
+
+  /** Why no command can begin. */
+  protected get obstacle(): string | undefined {
+    if (this.isDestroyed || this.life.phase === "finished") return "the sandbox was destroyed";
+    if (this.life.phase === "lost") return "the sandbox is lost";
+    return this.life.phase === "suspended" ? "the sandbox is suspended: resume it first" : undefined;
   }
 
   /** Does what the spec says should happen when its time is over. */
@@ -104,6 +115,28 @@ export abstract class OpenSandbox implements Sandbox {
     const { signal: _signal, ...options } = this.#options.options;
     const { id: parent, incarnation: by } = this.identity;
     return { ...options, id, incarnation, parent: { id: parent, incarnation: by, by: "fork" } };
+  }
+}
+
+/** A sandbox whose workspace is a directory of the host. */
+export abstract class WorkspaceSandbox extends OpenSandbox {
+  readonly files: SandboxFiles;
+  readonly #workspace: Workspace;
+
+  constructor(options: OpenSandboxOptions & { readonly workspace: Workspace }) {
+    super(options);
+    this.#workspace = options.workspace;
+    this.files = gated(options.workspace, () => this.requireThere());
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    this.requireThere();
+    return this.#workspace.snapshot();
+  }
+
+  async restore(tree: Digest | null): Promise<void> {
+    this.requireThere();
+    await this.#workspace.restore(tree);
   }
 }
 
@@ -144,6 +177,16 @@ export class Life {
     this.#phase = "running";
     for (const { type, status, reason, message } of conditions) this.#set(type, status, reason, message);
     if (ttl !== undefined) this.renew(ttl);
+  }
+
+  /** Adopts a status that was observed from outside. A condition that still holds keeps its time. */
+  observe({ phase, conditions }: SandboxStatus): void {
+    this.#phase = phase;
+    for (const condition of conditions) {
+      const { status, reason } = this.#conditions.get(condition.type) ?? {};
+      if (status !== condition.status || reason !== condition.reason)
+        this.#conditions.set(condition.type, condition);
+    }
   }
 
   suspend(): void {
@@ -194,13 +237,42 @@ export class Life {
 
 type Key = Pick<SandboxRef, "id" | "incarnation">;
 
-/** The sandboxes that a provider has opened: one for each id and incarnation, however often it is asked for. */
-export class OpenedSandboxes<Kind extends Sandbox> {
+/** The parts of a provider that are the same in every kind: one sandbox for each id and incarnation, however often it is asked for. */
+export abstract class OpeningProvider<Kind extends Sandbox> implements SandboxProvider {
+  abstract readonly name: string;
+  /** Why a sandbox may be missing that this process does not hold. */
+  protected readonly missing: string = "no process of this host holds it";
   readonly #opened = new Map<string, Promise<Kind>>();
 
+  abstract capabilities(): Promise<Capabilities>;
+  abstract create(spec: SandboxSpec, options: CreateOptions): Promise<Sandbox>;
+
+  async connect(ref: SandboxRef, _options: ConnectOptions): Promise<Sandbox> {
+    const sandbox = await this.opened(ref);
+    if (sandbox === undefined) throw new SandboxLostError(ref.id, this.missing);
+    await sandbox.resume();
+    return sandbox;
+  }
+
+  /** Those of this process. */
+  async *list(): AsyncIterable<SandboxRef> {
+    for (const [name, opening] of [...this.#opened]) {
+      const sandbox = await opening.catch(() => undefined);
+      if (sandbox !== undefined && this.#opened.has(name)) yield sandbox.ref;
+    }
+  }
+
+  /** Destroys all of them. A failure is thrown when all others are gone. */
+  async close(): Promise<void> {
+    const opened = await Promise.allSettled(this.#opened.values());
+    const ended = opened.map((one) => (one.status === "fulfilled" ? one.value.destroy() : undefined));
+    const failed = (await Promise.allSettled(ended)).find((one) => one.status === "rejected");
+    if (failed?.status === "rejected") throw failed.reason;
+  }
+
   /** The sandbox of a key, opened only if it is not there. `forget` is for when it is gone. */
-  open(key: Key, open: (forget: () => void) => Promise<Kind>): Promise<Kind> {
-    const name = nameOf(key);
+  protected open(key: Key, open: (forget: () => void) => Promise<Kind>): Promise<Kind> {
+    const name = keyOf(key);
     const known = this.#opened.get(name);
     if (known !== undefined) return known;
     const forget = (): void => {
@@ -212,54 +284,33 @@ export class OpenedSandboxes<Kind extends Sandbox> {
     return opening;
   }
 
-  get(key: Key): Promise<Kind> | undefined {
-    return this.#opened.get(nameOf(key));
-  }
-
-  /** The sandbox of a ref, or a `SandboxLostError` that gives the reason why it may be gone. */
-  async require(ref: SandboxRef, why: string): Promise<Kind> {
-    const sandbox = await this.get(ref);
-    if (sandbox === undefined) throw new SandboxLostError(ref.id, why);
-    return sandbox;
-  }
-
-  /** The refs of those that are there. */
-  async *refs(): AsyncIterable<SandboxRef> {
-    for (const [name, opening] of [...this.#opened]) {
-      const sandbox = await opening.catch(() => undefined);
-      if (sandbox !== undefined && this.#opened.has(name)) yield sandbox.ref;
-    }
-  }
-
-  /** Destroys all of them. What fails is thrown when all others are gone. */
-  async close(): Promise<void> {
-    const opened = await Promise.allSettled(this.#opened.values());
-    const ended = opened.map((one) => (one.status === "fulfilled" ? one.value.destroy() : undefined));
-    const failed = (await Promise.allSettled(ended)).find((one) => one.status === "rejected");
-    if (failed?.status === "rejected") throw failed.reason;
+  protected opened(key: Key): Promise<Kind> | undefined {
+    return this.#opened.get(keyOf(key));
   }
 }
 
-function nameOf({ id, incarnation }: Key): string {
+function keyOf({ id, incarnation }: Key): string {
   return `${incarnation} ${id}`;
 }
 
-/** The files of a workspace as long as it is there: every call asks first. */
-export function gated(files: SandboxFiles, ask: () => void): SandboxFiles {
+/** The files of a workspace as long as it is there: every call checks that first. */
+function gated(workspace: Pick<Workspace, "files">, check: () => void): SandboxFiles {
   const through =
-    <Given extends readonly unknown[], Answer>(call: (...given: Given) => Promise<Answer>) =>
+    <Given extends readonly unknown[], Answer>(
+      call: (files: SandboxFiles, ...given: Given) => Promise<Answer>,
+    ) =>
     async (...given: Given): Promise<Answer> => {
-      ask();
-      return call(...given);
+      check();
+      return call(workspace.files, ...given);
     };
   return {
-    read: through((path) => files.read(path)),
-    write: through((path, bytes, options) => files.write(path, bytes, options)),
-    list: through((path) => files.list(path)),
-    stat: through((path) => files.stat(path)),
-    link: through((path) => files.link(path)),
-    make: through((path) => files.make(path)),
-    remove: through((path) => files.remove(path)),
-    move: through((from, to) => files.move(from, to)),
+    read: through((files, path) => files.read(path)),
+    write: through((files, path, bytes, options) => files.write(path, bytes, options)),
+    list: through((files, path) => files.list(path)),
+    stat: through((files, path) => files.stat(path)),
+    link: through((files, path) => files.link(path)),
+    make: through((files, path) => files.make(path)),
+    remove: through((files, path) => files.remove(path)),
+    move: through((files, from, to) => files.move(from, to)),
   };
 }

@@ -39,6 +39,12 @@ export function bytesOfName(text: string): Buffer {
   return Buffer.concat(parts);
 }
 
+/** Bytes as `printf %b` of a shell reads them: everything that could mean something to it as an octal number. */
+export function printfText(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+  return text.replace(/[^A-Za-z0-9/._-]/g, (byte) => `\\0${byte.charCodeAt(0).toString(8).padStart(3, "0")}`);
+}
+
 /** The names on the way to a path of the workspace; none for the workspace itself. */
 export function namesOf(path: string): readonly string[] {
   if (typeof path !== "string") throw new PathRefusedError(String(path), "it is not a text");

@@ -6,7 +6,6 @@ import { OpenSandbox, type OpenSandboxOptions } from "../open-sandbox.js";
 import { bytesOfName } from "../path.js";
 import type { ExecOptions, Execution, SandboxFiles, Snapshot } from "../sandbox.js";
 import type { SandboxRef, SandboxStatus } from "../spec.js";
-import { LongTimer } from "../timer.js";
 import type { Trees } from "../trees.js";
 import { Exclude } from "../workspace/exclude.js";
 import type { Engine } from "./engine.js";
@@ -16,7 +15,7 @@ import { Freezer, Gate } from "./freeze.js";
 import { removeContainer, runHelper } from "./helper.js";
 import { environment, type Filling, type Owner } from "./launch.js";
 import { emptying, MEMORY_EVENTS, removalOf, signalOf, WORKSPACE } from "./script.js";
-import { endOf, finishedOf, type Inspected, type Known, statusOf } from "./status.js";
+import { endOf, type Inspected, statusOf } from "./status.js";
 import { partsOf, readTree } from "./tree-read.js";
 
 /** What a sandbox is made of, once its container runs. */
@@ -47,9 +46,6 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
   readonly #executions = new Set<ContainerExecution>();
   #number = 0;
   #mending: Promise<void> | undefined;
-  #status: SandboxStatus;
-  #known: Known = {};
-  #timer: LongTimer | undefined;
 
   constructor(options: ContainerOptions) {
     super(options);
@@ -67,9 +63,9 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
       const state = await this.#look();
       return state === "unknown" ? state : (state?.Status ?? "gone");
     });
-    this.#status = statusOf(inspected.State);
+    this.life.observe(statusOf(inspected.State));
     const { ttl } = this.identity.spec;
-    if (ttl !== undefined) this.expireAfter(ttl);
+    if (ttl !== undefined) this.life.renew(ttl);
   }
 
   exec(command: string | readonly string[], options: ExecOptions = {}): Execution {
@@ -108,7 +104,7 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
 
   override async status(): Promise<SandboxStatus> {
     if (!this.isDestroyed) await this.#look();
-    return this.#status;
+    return super.status();
   }
 
   // What its commands need.
@@ -117,10 +113,9 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
     return this.#freezer.isSuspended;
   }
 
-  async obstacle(): Promise<string | undefined> {
+  async hindrance(): Promise<string | undefined> {
     await this.#mending;
-    if (this.isDestroyed) return "the sandbox was destroyed";
-    return this.isSuspended ? "the sandbox is suspended: resume it first" : undefined;
+    return this.obstacle;
   }
 
   over(execution: ContainerExecution): void {
@@ -182,7 +177,8 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
         if (freezer.isSuspended === isSuspended) return;
         await (isSuspended ? freezer.pause() : freezer.unpause());
         freezer.isSuspended = isSuspended;
-        this.#note({ paused: { now: isSuspended, at: now() } });
+        if (isSuspended) this.life.suspend();
+        else this.life.resume();
         for (const execution of this.#executions)
           if (isSuspended) execution.suspend();
           else execution.resume();
@@ -216,11 +212,11 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
   async #look(): Promise<Inspected["State"] | undefined | "unknown"> {
     try {
       const { State } = await this.engine.json<Inspected>("GET", `/containers/${this.container}/json`);
-      this.#status = statusOf({ ...State, Status: this.#seen(State.Status) }, this.#known);
+      this.life.observe(statusOf({ ...State, Status: this.#seen(State.Status) }));
       return State;
     } catch (error) {
       if (!(error instanceof EngineError) || error.status !== 404) return "unknown";
-      this.#status = statusOf(undefined, this.#known);
+      this.life.observe(statusOf(undefined));
       return undefined;
     }
   }
@@ -231,46 +227,21 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
     return status === "running" && this.#freezer.isSuspended ? "paused" : status;
   }
 
-  #note(known: Known): void {
-    this.#known = { ...this.#known, ...known };
-  }
-
   protected override get native(): SandboxRef["native"] {
     const { container, engine } = this;
     return { container, engine: engine.about.name, version: engine.about.version };
   }
 
-  protected get currentStatus(): SandboxStatus {
-    return this.#status;
-  }
-
-  protected expireAfter(milliseconds: number): void {
-    this.#timer?.clear();
-    if (this.#known.expired !== undefined) this.#note({ expired: { now: false, at: now() } });
-    const expire = async (): Promise<void> => {
-      this.#note({ expired: { now: true, at: now() } });
-      await this.expire();
-      if (this.identity.spec.onExpire === "retain") await this.status();
-    };
-    // Nothing waits for it: a program that is done must be able to end.
-    this.#timer = new LongTimer(milliseconds, () => void expire().catch(() => {})).unref();
-  }
-
   protected async remove(): Promise<void> {
-    this.#timer?.clear();
     for (const execution of this.#executions)
       execution.lose({ outcome: "killed", why: "the sandbox was destroyed" });
     try {
       await removeContainer(this.engine, this.container);
     } finally {
-      this.#status = finishedOf(this.#known);
+      this.life.finish();
       this.#options.gone();
     }
   }
-}
-
-function now(): string {
-  return new Date().toISOString();
 }
 
 const ATTEMPTS = 3;

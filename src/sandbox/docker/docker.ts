@@ -2,7 +2,7 @@ import { isDead, newOwner } from "../../store/index.js";
 import { checkSpec, secretsOf } from "../check-spec.js";
 import { SandboxLostError, SandboxUnavailableError } from "../error.js";
 import { Lazy } from "../lazy.js";
-import { identityOf, OpenedSandboxes, type SandboxIdentity } from "../open-sandbox.js";
+import { identityOf, OpeningProvider, type SandboxIdentity } from "../open-sandbox.js";
 import type { ConnectOptions, CreateOptions, Sandbox, SandboxProvider } from "../sandbox.js";
 import type { Capabilities, Network, SandboxRef, SandboxSpec } from "../spec.js";
 import { ContainerSandbox } from "./container.js";
@@ -34,17 +34,17 @@ export function dockerSandbox(options: DockerOptions = {}): SandboxProvider {
   return new DockerProvider(options);
 }
 
-class DockerProvider implements SandboxProvider {
+class DockerProvider extends OpeningProvider<ContainerSandbox> {
   readonly name = "docker";
   readonly #options: DockerOptions;
   readonly #owner = newOwner();
-  readonly #opened = new OpenedSandboxes<ContainerSandbox>();
   readonly #engine = new Lazy(() => this.#connect());
   readonly #probed = new Lazy(async () => probe(await this.#engine.get(), this.#options));
   /** Removes, once, what processes that are gone have left. */
   readonly #swept = new Lazy(async () => void (await sweep(await this.#engine.get())));
 
   constructor(options: DockerOptions) {
+    super();
     this.#options = options;
   }
 
@@ -57,7 +57,7 @@ class DockerProvider implements SandboxProvider {
     const engine = await this.#engine.get();
     // A failed clean-up must not keep sandboxes from opening.
     await this.sweep().catch(() => {});
-    return this.#opened.open(options, async (gone) => {
+    return this.open(options, async (gone) => {
       const secrets = secretsOf(checked, options.secrets);
       const launched = await launch(engine, checked, options, this.#options, this.#owner);
       const identity = identityOf(this.name, checked, options);
@@ -65,15 +65,10 @@ class DockerProvider implements SandboxProvider {
     });
   }
 
-  async connect(ref: SandboxRef, options: ConnectOptions): Promise<Sandbox> {
+  override async connect(ref: SandboxRef, options: ConnectOptions): Promise<Sandbox> {
     const engine = await this.#engine.get();
-    const known = this.#opened.get(ref);
-    if (known !== undefined) {
-      const sandbox = await known;
-      await sandbox.resume();
-      return sandbox;
-    }
-    return this.#opened.open(ref, async (gone) => {
+    if (this.opened(ref) !== undefined) return super.connect(ref, options);
+    return this.open(ref, async (gone) => {
       const found = await made(engine, nameOf(ref.id, ref.incarnation));
       if (found === undefined || found.Config.Labels?.[LABELS.id] !== ref.id)
         throw new SandboxLostError(ref.id, "its container is gone");
@@ -89,7 +84,7 @@ class DockerProvider implements SandboxProvider {
     });
   }
 
-  async *list(): AsyncGenerator<SandboxRef, void, void> {
+  override async *list(): AsyncIterable<SandboxRef> {
     yield* inventory(await this.#engine.get());
   }
 
@@ -97,11 +92,11 @@ class DockerProvider implements SandboxProvider {
     return this.#swept.get();
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     await this.#swept.known?.catch(() => {});
     this.#swept.forget();
     try {
-      await this.#opened.close();
+      await super.close();
     } finally {
       this.#engine.forget();
       this.#probed.forget();

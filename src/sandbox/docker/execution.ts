@@ -28,7 +28,7 @@ export interface ExecutionHost {
   /** Nothing in the container runs until it is resumed. */
   readonly isSuspended: boolean;
   /** Why no command can begin now. */
-  obstacle(): Promise<string | undefined>;
+  hindrance(): Promise<string | undefined>;
   over(execution: ContainerExecution): void;
   /** Sends a signal to the processes of a command; whether that could be done. */
   signal(session: number, signal: string): Promise<boolean>;
@@ -116,7 +116,7 @@ export class ContainerExecution extends CommandExecution {
 
   /** Until the command says its number, or the engine why there is none; the engine's name of it. */
   async #start(): Promise<string | undefined> {
-    const hindered = await this.#host.obstacle();
+    const hindered = await this.#host.hindrance();
     if (this.reason !== undefined) {
       this.finish({ code: null, ...this.reason });
       return undefined;

@@ -1,3 +1,5 @@
+import { printfText } from "../path.js";
+
 /** What is run inside containers, in the language of every shell that there is: images may have bash, dash or busybox. */
 
 export const WORKSPACE = "/workspace";
@@ -35,7 +37,7 @@ export function startOf(
 ): readonly string[] {
   const size = terminal === undefined ? "" : `rows ${terminal.rows ?? 24} cols ${terminal.columns ?? 80}`;
   const how = typeof command === "string" ? ["text", command] : ["words", ...command];
-  return ["/bin/sh", "-c", STARTER, "sh", escaped(directory), size, ...how];
+  return ["/bin/sh", "-c", STARTER, "sh", printfText(directory), size, ...how];
 }
 
 /**
@@ -111,7 +113,7 @@ const REMOVER = [
 ].join("\n");
 
 export function removalOf(names: readonly Uint8Array[]): readonly string[] {
-  const words = names.map(escaped);
+  const words = names.map(printfText);
   return ["/bin/sh", "-c", REMOVER, "sh", words.at(-1) ?? "", ...words.slice(0, -1)];
 }
 
@@ -152,7 +154,7 @@ const MOVER = [
 ].join("\n");
 
 export function moveOf(from: readonly Uint8Array[], to: readonly Uint8Array[]): readonly string[] {
-  const [here, there] = [from.map(escaped), to.map(escaped)];
+  const [here, there] = [from.map(printfText), to.map(printfText)];
   const names = [here.at(-1) ?? "", there.at(-1) ?? "", String(here.length - 1)];
   return ["/bin/sh", "-c", MOVER, "sh", ...names, ...here.slice(0, -1), ...there.slice(0, -1)];
 }
@@ -163,13 +165,3 @@ export const MEMORY_EVENTS: readonly string[] = [
   "-c",
   "cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control 2>/dev/null",
 ];
-
-/** Bytes as `printf %b` reads them: the way into a container is JSON, which has no room for those that are not text. */
-function escaped(bytes: Uint8Array): string {
-  let text = "";
-  for (const byte of bytes) {
-    const character = String.fromCharCode(byte);
-    text += /[A-Za-z0-9/._-]/.test(character) ? character : `\\0${byte.toString(8).padStart(3, "0")}`;
-  }
-  return text;
-}

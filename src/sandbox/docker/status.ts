@@ -1,3 +1,4 @@
+import { defined } from "../../util/index.js";
 import type { Condition, SandboxStatus } from "../spec.js";
 
 /** What the engine says of a container, as far as it is asked. */
@@ -26,57 +27,28 @@ export type Inspected = {
   }[];
 };
 
-/** What only this process knows of a sandbox. */
-export type Known = {
-  /** When it was seen to be paused or not for the first time since that changed. */
-  readonly paused?: { readonly now: boolean; readonly at: string };
-  readonly expired?: { readonly now: boolean; readonly at: string };
-};
-
 /** The status of a sandbox from that of its container; undefined for one that is not there. */
-export function statusOf(state: Inspected["State"] | undefined, known: Known = {}): SandboxStatus {
+export function statusOf(state: Inspected["State"] | undefined): SandboxStatus {
   const now = new Date().toISOString();
-  const conditions: Condition[] = [];
-  const say = (
-    type: Condition["type"],
-    is: Condition["status"],
-    reason: string,
-    at = now,
-    message?: string,
-  ) => {
-    conditions.push(
-      Object.freeze({ type, status: is, reason, ...(message !== undefined && { message }), at: moment(at) }),
-    );
-  };
   const phase = state === undefined ? "lost" : (PHASES.get(state.Status) ?? "lost");
-  const started = state?.StartedAt ?? now;
-  if (phase === "running") say("Ready", true, "Started", started);
-  else if (phase === "suspended") say("Ready", false, "Suspended", known.paused?.at);
-  else if (phase === "pending") say("Ready", false, "NotStarted");
-  else if (state === undefined) say("Ready", false, "Gone", now, "its container is gone");
-  else say("Ready", false, "Ended", state.FinishedAt, endOf(state));
-  if (phase === "lost") say("Isolated", "unknown", "Lost");
-  else say("Isolated", true, "Container", started);
-  if (phase === "suspended" || known.paused !== undefined)
-    say("Suspended", phase === "suspended", phase === "suspended" ? "Paused" : "Resumed", known.paused?.at);
-  if (known.expired !== undefined)
-    say("Expired", known.expired.now, known.expired.now ? "TimeOver" : "Renewed", known.expired.at);
-  return Object.freeze({ phase, conditions: Object.freeze(conditions) });
-}
-
-/** The status of a sandbox that was destroyed. */
-export function finishedOf({ expired }: Known): SandboxStatus {
-  const at = new Date().toISOString();
+  const started = momentOf(state?.StartedAt ?? now);
+  const [status, reason, at, message] = {
+    running: [true, "Started", started, undefined] as const,
+    suspended: [false, "Suspended", now, undefined] as const,
+    pending: [false, "NotStarted", now, undefined] as const,
+    lost:
+      state === undefined
+        ? ([false, "Gone", now, "its container is gone"] as const)
+        : ([false, "Ended", momentOf(state.FinishedAt ?? now), endOf(state)] as const),
+  }[phase];
   const conditions: Condition[] = [
-    { type: "Ready", status: false, reason: "Destroyed", at },
-    { type: "Finished", status: true, reason: "Destroyed", at },
+    { type: "Ready", status, reason, ...defined({ message }), at },
+    phase === "lost"
+      ? { type: "Isolated", status: "unknown", reason: "Lost", at: now }
+      : { type: "Isolated", status: true, reason: "Container", at: started },
   ];
-  if (expired !== undefined)
-    conditions.push({ type: "Expired", status: expired.now, reason: "TimeOver", at: expired.at });
-  return Object.freeze({
-    phase: "finished",
-    conditions: Object.freeze(conditions.map((one) => Object.freeze(one))),
-  });
+  if (phase === "suspended") conditions.push({ type: "Suspended", status: true, reason: "Asked", at: now });
+  return Object.freeze({ phase, conditions: Object.freeze(conditions.map((one) => Object.freeze(one))) });
 }
 
 /** How a container that has stopped came to its end. */
@@ -85,7 +57,7 @@ export function endOf({ Status, OOMKilled, ExitCode }: Inspected["State"]): stri
   return `its container is ${Status}${ExitCode === undefined ? "" : ` with code ${ExitCode}`}`;
 }
 
-const PHASES: ReadonlyMap<string, SandboxStatus["phase"]> = new Map([
+const PHASES: ReadonlyMap<string, "running" | "suspended" | "pending"> = new Map([
   ["running", "running"],
   ["paused", "suspended"],
   ["created", "pending"],
@@ -94,7 +66,7 @@ const PHASES: ReadonlyMap<string, SandboxStatus["phase"]> = new Map([
 ]);
 
 /** A time as we write times: the engine counts in billionths. */
-function moment(at: string): string {
+function momentOf(at: string): string {
   const time = new Date(at);
   return (Number.isNaN(time.getTime()) ? new Date() : time).toISOString();
 }

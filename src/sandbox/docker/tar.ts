@@ -1,3 +1,4 @@
+import { ByteReader } from "../byte-reader.js";
 import { ArchiveError } from "../error.js";
 
 /** An entry of an archive. Names and targets are bytes: nothing says that they are text. */
@@ -83,11 +84,11 @@ const MAX_HEADER_BYTES = 1024 ** 2;
  * ends without its end mark was cut off, and is an `ArchiveError`.
  */
 export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadEntry, void, void> {
-  const bytes = new Bytes(chunks);
+  const bytes = new ByteReader(chunks, () => new ArchiveError("it ends before its end"));
   const shared = new Map<string, Buffer>();
   let own = new Map<string, Buffer>();
   for (;;) {
-    const header = await bytes.exactly(BLOCK);
+    const header = await bytes.take(BLOCK);
     if (header.every((byte) => byte === 0)) break;
     if (numberAt(header, "checksum") !== checksumOf(header))
       throw new ArchiveError("a header does not have its own checksum");
@@ -95,8 +96,8 @@ export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
     if ("xgLK".includes(type)) {
       const size = numberAt(header, "size");
       if (size > MAX_HEADER_BYTES) throw new ArchiveError("a header is longer than any name");
-      const body = await bytes.exactly(size);
-      await bytes.exactly(paddingOf(size));
+      const body = await bytes.take(size);
+      await bytes.take(paddingOf(size));
       if (type === "x") own = new Map([...own, ...readRecords(body)]);
       else if (type === "g") for (const [key, value] of readRecords(body)) shared.set(key, value);
       else own.set(type === "L" ? "path" : "linkpath", untilZero(body));
@@ -107,15 +108,16 @@ export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
     let left = entry.size;
     const body = async function* (): AsyncGenerator<Buffer> {
       while (left > 0) {
-        const piece = await bytes.atMost(left);
+        const piece = await bytes.some(left);
         left -= piece.length;
         yield piece;
       }
     };
     yield { ...entry, body };
     for await (const _rest of body());
-    await bytes.exactly(paddingOf(entry.size));
+    await bytes.take(paddingOf(entry.size));
   }
+  // What follows the end mark is padding.
   await bytes.drain();
 }
 
@@ -193,44 +195,6 @@ function field(header: Buffer, which: keyof typeof FIELDS): Buffer {
 function untilZero(bytes: Buffer): Buffer {
   const zero = bytes.indexOf(0);
   return zero < 0 ? bytes : bytes.subarray(0, zero);
-}
-
-/** Bytes that come in chunks of any length, taken out in others. */
-class Bytes {
-  readonly #chunks: AsyncIterator<Uint8Array>;
-  #rest: Buffer = Buffer.alloc(0);
-
-  constructor(chunks: AsyncIterable<Uint8Array>) {
-    this.#chunks = chunks[Symbol.asyncIterator]();
-  }
-
-  async exactly(length: number): Promise<Buffer> {
-    if (length === 0) return Buffer.alloc(0);
-    const parts: Buffer[] = [];
-    for (let missing = length; missing > 0; ) {
-      const part = await this.atMost(missing);
-      parts.push(part);
-      missing -= part.length;
-    }
-    return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
-  }
-
-  /** At least one byte. */
-  async atMost(length: number): Promise<Buffer> {
-    while (this.#rest.length === 0) {
-      const { done, value } = await this.#chunks.next();
-      if (done === true) throw new ArchiveError("it ends before its end");
-      this.#rest = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-    }
-    const part = this.#rest.subarray(0, length);
-    this.#rest = this.#rest.subarray(length);
-    return part;
-  }
-
-  /** Reads to the end: what follows the end mark is padding. */
-  async drain(): Promise<void> {
-    for (;;) if ((await this.#chunks.next()).done === true) return;
-  }
 }
 
 /** What an archive ends with. */

@@ -5,13 +5,12 @@ import { bytesOfName, textOfName } from "../path.js";
 import type { Snapshot } from "../sandbox.js";
 import { PIECE_BYTES, type Trees } from "../trees.js";
 import { DEEPEST } from "../workspace/capture.js";
-import { Deposit } from "../workspace/entries.js";
+import { closeTree, Deposit, isOpenTree, type OpenTree, openAt, openTree } from "../workspace/entries.js";
 import { Exclude } from "../workspace/exclude.js";
 import type { Owner } from "./launch.js";
 import { WORKSPACE } from "./script.js";
 import { fillOf, type ReadEntry, TAR_END, tarHeader } from "./tar.js";
 
-type Directory = { readonly mode: number; readonly entries: Map<string, TreeEntry | Directory> };
 type FileOfTree = TreeEntry & { readonly kind: "file" | "parts" };
 
 /**
@@ -31,7 +30,7 @@ export async function readTree(
 class TreeReader {
   readonly #deposit: Deposit;
   readonly #exclude: Exclude;
-  readonly #root: Directory = directory();
+  readonly #root: OpenTree;
   readonly #skipped: { path: string; why: string }[] = [];
   #files = 0;
   #bytes = 0;
@@ -39,6 +38,7 @@ class TreeReader {
   constructor(trees: Trees, exclude: readonly string[]) {
     this.#deposit = new Deposit(trees);
     this.#exclude = new Exclude(exclude);
+    this.#root = openTree({ entries: [], ...(exclude.length > 0 && { exclude }) });
   }
 
   async take(entry: ReadEntry): Promise<void> {
@@ -52,8 +52,8 @@ class TreeReader {
     const { entries } = this.#directory(way);
     if (entry.kind === "directory") {
       const there = entries.get(name);
-      const inside = there !== undefined && isDirectory(there) ? there.entries : undefined;
-      entries.set(name, directory(entry.mode & 0o777, inside));
+      const open = there !== undefined && isOpenTree(there) ? there : openTree();
+      entries.set(name, { ...open, mode: entry.mode & 0o777 });
     } else if (entry.kind === "link") {
       this.#count(0);
       entries.set(name, { kind: "link", name, target: textOfName(entry.target) });
@@ -69,7 +69,7 @@ class TreeReader {
   }
 
   async finish(): Promise<Snapshot> {
-    const tree = await this.#keepDirectory(this.#root, this.#exclude.patterns);
+    const tree = await closeTree(this.#deposit, this.#root);
     await this.#deposit.finish();
     const skipped = this.#skipped.sort((one, other) => (one.path < other.path ? -1 : 1));
     return { tree, files: this.#files, bytes: this.#bytes, skipped };
@@ -93,28 +93,21 @@ class TreeReader {
   }
 
   /** The directory of some names. It comes before what is in it, but nothing relies on that. */
-  #directory(names: readonly string[]): Directory {
+  #directory(names: readonly string[]): OpenTree {
     let found = this.#root;
     for (const name of names) {
-      let next = found.entries.get(name);
-      if (next === undefined) {
-        next = directory();
-        found.entries.set(name, next);
-      }
-      if (!isDirectory(next))
+      const next = found.entries.get(name) ?? openTree();
+      if (!isOpenTree(next))
         throw new ArchiveError(`an entry goes through ${JSON.stringify(name)}, which is not a directory`);
+      found.entries.set(name, next);
       found = next;
     }
     return found;
   }
 
   #find(names: readonly string[]): FileOfTree | undefined {
-    let found: TreeEntry | Directory | undefined = this.#root;
-    for (const name of names) {
-      if (found === undefined || !isDirectory(found)) return undefined;
-      found = found.entries.get(name);
-    }
-    if (found === undefined || isDirectory(found)) return undefined;
+    const found = openAt(this.#root, names.slice(0, -1))?.entries.get(names.at(-1) ?? "");
+    if (found === undefined || isOpenTree(found)) return undefined;
     return found.kind === "file" || found.kind === "parts" ? (found as FileOfTree) : undefined;
   }
 
@@ -137,25 +130,6 @@ class TreeReader {
     if (length > 0) parts.push(await this.#deposit.piece(Buffer.concat(piece)));
     return this.#deposit.parts(name, mode & 0o777, size, parts);
   }
-
-  async #keepDirectory(made: Directory, exclude: readonly string[]): Promise<Digest> {
-    const entries: TreeEntry[] = [];
-    for (const [name, entry] of made.entries)
-      entries.push(
-        isDirectory(entry)
-          ? { kind: "tree", name, mode: entry.mode, digest: await this.#keepDirectory(entry, []) }
-          : entry,
-      );
-    return this.#deposit.tree({ entries, ...(exclude.length > 0 && { exclude }) });
-  }
-}
-
-function directory(mode = 0o755, entries: Directory["entries"] = new Map()): Directory {
-  return { mode, entries };
-}
-
-function isDirectory(entry: TreeEntry | Directory): entry is Directory {
-  return "entries" in entry;
 }
 
 /** The names on the way to an entry. */

@@ -1,7 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Digest } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { commandFault } from "../check-call.js";
 import { checkSpec, limitsOf, secretsOf } from "../check-spec.js";
@@ -11,32 +10,10 @@ import { BOX_VARIABLE } from "../local/janitor.js";
 import { type Box, Registry, removeBox, stateDirectory } from "../local/registry.js";
 import { type SweepReport, sweep } from "../local/sweep.js";
 import { copiedWorkspace, type Workspace } from "../local/workspace.js";
-import {
-  gated,
-  identityOf,
-  Life,
-  OpenedSandboxes,
-  OpenSandbox,
-  type OpenSandboxOptions,
-} from "../open-sandbox.js";
+import { identityOf, OpeningProvider, type OpenSandboxOptions, WorkspaceSandbox } from "../open-sandbox.js";
 import { namesOf } from "../path.js";
-import type {
-  ConnectOptions,
-  CreateOptions,
-  ExecOptions,
-  Execution,
-  Sandbox,
-  SandboxFiles,
-  SandboxProvider,
-  Snapshot,
-} from "../sandbox.js";
-import {
-  type Capabilities,
-  DEFAULT_LIMITS,
-  type SandboxRef,
-  type SandboxSpec,
-  type SandboxStatus,
-} from "../spec.js";
+import type { CreateOptions, ExecOptions, Execution, Sandbox, SandboxProvider } from "../sandbox.js";
+import { type Capabilities, DEFAULT_LIMITS, type SandboxRef, type SandboxSpec } from "../spec.js";
 import { endBox, HostExecution, signalBox } from "./execution.js";
 
 export type HostOptions = {
@@ -68,13 +45,13 @@ const CAPABILITIES: Capabilities = Object.freeze({
   names: "bytes",
 } as const);
 
-class HostProvider implements SandboxProvider {
+class HostProvider extends OpeningProvider<HostSandbox> {
   readonly name = "host";
   readonly #options: HostOptions;
-  readonly #opened = new OpenedSandboxes<HostSandbox>();
   readonly #registry = new Lazy(() => this.#prepare());
 
   constructor(options: HostOptions) {
+    super();
     this.#options = options;
   }
 
@@ -83,16 +60,10 @@ class HostProvider implements SandboxProvider {
   }
 
   async create(spec: SandboxSpec, options: CreateOptions): Promise<Sandbox> {
-    return this.#opened.open(options, (forget) => this.#make(spec, options, forget));
+    return this.open(options, (forget) => this.#make(spec, options, forget));
   }
 
-  async connect(ref: SandboxRef, _options: ConnectOptions): Promise<Sandbox> {
-    const sandbox = await this.#opened.require(ref, "no process of this host holds it");
-    await sandbox.resume();
-    return sandbox;
-  }
-
-  async *list(): AsyncIterable<SandboxRef> {
+  override async *list(): AsyncIterable<SandboxRef> {
     const registry = await this.#registry.get();
     for (const { ref, provider } of await registry.list())
       if (provider === this.name && ref !== undefined) yield ref;
@@ -102,8 +73,8 @@ class HostProvider implements SandboxProvider {
     await this.#registry.get();
   }
 
-  async close(): Promise<void> {
-    await this.#opened.close();
+  override async close(): Promise<void> {
+    await super.close();
     const registry = await this.#registry.known?.catch(() => undefined);
     this.#registry.forget();
     await registry?.close();
@@ -162,7 +133,7 @@ class HostProvider implements SandboxProvider {
 /** What the workspace is called in paths that begin at the root, as in every other kind of sandbox. */
 const WORKSPACE = "/workspace";
 
-export type HostSandboxOptions = OpenSandboxOptions & {
+type HostSandboxOptions = OpenSandboxOptions & {
   readonly workspace: Workspace;
   readonly environment: Environment;
   readonly box: Box;
@@ -171,19 +142,15 @@ export type HostSandboxOptions = OpenSandboxOptions & {
 };
 
 /** A folder of the host in which commands run as the user who runs us. Nothing keeps them in it. */
-export class HostSandbox extends OpenSandbox {
-  readonly files: SandboxFiles;
+class HostSandbox extends WorkspaceSandbox {
   readonly #options: HostSandboxOptions;
-  readonly #life: Life;
   readonly #running = new Set<HostExecution>();
   #number = 0;
 
   constructor(options: HostSandboxOptions) {
     super(options);
     this.#options = options;
-    this.files = gated(options.workspace.files, () => this.requireThere());
-    this.#life = new Life(() => this.expire());
-    this.#life.begin(options.identity.spec.ttl, [
+    this.life.begin(options.identity.spec.ttl, [
       { type: "Isolated", status: false, reason: "Host", message: "its commands run on the host itself" },
       { type: "Ready", status: true, reason: "Started" },
     ]);
@@ -213,45 +180,27 @@ export class HostSandbox extends OpenSandbox {
     return execution;
   }
 
-  async snapshot(): Promise<Snapshot> {
-    this.requireThere();
-    return this.#options.workspace.snapshot();
-  }
-
-  async restore(tree: Digest | null): Promise<void> {
-    this.requireThere();
-    await this.#options.workspace.restore(tree);
-  }
-
   async suspend(): Promise<void> {
-    if (this.#life.phase !== "running") return;
-    this.#life.suspend();
+    if (this.life.phase !== "running") return;
+    this.life.suspend();
     for (const execution of this.#running) execution.suspend();
     signalBox(this.#options.box.name, "SIGSTOP");
   }
 
   async resume(): Promise<void> {
-    if (this.#life.phase !== "suspended") return;
+    if (this.life.phase !== "suspended") return;
     signalBox(this.#options.box.name, "SIGCONT");
     for (const execution of this.#running) execution.resume();
-    this.#life.resume();
+    this.life.resume();
   }
 
   protected override get native(): SandboxRef["native"] {
     return { directory: this.#options.box.directory };
   }
 
-  protected get currentStatus(): SandboxStatus {
-    return this.#life.status;
-  }
-
-  protected expireAfter(milliseconds: number): void {
-    this.#life.renew(milliseconds);
-  }
-
   protected async remove(): Promise<void> {
     const { box, clean } = this.#options;
-    this.#life.finish();
+    this.life.finish();
     const running = [...this.#running];
     for (const execution of running) execution.stop({ outcome: "killed", why: "the sandbox was destroyed" });
     await Promise.all(running.map(({ result }) => result));
@@ -269,9 +218,7 @@ export class HostSandbox extends OpenSandbox {
   #directoryFor({ directory = "", pty }: ExecOptions): { directory: string; obstacle?: string } {
     const root = this.#options.workspace.bound;
     const refuse = (obstacle: string) => ({ directory: root, obstacle });
-    const { phase } = this.#life;
-    if (phase === "suspended") return refuse("the sandbox is suspended: resume it first");
-    if (phase !== "running") return refuse("the sandbox was destroyed");
+    if (this.obstacle !== undefined) return refuse(this.obstacle);
     if (pty !== undefined) return refuse("there are no terminals on the host");
     try {
       const inside = directory === WORKSPACE || directory.startsWith(`${WORKSPACE}/`);

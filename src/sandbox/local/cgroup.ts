@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { textIn } from "../proc.js";
 import type { Limits } from "../spec.js";
 import { OWN_PROCESSES } from "./shell.js";
 
@@ -62,11 +63,7 @@ export class Cgroup {
   /** How often the kernel ended a process for want of memory. */
   outOfMemory(): number {
     const file = join(this.#memory, this.#version === 2 ? "memory.events" : "memory.oom_control");
-    try {
-      return Number(/^oom_kill (\d+)$/m.exec(readFileSync(file, "latin1"))?.[1] ?? 0);
-    } catch {
-      return 0;
-    }
+    return Number(/^oom_kill (\d+)$/m.exec(textIn(file))?.[1] ?? 0);
   }
 
   /** Stops everything in it where it is. */
@@ -160,14 +157,14 @@ function candidates(): readonly Groups[] {
 
 /** Whether groups below this one can limit memory and processes. */
 function delegates(path: string): boolean {
-  const controllers = textOf(join(path, "cgroup.subtree_control")).trim().split(" ");
+  const controllers = textIn(join(path, "cgroup.subtree_control")).trim().split(" ");
   return controllers.includes("memory") && controllers.includes("pids");
 }
 
 /** By controller, "" for version 2. */
 function ownGroups(): ReadonlyMap<string, string> {
   const groups = new Map<string, string>();
-  for (const line of textOf("/proc/self/cgroup").split("\n")) {
+  for (const line of textIn("/proc/self/cgroup").split("\n")) {
     const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
     if (path !== undefined) for (const one of (controllers ?? "").split(",")) groups.set(one, path);
   }
@@ -176,7 +173,7 @@ function ownGroups(): ReadonlyMap<string, string> {
 
 function groupMounts(): ReadonlyMap<string, { readonly root: string; readonly point: string }> {
   const mounts = new Map<string, { root: string; point: string }>();
-  for (const line of textOf("/proc/self/mountinfo").split("\n")) {
+  for (const line of textIn("/proc/self/mountinfo").split("\n")) {
     const [before = "", after = ""] = line.split(" - ");
     const [, , , root = "", point = ""] = before.split(" ");
     const [type, , options = ""] = after.split(" ");
@@ -184,12 +181,4 @@ function groupMounts(): ReadonlyMap<string, { readonly root: string; readonly po
     if (type === "cgroup") for (const one of options.split(",")) mounts.set(one, { root, point });
   }
   return mounts;
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
 }

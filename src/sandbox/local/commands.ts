@@ -1,9 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { quoteShell } from "../../util/index.js";
 import { commandFault, lengthFault } from "../check-call.js";
 import { SandboxLostError } from "../error.js";
 import { namesOf } from "../path.js";
+import { type ProcessStat, processIds, processStat } from "../proc.js";
 import type { ExecOptions, ExecResult, Execution } from "../sandbox.js";
 import type { Limits } from "../spec.js";
 import { WORKSPACE } from "./arguments.js";
@@ -226,34 +226,13 @@ export function areStopped(first: number): boolean {
   return processesOf(first).every(({ number, state }) => number === 1 || /^[Tt]$/.test(state));
 }
 
-type Process = {
-  readonly state: string;
-  readonly number: number;
-  readonly parent: number;
-  readonly group: number;
-  readonly session: number;
-};
+type Process = ProcessStat & { readonly number: number };
 
 /** All processes of a sandbox. None when it cannot be looked into. */
 function processesOf(first: number): readonly Process[] {
   const root = `/proc/${first}/root/proc`;
-  try {
-    return readdirSync(root)
-      .filter((name) => /^\d+$/.test(name))
-      .flatMap((name) => processAt(`${root}/${name}`, Number(name)));
-  } catch {
-    return [];
-  }
-}
-
-function processAt(path: string, number: number): readonly Process[] {
-  try {
-    const text = readFileSync(`${path}/stat`, "latin1");
-    // Its name, which it can choose, is in parentheses; what follows the last one is ours to read.
-    const [state = "", parent, group, session] = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    if (state === "Z" || state === "X") return [];
-    return [{ number, state, parent: Number(parent), group: Number(group), session: Number(session) }];
-  } catch {
-    return [];
-  }
+  return processIds(root).flatMap((number) => {
+    const stat = processStat(number, root);
+    return stat === undefined || /^[ZX]$/.test(stat.state) ? [] : [{ ...stat, number }];
+  });
 }

@@ -1,4 +1,5 @@
-import { readdirSync, statfsSync, statSync } from "node:fs";
+import { statfsSync, statSync } from "node:fs";
+import { namesIn, processIds } from "../proc.js";
 import { Directory } from "../workspace/directory.js";
 
 /** A command, as far as the disk is concerned. */
@@ -121,8 +122,8 @@ async function writtenSince(path: string, since: number): Promise<number> {
 export function heldBy(first: number): number {
   const root = `/proc/${first}/root/proc`;
   const seen = new Map<string, number>();
-  for (const process of entries(root).filter((name) => /^\d+$/.test(name)))
-    for (const descriptor of entries(`${root}/${process}/fd`)) {
+  for (const process of processIds(root))
+    for (const descriptor of namesIn(`${root}/${process}/fd`)) {
       try {
         const found = statSync(`${root}/${process}/fd/${descriptor}`);
         if (found.isFile() && found.nlink === 0) seen.set(`${found.dev}:${found.ino}`, found.blocks * 512);
@@ -131,12 +132,4 @@ export function heldBy(first: number): number {
       }
     }
   return [...seen.values()].reduce((sum, bytes) => sum + bytes, 0);
-}
-
-function entries(path: string): readonly string[] {
-  try {
-    return readdirSync(path);
-  } catch {
-    return [];
-  }
 }

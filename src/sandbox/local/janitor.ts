@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
+import { printfText } from "../path.js";
+import { processStat } from "../proc.js";
 import { sealed } from "./launcher.js";
 
 /**
@@ -75,7 +77,7 @@ export class Janitor {
     child.once("exit", over);
     // It must not keep us running: that we end is what it waits for.
     child.unref();
-    (child.stdin as unknown as { unref?: () => void } | null)?.unref?.();
+    (child.stdin as Partial<Socket> | null)?.unref?.();
     if (this.#sign !== undefined) this.#tell(`sign ${this.#sign}\n`);
     for (const [name, belongings] of this.#boxes) this.#tell(lineOf(name, belongings));
   }
@@ -91,13 +93,8 @@ export class Janitor {
 
 /** When a process of this machine started, in the kernel's ticks; 0 when it is gone or the system does not tell. */
 export function startOf(pid: number): number {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, "latin1");
-    const start = Number(text.slice(text.lastIndexOf(")") + 2).split(" ")[19]);
-    return Number.isSafeInteger(start) ? start : 0;
-  } catch {
-    return 0;
-  }
+  const start = processStat(pid)?.start;
+  return Number.isSafeInteger(start) ? (start as number) : 0;
 }
 
 /** Something of a sandbox that must not outlive us: processes, told by number and start, and control groups. */
@@ -129,18 +126,7 @@ export function startCleaning(state: string, output: "ignore" | "pipe"): ChildPr
 /** What the process is told of a box. No field holds a space or a newline, whatever the paths are. */
 export function lineOf(name: string, { processes, cgroups }: Belongings): string {
   const marks = processes.map(({ pid, start }) => `${pid}:${start}`).join(",");
-  return `add ${name} ${marks || "-"} ${cgroups.map(octal).join(",") || "-"}\n`;
-}
-
-/** A path as the shell's printf reads it back: everything that could mean something to it as an octal number. */
-function octal(path: string): string {
-  return [...Buffer.from(path, "utf8")]
-    .map((byte) =>
-      /[A-Za-z0-9/._-]/.test(String.fromCharCode(byte))
-        ? String.fromCharCode(byte)
-        : `\\0${byte.toString(8).padStart(3, "0")}`,
-    )
-    .join("");
+  return `add ${name} ${marks || "-"} ${cgroups.map((path) => printfText(Buffer.from(path))).join(",") || "-"}\n`;
 }
 
 // Names are 32 hexadecimal digits that no other process's arguments hold by chance; everything else is checked before it

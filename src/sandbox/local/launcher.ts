@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { openSync, readdirSync, readFileSync } from "node:fs";
+import { openSync, readFileSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
+import { namesIn } from "../proc.js";
 
 /** The channels between us and a sandbox. Commands inherit none of them. */
 export const CHANNEL = {
@@ -137,13 +138,7 @@ let nothing: number | undefined;
 
 /** The descriptors of this process that go on to its children, in order. None where the system does not tell. */
 function inherited(): readonly number[] {
-  let names: readonly string[];
-  try {
-    names = readdirSync("/proc/self/fdinfo");
-  } catch {
-    return [];
-  }
-  return names
+  return namesIn("/proc/self/fdinfo")
     .map(Number)
     .filter((descriptor) => descriptor > 2 && !closesOnExec(descriptor))
     .sort((one, other) => one - other);

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { quoteShell } from "../../util/index.js";
+import { textIn } from "../proc.js";
 import type { ExecResult } from "../sandbox.js";
 import type { Network } from "../spec.js";
 import { nodeInside, PIPES } from "./arguments.js";
@@ -133,9 +134,5 @@ export async function awaitForwarder(pid: number, milliseconds = 10_000): Promis
 /** The kernel lists the sockets of a process's network: address and port in hexadecimal, 0A for one that listens. */
 function listens(pid: number): boolean {
   const wanted = `0100007F:${PORT.toString(16).toUpperCase().padStart(4, "0")} 00000000:0000 0A `;
-  try {
-    return readFileSync(`/proc/${pid}/net/tcp`, "latin1").includes(wanted);
-  } catch {
-    return false;
-  }
+  return textIn(`/proc/${pid}/net/tcp`).includes(wanted);
 }

@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { accessSync, constants, readFileSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { release } from "node:os";
 import { delimiter, join } from "node:path";
 import { SandboxUnavailableError } from "../error.js";
+import { textIn } from "../proc.js";
 import type { Capabilities } from "../spec.js";
 import { namespaceArguments, systemArguments } from "./arguments.js";
 import { type Groups, probeGroups } from "./cgroup.js";
@@ -108,7 +109,7 @@ export function missing(what: string, program: string, name: string): SandboxUna
 export function refusal(
   version: string,
   said: string,
-  value: (path: string) => string | undefined = valueAt,
+  value: (path: string) => string | undefined = (path) => textIn(path).trim(),
 ): SandboxUnavailableError {
   if (/unknown option/i.test(said))
     return new SandboxUnavailableError(
@@ -138,14 +139,6 @@ const SETTINGS: readonly (readonly [path: string, closed: string, open: string])
   ["/proc/sys/kernel/unprivileged_userns_clone", "0", "1"],
   ["/proc/sys/user/max_user_namespaces", "0", "15000"],
 ];
-
-function valueAt(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8").trim();
-  } catch {
-    return undefined;
-  }
-}
 
 const INSTALLERS: readonly (readonly [program: string, command: string])[] = [
   ["apt-get", "sudo apt-get install"],

@@ -1,28 +1,18 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { Digest } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { checkSpec, limitsOf, secretsOf } from "../check-spec.js";
 import { SandboxLostError } from "../error.js";
 import { Lazy } from "../lazy.js";
-import {
-  gated,
-  identityOf,
-  Life,
-  OpenedSandboxes,
-  OpenSandbox,
-  type OpenSandboxOptions,
-} from "../open-sandbox.js";
+import { identityOf, OpeningProvider, type OpenSandboxOptions, WorkspaceSandbox } from "../open-sandbox.js";
 import type {
   ConnectOptions,
   CreateOptions,
   ExecOptions,
   Execution,
   Sandbox,
-  SandboxFiles,
   SandboxProvider,
-  Snapshot,
 } from "../sandbox.js";
-import type { Capabilities, SandboxRef, SandboxSpec, SandboxStatus } from "../spec.js";
+import type { Capabilities, SandboxRef, SandboxSpec } from "../spec.js";
 import { totalsOf } from "../workspace/entries.js";
 import { baseEnvironment } from "./arguments.js";
 import type { Cgroup } from "./cgroup.js";
@@ -65,14 +55,14 @@ type Machine = {
   readonly obstacle: string | undefined;
 };
 
-class LocalProvider implements SandboxProvider {
+class LocalProvider extends OpeningProvider<LocalSandbox> {
   readonly name = "local";
   readonly #options: LocalOptions;
-  readonly #opened = new OpenedSandboxes<LocalSandbox>();
   readonly #machine = new Lazy(() => this.#prepare());
   readonly #swept = new Lazy(() => this.#sweep());
 
   constructor(options: LocalOptions) {
+    super();
     this.#options = options;
   }
 
@@ -88,37 +78,35 @@ class LocalProvider implements SandboxProvider {
   }
 
   async create(spec: SandboxSpec, options: CreateOptions): Promise<Sandbox> {
-    return this.#opened.open(options, (forget) => this.#make(spec, options, forget));
+    return this.open(options, (forget) => this.#make(spec, options, forget));
   }
 
-  async connect(ref: SandboxRef, _options: ConnectOptions): Promise<Sandbox> {
-    const sandbox = await this.#opened.require(ref, "no process of this host holds it");
-    const { phase, conditions } = await sandbox.status();
+  override async connect(ref: SandboxRef, options: ConnectOptions): Promise<Sandbox> {
+    const { phase, conditions } = (await (await this.opened(ref))?.status()) ?? {};
     if (phase === "lost")
       throw new SandboxLostError(
         ref.id,
-        conditions.find(({ reason }) => reason === "Lost")?.message ?? "it ended",
+        conditions?.find(({ reason }) => reason === "Lost")?.message ?? "it ended",
       );
-    await sandbox.resume();
-    return sandbox;
+    return super.connect(ref, options);
   }
 
-  async *list(): AsyncIterable<SandboxRef> {
+  override async *list(): AsyncIterable<SandboxRef> {
     const { registry } = await this.#machine.get();
-    for await (const ref of this.#opened.refs()) yield ref;
+    yield* super.list();
     // Those of other processes; ours are written down a little later than they are opened.
     for (const { ref, provider } of await registry.list())
-      if (provider === this.name && ref !== undefined && this.#opened.get(ref) === undefined) yield ref;
+      if (provider === this.name && ref !== undefined && this.opened(ref) === undefined) yield ref;
   }
 
   sweep(): Promise<void> {
     return this.#swept.get();
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     await this.#swept.known?.catch(() => {});
     this.#swept.forget();
-    await this.#opened.close();
+    await super.close();
     const machine = await this.#machine.known;
     if (machine === undefined) return;
     await machine.spares.close();
@@ -217,7 +205,7 @@ const LATER_MILLISECONDS = 20;
 /** So many are copied in less time than layers are mounted. */
 const FEW_FILES = 200;
 
-export type LocalSandboxOptions = OpenSandboxOptions & {
+type LocalSandboxOptions = OpenSandboxOptions & {
   readonly workspace: Workspace;
   readonly commands: Commands;
   readonly group: Cgroup | undefined;
@@ -229,18 +217,15 @@ export type LocalSandboxOptions = OpenSandboxOptions & {
 const STOP_MILLISECONDS = 2_000;
 
 /** A sandbox that bubblewrap holds. */
-export class LocalSandbox extends OpenSandbox {
+class LocalSandbox extends WorkspaceSandbox {
   readonly #options: LocalSandboxOptions;
-  readonly #life: Life;
   #supervisor: Supervisor | undefined;
-  #files: SandboxFiles | undefined;
   /** Until everything stands still. */
   #stopping: Promise<void> = Promise.resolve();
 
   constructor(options: LocalSandboxOptions) {
     super(options);
     this.#options = options;
-    this.#life = new Life(() => this.expire());
   }
 
   /** Says who supervises it; it is running from here on. */
@@ -248,36 +233,20 @@ export class LocalSandbox extends OpenSandbox {
     this.#supervisor = supervisor;
     this.#options.commands.attach(supervisor);
     this.#options.workspace.attach(supervisor.process);
-    this.#files = gated(this.#options.workspace.files, () => this.requireThere());
-    this.#life.begin(this.identity.spec.ttl, [
+    this.life.begin(this.identity.spec.ttl, [
       { type: "Isolated", status: true, reason: "Namespaces", message: "it has namespaces of its own" },
       { type: "Ready", status: true, reason: "Started" },
     ]);
   }
 
-  get files(): SandboxFiles {
-    if (this.#files === undefined) throw new SandboxLostError(this.identity.id, "it has not begun");
-    return this.#files;
-  }
-
   exec(command: string | readonly string[], options: ExecOptions = {}): Execution {
-    return this.#options.commands.exec(command, options, this.#obstacle());
-  }
-
-  async snapshot(): Promise<Snapshot> {
-    this.requireThere();
-    return this.#options.workspace.snapshot();
-  }
-
-  async restore(tree: Digest | null): Promise<void> {
-    this.requireThere();
-    await this.#options.workspace.restore(tree);
+    return this.#options.commands.exec(command, options, this.obstacle);
   }
 
   async suspend(): Promise<void> {
-    if (this.#life.phase !== "running") return;
+    if (this.life.phase !== "running") return;
     const { group, commands } = this.#options;
-    this.#life.suspend();
+    this.life.suspend();
     commands.suspend();
     const supervisor = this.#supervisor;
     if (group !== undefined) this.#stopping = group.freeze();
@@ -286,14 +255,14 @@ export class LocalSandbox extends OpenSandbox {
   }
 
   async resume(): Promise<void> {
-    if (this.#life.phase !== "suspended") return;
+    if (this.life.phase !== "suspended") return;
     const { group, commands } = this.#options;
     await this.#stopping;
     if (group !== undefined) await group.thaw();
     else this.#supervisor?.tell("kill -CONT -1 2>/dev/null");
     // It may have ended meanwhile.
-    if (this.#life.phase !== "suspended") return;
-    this.#life.resume();
+    if (this.life.phase !== "suspended") return;
+    this.life.resume();
     commands.resume();
   }
 
@@ -313,7 +282,7 @@ export class LocalSandbox extends OpenSandbox {
   /** Takes notice that the supervisor is gone. */
   readonly lose = (why: string): void => {
     if (this.isDestroyed) return;
-    this.#life.lose(why);
+    this.life.lose(why);
     this.#options.commands.lose("lost", why);
   };
 
@@ -322,31 +291,15 @@ export class LocalSandbox extends OpenSandbox {
     return { process, namespaces };
   }
 
-  protected get currentStatus(): SandboxStatus {
-    return this.#life.status;
-  }
-
-  protected expireAfter(milliseconds: number): void {
-    this.#life.renew(milliseconds);
-  }
-
   protected async remove(): Promise<void> {
     const { group, commands, clean } = this.#options;
-    const suspended = this.#life.phase === "suspended";
-    this.#life.finish();
+    const suspended = this.life.phase === "suspended";
+    this.life.finish();
     // Frozen processes do not die.
     const ending = this.#supervisor?.end("it was destroyed");
     if (suspended) await group?.thaw().catch(() => {});
     await ending;
     commands.lose("killed", "the sandbox was destroyed");
     await clean();
-  }
-
-  /** Why no command can begin. */
-  #obstacle(): string | undefined {
-    if (this.isDestroyed) return "the sandbox was destroyed";
-    if (this.#life.phase === "lost") return "the sandbox is lost";
-    if (this.#life.phase === "suspended") return "the sandbox is suspended: resume it first";
-    return undefined;
   }
 }

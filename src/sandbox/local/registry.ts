@@ -4,7 +4,6 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -18,6 +17,7 @@ import { basename, dirname, isAbsolute, join } from "node:path";
 import { isDead, newOwner } from "../../store/index.js";
 import { defined } from "../../util/index.js";
 import { SandboxSpecError, SandboxUnavailableError } from "../error.js";
+import { namesIn } from "../proc.js";
 import type { SandboxRef } from "../spec.js";
 import { Directory, removeEntry } from "../workspace/directory.js";
 import { Janitor, type ProcessMark, startOf } from "./janitor.js";
@@ -183,13 +183,7 @@ export function fileOf(state: string, name: string): string {
 export function readRegistry(
   state: string,
 ): readonly { readonly name: string; readonly registration?: Registration; readonly foreign?: true }[] {
-  let files: readonly string[];
-  try {
-    files = readdirSync(join(state, "registry"));
-  } catch {
-    return [];
-  }
-  return files.flatMap((file) => {
+  return namesIn(join(state, "registry")).flatMap((file) => {
     const name = /^([0-9a-f]{32})\.json$/.exec(file)?.[1];
     if (name === undefined) return [];
     let text: string;

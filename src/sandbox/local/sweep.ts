@@ -1,6 +1,7 @@
-import { lstatSync, readdirSync, statfsSync, unlinkSync } from "node:fs";
+import { lstatSync, statfsSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { identityOf, isDead, thisProcess } from "../../store/index.js";
+import { namesIn } from "../proc.js";
 import { sweepWorkspaces } from "../workspace/frozen.js";
 import { lineOf, startCleaning } from "./janitor.js";
 import { isAbsent, type Registration, readRegistry } from "./registry.js";
@@ -138,14 +139,6 @@ async function sweepFiles(state: string): Promise<void> {
   // One that is younger may be about to listen.
   for (const file of namesIn(join(state, "alive")))
     if (isDisk(state) && (await isAbsent(state, file))) removeOld(join(state, "alive", file), 60_000);
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }
 
 function removeOld(path: string, age: number): void {

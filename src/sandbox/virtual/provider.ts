@@ -6,10 +6,9 @@ import { commandFault } from "../check-call.js";
 import { checkSpec, limitsOf, secretsOf } from "../check-spec.js";
 import { CommandExecution, killedBy, lateAfter, type Signal } from "../execution.js";
 import { Lazy } from "../lazy.js";
-import { identityOf, Life, OpenedSandboxes, OpenSandbox, type OpenSandboxOptions } from "../open-sandbox.js";
+import { identityOf, OpeningProvider, OpenSandbox, type OpenSandboxOptions } from "../open-sandbox.js";
 import { namesOf } from "../path.js";
 import type {
-  ConnectOptions,
   CreateOptions,
   ExecOptions,
   Execution,
@@ -19,7 +18,7 @@ import type {
   SandboxProvider,
   Snapshot,
 } from "../sandbox.js";
-import type { Capabilities, Limits, SandboxRef, SandboxSpec, SandboxStatus } from "../spec.js";
+import type { Capabilities, Limits, SandboxSpec } from "../spec.js";
 import { VirtualFiles } from "./files.js";
 import { Interpreter, loadShell, remove, type Shell, type VirtualCommand } from "./shell.js";
 import { Keeper } from "./snapshot.js";
@@ -40,14 +39,16 @@ export function virtualSandbox(options: VirtualOptions = {}): SandboxProvider {
   return new VirtualProvider(options);
 }
 
-class VirtualProvider implements SandboxProvider {
+class VirtualProvider extends OpeningProvider<VirtualSandbox> {
   readonly name = "virtual";
+  protected override readonly missing =
+    "a virtual sandbox is gone with the process that opened it, or was destroyed";
   readonly #commands: readonly VirtualCommand[];
   readonly #now: () => number;
-  readonly #opened = new OpenedSandboxes<VirtualSandbox>();
   readonly #shell = new Lazy(() => loadShell(this.#commands));
 
   constructor({ commands = [], now = Date.now }: VirtualOptions) {
+    super();
     this.#commands = [remove, ...commands];
     this.#now = now;
   }
@@ -61,23 +62,8 @@ class VirtualProvider implements SandboxProvider {
     return this.#make(given, options);
   }
 
-  async connect(ref: SandboxRef, _options: ConnectOptions): Promise<Sandbox> {
-    const why = "a virtual sandbox is gone with the process that opened it, or was destroyed";
-    const sandbox = await this.#opened.require(ref, why);
-    await sandbox.resume();
-    return sandbox;
-  }
-
-  list(): AsyncIterable<SandboxRef> {
-    return this.#opened.refs();
-  }
-
-  close(): Promise<void> {
-    return this.#opened.close();
-  }
-
   #make(given: SandboxSpec, options: CreateOptions, space?: Space): Promise<Sandbox> {
-    return this.#opened.open(options, async (over) => {
+    return this.open(options, async (over) => {
       const shell = await this.#shell.get();
       const capabilities = capabilitiesOf(shell.version);
       const spec = checkSpec(given, this.name, capabilities);
@@ -113,7 +99,7 @@ function capabilitiesOf(version: string | undefined): Capabilities {
   });
 }
 
-export type VirtualSandboxOptions = Omit<OpenSandboxOptions, "create"> & {
+type VirtualSandboxOptions = Omit<OpenSandboxOptions, "create"> & {
   readonly shell: Shell;
   readonly commands: readonly VirtualCommand[];
   readonly now: () => number;
@@ -126,14 +112,13 @@ export type VirtualSandboxOptions = Omit<OpenSandboxOptions, "create"> & {
 };
 
 /** A sandbox without an operating system: a shell that is interpreted, over files that are in memory. */
-export class VirtualSandbox extends OpenSandbox {
+class VirtualSandbox extends OpenSandbox {
   readonly files: SandboxFiles;
   readonly #options: VirtualSandboxOptions;
   readonly #limits: Required<Limits>;
   readonly #interpreter: Interpreter;
   readonly #space: Space;
   readonly #running = new Set<VirtualExecution>();
-  readonly #life: Life;
   #keeping: Promise<unknown> = Promise.resolve();
 
   constructor(options: VirtualSandboxOptions) {
@@ -149,8 +134,7 @@ export class VirtualSandbox extends OpenSandbox {
       environment: { ...spec.env, ...secretsOf(spec, secrets) },
     });
     this.files = new VirtualFiles(this.#space, () => this.requireThere());
-    this.#life = new Life(() => this.expire(), now);
-    this.#life.begin(spec.ttl, [
+    this.life.begin(spec.ttl, [
       { type: "Ready", status: true, reason: "Opened" },
       {
         type: "Isolated",
@@ -204,26 +188,18 @@ export class VirtualSandbox extends OpenSandbox {
   /** Ends what is running, and begins nothing until it is resumed. The files stay. */
   async suspend(): Promise<void> {
     this.requireThere();
-    if (this.#life.phase === "suspended") return;
-    this.#life.suspend();
+    if (this.life.phase === "suspended") return;
+    this.life.suspend();
     await this.#end("the sandbox was suspended");
   }
 
   async resume(): Promise<void> {
     this.requireThere();
-    if (this.#life.phase === "suspended") this.#life.resume();
-  }
-
-  protected get currentStatus(): SandboxStatus {
-    return this.#life.status;
-  }
-
-  protected expireAfter(milliseconds: number): void {
-    this.#life.renew(milliseconds);
+    if (this.life.phase === "suspended") this.life.resume();
   }
 
   protected async remove(): Promise<void> {
-    this.#life.finish();
+    this.life.finish();
     this.#options.over();
     await this.#end("the sandbox was destroyed");
     this.#space.restore(null);
@@ -241,9 +217,7 @@ export class VirtualSandbox extends OpenSandbox {
 
   /** Why a command cannot begin. */
   #obstacle(options: ExecOptions): string | undefined {
-    const { phase } = this.#life;
-    if (phase === "finished") return "the sandbox was destroyed";
-    if (phase === "suspended") return "the sandbox is suspended: resume it first";
+    if (this.obstacle !== undefined) return this.obstacle;
     if (options.pty !== undefined) return "a virtual sandbox has no terminals";
     if (options.background === true) return "a virtual sandbox has no background processes";
     if (options.directory !== undefined && !options.directory.startsWith("/"))

@@ -81,51 +81,70 @@ type Unnamed = TreeEntry extends infer Entry
  * what else is there; one that becomes empty stays.
  */
 export async function edited(trees: Trees, tree: Digest | null, edits: readonly TreeEdit[]): Promise<Digest> {
-  const root = opened(await trees.tree(tree));
+  const root = openTree(await trees.tree(tree));
   for (const { path, entry } of edits) {
     const names = namesOf(path);
     const last = names.at(-1);
     if (last === undefined) throw new PathRefusedError(path, "it is the workspace itself");
-    let at: Open | undefined = root;
+    let at: OpenTree | undefined = root;
     for (const name of names.slice(0, -1)) at = at && (await entered(trees, at, name, entry !== null));
     if (entry === null) at?.entries.delete(last);
     else at?.entries.set(last, { ...entry, name: last });
   }
-  const written: Uint8Array[] = [];
-  const digest = closed(trees, root, written);
-  await trees.put(written);
+  const deposit = new Deposit(trees);
+  const digest = await closeTree(deposit, root);
+  await deposit.finish();
   return digest;
 }
 
-/** A directory whose entries are being changed. */
-type Open = {
+/** A directory whose entries are being collected or changed: entries that are kept, and other open directories. */
+export type OpenTree = {
   readonly mode: number;
   readonly exclude: Tree["exclude"];
-  readonly entries: Map<string, TreeEntry | Open>;
+  readonly entries: Map<string, TreeEntry | OpenTree>;
 };
 
-function opened({ entries, exclude }: Tree, mode = DIRECTORY_MODE): Open {
+export function openTree({ entries, exclude }: Tree = { entries: [] }, mode = DIRECTORY_MODE): OpenTree {
   return { mode, exclude, entries: new Map(entries.map((entry) => [entry.name, entry])) };
 }
 
-async function entered(trees: Trees, at: Open, name: string, make: boolean): Promise<Open | undefined> {
-  const there = at.entries.get(name);
-  if (there !== undefined && "entries" in there) return there;
-  if (there?.kind !== "tree" && !make) return undefined;
-  const next =
-    there?.kind === "tree" ? opened(await trees.tree(there.digest), there.mode) : opened({ entries: [] });
-  at.entries.set(name, next);
-  return next;
+export function isOpenTree(entry: TreeEntry | OpenTree): entry is OpenTree {
+  return "entries" in entry;
 }
 
-function closed(trees: Trees, { exclude, entries }: Open, written: Uint8Array[]): Digest {
-  const rows = [...entries].map(([name, entry]): TreeEntry => {
-    if (!("entries" in entry)) return entry;
-    return { kind: "tree", name, mode: entry.mode, digest: closed(trees, entry, written) };
-  });
-  const { id, bytes } = trees.written({ entries: rows, ...defined({ exclude }) });
-  written.push(bytes);
-  return id;
+/** The open directory at some names; undefined when something else is there, or nothing. */
+export function openAt(root: OpenTree, names: readonly string[]): OpenTree | undefined {
+  let found: OpenTree | undefined = root;
+  for (const name of names) {
+    const next: TreeEntry | OpenTree | undefined = found.entries.get(name);
+    if (next === undefined || !isOpenTree(next)) return undefined;
+    found = next;
+  }
+  return found;
+}
+
+/** Keeps an open directory with everything below it. */
+export async function closeTree(deposit: Deposit, { entries, exclude }: OpenTree): Promise<Digest> {
+  const closed: TreeEntry[] = [];
+  for (const [name, entry] of entries) {
+    if (!isOpenTree(entry)) closed.push(entry);
+    else closed.push({ kind: "tree", name, mode: entry.mode, digest: await closeTree(deposit, entry) });
+  }
+  return deposit.tree({ entries: closed, ...defined({ exclude }) });
+}
+
+async function entered(
+  trees: Trees,
+  at: OpenTree,
+  name: string,
+  make: boolean,
+): Promise<OpenTree | undefined> {
+  const there = at.entries.get(name);
+  if (there !== undefined && isOpenTree(there)) return there;
+  if (there?.kind !== "tree" && !make) return undefined;
+  const next = there?.kind === "tree" ? openTree(await trees.tree(there.digest), there.mode) : openTree();
+  at.entries.set(name, next);
+  return next;
 }
 
 /** A tree without the directories above some paths that have nothing left in them, where they may go. */

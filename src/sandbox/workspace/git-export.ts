@@ -1,16 +1,17 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { type Digest, EMPTY_TREE, type TreeEntry } from "../../session/index.js";
+import type { ByteReader } from "../byte-reader.js";
 import { ConflictedExportError, GitError } from "../error.js";
 import { bytesOfName } from "../path.js";
 import type { Trees } from "../trees.js";
 import { diffTrees } from "./entries.js";
 import {
-  ByteReader,
   commitOf,
   isRefusedByGit,
   type Repository,
   type RunningGit,
+  readerOf,
   repositoryAt,
   runGit,
   startGit,
@@ -163,7 +164,7 @@ export class FastImport {
       [`--git-dir=${repository.directory}`, ...args],
       signal === undefined ? {} : { signal },
     );
-    this.#answers = new ByteReader(this.#git.child.stdout);
+    this.#answers = readerOf(this.#git);
   }
 
   /** What git cannot hold, and what became of it. */

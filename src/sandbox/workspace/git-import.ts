@@ -2,15 +2,16 @@ import { mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import type { Digest, TreeEntry } from "../../session/index.js";
+import type { ByteReader } from "../byte-reader.js";
 import { GitError } from "../error.js";
 import { textOfName } from "../path.js";
 import { PIECE_BYTES, type Trees } from "../trees.js";
-import { Deposit } from "./entries.js";
+import { closeTree, Deposit, type OpenTree, openAt, openTree } from "./entries.js";
 import {
-  ByteReader,
   commitOf,
   isRefusedByGit,
   type Repository,
+  readerOf,
   repositoryAt,
   runGit,
   startGit,
@@ -28,7 +29,6 @@ export type ImportedGit = {
 };
 
 const LONGEST_TARGET = 4096;
-const DIRECTORY_MODE = 0o755;
 
 /**
  * Takes the files of a commit in a repository of this machine into a tree, as git keeps them: without filters, without
@@ -81,7 +81,12 @@ async function inCleanRoom<Value>(
 }
 
 /** A file of the commit, and where it goes. */
-type Leaf = { readonly way: string; readonly name: string; readonly mode: "file" | "program" | "link" };
+type Leaf = {
+  readonly path: string;
+  readonly directory: OpenTree;
+  readonly name: string;
+  readonly mode: "file" | "program" | "link";
+};
 
 class CommitReader {
   files = 0;
@@ -91,8 +96,7 @@ class CommitReader {
   readonly #room: Room;
   readonly #signal: AbortSignal | undefined;
   readonly #deposit: Deposit;
-  /** The entries of each directory; of those that are not deeper, when they are done. */
-  readonly #directories = new Map<string, Map<string, TreeEntry>>([["", new Map()]]);
+  readonly #root = openTree();
   /** Where the bytes of each object go. */
   readonly #objects = new Map<string, Leaf[]>();
 
@@ -115,7 +119,7 @@ class CommitReader {
       from = end + 1;
     }
     await this.#readObjects();
-    const tree = await this.#close();
+    const tree = await closeTree(this.#deposit, this.#root);
     await this.#deposit.finish();
     return tree;
   }
@@ -132,26 +136,21 @@ class CommitReader {
     // What is in a directory that is left out needs no word of its own.
     if (refused >= 0 && refused < names.length - 1) return;
     const name = names.pop() as string;
-    const way = names.join("/");
-    const directory = this.#directories.get(way);
-    const isTaken = directory === undefined || directory.has(name);
+    const directory = openAt(this.#root, names);
+    const isTaken = directory === undefined || directory.entries.has(name);
     if (refused >= 0 || isTaken || mode === "160000") {
       const taken = isTaken ? "something else has this name" : `it is a submodule, at commit ${id}`;
       this.skipped.push({ path, why: refused >= 0 ? "git itself would refuse this name" : taken });
       return;
     }
     if (mode === "040000") {
-      this.#directories.set(path, new Map());
-      directory.set(name, { kind: "tree", name, mode: DIRECTORY_MODE, digest: "" });
+      directory.entries.set(name, openTree());
       return;
     }
     // The name is taken from here on; the entry comes with the bytes.
-    directory.set(name, { kind: "file", name, mode: 0, size: 0, digest: "" });
-    const leaf = {
-      way,
-      name,
-      mode: mode === "120000" ? "link" : mode === "100755" ? "program" : "file",
-    } as const;
+    directory.entries.set(name, { kind: "file", name, mode: 0, size: 0, digest: "" });
+    const kind = mode === "120000" ? "link" : mode === "100755" ? "program" : "file";
+    const leaf: Leaf = { path, directory, name, mode: kind };
     const leaves = this.#objects.get(id);
     if (leaves === undefined) this.#objects.set(id, [leaf]);
     else leaves.push(leaf);
@@ -162,7 +161,7 @@ class CommitReader {
     const git = startGit([...this.#room.args, "cat-file", "--batch", "--buffer"], this.#options());
     try {
       git.child.stdin.end([...this.#objects.keys(), ""].join("\n"));
-      const output = new ByteReader(git.child.stdout);
+      const output = readerOf(git);
       for (const [id, leaves] of this.#objects) {
         const [, kind, size] = ((await output.line()) ?? "").split(" ");
         if (kind !== "blob")
@@ -200,31 +199,15 @@ class CommitReader {
     this.#set(leaf, { kind: "link", name: leaf.name, target: textOfName(bytes) }, 0);
   }
 
-  #set({ way, name }: Leaf, entry: TreeEntry, size: number): void {
-    this.#directories.get(way)?.set(name, entry);
+  #set({ directory, name }: Leaf, entry: TreeEntry, size: number): void {
+    directory.entries.set(name, entry);
     this.files += 1;
     this.bytes += size;
   }
 
-  #drop({ way, name }: Leaf): void {
-    this.#directories.get(way)?.delete(name);
-    this.skipped.push({ path: way === "" ? name : `${way}/${name}`, why: "it is a link that leads nowhere" });
-  }
-
-  /** Makes the trees, the deepest first. */
-  async #close(): Promise<Digest> {
-    const depth = (way: string): number => (way === "" ? 0 : way.split("/").length);
-    const ways = [...this.#directories.keys()].sort((one, other) => depth(other) - depth(one));
-    let digest = "";
-    for (const way of ways) {
-      const entries = [...(this.#directories.get(way)?.values() ?? [])];
-      digest = await this.#deposit.tree({ entries });
-      const end = way.lastIndexOf("/");
-      const name = way.slice(end + 1);
-      const above = this.#directories.get(way.slice(0, Math.max(end, 0)));
-      if (way !== "") above?.set(name, { kind: "tree", name, mode: DIRECTORY_MODE, digest });
-    }
-    return digest;
+  #drop({ path, directory, name }: Leaf): void {
+    directory.entries.delete(name);
+    this.skipped.push({ path, why: "it is a link that leads nowhere" });
   }
 
   #options(): { env: Room["env"]; signal?: AbortSignal } {
