@@ -1,4 +1,5 @@
 import { nearestOf } from "../util/index.js";
+import { kindOf } from "./check.js";
 import { SandboxCallError } from "./error.js";
 import type { ExecOptions } from "./sandbox.js";
 
@@ -94,11 +95,6 @@ function environmentFault(value: unknown): string | undefined {
 function numberFault(value: unknown, from: number): string | undefined {
   if (typeof value === "number" && value >= from) return undefined;
   return `is ${typeof value === "number" ? value : kindOf(value)}, not a number from ${from} on`;
-}
-
-function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  return Array.isArray(value) ? "a list" : `a ${typeof value}`.replace("a object", "an object");
 }
 
 /** The longest word that the kernel takes, in bytes. */

@@ -1,9 +1,7 @@
 import type { Json } from "../session/index.js";
-import { nearestOf } from "../util/index.js";
+import { type Check, checksFor, kindOf, shown } from "./check.js";
 import { SandboxSpecError } from "./error.js";
 import { type Capabilities, DEFAULT_LIMITS, type Limits, type Network, type SandboxSpec } from "./spec.js";
-
-/** The longest time that a timer of Node can wait: 24 days. */
 
 /**
  * The spec that a caller the compiler did not check has given, frozen, or a `SandboxSpecError` that names the setting.
@@ -13,12 +11,10 @@ import { type Capabilities, DEFAULT_LIMITS, type Limits, type Network, type Sand
 export function checkSpec(spec: unknown, provider: string, capabilities?: Capabilities): SandboxSpec {
   const given =
     spec === undefined ? {} : recordOf("spec", spec, "give an object: { limits: { wall: 60_000 } }");
+  requireKnown("", given, Object.keys(settings));
   const checked: { [setting: string]: unknown } = {};
-  for (const [setting, value] of Object.entries(given)) {
-    const check = own(settings, setting);
-    if (check === undefined) throw unknownSetting(setting, Object.keys(settings));
-    if (value !== undefined) checked[setting] = check(setting, value);
-  }
+  for (const [setting, value] of Object.entries(given))
+    if (value !== undefined) checked[setting] = settings[setting as keyof SandboxSpec](setting, value);
   // A list of nothing excludes what no list excludes, and must not make other trees of the same files.
   if ((checked.exclude as readonly string[] | undefined)?.length === 0) delete checked.exclude;
   const result = checked as SandboxSpec;
@@ -45,7 +41,20 @@ export function secretsOf(
   return Object.freeze(Object.fromEntries(found));
 }
 
-type Check = (setting: string, value: unknown) => unknown;
+const { text, number, oneOf, listOf, recordOf, requireKnown } = checksFor(wrong);
+
+function path(setting: string, value: unknown): string {
+  return text(setting, value, 'give the path of a folder: "/home/me/project"');
+}
+
+function wrong(
+  setting: string,
+  reason: string,
+  hint: string,
+  data: { [name: string]: Json } = {},
+): SandboxSpecError {
+  return new SandboxSpecError(setting, reason, hint, data);
+}
 
 const settings: { readonly [Setting in keyof Required<SandboxSpec>]: Check } = {
   workspace: path,
@@ -64,13 +73,13 @@ const settings: { readonly [Setting in keyof Required<SandboxSpec>]: Check } = {
     );
   }),
   image: (setting, value) => text(setting, value, 'give the name of an image: "debian:12"'),
-  ttl: (setting, value) => number(setting, value, 1, Number.MAX_SAFE_INTEGER),
+  ttl: (setting, value) => number(setting, value, 1),
   onExpire: (setting, value) => oneOf(setting, value, ["suspend", "delete", "retain"]),
 };
 
 /** Refuses what is not a time that a sandbox may be given: one that ends at once would be its end. */
 export function requireTime(milliseconds: unknown): void {
-  number("ttl", milliseconds, 1, Number.MAX_SAFE_INTEGER);
+  number("ttl", milliseconds, 1);
 }
 
 /** Zero means that nothing of it is allowed, which for some limits no command could live with. */
@@ -87,14 +96,11 @@ const least: { readonly [Limit in keyof Required<Limits>]: number } = {
 
 function limits(setting: string, value: unknown): Limits {
   const given = recordOf(setting, value, "give an object: { limits: { wall: 60_000 } }");
-  const checked: { [limit: string]: number } = {};
-  for (const [limit, amount] of Object.entries(given)) {
-    const from = own(least, limit);
-    if (from === undefined) throw unknownSetting(`${setting}.${limit}`, Object.keys(least), `${setting}.`);
-    if (amount === undefined) continue;
-    checked[limit] = number(`${setting}.${limit}`, amount, from, Number.MAX_SAFE_INTEGER);
-  }
-  return Object.freeze(checked);
+  requireKnown(`${setting}.`, given, Object.keys(least));
+  const checked = Object.entries(given)
+    .filter(([, amount]) => amount !== undefined)
+    .map(([limit, amount]) => [limit, number(`${setting}.${limit}`, amount, least[limit as keyof Limits])]);
+  return Object.freeze(Object.fromEntries(checked));
 }
 
 const modes = ["none", "allow", "full"] as const;
@@ -102,11 +108,9 @@ const modes = ["none", "allow", "full"] as const;
 function network(setting: string, value: unknown): Network {
   const given = recordOf(setting, value, 'give a mode: { network: { mode: "none" } }');
   const mode = oneOf(`${setting}.mode`, given.mode, modes);
-  for (const name of Object.keys(given))
-    if (name !== "mode" && !(name === "hosts" && mode === "allow"))
-      throw name === "hosts"
-        ? wrong(`${setting}.hosts`, `the mode ${shown(mode)} has no hosts`, 'set mode: "allow"')
-        : unknownSetting(`${setting}.${name}`, ["mode", "hosts"], `${setting}.`);
+  requireKnown(`${setting}.`, given, ["mode", "hosts"]);
+  if ("hosts" in given && mode !== "allow")
+    throw wrong(`${setting}.hosts`, `the mode ${shown(mode)} has no hosts`, 'set mode: "allow"');
   if (mode !== "allow") return Object.freeze({ mode });
   return Object.freeze({ mode, hosts: listOf(host)(`${setting}.hosts`, given.hosts) as readonly string[] });
 }
@@ -192,72 +196,3 @@ function checkHonoured(spec: SandboxSpec, provider: string, capabilities: Capabi
       { provider, possible: ["delete", "retain"] },
     );
 }
-
-function path(setting: string, value: unknown): string {
-  return text(setting, value, 'give the path of a folder: "/home/me/project"');
-}
-
-function text(setting: string, value: unknown, hint: string): string {
-  if (typeof value !== "string") throw wrong(setting, `it is ${kindOf(value)}, not a text`, hint);
-  if (value === "") throw wrong(setting, "it is empty", hint);
-  if (value.includes("\0")) throw wrong(setting, "it holds a NUL character", hint);
-  return value;
-}
-
-function number(setting: string, value: unknown, from: number, to: number): number {
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= from && value <= to) return value;
-  const reason = typeof value === "number" ? `it is ${value}` : `it is ${kindOf(value)}`;
-  throw wrong(setting, reason, `give a whole number from ${from} to ${to}`);
-}
-
-function oneOf<Choice extends string>(setting: string, value: unknown, choices: readonly Choice[]): Choice {
-  const choice = choices.find((one) => one === value);
-  if (choice !== undefined) return choice;
-  const near = typeof value === "string" ? nearestOf(value, choices) : undefined;
-  throw wrong(
-    setting,
-    typeof value === "string" ? `there is no ${shown(value)}` : `it is ${kindOf(value)}`,
-    near === undefined ? `choose one of ${choices.map(shown).join(", ")}` : `did you mean ${shown(near)}?`,
-  );
-}
-
-function listOf(check: Check): Check {
-  return (setting, value) => {
-    if (!Array.isArray(value))
-      throw wrong(setting, `it is ${kindOf(value)}, not a list`, `give a list: ${setting}: […]`);
-    return Object.freeze(value.map((one, place) => check(`${setting}[${place}]`, one)));
-  };
-}
-
-function recordOf(setting: string, value: unknown, hint: string): { readonly [name: string]: unknown } {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw wrong(setting, `it is ${kindOf(value)}, not an object`, hint);
-  return value as { readonly [name: string]: unknown };
-}
-
-function unknownSetting(setting: string, known: readonly string[], prefix = ""): SandboxSpecError {
-  const near = nearestOf(setting.slice(prefix.length), known);
-  const hint =
-    near === undefined ? `the settings are ${known.join(", ")}` : `did you mean ${shown(prefix + near)}?`;
-  return wrong(setting, "there is no such setting", hint, { known });
-}
-
-function wrong(
-  setting: string,
-  reason: string,
-  hint: string,
-  data: { [name: string]: Json } = {},
-): SandboxSpecError {
-  return new SandboxSpecError(setting, reason, hint, data);
-}
-
-function own<Value>(table: { readonly [name: string]: Value }, name: string): Value | undefined {
-  return Object.hasOwn(table, name) ? table[name] : undefined;
-}
-
-function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  return Array.isArray(value) ? "a list" : `a ${typeof value}`;
-}
-
-const shown = (value: unknown): string => JSON.stringify(value);

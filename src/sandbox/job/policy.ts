@@ -1,5 +1,6 @@
 import { type Json, RathError } from "../../session/index.js";
-import { nearestOf } from "../../util/index.js";
+import { optionNames } from "../../util/index.js";
+import { checksFor } from "../check.js";
 
 /** A policy of a job that makes no sense. */
 export class JobPolicyError extends RathError {
@@ -63,30 +64,26 @@ export type CheckedPolicy = {
 };
 
 const ACTIONS: readonly ExitAction[] = ["fail-job", "fail-index", "ignore", "count"];
-const SETTINGS: readonly (keyof JobPolicy)[] = [
-  ...([
-    "completions",
-    "parallelism",
-    "backoffLimit",
-    "backoffLimitPerIndex",
-    "lostLimit",
-    "backoff",
-  ] as const),
-  ...(["activeDeadline", "onExit", "suspend", "ttlAfterFinished", "onExpire"] as const),
-];
+const SETTINGS: readonly string[] = optionNames<JobPolicy>()(
+  "completions parallelism backoffLimit backoffLimitPerIndex lostLimit backoff activeDeadline",
+  "onExit suspend ttlAfterFinished onExpire",
+);
 const LONGEST = 2 ** 31 - 1;
+const RULE = '{ codes: [3], action: "fail-job" }';
+const { number, oneOf, recordOf, requireKnown } = checksFor(
+  (setting, reason, hint, data) => new JobPolicyError(setting, reason, hint, data),
+);
 
 /** A policy that callers the compiler did not check have given, filled up and frozen, or a `JobPolicyError`. */
 export function checkPolicy(given: JobPolicy = {}): CheckedPolicy {
-  if (typeof given !== "object" || given === null || Array.isArray(given))
-    throw new JobPolicyError("policy", "it is not an object", "give an object: { completions: 3 }");
-  requireKnown("", given, SETTINGS);
-  const perIndex = optional("backoffLimitPerIndex", given.backoffLimitPerIndex, 0);
-  const backoff = given.backoff ?? {};
-  if (typeof backoff !== "object" || Array.isArray(backoff))
-    throw new JobPolicyError("backoff", "it is not an object", "give an object: { backoff: { first: 500 } }");
+  requireKnown("", recordOf("policy", given, "give an object: { completions: 3 }"), SETTINGS);
+  const whole = (setting: keyof JobPolicy, from: number, usual: number, to = LONGEST): number =>
+    number(setting, given[setting] ?? usual, from, to);
+  const optional = (setting: keyof JobPolicy, from: number): number | null =>
+    given[setting] === undefined ? null : number(setting, given[setting], from, LONGEST);
+  const backoff = recordOf("backoff", given.backoff ?? {}, "give an object: { backoff: { first: 500 } }");
   requireKnown("backoff.", backoff, ["first", "factor", "most"]);
-  const { first = 1_000, factor = 2, most = 360_000 } = backoff;
+  const { first = 1_000, factor = 2, most = 360_000 } = given.backoff ?? {};
   if (!(Number.isFinite(factor) && factor >= 1))
     throw new JobPolicyError("backoff.factor", `it is ${String(factor)}`, "give a number from 1 on: 2");
   const { onExit = [], suspend = false } = given;
@@ -94,22 +91,23 @@ export function checkPolicy(given: JobPolicy = {}): CheckedPolicy {
     throw new JobPolicyError("onExit", "it is not a list", `give a list: { onExit: [${RULE}] }`);
   if (typeof suspend !== "boolean")
     throw new JobPolicyError("suspend", `it is ${String(suspend)}`, "give true or false");
+  const perIndex = optional("backoffLimitPerIndex", 0);
   return Object.freeze({
-    completions: whole("completions", given.completions ?? 1, 1, 10_000),
-    parallelism: whole("parallelism", given.parallelism ?? 1, 1, 1_000),
-    backoffLimit: optional("backoffLimit", given.backoffLimit, 0) ?? (perIndex === null ? 6 : null),
+    completions: whole("completions", 1, 1, 10_000),
+    parallelism: whole("parallelism", 1, 1, 1_000),
+    backoffLimit: optional("backoffLimit", 0) ?? (perIndex === null ? 6 : null),
     backoffLimitPerIndex: perIndex,
-    lostLimit: whole("lostLimit", given.lostLimit ?? 3, 0),
+    lostLimit: whole("lostLimit", 0, 3),
     backoff: Object.freeze({
-      first: whole("backoff.first", first, 0),
+      first: number("backoff.first", first, 0, LONGEST),
       factor,
-      most: whole("backoff.most", most, 0),
+      most: number("backoff.most", most, 0, LONGEST),
     }),
-    activeDeadline: optional("activeDeadline", given.activeDeadline, 1),
+    activeDeadline: optional("activeDeadline", 1),
     onExit: Object.freeze(onExit.map(rule)),
     suspend,
-    ttlAfterFinished: optional("ttlAfterFinished", given.ttlAfterFinished, 0),
-    onExpire: choice("onExpire", given.onExpire ?? "delete", ["delete", "retain"]),
+    ttlAfterFinished: optional("ttlAfterFinished", 0),
+    onExpire: oneOf("onExpire", given.onExpire ?? "delete", ["delete", "retain"] as const),
   });
 }
 
@@ -128,56 +126,15 @@ export function delayAfter({ backoff }: CheckedPolicy, times: number): number {
   return Math.min(most, Math.round(first * factor ** Math.max(0, times - 1)));
 }
 
-const RULE = '{ codes: [3], action: "fail-job" }';
-
-/** Refuses a field that there is not, and says which was meant. */
-function requireKnown(prefix: string, given: object, known: readonly string[]): void {
-  for (const name of Object.keys(given)) {
-    if (known.includes(name)) continue;
-    const near = nearestOf(name, known);
-    throw new JobPolicyError(
-      prefix + name,
-      "there is no such setting",
-      near === undefined
-        ? `the settings are ${known.map((one) => prefix + one).join(", ")}`
-        : `did you mean "${prefix}${near}"?`,
-      { known: [...known] },
-    );
-  }
-}
-
 function rule(given: ExitRule, place: number): ExitRule {
   const name = `onExit[${place}]`;
-  if (typeof given !== "object" || given === null || Array.isArray(given))
-    throw new JobPolicyError(name, "it is not an object", `write ${RULE}`);
-  requireKnown(`${name}.`, given, ["action", "codes", "not"]);
-  const action = choice(`${name}.action`, given.action, ACTIONS);
+  requireKnown(`${name}.`, recordOf(name, given, `write ${RULE}`), ["action", "codes", "not"]);
+  const action = oneOf(`${name}.action`, given.action, ACTIONS);
   const codes = "codes" in given ? given.codes : given.not;
   if ("codes" in given === "not" in given || !Array.isArray(codes) || codes.length === 0)
     throw new JobPolicyError(name, "it must have codes, or not, and not both", `write ${RULE}`);
-  const checked = Object.freeze(codes.map((code) => whole(`${name}.codes`, code, 0, 255)));
+  const checked = Object.freeze(codes.map((code) => number(`${name}.codes`, code, 0, 255)));
   if ("codes" in given && checked.includes(0))
     throw new JobPolicyError(name, "0 is not a failure", "leave it out");
   return Object.freeze("codes" in given ? { codes: checked, action } : { not: checked, action });
-}
-
-function whole(setting: string, value: number, from: number, to = LONGEST): number {
-  if (Number.isSafeInteger(value) && value >= from && value <= to) return value;
-  throw new JobPolicyError(setting, `it is ${String(value)}`, `give a whole number from ${from} to ${to}`);
-}
-
-function optional(setting: string, value: number | undefined, from: number): number | null {
-  return value === undefined ? null : whole(setting, value, from);
-}
-
-function choice<Choice extends string>(setting: string, value: Choice, choices: readonly Choice[]): Choice {
-  if (choices.includes(value)) return value;
-  const near = typeof value === "string" ? nearestOf(value, choices) : undefined;
-  throw new JobPolicyError(
-    setting,
-    `there is no ${JSON.stringify(value)}`,
-    near === undefined
-      ? `choose one of ${choices.map((one) => JSON.stringify(one)).join(", ")}`
-      : `did you mean "${near}"?`,
-  );
 }

@@ -185,7 +185,6 @@ export class Edit {
 function changed(directory: Directory): Directory {
   directory.digest = undefined;
   directory.under = "";
-  directory.totals = undefined;
   return directory;
 }
 
@@ -226,7 +225,6 @@ export class Directory {
   digest: Digest | undefined;
   /** For which excludes and which path `digest` holds; "" where nothing is excluded. */
   under: string;
-  totals: Totals | undefined;
 
   constructor(owner: object, mode: number, mtime: number, from: Map<string, Node> | Digest, under = "") {
     this.owner = owner;
@@ -240,7 +238,7 @@ export class Directory {
 
 /** The same directory for another owner. */
 export function copyOf(directory: Directory, owner: object): Directory {
-  const { mode, mtime, entries, digest, under, totals } = directory;
+  const { mode, mtime, entries, digest, under } = directory;
   const copy = new Directory(
     owner,
     mode,
@@ -249,12 +247,8 @@ export function copyOf(directory: Directory, owner: object): Directory {
     under,
   );
   copy.digest = digest;
-  copy.totals = totals;
   return copy;
 }
-
-/** How many files and links lie in a directory and below, and how many bytes. */
-export type Totals = { readonly files: number; readonly bytes: number };
 
 /** A directory was needed that nobody has looked into yet: read it and try again. */
 export class Unread extends Error {
