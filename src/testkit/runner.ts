@@ -153,3 +153,20 @@ export async function until(
 
 export const sleep = (milliseconds: number): Promise<void> =>
   new Promise((done) => setTimeout(done, milliseconds));
+
+/** Checks that something is refused with an error of one of these codes, and returns the error. */
+export async function refusedWith(
+  codes: readonly string[],
+  what: string,
+  attempt: () => unknown,
+): Promise<Error & { readonly data: { readonly [key: string]: unknown } }> {
+  const expected = `${what}expected an error with the code ${codes.join(" or ")}`;
+  try {
+    await attempt();
+  } catch (error) {
+    const found = String((error as { code?: unknown } | null)?.code);
+    ok(error instanceof Error && codes.includes(found), `${expected}, got ${found}: ${String(error)}`);
+    return error as Error & { readonly data: { readonly [key: string]: unknown } };
+  }
+  throw new Error(`${expected}, but it was accepted`);
+}

@@ -9,8 +9,8 @@ import type { SandboxRef, SandboxStatus } from "../spec.js";
 import type { Trees } from "../trees.js";
 import { Exclude } from "../workspace/exclude.js";
 import type { Engine } from "./engine.js";
-import { ContainerExecution, type ExecutionHost, type Loss } from "./execution.js";
-import { Archive, ContainerFiles, type FileHost } from "./files.js";
+import { ContainerExecution, type Loss } from "./execution.js";
+import { Archive, ContainerFiles } from "./files.js";
 import { Freezer, Gate } from "./freeze.js";
 import { removeContainer, runHelper } from "./helper.js";
 import { environment, type Filling, type Owner } from "./launch.js";
@@ -32,7 +32,7 @@ export type ContainerOptions = OpenSandboxOptions & {
 };
 
 /** A sandbox that is a container. */
-export class ContainerSandbox extends OpenSandbox implements ExecutionHost, FileHost {
+export class ContainerSandbox extends OpenSandbox {
   readonly engine: Engine;
   readonly container: string;
   readonly gate: Gate = new Gate();
@@ -107,12 +107,12 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
     return super.status();
   }
 
-  // What its commands need.
-
+  /** Nothing in the container runs until it is resumed. */
   get isSuspended(): boolean {
     return this.#freezer.isSuspended;
   }
 
+  /** Why no command can begin now. */
   async hindrance(): Promise<string | undefined> {
     await this.#mending;
     return this.obstacle;
@@ -122,10 +122,12 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
     this.#executions.delete(execution);
   }
 
+  /** Sends a signal to the processes of a command; whether that could be done. */
   async signal(session: number, signal: string): Promise<boolean> {
     return (await this.gate.together(() => this.#helper(signalOf(session, signal)))) === "ok";
   }
 
+  /** Ends everything in the container, because a command in it could not be ended. */
   abandon(why: string): Promise<void> {
     this.#mending ??= this.#restart(why).finally(() => {
       this.#mending = undefined;
@@ -133,10 +135,12 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
     return this.#mending;
   }
 
+  /** Whether a process was ended for want of memory since a time. */
   outOfMemory(since: number, code: number): Promise<boolean> {
     return this.#memory.ranOut(since, code);
   }
 
+  /** The end of the container that a command was in; undefined when it is there and runs. */
   async loss(): Promise<Loss | undefined> {
     if (this.isDestroyed) return { outcome: "killed", why: "the sandbox was destroyed" };
     const state = await this.#look();
@@ -148,12 +152,12 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
     };
   }
 
-  // What work on its files needs.
-
+  /** Works while no process of the container runs, so that nothing changes between a look and the next step. */
   still<Value>(work: () => Promise<Value>): Promise<Value> {
     return this.#here(() => this.#freezer.share(work));
   }
 
+  /** Looks at something while the container may go on. */
   async look<Value>(work: () => Promise<Value>): Promise<Value> {
     const seen = await this.#here(() => this.gate.together(work));
     // Nothing is also what is seen where no container is.
@@ -162,6 +166,7 @@ export class ContainerSandbox extends OpenSandbox implements ExecutionHost, File
     throw new SandboxLostError(this.identity.id, loss.why);
   }
 
+  /** Runs a script in the container, as its commands run; the answer is its output. */
   script(words: readonly string[]): Promise<string> {
     return this.#here(() => this.gate.alone(() => this.#freezer.whileRunning(() => this.#helper(words))));
   }

@@ -12,33 +12,11 @@ import {
 } from "../execution.js";
 import { bytesOfName, namesOf } from "../path.js";
 import type { ExecOptions } from "../sandbox.js";
-import type { Engine } from "./engine.js";
-import type { Gate } from "./freeze.js";
+import type { ContainerSandbox } from "./container.js";
 import { untilUnpaused } from "./helper.js";
 import { environment } from "./launch.js";
 import { startOf, WORKSPACE } from "./script.js";
 import { exitOf, Wire } from "./wire.js";
-
-/** What a command needs of the container it runs in. */
-export interface ExecutionHost {
-  readonly engine: Engine;
-  readonly container: string;
-  readonly gate: Gate;
-  readonly environment: readonly string[];
-  /** Nothing in the container runs until it is resumed. */
-  readonly isSuspended: boolean;
-  /** Why no command can begin now. */
-  hindrance(): Promise<string | undefined>;
-  over(execution: ContainerExecution): void;
-  /** Sends a signal to the processes of a command; whether that could be done. */
-  signal(session: number, signal: string): Promise<boolean>;
-  /** Ends everything in the container, because a command in it could not be ended. */
-  abandon(why: string): Promise<void>;
-  /** Whether a process was ended for want of memory since a time. */
-  outOfMemory(since: number, code: number): Promise<boolean>;
-  /** What became of the container that a command was in; undefined when it is there and runs. */
-  loss(): Promise<Loss | undefined>;
-}
 
 /** How commands end with the container that they were in. */
 export type Loss = { readonly outcome: "lost" | "killed"; readonly why: string };
@@ -50,7 +28,7 @@ const START_MILLISECONDS = 60_000;
 
 /** A command in a container. */
 export class ContainerExecution extends CommandExecution {
-  readonly #host: ExecutionHost;
+  readonly #host: ContainerSandbox;
   readonly #command: string | readonly string[];
   /** What is wrong with what was asked for. */
   readonly #fault: string | undefined;
@@ -59,7 +37,7 @@ export class ContainerExecution extends CommandExecution {
   #loss: Loss | undefined;
 
   constructor(
-    host: ExecutionHost,
+    host: ContainerSandbox,
     id: string,
     command: string | readonly string[],
     limits: { readonly wall: number; readonly output: number },

@@ -3,34 +3,22 @@ import { contentOf, modeOf } from "../check-call.js";
 import { ArchiveError, EngineError, FileError, PathRefusedError } from "../error.js";
 import { bytesOfName, namesOf, textOfName } from "../path.js";
 import type { FileEntry, SandboxFiles } from "../sandbox.js";
+import type { ContainerSandbox } from "./container.js";
 import type { Engine } from "./engine.js";
-import type { Owner } from "./launch.js";
 import { moveOf, removalOf, WORKSPACE } from "./script.js";
 import { fillOf, type ReadEntry, readTar, TAR_END, tarHeader } from "./tar.js";
 
 /** Longer files are read in parts by anyone who needs them; a file can pretend any length. */
 const READ_BYTES = 512 * 1024 ** 2;
 
-/** What work on files needs of the container they are in. */
-export interface FileHost {
-  readonly archive: Archive;
-  readonly owner: Owner;
-  /** Does something while no process of the container runs, so that nothing changes between a look and what follows. */
-  still<Value>(work: () => Promise<Value>): Promise<Value>;
-  /** Looks at something while the container may go on. */
-  look<Value>(work: () => Promise<Value>): Promise<Value>;
-  /** Runs a script in the container, as its commands run, and gives what it says. */
-  script(words: readonly string[]): Promise<string>;
-}
-
 /**
  * The files of a container. The engine reads and writes them with its own power, and follows links on the way; so the
  * container stands still meanwhile, and each step of a path is looked at first.
  */
 export class ContainerFiles implements SandboxFiles {
-  readonly #host: FileHost;
+  readonly #host: ContainerSandbox;
 
-  constructor(host: FileHost) {
+  constructor(host: ContainerSandbox) {
     this.#host = host;
   }
 

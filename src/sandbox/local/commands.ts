@@ -8,7 +8,7 @@ import type { ExecOptions, ExecResult, Execution } from "../sandbox.js";
 import type { Limits } from "../spec.js";
 import { WORKSPACE } from "./arguments.js";
 import type { DiskWatch } from "./disk-watch.js";
-import { type ExecutionHost, LocalExecution } from "./execution.js";
+import { LocalExecution } from "./execution.js";
 import type { NetworkAccess } from "./network.js";
 import type { Pipes, Slot } from "./pipes.js";
 import { ordered, type Report, ulimits } from "./shell.js";
@@ -29,7 +29,7 @@ export type CommandsOptions = {
 };
 
 /** The commands that run in a sandbox. */
-export class Commands implements ExecutionHost {
+export class Commands {
   readonly #options: CommandsOptions;
   readonly #running = new Map<number, LocalExecution>();
   #supervisor: Supervisor | undefined;
@@ -82,6 +82,7 @@ export class Commands implements ExecutionHost {
     if (report.kind !== "ready") this.#running.get(report.number)?.report(report);
   };
 
+  /** Sends the order for a command into the sandbox. */
   begin(execution: LocalExecution, slot: Slot): void {
     const { number, words, options } = execution;
     const { limits, countsProcesses, disk, id } = this.#options;
@@ -105,6 +106,7 @@ export class Commands implements ExecutionHost {
     supervisor.hold(true);
   }
 
+  /** It ended: its number means nothing from here on. */
   over(execution: LocalExecution): void {
     if (this.#worker === execution) this.#worker = undefined;
     if (!this.#running.delete(execution.number)) return;
@@ -114,6 +116,7 @@ export class Commands implements ExecutionHost {
     if (this.#running.size === 0) this.#supervisor?.hold(false);
   }
 
+  /** Sends a signal to the processes of a command. */
   async signal(process: number, signal: string): Promise<void> {
     const supervisor = this.#supervisor;
     if (supervisor === undefined) return;
@@ -126,6 +129,7 @@ export class Commands implements ExecutionHost {
     if (signal === "SIGKILL") void pursue(family, send);
   }
 
+  /** Ends the whole sandbox, because a command in it could not be ended. */
   abandon(why: string): void {
     void this.#supervisor?.end(why);
   }
@@ -134,6 +138,7 @@ export class Commands implements ExecutionHost {
     return this.#options.outOfMemory();
   }
 
+  /** The hosts that commands asked for since a mark, where that is known. */
   network(since: number): ExecResult["network"] {
     return this.#options.network?.since(since);
   }

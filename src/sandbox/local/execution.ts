@@ -8,28 +8,10 @@ import {
   type ProcessExit,
   type Signal,
 } from "../execution.js";
-import type { ExecOptions, ExecResult } from "../sandbox.js";
-import { Inlet, Outlet, type Pipes, type Slot } from "./pipes.js";
+import type { ExecOptions } from "../sandbox.js";
+import type { Commands } from "./commands.js";
+import { Inlet, Outlet, type Slot } from "./pipes.js";
 import type { Report } from "./shell.js";
-
-/** What a command needs of the sandbox it runs in. */
-export interface ExecutionHost {
-  readonly pipes: Pipes;
-  /** Sends the order for the command into the sandbox. */
-  begin(execution: LocalExecution, slot: Slot): void;
-  /** It ended; its number means nothing from here on. */
-  over(execution: LocalExecution): void;
-  /** Sends a signal to the processes of a command. */
-  signal(process: number, signal: string): Promise<void>;
-  /** Ends the whole sandbox, because a command in it could not be ended. */
-  abandon(why: string): void;
-  /** How often a process of the sandbox was ended for want of memory. */
-  outOfMemory(): number;
-  /** Where the list stands of what was asked of the network. */
-  networkMark(): number;
-  /** What was asked of the network since then, where that is known. */
-  network(since: number): ExecResult["network"];
-}
 
 const BEGIN_MILLISECONDS = 60_000;
 /** How long a command that was killed may take to be gone. */
@@ -39,7 +21,7 @@ const KILL_MILLISECONDS = 3_000;
 export class LocalExecution extends CommandExecution {
   readonly number: number;
   readonly words: readonly string[];
-  readonly #host: ExecutionHost;
+  readonly #host: Commands;
   /** Signals that came before there was a process. */
   readonly #unsent: Signal[] = [];
   #process: number | undefined;
@@ -52,7 +34,7 @@ export class LocalExecution extends CommandExecution {
   #asked = 0;
 
   constructor(
-    host: ExecutionHost,
+    host: Commands,
     command: { readonly id: string; readonly number: number; readonly words: readonly string[] },
     limits: { readonly wall: number; readonly output: number },
     options: ExecOptions,

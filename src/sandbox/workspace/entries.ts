@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import {
   type Digest,
   digestOf,
@@ -44,6 +45,14 @@ export async function entryAt(
     at = (await trees.tree(at.digest)).entries.find((entry) => entry.name === name);
   }
   return at;
+}
+
+/** The text of a short file of a tree; undefined when it is not text. */
+export async function textOf(trees: Trees, entry: TreeEntry | undefined): Promise<string | undefined> {
+  if (entry?.kind !== "file") return undefined;
+  const bytes = await trees.blob(entry.digest);
+  if (bytes.includes(0) || !isUtf8(bytes)) return undefined;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
 }
 
 export type Totals = { readonly files: number; readonly bytes: number };

@@ -1,8 +1,7 @@
-import { isUtf8 } from "node:buffer";
 import { type Digest, EMPTY_TREE, type PathChange, type Tree, type TreeEntry } from "../../session/index.js";
 import type { Trees } from "../trees.js";
 import { type Conflict, type ConflictKind, sideOf } from "./conflict.js";
-import { Deposit, diffTrees, isSame } from "./entries.js";
+import { Deposit, diffTrees, isSame, textOf } from "./entries.js";
 import { mergeText } from "./text-merge.js";
 
 /** The trees of a merge: what the sides have in common, and what each made of it. null is a workspace without files. */
@@ -143,9 +142,9 @@ class TreeMerge {
       return { ...(files[contentOf] ?? ours), mode };
     }
     const texts = {
-      base: await this.#text(base),
-      ours: await this.#text(ours),
-      theirs: await this.#text(theirs),
+      base: await textOf(this.#trees, base),
+      ours: await textOf(this.#trees, ours),
+      theirs: await textOf(this.#trees, theirs),
     };
     if (
       texts.ours === undefined ||
@@ -160,14 +159,6 @@ class TreeMerge {
     if (conflicts > 0) this.#conflict(path, base === undefined ? "add-add" : "content", entries);
     else if (modeOf === undefined) this.#conflict(path, "mode", entries);
     return this.#deposit.file(ours.name, mode, Buffer.from(text, "utf8"));
-  }
-
-  /** The text of a file; undefined when it has none, or too much. */
-  async #text(file: File | undefined): Promise<string | undefined> {
-    if (file?.kind !== "file") return undefined;
-    const bytes = await this.#trees.blob(file.digest);
-    if (bytes.includes(0) || !isUtf8(bytes)) return undefined;
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
   }
 
   /** The entry of a directory whose own entries are merged; undefined when it is deleted. */

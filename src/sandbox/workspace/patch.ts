@@ -1,9 +1,8 @@
-import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { Digest, TreeEntry } from "../../session/index.js";
 import { bytesOfName, namesOf } from "../path.js";
 import type { Trees } from "../trees.js";
-import { diffTrees, entryAt, isSame } from "./entries.js";
+import { diffTrees, entryAt, isSame, textOf } from "./entries.js";
 import { changedLines, type LineChange, linesOf } from "./text-merge.js";
 
 export type PatchOptions = {
@@ -97,10 +96,7 @@ function sameContent(one: Leaf, other: Leaf): boolean {
 async function contentOf(trees: Trees, entry: Leaf | undefined): Promise<string | undefined> {
   if (entry === undefined) return "";
   if (entry.kind === "link") return entry.target.isWellFormed() ? entry.target : undefined;
-  if (entry.kind === "parts") return undefined;
-  const bytes = await trees.blob(entry.digest);
-  if (bytes.includes(0) || !isUtf8(bytes)) return undefined;
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  return textOf(trees, entry);
 }
 
 /** The changes with the lines around them; those that share some are one hunk. */

@@ -13,7 +13,7 @@ import type {
 } from "../../sandbox/index.js";
 import { Trees } from "../../sandbox/index.js";
 import { type Digest, digestOf } from "../../session/index.js";
-import { type ConformanceCase, caseOf, within } from "../runner.js";
+import { type ConformanceCase, caseOf, refusedWith, within } from "../runner.js";
 
 /** What the suite is run on. */
 export type SandboxPlace = {
@@ -61,6 +61,11 @@ export function promise(quoted: string, hold: (bench: Bench) => Promise<void>): 
       if (provider !== undefined) await within("the end of the provider", provider.close());
     }
   });
+}
+
+/** A case that begins with an open sandbox, whose workspace is empty. */
+export function check(quoted: string, hold: (sandbox: Sandbox, bench: Bench) => Promise<void>): SandboxCase {
+  return promise(quoted, async (bench) => hold(await bench.open(), bench));
 }
 
 /** Bytes that are kept in memory, which is enough for a test. */
@@ -131,18 +136,7 @@ export async function refused(
   what: string,
   attempt: () => Promise<unknown>,
 ): Promise<Error> {
-  const codes = typeof code === "string" ? [code] : code;
-  try {
-    await attempt();
-  } catch (error) {
-    const found = (error as { code?: unknown } | null)?.code;
-    ok(
-      error instanceof Error && codes.some((one) => one === found),
-      `${what}: expected an error with the code ${codes.join(" or ")}, got ${String(found)}: ${String(error)}`,
-    );
-    return error;
-  }
-  throw new Error(`${what}: expected an error with the code ${codes.join(" or ")}, but it was accepted`);
+  return refusedWith(typeof code === "string" ? [code] : code, `${what}: `, attempt);
 }
 
 /** What a provider says about itself beyond what every provider says. */

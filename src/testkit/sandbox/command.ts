@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import type { ExecOptions } from "../../sandbox/index.js";
-import { done, ended, newId, promise, run, type SandboxCase } from "./case.js";
+import { check, done, ended, newId, promise, run, type SandboxCase } from "./case.js";
 
 const odd = [
   "plain",
@@ -23,8 +23,7 @@ const odd = [
 ];
 
 export const commandCases: readonly SandboxCase[] = [
-  promise("[E1] a command ends with its code: 0 is ok, another is an error", async ({ open }) => {
-    const sandbox = await open();
+  check("[E1] a command ends with its code: 0 is ok, another is an error", async (sandbox) => {
     for (const [command, code] of [
       ["true", 0],
       ["false", 1],
@@ -40,8 +39,7 @@ export const commandCases: readonly SandboxCase[] = [
     deepStrictEqual([(await run(sandbox, ["true"])).code, (await run(sandbox, ["false"])).code], [0, 1]);
   }),
 
-  promise("[E2] a missing program is code 127 of the shell, and unstarted without one", async ({ open }) => {
-    const sandbox = await open();
+  check("[E2] a missing program is code 127 of the shell, and unstarted without one", async (sandbox) => {
     const name = `nothing-${newId()}`;
     const shell = await run(sandbox, `${name} argument`);
     deepStrictEqual([shell.outcome, shell.code], ["error", 127]);
@@ -51,8 +49,7 @@ export const commandCases: readonly SandboxCase[] = [
     ok(bare.why?.includes(name), `the reason does not name the program: ${bare.why}`);
   }),
 
-  promise("[E3] arguments arrive as they are given, whatever is in them", async ({ open }) => {
-    const sandbox = await open();
+  check("[E3] arguments arrive as they are given, whatever is in them", async (sandbox) => {
     const expected = odd.map((argument) => `<${argument}>`).join("");
     equal(await done(sandbox, ["printf", "<%s>", ...odd]), expected);
     // And the name of the program is not a word of a shell either.
@@ -60,8 +57,7 @@ export const commandCases: readonly SandboxCase[] = [
     equal(await done(sandbox, ["./odd name;echo", "a  b"]), "a  b");
   }),
 
-  promise("[E4] a text is a program of the shell: pipes, quotes, here-documents", async ({ open }) => {
-    const sandbox = await open();
+  check("[E4] a text is a program of the shell: pipes, quotes, here-documents", async (sandbox) => {
     equal(
       await done(sandbox, "x=1; y='a  b'; echo \"$x $y\" | tr a-z A-Z && echo two # comment"),
       "1 A  B\ntwo\n",
@@ -79,8 +75,7 @@ export const commandCases: readonly SandboxCase[] = [
     ok(syntax.err.length > 0, "a mistake is not told");
   }),
 
-  promise("[E5] a command runs where it is told to, by default in the workspace", async ({ open }) => {
-    const sandbox = await open();
+  check("[E5] a command runs where it is told to, by default in the workspace", async (sandbox) => {
     await sandbox.files.write("deep/er/a.txt", "here");
     await sandbox.files.write("a.txt", "top");
     equal(await done(sandbox, "cat a.txt"), "top");
@@ -133,8 +128,7 @@ export const commandCases: readonly SandboxCase[] = [
     ok(!recorded.includes(value), "the value of a secret is part of the record");
   }),
 
-  promise("[E9] a command leaves only files: no directory, variable or function", async ({ open }) => {
-    const sandbox = await open();
+  check("[E9] a command leaves only files: no directory, variable or function", async (sandbox) => {
     await done(sandbox, "mkdir sub && cd sub && X=1 && export X && f() { echo f; } && echo done > ../a.txt");
     equal(await done(sandbox, "printf '%s|' \"$X\"; cat a.txt"), "|done\n");
     equal((await run(sandbox, "f")).code, 127);
@@ -142,8 +136,7 @@ export const commandCases: readonly SandboxCase[] = [
     equal(await done(sandbox, "echo on"), "on\n");
   }),
 
-  promise("[E10] commands run side by side and can wait for each other", async ({ open }) => {
-    const sandbox = await open();
+  check("[E10] commands run side by side and can wait for each other", async (sandbox) => {
     const wait = (mine: string, other: string) =>
       `: > ${mine}; until [ -e ${other} ]; do sleep 0.02; done; echo saw ${other}`;
     const both = [sandbox.exec(wait("a", "b")), sandbox.exec(wait("b", "a"))];
@@ -162,8 +155,7 @@ export const commandCases: readonly SandboxCase[] = [
     equal((await sandbox.files.list()).length, 14);
   }),
 
-  promise("[E11] what cannot be a command is a result, and nothing throws", async ({ open }) => {
-    const sandbox = await open();
+  check("[E11] what cannot be a command is a result, and nothing throws", async (sandbox) => {
     for (const command of ["echo \0", [], [""], ["echo", "\0"]]) {
       const { outcome, code, why } = await run(sandbox, command);
       deepStrictEqual([outcome, code, typeof why], ["unstarted", null, "string"]);
@@ -171,15 +163,13 @@ export const commandCases: readonly SandboxCase[] = [
     equal(await done(sandbox, "echo on"), "on\n");
   }),
 
-  promise("[E12] a command may be a hundred thousand characters long", async ({ open }) => {
-    const sandbox = await open();
+  check("[E12] a command may be a hundred thousand characters long", async (sandbox) => {
     const long = "x".repeat(50_000);
     equal(await done(sandbox, `printf '%s' '${long}'\n# ${"y".repeat(50_000)}`), long);
     equal(await done(sandbox, ["printf", "%s", long]), long);
   }),
 
-  promise("[E13] arguments of wrong types are a result with the reason; none throws", async ({ open }) => {
-    const sandbox = await open();
+  check("[E13] arguments of wrong types are a result with the reason; none throws", async (sandbox) => {
     const calls: readonly (readonly [unknown, unknown?])[] = [
       ...[[3], [null], [undefined], [{}], [["echo", 3]], [[null]], [["echo"], null], ["echo", 3]],
       ...[

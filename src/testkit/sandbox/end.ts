@@ -1,7 +1,7 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import type { Execution, Sandbox } from "../../sandbox/index.js";
 import { skip, sleep, until, within } from "../runner.js";
-import { done, ended, isTold, namesIn, promise, run, type SandboxCase } from "./case.js";
+import { check, done, ended, isTold, namesIn, promise, run, type SandboxCase } from "./case.js";
 import { longTime, processesWith } from "./processes.js";
 import { watching } from "./stream.js";
 
@@ -26,24 +26,24 @@ export const endCases: readonly SandboxCase[] = [
     equal(await done(sandbox, "sleep 0.8; echo enough", { wall: 30_000 }), "enough\n");
   }),
 
-  promise("[E42] the output before the end of a command is in its result", async ({ capabilities, open }) => {
-    if (!isTold(capabilities, "partial")) skip("output comes when the command has ended");
-    const sandbox = await open();
-    const { outcome, out, err } = await run(sandbox, "echo one; echo two >&2; sleep 60; echo three", {
-      wall: 1500,
-    });
-    deepStrictEqual([outcome, out, err], ["timeout", "one\n", "two\n"]);
-  }),
+  check(
+    "[E42] the output before the end of a command is in its result",
+    async (sandbox, { capabilities }) => {
+      if (!isTold(capabilities, "partial")) skip("output comes when the command has ended");
+      const { outcome, out, err } = await run(sandbox, "echo one; echo two >&2; sleep 60; echo three", {
+        wall: 1500,
+      });
+      deepStrictEqual([outcome, out, err], ["timeout", "one\n", "two\n"]);
+    },
+  ),
 
-  promise("[E43] what was aborted before it began never begins", async ({ open }) => {
-    const sandbox = await open();
+  check("[E43] what was aborted before it began never begins", async (sandbox) => {
     const { outcome, code, why } = await run(sandbox, "echo > began", { signal: AbortSignal.abort() });
     deepStrictEqual([outcome, code, typeof why], ["unstarted", null, "string"]);
     equal(await sandbox.files.stat("began"), undefined);
   }),
 
-  promise("[E44] an abort ends a command with everything it started", async ({ open }) => {
-    const sandbox = await open();
+  check("[E44] an abort ends a command with everything it started", async (sandbox) => {
     const [stop, time] = [new AbortController(), longTime()];
     const execution = sandbox.exec(`echo > began; (sleep ${time}); echo > late`, { signal: stop.signal });
     await begun(sandbox);
@@ -55,8 +55,7 @@ export const endCases: readonly SandboxCase[] = [
     equal(await done(sandbox, "echo on"), "on\n");
   }),
 
-  promise("[E45] a kill ends a command and all that it started; a second does nothing", async ({ open }) => {
-    const sandbox = await open();
+  check("[E45] a kill ends a command and all that it started; a second does nothing", async (sandbox) => {
     const time = longTime();
     const execution = sandbox.exec(`echo > began; sh -c 'sleep ${time}; :' | cat; echo > late`);
     await begun(sandbox);
@@ -72,22 +71,25 @@ export const endCases: readonly SandboxCase[] = [
     equal((await quick.result).outcome, "ok");
   }),
 
-  promise("[E46] a command can be asked to end, and may do its last work", async ({ capabilities, open }) => {
-    if (!isTold(capabilities, "streaming")) skip("signals cannot be caught by commands that are interpreted");
-    const sandbox = await open();
-    const execution = sandbox.exec(
-      "trap 'echo bye > last; exit 3' TERM; echo ready; while :; do sleep 0.05; done",
-    );
-    await within("the beginning", watching(execution).saw("ready"));
-    await execution.kill("SIGTERM");
-    equal((await ended(execution)).code, 3);
-    equal(await done(sandbox, "cat last"), "bye\n");
-    const other = sandbox.exec("echo ready; exec sleep 60");
-    await within("the beginning", watching(other).saw("ready"));
-    await other.kill("SIGTERM");
-    const { outcome, signal } = await ended(other);
-    deepStrictEqual([outcome, signal], ["killed", "SIGTERM"]);
-  }),
+  check(
+    "[E46] a command can be asked to end, and may do its last work",
+    async (sandbox, { capabilities }) => {
+      if (!isTold(capabilities, "streaming"))
+        skip("signals cannot be caught by commands that are interpreted");
+      const execution = sandbox.exec(
+        "trap 'echo bye > last; exit 3' TERM; echo ready; while :; do sleep 0.05; done",
+      );
+      await within("the beginning", watching(execution).saw("ready"));
+      await execution.kill("SIGTERM");
+      equal((await ended(execution)).code, 3);
+      equal(await done(sandbox, "cat last"), "bye\n");
+      const other = sandbox.exec("echo ready; exec sleep 60");
+      await within("the beginning", watching(other).saw("ready"));
+      await other.kill("SIGTERM");
+      const { outcome, signal } = await ended(other);
+      deepStrictEqual([outcome, signal], ["killed", "SIGTERM"]);
+    },
+  ),
 
   promise("[E47] time does not end a background command", async ({ capabilities, open }) => {
     const sandbox = await open({ limits: capabilities.limits.includes("wall") ? { wall: 300 } : {} });
@@ -114,8 +116,7 @@ export const endCases: readonly SandboxCase[] = [
     await nobodyHas(second);
   }),
 
-  promise("[E48] a command that runs when its sandbox is destroyed has not ended well", async ({ open }) => {
-    const sandbox = await open();
+  check("[E48] a command that runs when its sandbox is destroyed has not ended well", async (sandbox) => {
     const time = longTime();
     const execution = sandbox.exec(`echo > began; sleep ${time}`);
     await begun(sandbox);
@@ -126,9 +127,8 @@ export const endCases: readonly SandboxCase[] = [
     await nobodyHas(time);
   }),
 
-  promise("[E49] processes left behind end with the sandbox", async ({ capabilities, open }) => {
+  check("[E49] processes left behind end with the sandbox", async (sandbox, { capabilities }) => {
     if (capabilities.isolation === "virtual") skip("it has no processes that could be left behind");
-    const sandbox = await open();
     const times = [longTime(), longTime(), longTime()];
     const leave = [
       `sleep ${times[0]} > /dev/null 2>&1 &`,
@@ -145,9 +145,8 @@ export const endCases: readonly SandboxCase[] = [
     if (seen.every((count) => count === 0)) skip("processes of this sandbox cannot be seen from here");
   }),
 
-  promise("[E50] endless output of a process left behind is read slowly", async ({ capabilities, open }) => {
+  check("[E50] endless output of a process left behind is read slowly", async (sandbox, { capabilities }) => {
     if (capabilities.isolation === "virtual") skip("it has no processes that could be left behind");
-    const sandbox = await open();
     const { outcome } = await run(sandbox, "yes & echo $! > process; exit 0");
     equal(outcome, "ok");
     const written = "awk '/^wchar/ { print $2 }' /proc/$(cat process)/io";

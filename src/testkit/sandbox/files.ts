@@ -1,9 +1,8 @@
 import { deepStrictEqual, equal } from "node:assert";
-import { done, namesIn, promise, refused, run, type SandboxCase, sameBytes, text } from "./case.js";
+import { check, done, namesIn, refused, run, type SandboxCase, sameBytes, text } from "./case.js";
 
 export const filesCases: readonly SandboxCase[] = [
-  promise("[F1] written bytes and text are read back; directories are made on the way", async ({ open }) => {
-    const { files } = await open();
+  check("[F1] written bytes and text are read back; directories are made on the way", async ({ files }) => {
     const bytes = Uint8Array.from({ length: 256 }, (_, value) => value);
     await files.write("a/b/c.bin", bytes);
     sameBytes(await files.read("a/b/c.bin"), bytes, "the file");
@@ -15,8 +14,7 @@ export const filesCases: readonly SandboxCase[] = [
     deepStrictEqual(await namesIn(files, "a/b"), ["c.bin", "d.txt"]);
   }),
 
-  promise("[F2] commands see what was written, and the other way round, at once", async ({ open }) => {
-    const sandbox = await open();
+  check("[F2] commands see what was written, and the other way round, at once", async (sandbox) => {
     for (let round = 0; round < 10; round++) {
       await sandbox.files.write("in.txt", `${round}`);
       equal(await done(sandbox, "cat in.txt; printf %s $(( $(cat in.txt) * 2 )) > out.txt"), `${round}`);
@@ -27,8 +25,7 @@ export const filesCases: readonly SandboxCase[] = [
     equal((await sandbox.files.stat("made"))?.kind, "directory");
   }),
 
-  promise("[F3] a directory lists its entries by name, with kind, size and mode", async ({ open }) => {
-    const sandbox = await open();
+  check("[F3] a directory lists its entries by name, with kind, size and mode", async (sandbox) => {
     await sandbox.files.write("b.txt", "12345", { mode: 0o600 });
     await sandbox.files.write("a.sh", "", { mode: 0o755 });
     await sandbox.files.make("dir");
@@ -50,8 +47,7 @@ export const filesCases: readonly SandboxCase[] = [
     deepStrictEqual(await sandbox.files.list("dir"), []);
   }),
 
-  promise("[F4] stat describes a path without following it, or finds nothing", async ({ open }) => {
-    const sandbox = await open();
+  check("[F4] stat describes a path without following it, or finds nothing", async (sandbox) => {
     await sandbox.files.write("dir/a.txt", "12345");
     await done(sandbox, "ln -s a.txt dir/link; ln -s dir dirlink");
     const kinds = ["dir", "dir/a.txt", "dir/link", "dirlink", ".", "none", "none/at/all"];
@@ -63,8 +59,7 @@ export const filesCases: readonly SandboxCase[] = [
     deepStrictEqual([name, size], ["a.txt", 5]);
   }),
 
-  promise("[F5] a link says where it leads, and does not go there", async ({ open }) => {
-    const sandbox = await open();
+  check("[F5] a link says where it leads, and does not go there", async (sandbox) => {
     await done(
       sandbox,
       "ln -s ../../etc/passwd one; ln -s 'no such/ü' two; ln -s /workspace three; : > file",
@@ -78,8 +73,7 @@ export const filesCases: readonly SandboxCase[] = [
     await refused("file-failed", "the target of a file", () => sandbox.files.link("file"));
   }),
 
-  promise("[F6] directories are made with their parents; existing ones stay", async ({ open }) => {
-    const sandbox = await open();
+  check("[F6] directories are made with their parents; existing ones stay", async (sandbox) => {
     await sandbox.files.make("a/b/c");
     await sandbox.files.write("a/b/c/file", "kept");
     await sandbox.files.make("a/b/c");
@@ -91,8 +85,7 @@ export const filesCases: readonly SandboxCase[] = [
     await refused("file-not-a-directory", "one below a file", () => sandbox.files.make("a/b/c/file/d"));
   }),
 
-  promise("[F7] what is removed is gone, with all that is in it and nothing else", async ({ open }) => {
-    const sandbox = await open();
+  check("[F7] what is removed is gone, with all that is in it and nothing else", async (sandbox) => {
     await sandbox.files.write("keep/a.txt", "kept");
     await sandbox.files.write("dir/deep/b.txt", "");
     await done(sandbox, "ln -s ../keep dir/deep/link; ln -s keep link; ln -s nowhere dangling");
@@ -102,8 +95,7 @@ export const filesCases: readonly SandboxCase[] = [
     deepStrictEqual(await sandbox.files.list("keep"), []);
   }),
 
-  promise("[F8] a move renames, and replaces anything that is not a directory", async ({ open }) => {
-    const sandbox = await open();
+  check("[F8] a move renames, and replaces anything that is not a directory", async (sandbox) => {
     const { files } = sandbox;
     await files.write("a.txt", "a", { mode: 0o600 });
     await files.write("b.txt", "b");
@@ -129,8 +121,7 @@ export const filesCases: readonly SandboxCase[] = [
     equal(text(await files.read("moved/c.txt")), "c");
   }),
 
-  promise("[F9] each thing that is not as it must be has an error of its own", async ({ open }) => {
-    const { files } = await open();
+  check("[F9] each thing that is not as it must be has an error of its own", async ({ files }) => {
     await files.write("dir/file", "text");
     await refused("file-missing", "reading nothing", () => files.read("none"));
     await refused("file-missing", "reading nothing in nothing", () => files.read("none/at/all"));
@@ -143,8 +134,7 @@ export const filesCases: readonly SandboxCase[] = [
     equal(text(await files.read("dir/file")), "text");
   }),
 
-  promise("[F10] modes are kept: of new files, of replaced ones, and set by commands", async ({ open }) => {
-    const sandbox = await open();
+  check("[F10] modes are kept: of new files, of replaced ones, and set by commands", async (sandbox) => {
     const { files } = sandbox;
     const mode = async (path: string) => (await files.stat(path))?.mode.toString(8);
     await files.write("plain/a.txt", "");
@@ -166,8 +156,7 @@ export const filesCases: readonly SandboxCase[] = [
     );
   }),
 
-  promise("[F11] files of twenty megabytes go both ways, whole", async ({ open }) => {
-    const sandbox = await open();
+  check("[F11] files of twenty megabytes go both ways, whole", async (sandbox, { open }) => {
     const big = Buffer.alloc(20_000_000);
     for (let at = 0; at < big.length; at += 4) big.writeUInt32LE(Math.imul(at, 2_654_435_761) >>> 0, at);
     await sandbox.files.write("big.bin", big);
@@ -180,8 +169,7 @@ export const filesCases: readonly SandboxCase[] = [
     sameBytes(await other.files.read("big.bin"), big, "the file of the tree");
   }),
 
-  promise("[F13] arguments of wrong types are refused, and nothing is written", async ({ open }) => {
-    const { files } = await open();
+  check("[F13] arguments of wrong types are refused, and nothing is written", async ({ files }) => {
     for (const content of [3, null, undefined, {}, ["a"], true])
       await refused("sandbox-call-refused", `the content ${JSON.stringify(content)}`, () =>
         files.write("d/a.txt", content as string),
@@ -213,8 +201,7 @@ export const filesCases: readonly SandboxCase[] = [
     deepStrictEqual(await files.list(), []);
   }),
 
-  promise("[F12] many calls at once all land", async ({ open }) => {
-    const sandbox = await open();
+  check("[F12] many calls at once all land", async (sandbox) => {
     const places = Array.from({ length: 200 }, (_, place) => place);
     await Promise.all(places.map((place) => sandbox.files.write(`d${place % 7}/f${place}`, `${place}`)));
     const read = await Promise.all(places.map((place) => sandbox.files.read(`d${place % 7}/f${place}`)));

@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { until } from "../runner.js";
-import { done, newId, promise, run, type SandboxCase, text } from "./case.js";
+import { check, done, newId, promise, run, type SandboxCase, text } from "./case.js";
 
 export const forkCases: readonly SandboxCase[] = [
   promise("[Y1] a fork has the same files, and names its parent", async ({ provider, open, own }) => {
@@ -21,8 +21,7 @@ export const forkCases: readonly SandboxCase[] = [
     equal(text(await fork.files.read("dir/a.txt")), "a\n");
   }),
 
-  promise("[Y2] a fork and where it comes from never see each other's changes", async ({ open, own }) => {
-    const sandbox = await open();
+  check("[Y2] a fork and where it comes from never see each other's changes", async (sandbox, { own }) => {
     await done(
       sandbox,
       "mkdir -p dir/deep; echo 1 > same; echo 1 > dir/deep/x; echo 1 > gone; echo 1 > mode",
@@ -47,24 +46,25 @@ export const forkCases: readonly SandboxCase[] = [
     equal(await done(sandbox, "cat same"), "1\nparent\n");
   }),
 
-  promise("[Y3] forks of forks stand on their own when those before them are gone", async ({ open, own }) => {
-    const sandbox = await open();
-    await sandbox.files.write("step", "0");
-    let last = sandbox;
-    for (let step = 1; step <= 4; step++) {
-      const next = own(await last.fork({ id: newId() }));
-      await next.files.write(`made-${step}`, "");
-      await done(next, `printf ${step} > step`);
-      equal(text(await last.files.read("step")), `${step - 1}`);
-      await last.destroy();
-      last = next;
-    }
-    equal(await done(last, "cat step; ls"), "4made-1\nmade-2\nmade-3\nmade-4\nstep\n");
-    equal((await run(sandbox, "true")).outcome, "unstarted");
-  }),
+  check(
+    "[Y3] forks of forks stand on their own when those before them are gone",
+    async (sandbox, { own }) => {
+      await sandbox.files.write("step", "0");
+      let last = sandbox;
+      for (let step = 1; step <= 4; step++) {
+        const next = own(await last.fork({ id: newId() }));
+        await next.files.write(`made-${step}`, "");
+        await done(next, `printf ${step} > step`);
+        equal(text(await last.files.read("step")), `${step - 1}`);
+        await last.destroy();
+        last = next;
+      }
+      equal(await done(last, "cat step; ls"), "4made-1\nmade-2\nmade-3\nmade-4\nstep\n");
+      equal((await run(sandbox, "true")).outcome, "unstarted");
+    },
+  ),
 
-  promise("[Y4] many forks at once", async ({ open, own }) => {
-    const sandbox = await open();
+  check("[Y4] many forks at once", async (sandbox, { own }) => {
     for (let place = 0; place < 50; place++) await sandbox.files.write(`d${place % 5}/f${place}`, `${place}`);
     const forks = (await Promise.all(Array.from({ length: 8 }, () => sandbox.fork({ id: newId() })))).map(
       own,
@@ -79,8 +79,7 @@ export const forkCases: readonly SandboxCase[] = [
     ok(new Set(forks.map(({ ref }) => ref.id)).size === 8);
   }),
 
-  promise("[Y5] processes are not forked: a fork begins at rest", async ({ open, own }) => {
-    const sandbox = await open();
+  check("[Y5] processes are not forked: a fork begins at rest", async (sandbox, { own }) => {
     const execution = sandbox.exec("echo > began; until [ -e go ]; do sleep 0.02; done; echo late > late");
     await until(
       "the beginning of the command",

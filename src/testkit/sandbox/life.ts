@@ -1,12 +1,11 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import type { Condition, Sandbox } from "../../sandbox/index.js";
 import { skip, sleep, until } from "../runner.js";
-import { done, ended, promise, refused, run, type SandboxCase } from "./case.js";
+import { check, done, ended, promise, refused, run, type SandboxCase } from "./case.js";
 
 export const lifeCases: readonly SandboxCase[] = [
-  promise("[L1] an open sandbox is running and ready, since a known moment", async ({ open }) => {
+  check("[L1] an open sandbox is running and ready, since a known moment", async (sandbox) => {
     const before = Date.now();
-    const sandbox = await open();
     const { phase, conditions } = await sandbox.status();
     equal(phase, "running");
     equal(conditionOf(conditions, "Ready")?.status, true);
@@ -38,9 +37,8 @@ export const lifeCases: readonly SandboxCase[] = [
     deepStrictEqual([sandbox.ref.spec, sandbox.ref.status.phase], [spec, "finished"]);
   }),
 
-  promise("[L3] a suspended sandbox keeps its files", async ({ provider, capabilities, trees, open }) => {
+  check("[L3] a suspended sandbox keeps its files", async (sandbox, { provider, capabilities, trees }) => {
     if (capabilities.suspend === "none") skip("sandboxes of this kind cannot be suspended");
-    const sandbox = await open();
     await sandbox.files.write("a.txt", "kept");
     await sandbox.suspend();
     await sandbox.suspend();

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Sandbox, SandboxFiles } from "../../sandbox/index.js";
 import { bytesOfName } from "../../sandbox/index.js";
 import { skip } from "../runner.js";
-import { done, namesIn, promise, refused, type SandboxCase, text } from "./case.js";
+import { check, done, namesIn, refused, type SandboxCase, text } from "./case.js";
 
 /** Every call that takes a path. */
 const calls: { readonly [name: string]: (files: SandboxFiles, path: string) => Promise<unknown> } = {
@@ -43,8 +43,7 @@ const oddNames = [
 ];
 
 export const pathsCases: readonly SandboxCase[] = [
-  promise("[F20] a path that leads out of the workspace is refused by every call", async ({ open }) => {
-    const { files } = await open();
+  check("[F20] a path that leads out of the workspace is refused by every call", async ({ files }) => {
     await files.write("a.txt", "text");
     await files.make("dir");
     for (const [name, call] of Object.entries(calls))
@@ -65,8 +64,7 @@ export const pathsCases: readonly SandboxCase[] = [
     deepStrictEqual(await namesIn(files), ["a.txt", "dir"]);
   }),
 
-  promise("[F21] no call goes through a link, wherever it leads", async ({ open }) => {
-    const sandbox = await open();
+  check("[F21] no call goes through a link, wherever it leads", async (sandbox) => {
     const { files } = sandbox;
     await files.write("a.txt", "text");
     await files.write("dir/inside.txt", "inside");
@@ -84,8 +82,7 @@ export const pathsCases: readonly SandboxCase[] = [
     );
   }),
 
-  promise("[F22] a link at the end of a path is not followed, and a write replaces it", async ({ open }) => {
-    const sandbox = await open();
+  check("[F22] a link at the end of a path is not followed, and a write replaces it", async (sandbox) => {
     const { files } = sandbox;
     await files.write("secret.txt", "secret");
     await files.write("dir/inside.txt", "inside");
@@ -103,8 +100,7 @@ export const pathsCases: readonly SandboxCase[] = [
     );
   }),
 
-  promise("[F23] a link that a command has planted opens nothing of the host", async ({ open }) => {
-    const sandbox = await open();
+  check("[F23] a link that a command has planted opens nothing of the host", async (sandbox) => {
     await sandbox.files.write("a.txt", "text");
     await onHost(async (folder) => {
       writeFileSync(join(folder, "secret.txt"), "secret of the host");
@@ -122,8 +118,7 @@ export const pathsCases: readonly SandboxCase[] = [
     });
   }),
 
-  promise("[F24] any name that a file can have is kept, here and there", async ({ open }) => {
-    const sandbox = await open();
+  check("[F24] any name that a file can have is kept, here and there", async (sandbox) => {
     const { files } = sandbox;
     for (const name of oddNames) await files.write(name, `content of ${name}`);
     const sorted = [...oddNames].sort();
@@ -137,9 +132,8 @@ export const pathsCases: readonly SandboxCase[] = [
     deepStrictEqual(await namesIn(files, "dir Twin"), sorted);
   }),
 
-  promise("[F25] names that are not UTF-8 keep their bytes", async ({ capabilities, open }) => {
+  check("[F25] names that are not UTF-8 keep their bytes", async (sandbox, { capabilities, open }) => {
     if (capabilities.names !== "bytes") skip("names of this kind of sandbox are text");
-    const sandbox = await open();
     // A byte that is not UTF-8 stands as U+DC00 and itself.
     const name = "a\udcffb\udc80";
     await done(
@@ -166,8 +160,7 @@ export const pathsCases: readonly SandboxCase[] = [
     equal((await other.snapshot()).tree, (await sandbox.snapshot()).tree);
   }),
 
-  promise("[F26] half a character and a character spelled in bytes are not names", async ({ open }) => {
-    const { files } = await open();
+  check("[F26] half a character and a character spelled in bytes are not names", async ({ files }) => {
     await files.write("\u00e9", "one file, one name");
     for (const path of [
       "a\ud800",

@@ -1,7 +1,7 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import type { SandboxRef, SandboxSpec } from "../../sandbox/index.js";
 import { skip, until } from "../runner.js";
-import { type Bench, done, newId, promise, refused, run, type SandboxCase, text } from "./case.js";
+import { type Bench, check, done, newId, promise, refused, run, type SandboxCase, text } from "./case.js";
 
 export const providerCases: readonly SandboxCase[] = [
   promise("[P1] capabilities are plain JSON, always the same", async ({ provider, capabilities, open }) => {
@@ -55,8 +55,7 @@ export const providerCases: readonly SandboxCase[] = [
     equal(again.ref.id, ref.id);
   }),
 
-  promise("[P6] a destroyed sandbox is lost, and stays so", async ({ provider, trees, open }) => {
-    const sandbox = await open();
+  check("[P6] a destroyed sandbox is lost, and stays so", async (sandbox, { provider, trees }) => {
     await sandbox.files.write("a.txt", "text");
     const { ref } = sandbox;
     await sandbox.destroy();
@@ -85,8 +84,7 @@ export const providerCases: readonly SandboxCase[] = [
     deepStrictEqual(await ids(), [0, 1]);
   }),
 
-  promise("[P8] closing a provider ends its sandboxes", async ({ provider, trees, open }) => {
-    const sandbox = await open();
+  check("[P8] closing a provider ends its sandboxes", async (sandbox, { provider, trees }) => {
     const execution = sandbox.exec("sleep 60");
     const { ref } = sandbox;
     await provider.close();
@@ -99,8 +97,7 @@ export const providerCases: readonly SandboxCase[] = [
     await refused("sandbox-lost", "connect", () => provider.connect(ref, { trees }));
   }),
 
-  promise("[P9] a sandbox ends with the block that holds it", async ({ provider, trees, open }) => {
-    const sandbox = await open();
+  check("[P9] a sandbox ends with the block that holds it", async (sandbox, { provider, trees }) => {
     await sandbox[Symbol.asyncDispose]();
     await refused("sandbox-lost", "connect", () => provider.connect(sandbox.ref, { trees }));
   }),

@@ -3,7 +3,7 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { digestOf, EMPTY_TREE } from "../../session/index.js";
 import { until } from "../runner.js";
-import { type Bench, done, ended, promise, refused, run, type SandboxCase, text } from "./case.js";
+import { type Bench, check, done, ended, promise, refused, run, type SandboxCase, text } from "./case.js";
 import { treeIdOf } from "./expected.js";
 import { onHost } from "./paths.js";
 
@@ -91,8 +91,7 @@ export const restoreCases: readonly SandboxCase[] = [
     equal(await done(sandbox, "cat dir/b.txt"), "b");
   }),
 
-  promise("[R7] processes go on through a restore, and see the files it brings", async ({ open }) => {
-    const sandbox = await open();
+  check("[R7] processes go on through a restore, and see the files it brings", async (sandbox) => {
     await sandbox.files.write("go", "go\n");
     const { tree } = await sandbox.snapshot();
     await sandbox.files.remove("go");
@@ -107,8 +106,7 @@ export const restoreCases: readonly SandboxCase[] = [
     equal((await sandbox.snapshot()).tree, tree);
   }),
 
-  promise("[R8] restores and changes in turn always give the tree that was asked for", async ({ open }) => {
-    const sandbox = await open();
+  check("[R8] restores and changes in turn always give the tree that was asked for", async (sandbox) => {
     const made: string[] = [];
     for (let round = 0; round < 6; round++) {
       await run(

@@ -1,20 +1,18 @@
 import { deepStrictEqual, equal } from "node:assert";
 import type { ExecEvent, Execution } from "../../sandbox/index.js";
 import { skip, within } from "../runner.js";
-import { done, ended, isTold, promise, run, type SandboxCase, sameBytes, text } from "./case.js";
+import { check, done, ended, isTold, promise, run, type SandboxCase, sameBytes, text } from "./case.js";
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, value) => value);
 
 export const streamCases: readonly SandboxCase[] = [
-  promise("[E20] a command that is given no input finds its end at once", async ({ open }) => {
-    const sandbox = await open();
+  check("[E20] a command that is given no input finds its end at once", async (sandbox) => {
     equal(await done(sandbox, "cat; echo end"), "end\n");
     equal(await done(sandbox, ["cat"]), "");
   }),
 
-  promise("[E21] input is what is given, text or bytes, and no more", async ({ capabilities, open }) => {
+  check("[E21] input is what is given, text or bytes, and no more", async (sandbox, { capabilities }) => {
     if (!capabilities.stdin) skip("commands of this kind of sandbox take no input");
-    const sandbox = await open();
     equal(await done(sandbox, "cat", { stdin: "Grüße\n" }), "Grüße\n");
     equal(await done(sandbox, ["wc", "-c"], { stdin: "" }).then(Number), 0);
     await done(sandbox, "cat > bytes", { stdin: everyByte });
@@ -26,9 +24,8 @@ export const streamCases: readonly SandboxCase[] = [
     equal(await done(sandbox, "echo unread", { stdin: long }), "unread\n");
   }),
 
-  promise("[E22] open input takes what is written until it is ended", async ({ capabilities, open }) => {
+  check("[E22] open input takes what is written until it is ended", async (sandbox, { capabilities }) => {
     if (!capabilities.stdin) skip("commands of this kind of sandbox take no input");
-    const sandbox = await open();
     const execution = sandbox.exec("cat; echo end", { stdin: "open" });
     await within("writing", execution.write("one\n"));
     await within("writing", execution.write(Buffer.from("two\n")));
@@ -41,10 +38,9 @@ export const streamCases: readonly SandboxCase[] = [
     );
   }),
 
-  promise("[E23] a command answers to each line as it is written", async ({ capabilities, open }) => {
+  check("[E23] a command answers to each line as it is written", async (sandbox, { capabilities }) => {
     if (!capabilities.stdin) skip("commands of this kind of sandbox take no input");
     if (!isTold(capabilities, "streaming")) skip("input is taken only when it is whole");
-    const sandbox = await open();
     const execution = sandbox.exec('while read -r line; do echo "got $line"; done', { stdin: "open" });
     const watch = watching(execution);
     for (const line of ["one", "two", "three"]) {
@@ -55,9 +51,8 @@ export const streamCases: readonly SandboxCase[] = [
     equal((await ended(execution)).outcome, "ok");
   }),
 
-  promise("[E24] output is byte for byte what the command wrote", async ({ capabilities, open }) => {
+  check("[E24] output is byte for byte what the command wrote", async (sandbox, { capabilities }) => {
     if (!capabilities.exact) skip("output of this kind of sandbox is text");
-    const sandbox = await open();
     await sandbox.files.write("bytes", everyByte);
     const { stdout, stderr } = await run(sandbox, "cat bytes bytes; cat bytes >&2; echo é; echo é >&2");
     const accent = Buffer.from("é\n");
@@ -65,8 +60,7 @@ export const streamCases: readonly SandboxCase[] = [
     sameBytes(stderr, Buffer.concat([everyByte, accent]), "stderr");
   }),
 
-  promise("[E25] stdout and stderr are apart", async ({ open }) => {
-    const sandbox = await open();
+  check("[E25] stdout and stderr are apart", async (sandbox) => {
     const { out, err, outcome } = await run(
       sandbox,
       "echo one; echo two >&2; echo three; echo four >&2; exit 5",
@@ -75,8 +69,7 @@ export const streamCases: readonly SandboxCase[] = [
     equal(await done(sandbox, "{ echo one; echo two >&2; } 2>&1"), "one\ntwo\n");
   }),
 
-  promise("[E26] watchers see the start, the output and the exit of the result", async ({ open }) => {
-    const sandbox = await open();
+  check("[E26] watchers see the start, the output and the exit of the result", async (sandbox) => {
     const execution = sandbox.exec("echo one; echo two >&2; echo three");
     const events = await within("the end of the events", eventsOf(execution));
     deepStrictEqual([events[0]?.type, events.at(-1)?.type], ["start", "exit"]);
@@ -87,9 +80,8 @@ export const streamCases: readonly SandboxCase[] = [
     equal(events.filter(({ type }) => type !== "output").length, 2);
   }),
 
-  promise("[E27] output is seen as it comes", async ({ capabilities, open }) => {
+  check("[E27] output is seen as it comes", async (sandbox, { capabilities }) => {
     if (!isTold(capabilities, "streaming")) skip("output comes when the command has ended");
-    const sandbox = await open();
     const execution = sandbox.exec(
       "echo one; until [ -e go ]; do sleep 0.02; done; echo two >&2; until [ -e on ]; do sleep 0.02; done; printf three",
     );
@@ -101,8 +93,7 @@ export const streamCases: readonly SandboxCase[] = [
     equal((await ended(execution)).out, "one\nthree");
   }),
 
-  promise("[E28] any number can watch, each from the beginning, for any time", async ({ open }) => {
-    const sandbox = await open();
+  check("[E28] any number can watch, each from the beginning, for any time", async (sandbox) => {
     const execution = sandbox.exec("echo one; sleep 0.1; echo two; sleep 0.1; echo three");
     const early = [eventsOf(execution), eventsOf(execution)];
     for await (const event of execution) if (event.type === "start") break;
@@ -113,8 +104,7 @@ export const streamCases: readonly SandboxCase[] = [
       equal(text(outputOf(seen, "stdout")), out);
   }),
 
-  promise("[E29] megabytes of output come whole and in order", async ({ open }) => {
-    const sandbox = await open();
+  check("[E29] megabytes of output come whole and in order", async (sandbox) => {
     const lines = Array.from(
       { length: 150_000 },
       (_, line) => `line ${line} of many in a long output\n`,
@@ -142,8 +132,7 @@ export const streamCases: readonly SandboxCase[] = [
     deepStrictEqual([more.stdout.length, more.cut], [5000, 0]);
   }),
 
-  promise("[E31] a terminal has the size that was given", async ({ capabilities, open }) => {
-    const sandbox = await open();
+  check("[E31] a terminal has the size that was given", async (sandbox, { capabilities }) => {
     if (!capabilities.pty) {
       const { outcome, why } = await run(sandbox, "true", { pty: {} });
       deepStrictEqual([outcome, typeof why], ["unstarted", "string"]);

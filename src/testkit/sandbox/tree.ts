@@ -2,7 +2,18 @@ import { deepStrictEqual, equal, ok } from "node:assert";
 import { PIECE_BYTES } from "../../sandbox/index.js";
 import { EMPTY_TREE } from "../../session/index.js";
 import { skip, within } from "../runner.js";
-import { done, ended, isTold, promise, refused, run, type SandboxCase, sameBytes, text } from "./case.js";
+import {
+  check,
+  done,
+  ended,
+  isTold,
+  promise,
+  refused,
+  run,
+  type SandboxCase,
+  sameBytes,
+  text,
+} from "./case.js";
 import { type Files, readAll, treeIdOf } from "./expected.js";
 import { watching } from "./stream.js";
 
@@ -45,8 +56,7 @@ export const treeCases: readonly SandboxCase[] = [
     deepStrictEqual({ tree, files, bytes, skipped }, { tree: EMPTY_TREE, files: 0, bytes: 0, skipped: [] });
   }),
 
-  promise("[T2] a tree is exactly the files: bytes, modes, links, directories", async ({ trees, open }) => {
-    const sandbox = await open();
+  check("[T2] a tree is exactly the files: bytes, modes, links, directories", async (sandbox, { trees }) => {
     await sandbox.files.write("bytes", Uint8Array.from([0, 255, 128, 10]));
     await done(sandbox, makeEverything);
     const snapshot = await sandbox.snapshot();
@@ -76,8 +86,7 @@ export const treeCases: readonly SandboxCase[] = [
     equal(first.tree, treeIdOf({ "a.txt": "", b: { in: { "c.txt": "text\n" } }, d: { in: {} } }));
   }),
 
-  promise("[T4] a change makes another tree that shares the rest", async ({ trees, open }) => {
-    const sandbox = await open();
+  check("[T4] a change makes another tree that shares the rest", async (sandbox, { trees }) => {
     await sandbox.files.write("a/one.txt", "one");
     await sandbox.files.write("b/two.txt", "two");
     const before = await sandbox.snapshot();
@@ -102,8 +111,7 @@ export const treeCases: readonly SandboxCase[] = [
     equal((await sandbox.snapshot()).tree, (await sandbox.snapshot()).tree);
   }),
 
-  promise("[T5] a long file is kept in pieces", async ({ trees, open }) => {
-    const sandbox = await open();
+  check("[T5] a long file is kept in pieces", async (sandbox, { trees, open }) => {
     const [long, just] = [Buffer.alloc(PIECE_BYTES * 2 + 5, "ab"), Buffer.alloc(PIECE_BYTES, "x")];
     await sandbox.files.write("long", long);
     await sandbox.files.write("just", just);
@@ -132,8 +140,7 @@ export const treeCases: readonly SandboxCase[] = [
     equal((await other.snapshot()).tree, tree);
   }),
 
-  promise("[T7] what a tree cannot hold is told, and the rest is kept", async ({ trees, open }) => {
-    const sandbox = await open();
+  check("[T7] what a tree cannot hold is told, and the rest is kept", async (sandbox, { trees }) => {
     await sandbox.files.write("dir/a.txt", "a");
     if ((await run(sandbox, "mkfifo dir/pipe")).outcome !== "ok")
       skip("there is nothing here that a tree cannot hold");
@@ -150,19 +157,21 @@ export const treeCases: readonly SandboxCase[] = [
     );
   }),
 
-  promise("[T8] a sandbox opens with exactly a tree; odd names go through unchanged", async ({ open }) => {
-    const sandbox = await open();
-    await sandbox.files.write("bytes", Uint8Array.from([0, 255, 128, 10]));
-    await done(sandbox, makeEverything);
-    for (const name of ["new\nline", "Twin", "twin", "é", "e\u0301", "n".repeat(255)])
-      await sandbox.files.write(`odd/${name}/${name}`, name);
-    const { tree } = await sandbox.snapshot();
-    const other = await open({}, { tree });
-    equal(other.ref.tree, tree);
-    equal((await other.snapshot()).tree, tree);
-    equal(await done(other, "./run.sh; cat link-file src/deep/er/x.ts"), "hi\n# Read me\nexport {};\n");
-    equal(text(await other.files.read("odd/Twin/Twin")), "Twin");
-  }),
+  check(
+    "[T8] a sandbox opens with exactly a tree; odd names go through unchanged",
+    async (sandbox, { open }) => {
+      await sandbox.files.write("bytes", Uint8Array.from([0, 255, 128, 10]));
+      await done(sandbox, makeEverything);
+      for (const name of ["new\nline", "Twin", "twin", "é", "e\u0301", "n".repeat(255)])
+        await sandbox.files.write(`odd/${name}/${name}`, name);
+      const { tree } = await sandbox.snapshot();
+      const other = await open({}, { tree });
+      equal(other.ref.tree, tree);
+      equal((await other.snapshot()).tree, tree);
+      equal(await done(other, "./run.sh; cat link-file src/deep/er/x.ts"), "hi\n# Read me\nexport {};\n");
+      equal(text(await other.files.read("odd/Twin/Twin")), "Twin");
+    },
+  ),
 
   promise("[T9] a snapshot while files change can be read", async ({ capabilities, trees, open }) => {
     if (!isTold(capabilities, "streaming")) skip("files change between commands only");

@@ -1,8 +1,8 @@
-import { deepStrictEqual, ok } from "node:assert";
+import { deepStrictEqual } from "node:assert";
 import { randomUUID } from "node:crypto";
 import { digestOf, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { type ConformanceCase, caseOf } from "../runner.js";
+import { type ConformanceCase, caseOf, refusedWith } from "../runner.js";
 
 /** A place for one store: opened as often as needed (always the same data), destroyed at the end. */
 export type MadeStore = { open(): Promise<Store>; destroy(): Promise<void> };
@@ -85,18 +85,8 @@ export function isVolatile(store: Store): boolean {
 export async function refused(
   code: string,
   attempt: Promise<unknown> | (() => unknown),
-): Promise<Error & { readonly data: { readonly [key: string]: unknown } }> {
-  try {
-    await (typeof attempt === "function" ? attempt() : attempt);
-  } catch (error) {
-    const found = (error as { code?: unknown } | null)?.code;
-    ok(
-      error instanceof Error && found === code,
-      `expected an error with the code "${code}", got ${String(found)}: ${String(error)}`,
-    );
-    return error as Error & { readonly data: { readonly [key: string]: unknown } };
-  }
-  throw new Error(`expected an error with the code "${code}", but it was accepted`);
+): ReturnType<typeof refusedWith> {
+  return refusedWith([code], "", typeof attempt === "function" ? attempt : () => attempt);
 }
 
 /** All that a reader can ask of a session, as plain data. */
