@@ -35,7 +35,7 @@ export function modeOf(path: string, options: unknown): number | undefined {
 
 const MODE_HINT = "give it as a number of three octal digits: { mode: 0o755 }";
 
-/** What cannot be a command, or how it cannot be run; undefined when it can. Said as a result: `exec` never throws. */
+/** The reason why a command cannot be run; undefined when it can. Said as a result: `exec` never throws. */
 export function commandFault(command: unknown, options: unknown): string | undefined {
   if (typeof command !== "string" && !Array.isArray(command))
     return `it is ${kindOf(command)}: give a text for the shell, or a list of words`;
@@ -59,7 +59,7 @@ export function commandFault(command: unknown, options: unknown): string | undef
   return undefined;
 }
 
-/** What others call it. */
+/** Names that other programs give to these options. */
 const MEANT: { readonly [option: string]: string } = { cwd: "directory", timeout: "wall", input: "stdin" };
 
 const faults: { readonly [Option in keyof Required<ExecOptions>]: (value: unknown) => string | undefined } = {

@@ -110,7 +110,7 @@ export abstract class CommandExecution implements Execution {
     this.wall?.stop();
   }
 
-  /** Starts the command. What it throws is why it did not begin. */
+  /** Starts the command. An error is the reason why it did not begin. */
   protected abstract begin(): void | Promise<void>;
 
   /** Gives back what the command held, once it is over. */
@@ -175,7 +175,7 @@ export abstract class CommandExecution implements Execution {
   readonly #abort = (): void => this.stop({ outcome: "killed", why: "it was aborted" });
 }
 
-/** What is known of a process when it is over. */
+/** The end of a process. */
 export type ProcessExit = {
   /** As shells count: 128 and the number of the signal, if one ended it. */
   readonly status: number;
@@ -287,7 +287,7 @@ export class Collector implements AsyncIterable<ExecEvent> {
     this.#tell();
   }
 
-  /** The command ended. The first end counts; what it made is returned to later ones too. */
+  /** The command ended. The first end counts; later ones get its result. */
   end(ending: Ending): ExecResult {
     if (this.#ended !== undefined) return this.#ended;
     const [stdout, stderr] = [this.#all(0), this.#all(1)];

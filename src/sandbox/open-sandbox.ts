@@ -17,7 +17,7 @@ import type {
 import type { Capabilities, Condition, SandboxRef, SandboxSpec, SandboxStatus } from "./spec.js";
 import { LongTimer } from "./timer.js";
 
-/** What stays the same of a sandbox as long as it exists. */
+/** The properties of a sandbox that never change. */
 export type SandboxIdentity = Omit<SandboxRef, "status" | "native">;
 
 export type OpenSandboxOptions = {
@@ -81,7 +81,7 @@ export abstract class OpenSandbox implements Sandbox {
     return this.destroy();
   }
 
-  /** What the provider knows it by. */
+  /** The provider's own name of it. */
   protected get native(): SandboxRef["native"] {
     return undefined;
   }

@@ -5,7 +5,7 @@ import type { Trees } from "./trees.js";
 /** Makes sandboxes of one kind. */
 export interface SandboxProvider {
   readonly name: string;
-  /** What can be done here, found out by trying; asked often, so it is remembered. */
+  /** The capabilities here, found out by trying; asked often, so they are remembered. */
   capabilities(): Promise<Capabilities>;
   /**
    * Opens a sandbox. The same id and incarnation give the same sandbox, however often it is asked for. Where this kind
@@ -29,7 +29,7 @@ export type CreateOptions = ConnectOptions & {
   readonly id: string;
   /** Counts from 1. */
   readonly incarnation: number;
-  /** What the workspace begins with; null for nothing. */
+  /** The first files of the workspace; null for an empty one. */
   readonly tree: Digest | null;
   readonly parent?: NonNullable<SandboxRef["parent"]>;
 };
@@ -71,7 +71,7 @@ export type ExecOptions = {
   /** Inside the workspace, `/`-separated; default its root. An absolute path is one of the sandbox. */
   readonly directory?: string;
   readonly env?: { readonly [name: string]: string };
-  /** What the command reads; "open" keeps it open for `write` and `end`. Default: nothing. */
+  /** The input of the command; "open" keeps it open for `write` and `end`. Default: nothing. */
   readonly stdin?: string | Uint8Array | "open";
   /** Milliseconds, instead of the limit of the sandbox. */
   readonly wall?: number;
@@ -117,7 +117,7 @@ export type ExecResult = {
   readonly milliseconds: number;
   /** Why it was ended, or did not begin. */
   readonly why?: string;
-  /** What it asked of the network, where that goes through a proxy. */
+  /** The hosts that it asked for, where the network goes through a proxy. */
   readonly network?: readonly { readonly host: string; readonly port: number; readonly allowed: boolean }[];
 };
 
@@ -140,7 +140,7 @@ export interface SandboxFiles {
   make(path: string): Promise<void>;
   /** Removes a file, a link, or a directory with all that is in it; nothing happens if it is not there. */
   remove(path: string): Promise<void>;
-  /** Renames; what is at the other end, if it is not a directory, is replaced. */
+  /** Renames; replaces anything at the other end that is not a directory. */
   move(from: string, to: string): Promise<void>;
 }
 

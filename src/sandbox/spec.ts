@@ -1,13 +1,13 @@
 import type { Json } from "../session/index.js";
 
 /**
- * What a sandbox should be: the desired half of it, recorded with the placement. What it is, its status says. All of it is
+ * The desired state of a sandbox, recorded with the placement; its status is the observed one. All of it is
  * JSON; values of secrets are never part of it, only their names.
  */
 export type SandboxSpec = {
   /** A folder of the host whose files the workspace begins with, taken in at first use. */
   readonly workspace?: string;
-  /** Globs of paths that are not part of the workspace's trees. None unless given; what is given is in the tree's id. */
+  /** Globs of paths that are not part of the workspace's trees. None unless given; the patterns are part of the tree's id. */
   readonly exclude?: readonly string[];
   readonly env?: { readonly [name: string]: string };
   /** Names of secrets that the host puts into the environment when the sandbox opens. */
@@ -36,7 +36,7 @@ export type Limits = {
   readonly file?: number;
   /** Bytes by which one command may make the workspace grow. */
   readonly disk?: number;
-  /** Bytes of output of a command, of both kinds together, that are kept; what is more is counted and dropped. */
+  /** Bytes of output of a command, of both kinds together, that are kept; the rest is counted and dropped. */
   readonly output?: number;
   /** Bytes of scratch space (/tmp and the like). */
   readonly scratch?: number;
@@ -59,7 +59,7 @@ export const DEFAULT_LIMITS: Required<Limits> = Object.freeze({
   scratch: 512 * 1024 ** 2,
 });
 
-/** What a provider can do here, found out by trying, and recorded when a sandbox opens. */
+/** The capabilities of a provider here, found out by trying, and recorded when a sandbox opens. */
 export type Capabilities = {
   readonly isolation: Isolation;
   /** Which limits hold. */
@@ -75,13 +75,13 @@ export type Capabilities = {
   readonly pty: boolean;
   /** Whether a name keeps bytes that are not UTF-8, and modes and links are kept. */
   readonly names: "bytes" | "text";
-  /** What the provider says about itself: versions, what was missing. */
+  /** Details about the provider: versions, missing parts. */
   readonly detail?: { readonly [name: string]: Json };
 };
 
 export type Isolation = "none" | "virtual" | "namespace" | "container" | "vm";
 
-/** What a sandbox is, as observed; never the same field as what it should be. */
+/** The observed state of a sandbox; never the same field as the desired one. */
 export type SandboxStatus = {
   readonly phase: "pending" | "running" | "suspended" | "finished" | "failed" | "lost";
   readonly conditions: readonly Condition[];
@@ -103,7 +103,7 @@ export type SandboxRef = {
   readonly provider: string;
   readonly id: string;
   readonly incarnation: number;
-  /** What the provider knows it by, such as namespaces or a container id. */
+  /** The provider's own name of it, such as namespaces or a container id. */
   readonly native?: { readonly [name: string]: Json };
   readonly spec: SandboxSpec;
   readonly status: SandboxStatus;

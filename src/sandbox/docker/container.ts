@@ -18,7 +18,7 @@ import { emptying, MEMORY_EVENTS, removalOf, signalOf, WORKSPACE } from "./scrip
 import { endOf, type Inspected, statusOf } from "./status.js";
 import { partsOf, readTree } from "./tree-read.js";
 
-/** What a sandbox is made of, once its container runs. */
+/** The parts of a sandbox, once its container runs. */
 export type ContainerOptions = OpenSandboxOptions & {
   readonly engine: Engine;
   readonly inspected: Inspected;
@@ -253,7 +253,7 @@ const ATTEMPTS = 3;
 
 type Names = readonly string[];
 
-/** What emptying a workspace needs: scripts while it runs, looks while it stands still. */
+/** The parts needed to empty a workspace: scripts while it runs, looks while it stands still. */
 export type Emptying = {
   readonly archive: Archive;
   readonly trees: Trees;
@@ -264,7 +264,7 @@ export type Emptying = {
 /**
  * Empties a workspace, and then does something with it before anything in it runs again. The engine cannot remove files,
  * so a script in the container does, with programs that commands may have replaced: the engine's own look decides
- * whether it is empty. What the tree that comes next excludes stays, unless the directory it is in goes.
+ * whether it is empty. Files that the next tree excludes stay, unless the directory it is in goes.
  */
 export async function emptied(
   { archive, trees, freezer, script }: Emptying,
@@ -348,7 +348,7 @@ async function directoriesOf(tree: Digest | null, trees: Trees): Promise<Readonl
   return paths;
 }
 
-/** What a process that the kernel ended for want of memory leaves behind: SIGKILL. */
+/** The exit code of a process that the kernel ended for want of memory: SIGKILL. */
 const KILLED = 137;
 const LATE_MILLISECONDS = 150;
 

@@ -146,7 +146,7 @@ export async function* inventory(engine: Engine): AsyncGenerator<SandboxRef, voi
 
 /**
  * Removes what nobody owns: sandboxes whose process has certainly ended, unless they were given a time of their
- * own that is not over. What another process of this machine or elsewhere may still use is left alone. How many it was.
+ * own that is not over. A sandbox that another process, here or elsewhere, may still use stays. How many it was.
  */
 export async function sweep(engine: Engine): Promise<number> {
   let removed = 0;
@@ -183,7 +183,7 @@ type Info = {
   readonly SecurityOptions?: readonly string[] | null;
 };
 
-/** What sandboxes of this engine can do. */
+/** The capabilities of this engine's sandboxes. */
 export async function probe(engine: Engine, options: DockerOptions): Promise<Capabilities> {
   const info = await engine.json<Info>("GET", "/info");
   if (info.OSType !== undefined && info.OSType.toLowerCase() !== "linux")
@@ -194,7 +194,7 @@ export async function probe(engine: Engine, options: DockerOptions): Promise<Cap
     );
   const wanted = options.network ?? "bridge";
   const networks = await engine.json<readonly { readonly Name: string }[]>("GET", "/networks");
-  // What Docker calls "bridge" is "podman" there, and both take the word; "host" need not be listed.
+  // Docker's "bridge" is Podman's "podman", and both take the word; "host" need not be listed.
   const hasNetwork =
     wanted === "host" ||
     networks.some(

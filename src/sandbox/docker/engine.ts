@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { EngineError, SandboxUnavailableError } from "../error.js";
 
-/** What an engine says about itself. */
+/** The engine's description of itself. */
 export type EngineAbout = {
   readonly name: "docker" | "podman";
   readonly version: string;
@@ -54,7 +54,7 @@ export class Engine {
     return new Engine(socket, timeout, about);
   }
 
-  /** The answer of a request, parsed; undefined when there is none in it. */
+  /** The answer of a request, parsed; undefined when it is empty. */
   async json<Value>(method: "GET" | "POST" | "DELETE", path: string, call: Call = {}): Promise<Value> {
     const name = `${method} ${path}`;
     const limit = AbortSignal.timeout(call.timeout ?? this.#timeout);
@@ -185,7 +185,7 @@ export class Engine {
       request.on("response", (response) => {
         // Errors of a body reach anyone who reads it; this is for the time before.
         response.on("error", () => {});
-        // Who asks for the head of an answer looks at its status too: a refusal has no words there.
+        // A caller of HEAD looks at the status too: a refusal has no text there.
         if ((response.statusCode ?? 500) < 400 || method === "HEAD") resolve(response);
         else refusal(name, response).then(reject, reject);
       });
@@ -240,7 +240,7 @@ async function whole(name: string, response: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** What the engine says about why not. */
+/** The engine's reason for a refusal. */
 async function refusal(name: string, response: IncomingMessage): Promise<EngineError> {
   const text = (await whole(name, response)).toString("utf8").trim();
   let reason = text.slice(0, 1000);
@@ -284,7 +284,7 @@ function unavailable(socket: string, error: unknown): unknown {
   return new SandboxUnavailableError("docker", why[0] as string, why[1] as string, error);
 }
 
-/** What an engine says of its versions. */
+/** The versions of an engine. */
 export type Version = {
   readonly Version?: string;
   readonly ApiVersion?: string;

@@ -30,7 +30,7 @@ const START_MILLISECONDS = 60_000;
 export class ContainerExecution extends CommandExecution {
   readonly #host: ContainerSandbox;
   readonly #command: string | readonly string[];
-  /** What is wrong with what was asked for. */
+  /** The mistake in the request. */
   readonly #fault: string | undefined;
   readonly #since = Date.now();
   #wire: Wire | undefined;
@@ -77,7 +77,7 @@ export class ContainerExecution extends CommandExecution {
   }
 
   protected override failed(error: unknown): void {
-    // What the engine refused did not begin; of what it did not answer to nobody knows.
+    // A refused command did not begin; without an answer, nobody knows.
     const isUnknown = error instanceof EngineError && (error.status === null || error.status === 404);
     if (isUnknown) void this.#vanish();
     else this.refuse(firstLine(error instanceof Error ? error.message : String(error)));
@@ -92,7 +92,7 @@ export class ContainerExecution extends CommandExecution {
     return this.#wire?.handshake.pid;
   }
 
-  /** Until the command says its number, or the engine why there is none; the engine's name of it. */
+  /** Until the command reports its number, or the engine the reason; the answer is the engine's name of it. */
   async #start(): Promise<string | undefined> {
     const hindered = await this.#host.hindrance();
     if (this.reason !== undefined) {

@@ -136,7 +136,7 @@ export class ContainerFiles implements SandboxFiles {
     refuse(word === "" ? side : word, side === "to" ? to : from);
   }
 
-  /** What is at the end of a path, each step of it looked at; undefined when something on the way is missing. */
+  /** The entry at a path, each step of it looked at; undefined when something on the way is missing. */
   async #walk(path: string, names: readonly string[]): Promise<FileEntry | undefined> {
     let there: FileEntry | undefined = { name: "", kind: "directory", size: 0, mode: 0o755 };
     for (let length = 1; length <= names.length; length++) {
@@ -211,7 +211,7 @@ function missing(path: string): FileError {
   return new FileError("missing", path, "nothing is there");
 }
 
-/** What a script says when it did not do what it should. */
+/** Turns the answer of a script into an error. */
 function refuse(said: string, path: string): void {
   if (said === "ok") return;
   if (said === "link") throw new PathRefusedError(path, "a part of it is a link");
@@ -235,7 +235,7 @@ export class Archive {
     this.#container = container;
   }
 
-  /** What is at a path that goes through no link, itself and not where it leads; undefined when nothing is. */
+  /** The entry at a path that goes through no link, itself and not its target; undefined when nothing is there. */
   async look(path: Buffer): Promise<FileEntry | undefined> {
     if (!this.#canName(split(path)[1])) return this.#find(path);
     let said: string | undefined;
@@ -266,7 +266,7 @@ export class Archive {
       yield* relative(readTar(this.#engine.read(this.#path, { query: { path: encoded(path) } })));
       return;
     }
-    // What it is in is packed, then.
+    // Then the directory that holds it is packed.
     for await (const entry of this.read(above)) {
       const own = below(entry.name, name);
       if (own !== undefined)
@@ -278,12 +278,12 @@ export class Archive {
     }
   }
 
-  /** Unpacks an archive into a directory that is there. What is in the way of an entry is replaced. */
+  /** Unpacks an archive into a directory that is there. Anything in the way of an entry is replaced. */
   async write(directory: Buffer, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
     await this.#engine.send(this.#path, bytes, { query: { path: encoded(directory) } });
   }
 
-  /** A small text file; undefined when there is none. */
+  /** A small text file; undefined when it does not exist. */
   async text(path: string): Promise<string | undefined> {
     try {
       for await (const entry of this.read(Buffer.from(path))) {

@@ -13,7 +13,7 @@ const STILL_MILLISECONDS = 500;
  * Makes a container stand still while something is done with its files, so that nothing changes between a look and what
  * follows from it. One that was suspended stands still already.
  *
- * Docker pauses the container. What Podman shows of a paused one lacks some files and takes links for what they lead to;
+ * Docker pauses the container. Podman's view of a paused one lacks some files and takes links for what they lead to;
  * so there, all processes in it are stopped by signals, which none of them can refuse, and the container goes on.
  */
 export class Freezer {
@@ -25,7 +25,7 @@ export class Freezer {
   readonly #container: string;
   readonly #gate: Gate;
   readonly #script: (words: readonly string[]) => Promise<string>;
-  /** What the engine says that it is; "unknown" when it does not answer, "gone" when it is not there. */
+  /** The state that the engine reports; "unknown" when it does not answer, "gone" when it is not there. */
   readonly #state: () => Promise<string>;
   readonly #waiting: { readonly run: () => Promise<void>; readonly fail: (error: unknown) => void }[] = [];
 
@@ -137,7 +137,7 @@ export class Freezer {
 }
 
 /**
- * Who may do something in a container at a time: commands start side by side, but not while the container is stopped for
+ * Admits work in a container: commands start side by side, but not while the container is stopped for
  * work on its files, which is done alone. First come, first served, so nobody waits forever.
  */
 export class Gate {

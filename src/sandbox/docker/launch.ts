@@ -81,7 +81,7 @@ export async function launch(
   }
 }
 
-/** What is needed to fill a workspace. */
+/** The parts needed to fill a workspace. */
 export type Filling = {
   readonly inspected: Inspected;
   readonly owner: Owner;
@@ -121,7 +121,7 @@ export async function fill(
   }
 }
 
-/** Who the commands of a container run as, in numbers. */
+/** The user and group of a container's commands, in numbers. */
 export async function owned(engine: Engine, inspected: Inspected): Promise<Owner> {
   const archive = new Archive(engine, inspected.Id);
   const user = inspected.Config.User ?? "";
@@ -130,7 +130,7 @@ export async function owned(engine: Engine, inspected: Inspected): Promise<Owner
   throw new SandboxSpecError("user", `the image has no user ${JSON.stringify(user)}`, USER_HINT);
 }
 
-/** The container of a name; undefined when there is none. */
+/** The container of a name; undefined when it does not exist. */
 export async function made(engine: Engine, name: string): Promise<Inspected | undefined> {
   try {
     return await engine.json<Inspected>("GET", `/containers/${name}/json`);
@@ -157,7 +157,7 @@ function checkSame({ Config }: Inspected, { id, incarnation }: CreateOptions, na
   );
 }
 
-/** What the engine's refusals mean, where the next thing to do is known. */
+/** An engine's refusal as an error that names the next step, where that is known. */
 function explained(error: unknown, image: string): unknown {
   if (!(error instanceof EngineError)) return error;
   const reason = String(error.data.reason);
@@ -185,9 +185,9 @@ export type DockerOptions = {
   readonly socket?: string;
   /** The image of sandboxes whose spec names none. */
   readonly image?: string;
-  /** Who commands run as, instead of the image's user: "1000", "node", "1000:1000". */
+  /** The user of commands, instead of the image's: "1000", "node", "1000:1000". */
   readonly user?: string;
-  /** Whether commands may write outside the workspace and scratch space. What they write there is part of no tree. */
+  /** Whether commands may write outside the workspace and scratch space. Files written there are not part of any tree. */
   readonly root?: "read-only" | "writable";
   /** How many processors all commands of a sandbox may keep busy at once. */
   readonly processors?: number;
@@ -218,7 +218,7 @@ export function nameOf(id: string, incarnation: number): string {
   return `openrath-${createHash("sha256").update(id).digest("hex").slice(0, 20)}-${incarnation}`;
 }
 
-/** What the engine is asked for: nothing of the host, no powers, no network, and a limit to everything it can limit. */
+/** The request to the engine: nothing of the host, no powers, no network, and a limit to everything it can limit. */
 export function bodyOf(
   spec: SandboxSpec,
   create: CreateOptions,
@@ -292,7 +292,7 @@ export function stageOf(image: string, volume: string, owner: string): object {
   };
 }
 
-/** What the labels of a container say of the sandbox it is; undefined when it is none of ours. */
+/** The sandbox that the labels of a container describe; undefined when we did not make it. */
 export function labelled(labels: {
   readonly [name: string]: string;
 }): Omit<SandboxRef, "status"> | undefined {
@@ -321,7 +321,7 @@ function scratch(bytes: number): string {
   return `rw,exec,nosuid,nodev,mode=1777,size=${Math.max(4096, bytes)}`;
 }
 
-/** Who commands run as, in numbers: those are what files belong to. */
+/** The user and group of commands, in numbers: files belong to them. */
 export type Owner = { readonly uid: number; readonly gid: number };
 
 const ROOT: Owner = Object.freeze({ uid: 0, gid: 0 });

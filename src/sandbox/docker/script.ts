@@ -1,6 +1,6 @@
 import { printfText } from "../path.js";
 
-/** What is run inside containers, in the language of every shell that there is: images may have bash, dash or busybox. */
+/** Programs for the inside of containers, in the language of every shell that there is: images may have bash, dash or busybox. */
 
 export const WORKSPACE = "/workspace";
 
@@ -90,7 +90,7 @@ const WALK = [
   `    cd "./$text" || say failed`,
   `  done`,
   `}`,
-  // What a directory does not let its owner do, the owner can allow first.
+  // Where a directory refuses its owner, the owner can allow it first.
   `away() {`,
   `  rm -rf "$@" 2>/dev/null`,
   `  for each; do`,

@@ -1,7 +1,7 @@
 import { defined } from "../../util/index.js";
 import type { Condition, SandboxStatus } from "../spec.js";
 
-/** What the engine says of a container, as far as it is asked. */
+/** The engine's description of a container, as far as it is used here. */
 export type Inspected = {
   readonly Id: string;
   readonly Name?: string;

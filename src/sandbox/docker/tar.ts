@@ -117,7 +117,7 @@ export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
     for await (const _rest of body());
     await bytes.take(paddingOf(entry.size));
   }
-  // What follows the end mark is padding.
+  // After the end mark comes padding.
   await bytes.drain();
 }
 
@@ -197,7 +197,7 @@ function untilZero(bytes: Buffer): Buffer {
   return zero < 0 ? bytes : bytes.subarray(0, zero);
 }
 
-/** What an archive ends with. */
+/** The end mark of an archive. */
 export const TAR_END: Uint8Array = new Uint8Array(2 * BLOCK);
 
 export type WrittenEntry = TarEntry & {

@@ -14,7 +14,7 @@ export class Wire {
   /** Resolves when nothing more comes. */
   readonly closed: Promise<void>;
   isClosed = false;
-  /** What came that should not have. */
+  /** The reason why the connection was cut, if its data were wrong. */
   fault: string | undefined;
   readonly #socket: Duplex;
   readonly #collector: Collector;
@@ -46,7 +46,7 @@ export class Wire {
     else await new Promise<void>((done) => socket.write(bytes === "end" ? "\x04" : bytes, () => done()));
   }
 
-  /** What the command wrote may still be on the way; what it left behind may go on writing, and is not waited for. */
+  /** Waits for output on its way, but not for processes left behind that go on writing. */
   async drain(): Promise<void> {
     const until = performance.now() + DRAIN_MILLISECONDS;
     this.#lastByte = performance.now();
@@ -136,7 +136,7 @@ export class Frames {
   #have = 0;
   #left = 0;
 
-  /** The pieces in a chunk; an error when it is no such stream. */
+  /** The pieces in a chunk; an error when the stream is of another kind. */
   take(chunk: Uint8Array): Piece[] {
     const pieces: Piece[] = [];
     for (let at = 0; at < chunk.length; ) {
@@ -193,7 +193,7 @@ export class Handshake {
   }
 
   /**
-   * What of the command's own is known from a piece. The two streams take different ways, so output may come before the
+   * The command's own output in a piece. The two streams take different ways, so output may come before the
    * line that was written before it: it is held back until then. A terminal has one stream for all.
    */
   take(piece: Piece, terminal: boolean): readonly Piece[] {

@@ -26,7 +26,7 @@ export type HostOptions = {
 /**
  * No sandbox at all, under its own name: commands run on this machine as the user who runs us, in a folder of their own, with
  * an environment that holds nothing of ours, and with limits of time and output. For machines that are themselves a
- * sandbox. What is recorded says `isolation: "none"`. Nothing falls back to it.
+ * sandbox. The record says `isolation: "none"`. Nothing falls back to it.
  */
 export function hostSandbox(options: HostOptions = {}): SandboxProvider {
   return new HostProvider(options);
@@ -130,7 +130,7 @@ class HostProvider extends OpeningProvider<HostSandbox> {
   }
 }
 
-/** What the workspace is called in paths that begin at the root, as in every other kind of sandbox. */
+/** The name of the workspace in paths that begin at the root, as in every other kind of sandbox. */
 const WORKSPACE = "/workspace";
 
 type HostSandboxOptions = OpenSandboxOptions & {
@@ -236,7 +236,7 @@ const SHELL = existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
 
 export type Environment = { readonly [name: string]: string };
 
-/** What of our own environment commands may see: where programs are, and in which language they speak. */
+/** Variables of our own environment that commands may see: where programs are, and in which language they speak. */
 const INHERITED = /^(PATH|LANG|LANGUAGE|TZ|LC_[A-Z]+)$/;
 
 /**

@@ -6,9 +6,9 @@ import type { SandboxSpec } from "../spec.js";
 import type { Clock } from "../timer.js";
 import type { JobAttempt } from "./job-state.js";
 
-/** What is done for each index: a command, or a program that is given the sandbox. */
+/** The work for each index: a command, or a program that is given the sandbox. */
 export type JobTask = string | readonly string[] | JobFunction;
-/** Resolves to how it ended; nothing is "ok". What it throws is an error of this attempt. */
+/** Resolves to how it ended; nothing is "ok". An error that it throws is an error of this attempt. */
 export type JobFunction = (sandbox: Sandbox, context: JobContext) => Promise<JobOutcome | undefined>;
 export type JobContext = {
   readonly index: number;
@@ -72,7 +72,7 @@ export class Attempt {
     try {
       return told(outcome, (await this.sandbox.snapshot()).tree);
     } catch (error) {
-      // Who succeeded and left files that nobody can see has not succeeded, as far as anybody knows.
+      // A success whose files nobody can see cannot be told from a failure.
       const lost = { outcome: "lost", code: null, why: `its files cannot be had: ${textOf(error)}` } as const;
       return told(outcome.outcome === "ok" ? lost : outcome, null);
     }

@@ -3,7 +3,7 @@ import type { ExecResult } from "../sandbox.js";
 import { actionFor, type CheckedPolicy, delayAfter } from "./policy.js";
 
 /**
- * What a job is doing, as a value: a step of it is a function from one state to the next that says what is to be started
+ * The state of a job, as a value: a step of it is a function from one state to the next that says what is to be started
  * and what to be ended. Nothing here runs, waits or looks at a clock.
  */
 export type JobState = {
@@ -210,7 +210,7 @@ function concluded(
   return action === "fail-index" || isTooMany ? set(failed, more) : set({ ...again, failures }, more);
 }
 
-/** What follows from a state: an end, something to start, or only time. */
+/** The consequences of a state: an end, attempts to start, or a time to wait for. */
 function go(given: JobState, at: number): Turn {
   // Finished on the way here: what is under way is told to end, and what waits has waited in vain.
   if (given.finish !== null) return finished(given, given.finish);

@@ -20,7 +20,7 @@ import { checkPolicy, type JobPolicy, JobPolicyError } from "./policy.js";
 export type JobOptions = {
   /** Ends it: what is under way is ended, and nothing else begins. */
   readonly signal?: AbortSignal;
-  /** Told of every change, in order. What it throws ends the job, and is what `result` rejects with. */
+  /** Told of every change, in order. An error that it throws ends the job, and `result` rejects with it. */
   readonly observe?: (status: JobStatus, event: JobEvent) => void;
   readonly clock?: Clock;
 };
@@ -36,7 +36,7 @@ export interface Job extends AsyncDisposable {
   readonly result: Promise<JobStatus>;
   /** How it stands; undefined until it has begun. */
   status(): JobStatus | undefined;
-  /** What is under way stands still, where its sandbox can do that; else it is ended, and begun anew on `resume`. */
+  /** Freezes running attempts where their sandbox can do that; others are ended, and begun anew on `resume`. */
   suspend(): Promise<void>;
   resume(): Promise<void>;
   /** The sandboxes that are kept after the end, by index. */
@@ -72,7 +72,7 @@ class RunningJob implements Job {
   #origin: Origin | undefined;
   #state: JobState | undefined;
   #alarm = new AbortController();
-  /** What waits for the job to be resumed. */
+  /** Attempts that wait for the job to be resumed. */
   readonly #paused: (() => void)[] = [];
   /** Suspending and resuming, one after the other. */
   #turning: Promise<unknown> = Promise.resolve();
@@ -90,7 +90,7 @@ class RunningJob implements Job {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Who does not look at the result is told nothing, but their process goes on.
+    // A rejection that nobody handles must not end the process.
     this.result.catch(() => {});
     this.#begun = originOf(source).then(
       (origin) => {

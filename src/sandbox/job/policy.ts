@@ -28,7 +28,7 @@ export type JobPolicy = {
   readonly backoff?: { readonly first?: number; readonly factor?: number; readonly most?: number };
   /** Milliseconds that the job may take, not counting those while it is suspended. */
   readonly activeDeadline?: number;
-  /** What a failure with a certain code means; the first rule that fits counts. */
+  /** The meaning of a failure with a certain code; the first rule that fits counts. */
   readonly onExit?: readonly ExitRule[];
   /** Begins suspended. */
   readonly suspend?: boolean;
@@ -111,7 +111,7 @@ export function checkPolicy(given: JobPolicy = {}): CheckedPolicy {
   });
 }
 
-/** What a failure means. Only a command that ended by itself has a code, so no rule is about one that was ended. */
+/** The meaning of a failure. Only a command that ended by itself has a code, so no rule is about one that was ended. */
 export function actionFor({ onExit }: CheckedPolicy, code: number | null): ExitAction {
   if (code === null) return "count";
   const found = onExit.find((each) =>

@@ -29,7 +29,7 @@ export type Mounts = {
 };
 
 /**
- * What bubblewrap is told, except for file descriptors and the command. Nothing of the host is there but what this list
+ * The arguments of bubblewrap, except for file descriptors and the command. Nothing of the host is there but what this list
  * names, and everything that can be written to has a size.
  */
 export function mountArguments({ state, workspace, pipes, spec, limits }: Mounts): readonly string[] {
@@ -43,7 +43,7 @@ export function mountArguments({ state, workspace, pipes, spec, limits }: Mounts
     ...(spec.readable ?? []).flatMap((folder) => readable(folder, state)),
     ...["--ro-bind", pipes, PIPES],
     ...["--bind", workspace, WORKSPACE],
-    // What is left of / and /dev is memory too, without a size: nothing may be created there.
+    // The rest of / and /dev is memory too, without a size: nothing may be created there.
     ...["--remount-ro", "/dev", "--remount-ro", "/"],
     ...["--chdir", WORKSPACE],
   ];
@@ -181,7 +181,7 @@ function readable(folder: string, { root }: StateDirectory): readonly string[] {
   return ["--ro-bind", path, path, ...hidden];
 }
 
-/** What the kernel tells about itself, or takes orders by, and no program inside needs. */
+/** Files by which the kernel describes itself or takes orders, and that no program inside needs. */
 const MASKED = [
   ...["keys", "key-users", "kcore", "kmsg", "sysrq-trigger"],
   ...["timer_list", "sched_debug", "latency_stats"],
@@ -190,7 +190,7 @@ const MASKED = [
   // Where the kernel keeps what; the host's root may read it, and so may a sandbox that root opened.
   ...["slabinfo", "vmallocinfo", "pagetypeinfo", "kpagecount", "kpageflags", "kpagecgroup"],
   ...["kallsyms", "iomem", "ioports"],
-  // What the host's devices are doing.
+  // The activity of the host's devices.
   ...["interrupts", "diskstats"],
 ];
 const PROCESS = /^(\d+|self|thread-self)$/;
@@ -200,7 +200,7 @@ const SETTINGS = "sys";
 let masked: readonly string[] | undefined;
 
 /**
- * What of /proc is hidden or can only be read. Anyone who is root on the host owns its files and needs no power to write to
+ * The parts of /proc that are hidden or read-only. Anyone who is root on the host owns its files and needs no power to write to
  * them, so for root everything is covered that its owner may write to; the processes' own entries are a matter of
  * whose they are. For others the modes are enough.
  */

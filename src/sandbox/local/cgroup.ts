@@ -14,7 +14,7 @@ export type Groups = {
   readonly parents: { readonly memory: string; readonly pids: string; readonly freezer: string };
 };
 
-/** What our own processes in a sandbox take, beside those of commands. */
+/** The memory of our own processes in a sandbox, beside those of commands. */
 const OWN_MEMORY = 16 * 1024 ** 2;
 /** Shells that are started for commands side by side. */
 const OWN_MORE_PROCESSES = 16;

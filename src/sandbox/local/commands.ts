@@ -77,7 +77,7 @@ export class Commands {
     for (const execution of [...this.#running.values()]) execution.lose(outcome, why);
   }
 
-  /** Takes what the supervisor reports. What it says of a command that is over, or never was, is of no use. */
+  /** Takes a report of the supervisor. Reports about commands that are over, or never existed, are ignored. */
   readonly take = (report: Report): void => {
     if (report.kind !== "ready") this.#running.get(report.number)?.report(report);
   };
@@ -125,7 +125,7 @@ export class Commands {
       supervisor.tell(`kill -${signal.replace(/^SIG/, "")} -- ${numbers.join(" ")} 2>/dev/null`);
     // To each of them once: what is handled would be handled twice.
     send([-process, ...family.look(process)]);
-    // What was just being started when we looked is found the next time.
+    // A process that was just being started is found the next time.
     if (signal === "SIGKILL") void pursue(family, send);
   }
 

@@ -159,7 +159,7 @@ export class LocalExecution extends CommandExecution {
     this.expectEnd(KILL_MILLISECONDS, () => this.#host.abandon("a command in it could not be ended"));
   }
 
-  /** The command is over. What it wrote is in the pipes by now; processes that it left behind may still write. */
+  /** The command is over. Its output is in the pipes by now; processes that it left behind may still write. */
   #exited(exit: ProcessExit): void {
     this.#exit = exit;
     this.clearTimers();

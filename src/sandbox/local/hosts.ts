@@ -6,7 +6,7 @@ import { SandboxSpecError } from "../error.js";
  * The hosts that a sandbox may speak with. A pattern is a name ("example.com": that name alone), all names below one
  * ("*.example.com", not itself), or an address ("127.0.0.1:8080", "[::1]:8080"). With a port, that port; without, 80 and 443.
  *
- * A name must lead to a public address. What is private (loopback, the local network, metadata services) is reached only
+ * A name must lead to a public address. A private address (loopback, the local network, metadata services) is reached only
  * where somebody has written exactly that: an address, or "localhost"; or where the proxy was told that names may lead there.
  */
 export class Hosts {

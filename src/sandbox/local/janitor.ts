@@ -123,14 +123,14 @@ export function startCleaning(state: string, output: "ignore" | "pipe"): ChildPr
   return child;
 }
 
-/** What the process is told of a box. No field holds a space or a newline, whatever the paths are. */
+/** The line about a box for that process. No field holds a space or a newline, whatever the paths are. */
 export function lineOf(name: string, { processes, cgroups }: Belongings): string {
   const marks = processes.map(({ pid, start }) => `${pid}:${start}`).join(",");
   return `add ${name} ${marks || "-"} ${cgroups.map((path) => printfText(Buffer.from(path))).join(",") || "-"}\n`;
 }
 
 // Names are 32 hexadecimal digits that no other process's arguments hold by chance; everything else is checked before it
-// is used. What a box holds was written by strangers: `rm` and `find` follow no link, and a place where something is still
+// is used. The content of a box was written by strangers: `rm` and `find` follow no link, and a place where something is still
 // mounted is left alone. A process that was being started when we died may show up late, so it looks again.
 const SCRIPT = `
 trap '' HUP INT QUIT TERM PIPE USR1 USR2

@@ -5,21 +5,21 @@ import { namesIn } from "../proc.js";
 
 /** The channels between us and a sandbox. Commands inherit none of them. */
 export const CHANNEL = {
-  /** What process 1 is told. */
+  /** Orders to process 1. */
   orders: 0,
-  /** What process 1 and the worker report. */
+  /** Reports of process 1 and the worker. */
   reports: 1,
-  /** What bubblewrap complains about. */
+  /** Error messages of bubblewrap. */
   complaints: 2,
-  /** What bubblewrap tells about the sandbox. */
+  /** Bubblewrap's description of the sandbox. */
   status: 3,
-  /** What bubblewrap is told. */
+  /** Arguments of bubblewrap. */
   arguments: 4,
-  /** What the worker is told. */
+  /** Orders to the worker. */
   worker: 5,
   /** The filter of system calls. */
   filter: 6,
-  /** What the launcher should become. */
+  /** The command that the launcher becomes. */
   launch: 7,
 } as const;
 
@@ -33,7 +33,7 @@ export class Launcher {
 
   constructor() {
     this.#child = spawn("/bin/bash", ["--norc", "--noprofile", "-c", PROGRAM, "openrath-launcher"], {
-      // What bubblewrap is started with can be read inside, in /proc/1/environ.
+      // Bubblewrap's own environment can be read inside, in /proc/1/environ.
       env: {},
       cwd: "/",
       stdio: sealed(Object.keys(CHANNEL).map(() => "pipe" as const)),
@@ -118,7 +118,7 @@ type Held = { ref?(): void; unref?(): void };
 type Stdio = "pipe" | "ignore" | "inherit" | number;
 
 /**
- * What a process is started with, and nothing else: anyone who started us may have left descriptors open that every child of
+ * The descriptors that a process is started with, and no others: anyone who started us may have left descriptors open that every child of
  * ours would get as well (a terminal, a socket, a file of the host). Node closes its own, not those. In their places the
  * child gets a descriptor of nothing.
  */

@@ -62,7 +62,7 @@ export class NetworkAccess {
 const PORT = 3128;
 
 /**
- * What runs inside a sandbox that may speak with some hosts: listens where programs look for a proxy, and passes bytes to
+ * The program inside a sandbox that may speak with some hosts: listens where programs look for a proxy, and passes bytes to
  * the unix socket that leads to ours. `socat` does it with a tenth of the memory and of the time to start; where the host
  * does not have it, Node does. Both decide nothing: anyone who ends them or takes their place gains nothing.
  *
@@ -99,7 +99,7 @@ net.createServer({ allowHalfOpen: true }, (client) => {
 `;
 
 /**
- * The variables that programs look for a proxy in. What runs inside is reached without it, unless one of the hosts is the
+ * The variables that programs look for a proxy in. Programs inside are reached without it, unless one of the hosts is the
  * loopback of the host itself.
  */
 export function proxyEnvironment(hosts: readonly string[]): { readonly [name: string]: string } {

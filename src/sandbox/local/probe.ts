@@ -9,7 +9,7 @@ import { namespaceArguments, systemArguments } from "./arguments.js";
 import { type Groups, probeGroups } from "./cgroup.js";
 import { seccompFilter } from "./seccomp.js";
 
-/** What was found out about this machine. */
+/** The result of probing this machine. */
 export type Findings = {
   readonly bwrap: string;
   /** Whether RLIMIT_NPROC holds, and counts for each sandbox apart. */
@@ -105,7 +105,7 @@ export function missing(what: string, program: string, name: string): SandboxUna
   return new SandboxUnavailableError("local", `${what} is missing (there is no ${program})`, install(name));
 }
 
-/** What bubblewrap said when it could not make a sandbox, turned into what can be done about it. */
+/** The error for a message of bubblewrap, with the step that helps. */
 export function refusal(
   version: string,
   said: string,

@@ -45,7 +45,7 @@ export function localSandbox(options: LocalOptions = {}): SandboxProvider {
   return new LocalProvider(options);
 }
 
-/** What was found out about this machine, and what its sandboxes share. */
+/** The findings about this machine, and the parts that its sandboxes share. */
 type Machine = {
   readonly state: StateDirectory;
   readonly registry: Registry;
@@ -142,7 +142,7 @@ class LocalProvider extends OpeningProvider<LocalSandbox> {
     const shape = shapeOf(state, findings.bwrap, spec, limits);
     const spare = await spares.take(layers ? undefined : shape);
     const { box, group, launcher, pipes, clean, used, supervisor: ready } = spare;
-    // What must be undone, the last first.
+    // Steps to undo, the last first.
     const ends: (() => Promise<void>)[] = [clean, () => launcher.stop()];
     const end = async () => {
       forget();
@@ -213,7 +213,7 @@ type LocalSandboxOptions = OpenSandboxOptions & {
   readonly clean: () => Promise<void>;
 };
 
-/** How long it may take until everything stands still; what is in the kernel cannot be stopped. */
+/** How long it may take until everything stands still; a process in the kernel cannot be stopped. */
 const STOP_MILLISECONDS = 2_000;
 
 /** A sandbox that bubblewrap holds. */

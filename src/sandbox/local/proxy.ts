@@ -23,7 +23,7 @@ export type ProxyOptions = {
  * The only way out of a sandbox that may speak with some hosts: a proxy for HTTP (whole addresses, and CONNECT for
  * everything else) that runs on the host. It looks up a name once and connects to just the address that it has checked,
  * so that a name cannot mean another place a moment later; a redirect is a new request and is checked like any other.
- * What goes through a CONNECT is not looked into.
+ * Data of a CONNECT are not inspected.
  */
 export class NetworkProxy {
   readonly #attempts = new Attempts();
@@ -69,7 +69,7 @@ export class NetworkProxy {
     return this.#attempts.mark;
   }
 
-  /** What was asked for since a mark: each host and port once. */
+  /** The attempts since a mark: each host and port once. */
   attempts(since = 0): ReturnType<Attempts["since"]> {
     return this.#attempts.since(since);
   }
@@ -96,7 +96,7 @@ export class NetworkProxy {
       if (folder !== undefined) closeSync(folder);
     });
     chmodSync(path, 0o600);
-    // Who forgets a sandbox may end all the same.
+    // A forgotten sandbox must not keep the process running.
     this.#server.unref();
   }
 
@@ -121,7 +121,7 @@ export class NetworkProxy {
     client.write("HTTP/1.1 200 Connection established\r\n\r\n");
     client.once("close", () => upstream.destroy());
     upstream.once("close", () => client.destroy());
-    // What came in the same go as the request belongs to what follows it.
+    // Bytes that came together with the request belong to the connection.
     if (head.length > 0) upstream.write(head);
     upstream.pipe(client);
     client.pipe(upstream);
@@ -157,7 +157,7 @@ export class NetworkProxy {
     incoming.pipe(asked);
   }
 
-  /** A connection to where somebody wants to go, or why there is none. */
+  /** A connection to a target, or the reason for a refusal. */
   async #open(target: Target): Promise<Socket | Refusal> {
     const usable = this.#hosts.allows(target);
     if (usable === undefined) {
@@ -240,7 +240,7 @@ function refusal(status: Refusal["status"], why: string): Refusal {
 }
 
 function answer(outgoing: ServerResponse, { status, why }: Refusal): void {
-  // What is left of the request is of no interest: the connection ends with the answer.
+  // The rest of the request is ignored: the connection ends with the answer.
   outgoing.writeHead(status, { "Content-Type": "text/plain", Connection: "close" });
   outgoing.end(`${why}\n`);
 }
@@ -264,7 +264,7 @@ type Attempt = NonNullable<ExecResult["network"]>[number];
 /** Somebody who asks for more different places than this is only told of the last of them. */
 const REMEMBERED = 1000;
 
-/** What was asked of the network: each place once, however often it was asked for. */
+/** Attempts to reach the network: each place once, however often it was asked for. */
 export class Attempts {
   readonly #seen = new Map<string, { readonly attempt: Attempt; last: number }>();
   #count = 0;

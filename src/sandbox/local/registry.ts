@@ -23,7 +23,7 @@ import { Directory, removeEntry } from "../workspace/directory.js";
 import { Janitor, type ProcessMark, startOf } from "./janitor.js";
 
 /**
- * What is written down of a sandbox before anything of it exists, and until nothing of it does: anyone who finds it can tell
+ * The entry of a sandbox, written before anything of it exists, and until nothing of it does: anyone who finds it can tell
  * whose it is, and what belongs to it.
  */
 export type Registration = {
@@ -103,7 +103,7 @@ export class Registry {
   }
 }
 
-/** What one sandbox has outside itself. */
+/** The parts of one sandbox outside itself. */
 export class Box {
   /** 32 hexadecimal digits. */
   readonly name: string;
@@ -177,7 +177,7 @@ export function fileOf(state: string, name: string): string {
 }
 
 /**
- * What is written down in a state directory. Files are put there whole, so one that cannot be read lost its bytes in a
+ * The entries of a state directory. Files are put there whole, so one that cannot be read lost its bytes in a
  * power cut: then nothing of its owner is left, and `registration` is undefined. One of a later version is `foreign`.
  */
 export function readRegistry(
@@ -265,7 +265,7 @@ export class Liveness {
     return randomBytes(8).toString("hex");
   }
 
-  /** Undefined where there can be no such socket. Then only what is known of the process counts. */
+  /** Undefined where such a socket is impossible. Then only the marks of the process count. */
   static async begin(state: string, name: string): Promise<Liveness | undefined> {
     if (process.platform !== "linux") return undefined;
     const server = createServer((socket) => socket.destroy());
@@ -326,7 +326,7 @@ export type StateDirectory = {
   readonly root: string;
   /** Checkouts that are shared by sandboxes and never written to. */
   readonly frozen: string;
-  /** What sandboxes see as /etc. */
+  /** The /etc of sandboxes. */
   readonly etc: string;
 };
 
@@ -338,7 +338,7 @@ export async function openStateDirectory(directory?: string): Promise<StateDirec
   return state;
 }
 
-/** Who a command is inside, for any user who runs us outside. */
+/** The user of a command inside, for any user who runs us outside. */
 export const INSIDE = { user: "agent", id: 1000, home: "/home/agent" } as const;
 
 const ETC: { readonly [name: string]: string } = {
@@ -350,7 +350,7 @@ const ETC: { readonly [name: string]: string } = {
 };
 /**
  * Things of the host that are the same for everybody and tell nothing about it: where programs and libraries are found,
- * and whom to trust. Copied, not bound: each mount is paid for whenever a sandbox opens.
+ * and which certificates to trust. Copied, not bound: each mount is paid for whenever a sandbox opens.
  */
 const COPIED = [
   ...["services", "protocols", "mime.types"],
@@ -358,7 +358,7 @@ const COPIED = [
   ...["ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "pki/tls/cert.pem", "pki/ca-trust/extracted"],
 ];
 
-/** What would make another copy. */
+/** Changes when another copy is needed. */
 function versionOf(): string {
   const times = COPIED.map((name) => statSync(`/etc/${name}`, { throwIfNoEntry: false })?.ctimeMs ?? 0);
   return createHash("sha256")

@@ -12,7 +12,7 @@ export function seccompFilter(architecture: string = process.arch): Uint8Array |
 }
 
 type Machine = {
-  /** What the kernel calls this architecture; a process can enter by another one, where numbers mean other calls. */
+  /** The kernel's number of this architecture; a process can enter by another one, where numbers mean other calls. */
   readonly audit: number;
   /** Which of the two numbers in the tables below is this machine's. */
   readonly column: 0 | 1;
@@ -141,7 +141,7 @@ function program({ audit, column }: Machine): readonly Instruction[] {
       ...call([41, 198], family()),
       ...call([53, 199], family()),
       ...call([272, 97], flags(0, NEW_NAMESPACES | NEW_TIME_NAMESPACE)),
-      // Who may run a file as its owner: on the host its owner is who runs us.
+      // A setuid file would run as its owner, who on the host is the user that runs us.
       ...call([90, null], flags(1, SETUID)),
       ...call([91, 52], flags(1, SETUID)),
       ...call([268, 53], flags(2, SETUID)),
@@ -219,7 +219,7 @@ function argumentAt(argument: number): number {
   return 16 + 8 * argument;
 }
 
-/** What is done if a test of what was loaded holds; it must end in a verdict. Otherwise the program goes on after it. */
+/** The instructions for a test that holds; they must end in a verdict. Otherwise the program goes on after it. */
 function when(test: Test, value: number, then: readonly Instruction[]): readonly Instruction[] {
   // A jump is at most 255 instructions long; over a longer part it needs a second one, which has no such bound.
   return then.length <= 255

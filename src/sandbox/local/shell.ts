@@ -32,7 +32,7 @@ serve
 kill -KILL -1
 `;
 
-/** What process 1 does first: it starts the worker. */
+/** The first order to process 1: it starts the worker. */
 export function preparation(channel: number): string {
   return `serve <&${channel} ${channel}<&- &\nexec ${channel}<&-\nprintf 'r\\n'`;
 }
@@ -51,7 +51,7 @@ export type Order = {
   /** Inside; relative to the workspace. */
   readonly directory: string | undefined;
   readonly environment: { readonly [name: string]: string };
-  /** What sets the limits of the process, in words of the shell. */
+  /** Shell commands that set the limits of the process. */
   readonly limits: string;
 };
 
@@ -108,7 +108,7 @@ function variables(environment: { readonly [name: string]: string }): {
 }
 
 /**
- * What sets the limits of one process and all it starts, in words of the shell. Data instead of address space: programs
+ * Shell commands that set the limits of one process and all it starts. Data instead of address space: programs
  * reserve addresses by the gigabyte, and Node does not even start under such a limit.
  */
 export function ulimits(limits: Required<Limits>, pids: boolean): string {
@@ -126,7 +126,7 @@ export function ulimits(limits: Required<Limits>, pids: boolean): string {
 /** Processes of a sandbox that are ours. */
 export const OWN_PROCESSES = 3;
 
-/** What process 1 of a sandbox, or its worker, says about a command. */
+/** A report about a command from process 1 of a sandbox, or its worker. */
 export type Report =
   | { readonly kind: "ready" }
   | { readonly kind: "start"; readonly number: number; readonly process: number }

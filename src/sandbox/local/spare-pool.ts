@@ -23,7 +23,7 @@ export type Spare = {
   readonly used: () => void;
 };
 
-/** What sandboxes have in common that can take each other's place before they are used. */
+/** The properties that make unused sandboxes interchangeable. */
 export type Shape = {
   readonly name: string;
   /** Starts one. Its workspace is an empty directory. */

@@ -5,18 +5,18 @@ import { CHANNEL, type Launcher } from "./launcher.js";
 import { equipment, framed, preparation, type Report, Reports, SUPERVISOR } from "./shell.js";
 
 export type SupervisorOptions = {
-  /** What becomes the sandbox. */
+  /** The process that becomes the sandbox. */
   readonly launcher: Launcher;
   /** The words that start bubblewrap, up to its own arguments. */
   readonly launch: readonly string[];
-  /** What bubblewrap is told, except for channels and the command. */
+  /** The arguments of bubblewrap, except for channels and the command. */
   readonly arguments: readonly string[];
   /** A name that stands among the arguments, so that it is found by anyone who cleans up after us. */
   readonly name: string;
   readonly seccomp: Uint8Array | undefined;
 };
 
-/** Who uses it. */
+/** The sandbox that uses a supervisor. */
 export type User = {
   /** The variables of commands. */
   readonly environment: { readonly [name: string]: string };

@@ -6,11 +6,11 @@ import { sweepWorkspaces } from "../workspace/frozen.js";
 import { lineOf, startCleaning } from "./janitor.js";
 import { isAbsent, type Registration, readRegistry } from "./registry.js";
 
-/** What a sweep found and did. */
+/** The result of a sweep. */
 export type SweepReport = {
-  /** What processes that are gone had left, and is removed now. What another sweep removed at the same time is not in it. */
+  /** Sandboxes of processes that are gone, removed now; not those that another sweep removed at the same time. */
   readonly removed: readonly Swept[];
-  /** What could not be removed, or may belong to somebody, and why. */
+  /** Sandboxes that could not be removed, or may belong to somebody, and why. */
   readonly left: readonly (Swept & { readonly why: string })[];
   /** How many processes were still running in what was removed. */
   readonly killed: number;
@@ -25,7 +25,7 @@ export type Swept = {
 
 /**
  * Removes what processes that are certainly gone have left in a state directory: sandboxes whose process was killed
- * together with its janitor, or that a power cut or a restart of the machine interrupted. What a living process owns is
+ * together with its janitor, or that a power cut or a restart of the machine interrupted.  A sandbox of a living process is
  * not touched, nor what may be one's. If there was anything to do, it is told once: to `onSweep`, or as a warning of the
  * process with the code OPENRATH_SANDBOX_SWEEP.
  */
@@ -57,7 +57,7 @@ export async function sweep(
       left.push({ ...told(name, registration), why: "not all of it could be removed" });
   }
   const report: SweepReport = Object.freeze({ removed, left, killed });
-  // What may belong to somebody is not new: it is there every time.
+  // A sandbox that may belong to somebody is not news: it is found every time.
   if (removed.length > 0 || (still.size > 0 && dead.some(({ name }) => still.has(name)))) {
     if (options.onSweep !== undefined) options.onSweep(report);
     else
@@ -107,7 +107,7 @@ async function isGone({ owner, presence }: Registration, state: string): Promise
   if (identity === undefined || here === undefined || isHere(owner) || !isDisk(state)) return false;
   // A disk is mounted by one running kernel at a time: who wrote to ours under another boot is gone with that boot.
   if (identity.boot !== here.boot) return true;
-  // In a container of its own, or we are in one. What they listen to is the same to both.
+  // In a container of its own, or we are in one. The socket that they listen to is the same for both.
   return presence !== undefined && (await isAbsent(state, presence));
 }
 

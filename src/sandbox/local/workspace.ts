@@ -113,7 +113,7 @@ class Overlaid implements Workspace {
     this.bound = join(folder, "merged");
     this.written = join(folder, "upper");
     const work = join(folder, "work");
-    // What the whole workspace is, the modes of its directories say; that of its root is the upper layer's.
+    // The mode of the workspace's root is that of the upper layer.
     for (const path of [this.bound, this.written, work]) mkdirSync(path, { mode: 0o755 });
     this.before = mounting(lower.path, this.written, work, this.bound);
   }
@@ -146,7 +146,7 @@ class Overlaid implements Workspace {
   async restore(to: Digest | null): Promise<void> {
     const { trees } = this.#options;
     const { path } = this.#there().directory;
-    // What is there is known at the price of what changed, so only what differs need be touched.
+    // A snapshot costs only what changed, and then only differences need be touched.
     const from = await this.snapshot().then(
       ({ tree }) => tree,
       // There is too much of it to be known: everything is looked at instead.
@@ -221,7 +221,7 @@ export async function overlayObstacle(root: string): Promise<string | undefined>
   }
 }
 
-/** What went wrong; undefined when nothing did. */
+/** The error message; undefined on success. */
 function run([program = "", ...words]: readonly string[]): Promise<string | undefined> {
   return new Promise((resolve) => {
     execFile(program, words, { env: {}, cwd: "/", timeout: 20_000 }, (error, _stdout, stderr) =>

@@ -113,7 +113,7 @@ export class VirtualFiles implements SandboxFiles {
 }
 
 /**
- * What is at a path, without following any link. What is on the way must be directories; with `mayMiss` they may be
+ * The entry at a path; no link is followed. All entries on the way must be directories; with `mayMiss` they may be
  * missing.
  */
 function nodeAt(

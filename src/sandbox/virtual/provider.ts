@@ -103,7 +103,7 @@ type VirtualSandboxOptions = Omit<OpenSandboxOptions, "create"> & {
   readonly shell: Shell;
   readonly commands: readonly VirtualCommand[];
   readonly now: () => number;
-  /** What a fork begins with, instead of the tree. */
+  /** The files of a fork, instead of the tree. */
   readonly space?: Space;
   /** Opens another one of the same kind; with a space, with its files. */
   readonly create: (spec: SandboxSpec, options: CreateOptions, space?: Space) => Promise<Sandbox>;
@@ -180,7 +180,7 @@ class VirtualSandbox extends OpenSandbox {
     const { create, shell } = this.#options;
     const space = this.#space.fork(shell.system);
     const workspace = space.freeze();
-    // What it begins with is on record: nothing to be done unless something was changed since it was last kept.
+    // The record names its tree: this writes nothing unless something changed since the last time.
     const tree = await this.#keep((keeper) => keeper.tree(workspace));
     return create(this.identity.spec, { ...this.forkOptions(options), tree }, space);
   }
@@ -242,7 +242,7 @@ function wrongPath(path: string): string | undefined {
   }
 }
 
-/** What the shell makes of a command. */
+/** The shell's result of a command. */
 export type ShellResult = {
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
@@ -329,7 +329,7 @@ export class VirtualExecution extends CommandExecution {
     return Buffer.concat(parts);
   }
 
-  /** What the shell makes of it; undefined if it does not stop although it should. */
+  /** The shell's result; undefined if the shell does not stop although it should. */
   async #inTime<Result>(running: Promise<Result>): Promise<Result | undefined> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<undefined>((resolve) => {

@@ -149,7 +149,7 @@ export class ShellFiles {
     return `/${names.join("/")}`;
   }
 
-  /** The shell asks for this only where nothing matches a pattern; what was not read is not known. */
+  /** The shell asks for this only where nothing matches a pattern; directories that were not read are unknown. */
   getAllPaths(): string[] {
     return [];
   }
@@ -237,7 +237,7 @@ function makeWay(edit: Edit, path: string): void {
   }
 }
 
-/** What is or can be a file at a path, through links. */
+/** The file at a path, or the place for one, through links. */
 function fileAt(
   root: Directory,
   path: string,
@@ -252,7 +252,7 @@ function isSink(names: readonly string[]): boolean {
   return names.length === 2 && names[0] === "dev" && names[1] === "null";
 }
 
-/** What a path is, in the words of the shell. */
+/** The shell's description of a path. */
 export type ShellStat = {
   isFile: boolean;
   isDirectory: boolean;
@@ -310,7 +310,7 @@ export function bytesOf(content: string | Uint8Array, encoding: BufferEncoding):
 /** How much is used outside of the workspace of a sandbox, by all its commands. */
 export type Scratch = { used: number };
 
-/** What one command may write. */
+/** The bytes that one command may write. */
 export class Quota {
   readonly #limits: Required<Limits>;
   readonly #scratch: Scratch;

@@ -38,7 +38,7 @@ export async function loadShell(commands: readonly VirtualCommand[]): Promise<Sh
 }
 
 /**
- * What the shell needs to tell of steps is loaded here, once: while a command runs under its guard, it would refuse itself to
+ * The parts that report steps are loaded here, once: while a command runs under its guard, it would refuse itself to
  * load anything.
  */
 async function canWatch(Bash: JustBash["Bash"]): Promise<boolean> {
@@ -172,7 +172,7 @@ type Parts = {
   readonly environment: { readonly [name: string]: string };
 };
 
-/** What a command is run with: all of its input, how long, when to stop, and whom to tell that its room is used up. */
+/** The input of a command, its time, its end signal, and the callback for used-up space. */
 type Circumstances = {
   readonly input: Uint8Array;
   /** Milliseconds. */
@@ -269,7 +269,7 @@ function quoted(word: string): string {
 /**
  * The bytes of what the shell printed. It hands out a text, in which bytes that are not UTF-8 stand as the characters
  * U+0080 to U+00FF, beside real characters of that range. No text has control characters from there, binary data nearly
- * always does; so they tell one from the other. What is neither (text in Latin-1) comes out as the same text in UTF-8.
+ * always does; so they tell one from the other. Text in Latin-1, which is neither, comes out as the same text in UTF-8.
  * This is why the capability `exact` is false. Files are not concerned: commands read and write their bytes.
  */
 export function bytesOfOutput(text: string): Uint8Array {

@@ -154,7 +154,7 @@ export class Edit {
     this.#disown();
   }
 
-  /** Gives a directory another mode or time. What is in it stays the same. */
+  /** Gives a directory another mode or time. Its content stays the same. */
   adjust(names: readonly string[], change: { readonly mode?: number; readonly mtime?: number }): void {
     const parent = this.#owned(names.slice(0, -1));
     const name = names.at(-1);
@@ -188,7 +188,7 @@ function changed(directory: Directory): Directory {
   return directory;
 }
 
-/** What a name of a directory stands for. Files and links never change: a change puts another one in their place. */
+/** An entry of a directory. Files and links never change: a change puts another one in their place. */
 export type Node = FileNode | LinkNode | Directory;
 
 export type FileNode = {
@@ -311,7 +311,7 @@ export function appended(bytes: Uint8Array, more: Uint8Array): Content {
 /** Of buffers that were made with room to grow: how much is used. */
 const rooms = new WeakMap<ArrayBufferLike, { used: number }>();
 
-/** What comes from a tree is older than everything that is done here. */
+/** Files of a tree are older than everything that is done here. */
 const BEFORE = 0;
 
 function nodeOf(entry: TreeEntry, owner: object, under: string): Node {

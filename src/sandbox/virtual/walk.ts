@@ -73,7 +73,7 @@ export function walk(root: Directory, path: string, operation: string, follow: b
   return { names, node: directories.at(-1) };
 }
 
-/** What must be there. */
+/** The same for an entry that must exist. */
 export function walkTo(
   root: Directory,
   path: string,
@@ -110,7 +110,7 @@ export type Change = {
 };
 
 /**
- * What a copy changes. A directory is not copied but put in a second place, where it stays the same until one of both
+ * The changes of a copy. A directory is not copied but put in a second place, where it stays the same until one of both
  * is changed; into one that is there, it is merged.
  */
 export function copied(
@@ -144,7 +144,7 @@ export function copied(
   return changes;
 }
 
-/** What a move changes. */
+/** The changes of a move. */
 export function moved(root: Directory, source: string, target: string): readonly Change[] {
   const from = walkTo(root, source, "mv", false);
   const to = walk(root, target, "mv", false);
@@ -161,7 +161,7 @@ export function moved(root: Directory, source: string, target: string): readonly
   ];
 }
 
-/** What a removal changes, in the order in which it is to be tried. */
+/** The changes of a removal, in the order in which they are tried. */
 export function removed(
   root: Directory,
   path: string,
@@ -185,7 +185,7 @@ export function removed(
   return [inside, [whole]];
 }
 
-/** What is at a path; with `force`, a way that leads nowhere is nothing to complain about. */
+/** The entry at a path; with `force`, a path that leads nowhere is not an error. */
 function foundAt(root: Directory, path: string, force: boolean): Found | undefined {
   try {
     return walk(root, path, "rm", false);

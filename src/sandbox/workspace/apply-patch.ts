@@ -8,7 +8,7 @@ import { type FilePatch, fitted, type PlacedHunk, parsePatch } from "./patch-par
 
 /** Where a patch is applied: the files of a sandbox, a tree, anything that can be read and written. */
 export interface PatchFiles {
-  /** The bytes of a file; undefined when there is none. */
+  /** The bytes of a file; undefined when it does not exist. */
   read(path: string): Promise<Uint8Array | undefined>;
   /** Without a mode, a file that is there keeps its own. */
   write(path: string, bytes: Uint8Array, mode?: number): Promise<void>;
@@ -31,7 +31,7 @@ export type ApplyOptions = {
   readonly recount?: boolean;
 };
 
-/** What came of a patch: all of it was applied, or nothing was, and why. */
+/** The outcome of a patch: all of it was applied, or nothing was, and why. */
 export type PatchOutcome =
   | { readonly applied: true; readonly files: readonly PatchedFile[] }
   | { readonly applied: false; readonly failures: readonly PatchFailure[] };
@@ -70,7 +70,7 @@ export async function applyPatch(
   return { applied: true, files: draft.done };
 }
 
-/** What is at a path: bytes, one character each, and whether they say where a link leads. */
+/** The content at a path: bytes, one character each, and whether they say where a link leads. */
 type Held = { readonly bytes: string; readonly isLink: boolean; readonly mode?: number };
 const LINK = 0o120000;
 
@@ -136,11 +136,11 @@ class Draft {
         this.failures.push({ path, line, why: "it is a directory, with files that the patch leaves there" });
   }
 
-  /** Writes everything. What was written is taken back when something cannot be. */
+  /** Writes everything. If a write fails, earlier ones are undone. */
   async write(): Promise<void> {
     const begun: string[] = [];
     try {
-      // What goes makes room first: a file may be where a directory was.
+      // Removals come first: a file may be where a directory was.
       for (const [path, held] of [...this.#after].sort(
         ([, one], [, other]) => Number(one !== undefined) - Number(other !== undefined),
       )) {
@@ -189,7 +189,7 @@ function isAddition({ hunks }: FilePatch): boolean {
   return hunks.length === 1 && hunks[0]?.from === 0 && hunks[0].lines.every(({ sign }) => sign === "+");
 }
 
-/** What a patch makes of a tree, and what came of it. Nothing is changed when it does not fit. */
+/** Applies a patch to a tree. Nothing is changed when it does not fit. */
 export async function patchTree(
   trees: Trees,
   tree: Digest | null,
@@ -201,7 +201,7 @@ export async function patchTree(
   return { ...outcome, tree: outcome.applied ? await files.finish() : tree };
 }
 
-/** The files of a tree as a patch sees them; what it writes makes another tree. */
+/** The files of a tree as a patch sees them; its writes make another tree. */
 class TreeFiles implements PatchFiles {
   readonly #trees: Trees;
   readonly #tree: Digest | null;

@@ -21,7 +21,7 @@ import {
 import { prepare, type Surveyed, survey } from "./survey.js";
 
 export type CaptureOptions = {
-  /** What was seen last time, and from now on what is seen this time. */
+  /** The result of the last look; updated by this one. */
   readonly cache: StatCache;
   /** Patterns of what is not looked at (see `Exclude`); they become part of the tree. */
   readonly exclude?: readonly string[];
@@ -32,7 +32,7 @@ export type CaptureOptions = {
 
 /**
  * The tree of a directory of the host, kept in the blob space: files, modes, links, empty directories, whatever is
- * hidden or ignored elsewhere. Only what changed since the cache was filled is read. No link is followed; what runs in the
+ * hidden or ignored elsewhere. Only what changed since the cache was filled is read. No link is followed; programs in the
  * directory meanwhile can make the tree a mixture of before and after, never of inside and outside.
  */
 export function capture(root: string, trees: Trees, options: CaptureOptions): Promise<Snapshot> {
@@ -73,7 +73,7 @@ class Capture {
       const made = this.#surveyed.touched.has(seen)
         ? await this.#enter(directory, name, seen, way)
         : { made: seen, mode };
-      // What was there when the directory was looked at is gone, or is something else.
+      // An entry of the last look is gone, or is something else.
       if (made === undefined || "why" in made) return this.#look(directory, before, way);
       directories.push({ name, ...made });
     }
@@ -144,7 +144,7 @@ export type OverlayOptions = {
 
 /**
  * The tree of a workspace that is an overlay over a checkout of `base`: only directories with changes are looked at, so
- * it costs what changed and not what is there. What is not in the upper layer is as it was; what the mount does not show
+ * it costs what changed and not what is there. Entries that are not in the upper layer are unchanged; entries that the mount does not show
  * was deleted. That holds for a mount with `redirect_dir=nofollow`: else a renamed directory could pass for the one whose
  * name it took.
  */
@@ -175,7 +175,7 @@ class OverlayCapture {
   readonly #trees: Trees;
   readonly #scan: Scan;
   readonly #base: Digest;
-  /** What a directory has of the lower layer, and what it was there. */
+  /** The unchanged entries of each directory, and its tree in the lower layer. */
   readonly #kept = new Map<Draft, KeptEntries>();
 
   constructor(options: OverlayOptions) {
@@ -248,7 +248,7 @@ class OverlayCapture {
   }
 }
 
-/** What was seen of folders that were taken in before: several branches often begin with the same one. */
+/** The caches of folders that were imported before: several branches often begin with the same one. */
 const caches = new WeakMap<Trees, Map<string, StatCache>>();
 
 /** Takes the files of a folder of the host in. The folder is only read. */
@@ -379,7 +379,7 @@ export async function checkCache(
   }
 }
 
-/** What the directories that were seen have that no tree can hold, by path. */
+/** The skipped entries of all directories, by path. */
 export function skippedIn(root: Seen): Snapshot["skipped"] {
   const skipped: { path: string; why: string }[] = [];
   const queue: { seen: Seen; path: string }[] = [{ seen: root, path: "" }];

@@ -22,7 +22,7 @@ import {
 import { prepare, type Surveyed, survey } from "./survey.js";
 
 export type CheckoutOptions = {
-  /** What is known of the directory, and from now on what was put there. */
+  /** The known state of the directory; updated by this checkout. */
   readonly cache: StatCache;
   /**
    * The tree that the directory is, for certain: then only what differs from it is touched, and nothing else looked at.
@@ -41,7 +41,7 @@ export type CheckoutOptions = {
 
 /**
  * Makes a directory of the host what a tree says, in place, touching only what differs. Whatever was planted there is
- * removed and not followed. What the tree excludes stays, unless the directory that it is in goes. Cut off in
+ * removed and not followed. Excluded files stay, unless the directory that it is in goes. Cut off in
  * the middle, it leaves a directory that the next checkout puts right.
  */
 export function checkout(
@@ -95,7 +95,7 @@ class Checkout {
     this.#pace = new Pace(signal);
   }
 
-  /** What is there in the end; undefined when not everything of it is known. */
+  /** The final state; undefined when not all of it is known. */
   async run(
     root: string,
     want: Digest,
@@ -138,7 +138,7 @@ class Checkout {
     const { directory, seen, has } = site;
     if (has === want && seen?.tree === want && isMode(directory, mode)) return seen;
     const first = directory.stat();
-    // What others may not enter is closed again in the end.
+    // Directories without access are closed again in the end.
     if (has !== want && process.geteuid?.() !== 0) directory.unlock();
     const { entries } = await this.#trees.tree(want);
     const there =
@@ -186,7 +186,7 @@ class Checkout {
       return { before: seen, looked: { device, stats: directory.stat(), leaves, skipped }, directories };
     // Not listed and not touched: it is as it was seen, if it was.
     if (has !== undefined && !isTouched && seen?.tree === has) return { before: seen, directories };
-    // What came in while it was touched is not known: it is listed again next time.
+    // Entries that came in while it was touched are unknown: it is listed again next time.
     const stats = isTouched || has !== undefined ? undefined : first;
     return { before: seen, looked: { device, stats, leaves, skipped }, directories };
   }
@@ -274,7 +274,7 @@ export type Work = Site & {
   isTouched: boolean;
 };
 
-/** A directory below, made when there is none; what else is there goes. */
+/** A directory below, made when it is missing; anything else there is removed. */
 export async function settled(work: Work, name: string): Promise<{ directory: Directory; isNew: boolean }> {
   if (work.way.length >= DEEPEST)
     throw new FileError("failed", name, `it is more than ${DEEPEST} directories deep`);
@@ -299,7 +299,7 @@ export async function settled(work: Work, name: string): Promise<{ directory: Di
   throw new FileError("failed", name, "something else takes its place all the time");
 }
 
-/** The names that are there, of which nothing is certain. What the tree excludes is not looked at. */
+/** The names that are there, of which nothing is certain. Excluded entries are not looked at. */
 export function listed({ directory, way }: Site, exclude: Exclude): Map<string, TreeEntry | undefined> {
   const found = new Map<string, TreeEntry | undefined>();
   for (const { name, kind } of directory.entries())

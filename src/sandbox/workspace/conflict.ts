@@ -47,11 +47,11 @@ const KINDS = [
   "link",
 ] as const;
 
-/** What a side has at a path: an entry of a tree without its name. */
+/** The entry of a side at a path: an entry of a tree without its name. */
 export type Side = Unnamed<TreeEntry>;
 type Unnamed<Entry> = Entry extends TreeEntry ? Omit<Entry, "name"> : never;
 
-/** What a side has there. */
+/** An entry as the side of a conflict. */
 export function sideOf(entry: TreeEntry): Side {
   const { name: _name, ...side } = entry;
   return side;
@@ -106,7 +106,7 @@ export async function markedPaths(
   return marked;
 }
 
-/** What should stand at a path in conflict: what a side has there, nothing, or something else. */
+/** The decision for a path in conflict: the entry of a side, nothing, or new content. */
 export type Choice =
   | "ours"
   | "theirs"
@@ -122,7 +122,7 @@ export type Choices = "ours" | "theirs" | "base" | "delete" | { readonly [path: 
 
 export type ResolvedTree = {
   readonly tree: Digest;
-  /** What changed from the merged tree. */
+  /** The changes from the merged tree. */
   readonly paths: readonly PathChange[];
   /** The choices as a fact holds them: given bytes are named by what they became in the tree. */
   readonly choices: Json;
@@ -149,7 +149,7 @@ export async function resolveTree(
       value: typeof choice === "string" ? choice : (side as unknown as Json),
       enumerable: true,
     });
-    // What is in a directory that goes needs no choice of its own.
+    // Paths in a removed directory need no choice of their own.
     if (gone.some((above) => path.startsWith(`${above}/`))) continue;
     if (side === null) gone.push(path);
     edits.push({ path, entry: side });
@@ -194,7 +194,7 @@ function chosenFor(
   return sorted.map((conflict) => ({ conflict, choice: choices[conflict.path] as Choice }));
 }
 
-/** What a choice puts there; null for nothing. */
+/** The entry that a choice puts there; null for nothing. */
 async function settled(
   trees: Trees,
   deposit: Deposit,

@@ -42,7 +42,7 @@ export type Named = { readonly name: string; readonly kind: Kind | "unknown" };
  */
 export class Directory {
   readonly #fd: number | undefined;
-  /** What its entries are reached through. */
+  /** The path through which its entries are reached. */
   readonly path: string;
 
   private constructor(fd: number | undefined, path: string) {
@@ -61,7 +61,7 @@ export class Directory {
     return new Directory(undefined, path);
   }
 
-  /** A directory in this one; an error of the system when there is none, or something else, such as a link. */
+  /** A directory in this one; an error of the system when it is missing, or something else, such as a link. */
   open(name: string): Directory {
     const path = this.to(name);
     if (this.#fd !== undefined || (HOLDS && typeof path !== "string"))
@@ -81,12 +81,12 @@ export class Directory {
     return Buffer.concat([Buffer.from(`${this.path}/`), bytesOfName(name)]);
   }
 
-  /** What the system says of an entry; undefined when there is none. */
+  /** The system's description of an entry; undefined when it does not exist. */
   look(name: string): Stats | undefined {
     return lstatSync(this.to(name), { throwIfNoEntry: false });
   }
 
-  /** What the system says of this directory itself. */
+  /** The system's description of this directory itself. */
   stat(): Stats {
     return this.#fd === undefined ? lstatSync(this.path) : fstatSync(this.#fd);
   }
@@ -140,7 +140,7 @@ export function kindOf(entry: Dirent | Stats): Kind | "unknown" {
   return "unknown";
 }
 
-/** What the host makes as root belongs to the owner of the workspace: those inside are often someone else. */
+/** Files that root makes on the host are given to the owner of the workspace: those inside are often someone else. */
 export function belong(like: Pick<Stats, "uid" | "gid">, chown: (uid: number, gid: number) => void): void {
   if ((like.uid !== 0 || like.gid !== 0) && process.geteuid?.() === 0) chown(like.uid, like.gid);
 }
@@ -218,7 +218,7 @@ export function opened(parent: Directory, name: string): Directory | { readonly 
   }
 }
 
-/** What an error says of a directory that is looked into. */
+/** The reason why a directory cannot be listed; undefined when it does not exist. */
 export function unlisted(error: unknown): { readonly why: string } | undefined {
   const code = codeOf(error);
   if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP") return undefined;
@@ -238,7 +238,7 @@ export function spareName(): string {
 
 /**
  * Removes an entry of a directory with all that is in it, without following a link anywhere. Nothing happens when it is
- * not there. What someone goes on filling while it is being emptied is a `FileError` in the end.
+ * not there. A directory that someone goes on filling is a `FileError` in the end.
  */
 export async function removeEntry(parent: Directory, name: string): Promise<void> {
   if (unlinked(parent, name)) return;

@@ -33,7 +33,7 @@ export async function* entriesOf(
   }
 }
 
-/** What a tree has at a path; undefined when there is nothing, or a link on the way. */
+/** The entry of a tree at a path; undefined when there is nothing, or a link on the way. */
 export async function entryAt(
   trees: Trees,
   tree: Digest | null,
@@ -77,7 +77,7 @@ export async function totalsOf(trees: Trees, tree: Digest): Promise<Totals> {
   return totals;
 }
 
-/** What to put at a path, or null to take away what is there. */
+/** A new entry at a path; null removes the present one. */
 export type TreeEdit = { readonly path: string; readonly entry: Unnamed | null };
 type Unnamed = TreeEntry extends infer Entry
   ? Entry extends TreeEntry

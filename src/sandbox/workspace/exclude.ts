@@ -3,7 +3,7 @@ import { fitsWildcards } from "../../util/index.js";
 /**
  * Which paths are left out of a tree. A pattern without a slash is a name at any depth (`node_modules`, `*.log`); one
  * with a slash is a path from the root of the workspace (`build/out`, `/dist`, `docs/*.pdf`). `*` and `?` stay within
- * a name, `**` is any number of directories. A slash at the end means directories only. What is left out is left out
+ * a name, `**` is any number of directories. A slash at the end means directories only. An excluded directory is left out
  * with all that is in it.
  */
 export class Exclude {

@@ -40,7 +40,7 @@ export interface WorkspaceFiles {
     directory: string,
     options?: { readonly replace?: boolean; readonly signal?: AbortSignal },
   ): Promise<void>;
-  /** What changed from another session to this one. */
+  /** The changes from another session to this one. */
   changesSince(other: Session): Promise<readonly PathChange[]>;
   patchSince(other: Session, options?: PatchOptions): Promise<string>;
   /** Which facts changed a path, newest first. */

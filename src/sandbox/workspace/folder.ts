@@ -42,7 +42,7 @@ export class Folder implements SandboxFiles {
       requireFile(directory.look(name), path);
       const file = await open(directory.to(name), READ_FLAGS);
       try {
-        // What was looked at may have been replaced: what was opened counts.
+        // The file may have been replaced since the look: the open one counts.
         const { size } = requireFile(await file.stat(), path);
         if (size > READ_BYTES)
           throw new FileError("failed", path, `it has ${size} bytes, too many to read at once`);
@@ -194,7 +194,7 @@ export class Folder implements SandboxFiles {
   }
 }
 
-/** As many bytes as there were when it was opened, or those that are there by now. What is added meanwhile has no end. */
+/** As many bytes as there were when it was opened, or those that are there by now. Bytes added meanwhile are not read. */
 async function filled(file: FileHandle, size: number): Promise<Uint8Array> {
   const bytes = new Uint8Array(size);
   let length = 0;

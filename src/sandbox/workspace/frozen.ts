@@ -23,7 +23,7 @@ const KEEP = { count: 16, bytes: 8 * 1024 ** 3 };
 
 /**
  * A tree checked out under a directory of the host, once, for all processes that ask for it. It is whole or not there: it is
- * made elsewhere and moved. What was made before the machine was last started is not used, since a power cut can leave
+ * made elsewhere and moved. Checkouts from before the last start of the machine are not used, since a power cut can leave
  * files without their bytes.
  */
 export async function frozen(
@@ -59,7 +59,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
  * The directory of checkouts that processes share. `trees/<id>` are the checkouts, `sizes/<id>` says how large each is
- * and by its time when it was used last. Who uses one, or is about to remove one, has a file `use/<id>/<owner>` or
+ * and by its time when it was used last. A process that uses one, or is about to remove one, has a file `use/<id>/<owner>` or
  * `going/<id>/<owner>`; those of the dead count for nothing. In `new/<owner>` something is made or removed.
  */
 export class FrozenShelf {
@@ -202,7 +202,7 @@ export class FrozenShelf {
     }
   }
 
-  /** What this machine kept before it was started again, if nobody touched it for a day (another one may share the folder). */
+  /** Checkouts from before the last start of this machine, if nobody touched it for a day (another one may share the folder). */
   async #forgetOthers(): Promise<void> {
     if (this.#host === undefined) return;
     const folder = dirname(this.#path);
@@ -254,7 +254,7 @@ const HOUR_MS = 60 * 60 * 1000;
 
 /**
  * Removes what processes that died while they made something for workspaces have left in a state directory: checkouts
- * that were to be frozen, attempts at a mount, drafts of copies of `/etc`. What a living process makes stays; of those
+ * that were to be frozen, attempts at a mount, drafts of copies of `/etc`. Drafts of living processes stay; of those
  * that nobody can tell, what is older than an hour goes. No link is followed, and what cannot be removed stays. The answer
  * is what was removed, as paths in the directory.
  */
@@ -305,7 +305,7 @@ async function isRemoved(directory: Directory, name: string): Promise<boolean> {
   }
 }
 
-/** Does something in a directory; nothing where there is none, or something else such as a link. */
+/** Works in a directory; does nothing where it is missing, or something else such as a link. */
 async function inside(
   parent: Directory | undefined,
   name: string,

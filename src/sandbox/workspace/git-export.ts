@@ -22,7 +22,7 @@ import type { Step } from "./step.js";
 export type ExportOptions = {
   /** The branch that gets the commits; made if it is not there. It must not be checked out anywhere. */
   readonly branch: string;
-  /** Whom the commits are by; else the one that each step is by. */
+  /** The author of the commits; default: that of each step. */
   readonly author?: GitAuthor;
   /** The commit that the first one comes after. */
   readonly onto?: string;
@@ -38,14 +38,14 @@ export type ExportedGit = {
   /** The commit that the branch stands at now. */
   readonly head: string;
   readonly commits: readonly { readonly session: string; readonly commit: string }[];
-  /** What git cannot hold, and what became of it. */
+  /** Paths that git cannot hold exactly, and how they were changed. */
   readonly lost: readonly { readonly path: string; readonly why: string }[];
 };
 
 /**
  * Writes steps of a session into a repository, a commit for each, on a branch of its own; the repository is made (without
- * a work tree) where there is none. The work tree, the index and all other branches stay as they are. The same steps
- * give the same commits, so doing it again changes nothing. What is in conflict is not exported: a merge that was decided
+ * a work tree) where it is missing. The work tree, the index and all other branches stay as they are. The same steps
+ * give the same commits, so doing it again changes nothing. Conflicts are not exported: a merge that was decided
  * is one commit, and one that was not is a `ConflictedExportError`.
  */
 export async function exportGit(
@@ -167,7 +167,7 @@ export class FastImport {
     this.#answers = readerOf(this.#git);
   }
 
-  /** What git cannot hold, and what became of it. */
+  /** Paths that git cannot hold exactly, and how they were changed. */
   get lost(): readonly { readonly path: string; readonly why: string }[] {
     const lost = [...this.#lost].map(([path, why]) => ({ path, why }));
     return lost.sort((one, other) => (one.path < other.path ? -1 : 1));
@@ -196,7 +196,7 @@ export class FastImport {
     );
     await this.#say(message);
     if (isFirst && onto !== undefined) await this.#say(`from ${onto}\n`);
-    // What a commit of others holds is not known here: the first step says all of it.
+    // The content of a commit of others is unknown here: the first step says all of it.
     if (isFirst) await this.#say("deleteall\n");
     await this.#say(`${changes.join("")}\n`);
     if (isFirst && onto !== undefined && (await this.#isSame(mark, onto))) {
@@ -215,7 +215,7 @@ export class FastImport {
     if (code !== 0) throw this.#refused(complaint || `git ended with ${code}`);
   }
 
-  /** What to throw after an error: why git stopped, if that is what happened. Nothing of the import is left to go on. */
+  /** The error to throw: the reason why git stopped, if it did. Nothing of the import is left to go on. */
   async failed(error: unknown): Promise<unknown> {
     const hasStopped = error instanceof GitStopped;
     if (!hasStopped) this.#git.child.kill("SIGKILL");
@@ -236,7 +236,7 @@ export class FastImport {
     );
   }
 
-  /** What makes one tree into another: what goes first, then what comes. The bytes of files are written at once. */
+  /** The commands that make one tree into another: removals first. The bytes of files are written at once. */
   async #changes(before: Digest | null, after: Digest): Promise<readonly string[]> {
     const gone: string[] = [];
     const come: string[] = [];

@@ -133,7 +133,7 @@ class CommitReader {
     const refused = names.findIndex(
       (name) => name === "" || name === "." || name === ".." || isRefusedByGit(name),
     );
-    // What is in a directory that is left out needs no word of its own.
+    // Files in a skipped directory are not listed on their own.
     if (refused >= 0 && refused < names.length - 1) return;
     const name = names.pop() as string;
     const directory = openAt(this.#root, names);

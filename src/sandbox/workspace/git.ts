@@ -123,7 +123,7 @@ export type Repository = {
   readonly format: "sha1" | "sha256";
 };
 
-/** The repository at a path: with a work tree or bare, but not one further up. undefined when there is none. */
+/** The repository at a path: with a work tree or bare, but not one further up. undefined when none is there. */
 export async function repositoryAt(path: string): Promise<Repository | undefined> {
   const root = resolve(path);
   const { code, output, complaint } = await runGit(
@@ -157,7 +157,7 @@ export async function commitOf(repository: Repository, name: string): Promise<st
   return code === 0 && /^[0-9a-f]{40,64}$/.test(id) ? id : undefined;
 }
 
-/** What git needs of the environment: where programs are. */
+/** The variables that git needs: where programs are. */
 function inherited(): { [name: string]: string } {
   const env: { [name: string]: string } = {};
   for (const name of ["PATH", "SystemRoot", "TMPDIR", "TEMP"]) {

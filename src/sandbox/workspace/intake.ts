@@ -26,7 +26,7 @@ const READINGS = 4;
 const AT_ONCE_BYTES = 1024 ** 2;
 const readAsync = promisify(readLater);
 
-/** What an entry of a directory is. A leaf without `stats` must be read again next time. */
+/** A look at an entry of a directory. A leaf without `stats` must be read again next time. */
 export type Found =
   | { readonly what: "leaf"; readonly leaf: Leaf; readonly stats: Stats | undefined }
   | { readonly what: "directory" }
@@ -123,7 +123,7 @@ export class Intake {
         const after = fstatSync(fd);
         const isSame =
           stats.ctimeMs === after.ctimeMs && stats.mtimeMs === after.mtimeMs && stats.size === after.size;
-        // What something writes to all the time is taken as it was read, and read again next time.
+        // A file that is written all the time is taken as it was read, and read again next time.
         if (!isSame && reading < READINGS) continue;
         const leaf = await this.#leaf(name, stats.mode & 0o777, content, old);
         return { what: "leaf", leaf, stats: isSame ? stats : undefined };
@@ -172,7 +172,7 @@ export class Intake {
     const parts: Digest[] = [];
     let length = 0;
     while (length < size) {
-      // What is all zeros is not kept, so the next piece can go to the same memory.
+      // A piece of zeros is not kept, so the next piece can go to the same memory.
       this.#spare ??= Buffer.allocUnsafeSlow(PIECE_BYTES);
       const piece = await this.#bytesOf(fd, length, Math.min(PIECE_BYTES, size - length), this.#spare);
       if (piece.length === 0) break;

@@ -12,19 +12,19 @@ export type MergeSides = {
 };
 
 /**
- * What came of a merge. A path in conflict holds the text with markers where both sides are text, and otherwise what ours
+ * The outcome of a merge. A path in conflict holds the text with markers where both sides are text, and otherwise what ours
  * has, or the side that has something.
  */
 export type MergedTree = {
   readonly tree: Digest;
-  /** What changed from ours to the merged tree. */
+  /** The changes from ours to the merged tree. */
   readonly paths: readonly PathChange[];
   readonly conflicts: readonly Conflict[];
   readonly sides: MergeSides;
 };
 
 /**
- * A three-way merge of trees. What only one side changed is taken, what both changed alike is taken once, texts are merged
+ * A three-way merge of trees. A change of one side is taken, an equal change of both is taken once, texts are merged
  * line by line, and what does not go together is a conflict: nothing that a side changed is lost in silence. Directories
  * that are equal are not read.
  */
@@ -175,7 +175,7 @@ class TreeMerge {
       const mode = modes[settled ?? "ours"]?.mode ?? ours.mode;
       return { kind: "tree", name, mode, digest: await this.#deposit.tree(tree, known) };
     }
-    // One side deleted it. What the other added or changed in it keeps it, and so does a mode that it changed.
+    // One side deleted it. Additions and changes of the other keep it, and so does a mode that it changed.
     const left = (ours ?? theirs) as Directory;
     if (tree.entries.length > 0)
       return { kind: "tree", name, mode: left.mode, digest: await this.#deposit.tree(tree, known) };
@@ -230,7 +230,7 @@ function isFile(entry: TreeEntry | undefined): entry is File {
   return entry?.kind === "file" || entry?.kind === "parts";
 }
 
-/** What each side of a merge has of something. */
+/** A value for each side of a merge. */
 export type Three<Thing> = { readonly base: Thing; readonly ours: Thing; readonly theirs: Thing };
 
 /** The side that is right, when the sides agree or only one of them changed anything. */

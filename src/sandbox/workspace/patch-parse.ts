@@ -2,7 +2,7 @@ import { textOfName } from "../path.js";
 import { unquoted } from "./patch.js";
 import { linesOf } from "./text-merge.js";
 
-/** What a patch says about one file. Lines are bytes, one character each: a patch may be in any encoding. */
+/** The part of a patch about one file. Lines are bytes, one character each: a patch may be in any encoding. */
 export type FilePatch = {
   /** Where it was; undefined when it is new. */
   readonly from?: string;
@@ -30,7 +30,7 @@ export type HunkLine = { readonly sign: " " | "-" | "+"; readonly text: string }
 export type PatchMistake = { readonly line: number; readonly why: string };
 
 /**
- * Reads a unified diff, as git or `diff -u` writes it; what stands around the files is passed over. With `recount`, the
+ * Reads a unified diff, as git or `diff -u` writes it; text around the files is ignored. With `recount`, the
  * numbers of lines in the headers of hunks are not believed.
  */
 export function parsePatch(
@@ -337,7 +337,7 @@ function ended(hunk: Hunk, isWindows: boolean | undefined): Hunk | undefined {
   return { ...hunk, lines: hunk.lines.map(({ sign, text }) => ({ sign, text: convert(text) })) };
 }
 
-/** Whether all lines end with a carriage return, or none does; undefined when they differ or there are none. */
+/** Whether all lines end with a carriage return, or none does; undefined when they differ or the list is empty. */
 function endsLikeWindows(lines: readonly string[]): boolean | undefined {
   const whole = lines.filter((line) => line.endsWith("\n"));
   const count = whole.filter((line) => line.endsWith("\r\n")).length;

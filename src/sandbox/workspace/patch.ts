@@ -13,7 +13,7 @@ export type PatchOptions = {
 };
 
 /**
- * What makes one tree into another, as text that `git apply` takes: files and links that are new, changed or gone, and
+ * The difference of two trees, as text that `git apply` takes: files and links that are new, changed or gone, and
  * modes. Of files that are not text, or longer than a piece, it only says that they differ; directories without files
  * are not in it.
  */
@@ -92,7 +92,7 @@ function sameContent(one: Leaf, other: Leaf): boolean {
   );
 }
 
-/** What a file holds, or where a link leads; undefined when that is not text. */
+/** The content of a file, or the target of a link; undefined when it is not text. */
 async function contentOf(trees: Trees, entry: Leaf | undefined): Promise<string | undefined> {
   if (entry === undefined) return "";
   if (entry.kind === "link") return entry.target.isWellFormed() ? entry.target : undefined;
@@ -177,7 +177,7 @@ export function quoted(name: Uint8Array, { always = false } = {}): string {
   return isPlain ? text : `"${text}"`;
 }
 
-/** Reads a name in quotes from the start of a text; undefined when there is none. */
+/** Reads a name in quotes from the start of a text; undefined without one. */
 export function unquoted(text: string): { readonly name: Buffer; readonly rest: string } | undefined {
   if (!text.startsWith('"')) return undefined;
   const bytes: number[] = [];

@@ -50,7 +50,7 @@ export class Placer {
   }
 
   /**
-   * What the system says of a leaf that is there already, its mode put right; undefined when something else is there. A
+   * The system's description of a leaf that exists, its mode corrected; undefined when something else is there. A
    * file that has another name elsewhere is something else: what is done to it would be done there too.
    */
   async kept(directory: Directory, leaf: Leaf, there: Stats): Promise<Stats | undefined> {
@@ -80,7 +80,7 @@ export class Placer {
   }
 
   /**
-   * Puts a leaf where something else is, or (`isFree`) nothing. What was there is replaced, and never written to.
+   * Puts a leaf where something else is, or (`isFree`) nothing. The old entry is replaced, and never written to.
    * undefined when what is there in the end is not certain to be it.
    */
   async place(
@@ -162,9 +162,9 @@ export class Placer {
     ftruncateSync(fd, at);
   }
 
-  /** Lets the system copy a file, sharing its blocks where it can; undefined when there is none like it. */
+  /** Lets the system copy a file, sharing its blocks where it can; undefined when the copy is not like it. */
   #copied(directory: Directory, name: string, leaf: FileLeaf, like: Directory): Stats | undefined {
-    // A copy would follow a link; there is none in a checkout that is ours, and if there is one it is not ours.
+    // A copy would follow a link; our checkouts have files there, so anything else is not ours.
     if (like.look(leaf.name)?.isFile() !== true) return undefined;
     try {
       copyFileSync(like.to(leaf.name), directory.to(name), COPY);

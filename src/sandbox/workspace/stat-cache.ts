@@ -3,7 +3,7 @@ import type { Digest, TreeEntry } from "../../session/index.js";
 import { Turns } from "./directory.js";
 
 /**
- * What was seen of a workspace when it was looked at last, so that the next look reads only what changed: of every
+ * The state of a workspace at the last look, so that the next look reads only what changed: of every
  * entry its size, its times of modification and change, its number and its mode. Times are kept as Node gives them
  * without big integers, to a quarter of a microsecond; no clock that files are stamped by is that fine.
  *
@@ -14,7 +14,7 @@ import { Turns } from "./directory.js";
 export class StatCache {
   /** The root of the workspace, as far as it is known. */
   root: Seen | undefined;
-  /** What the last look left out. */
+  /** The patterns that the last look left out. */
   excluded = "";
   /** One look at a time. */
   readonly turns: Turns = new Turns();
@@ -54,7 +54,7 @@ export class Seen {
   /** The stamp of the directory itself, then those of the leaves; `NaN` where it is not to be relied on. */
   readonly stamps: Float64Array;
   readonly directories: ReadonlyMap<string, Below>;
-  /** What is in it and cannot be in a tree. */
+  /** Its entries that cannot be in a tree. */
   readonly skipped: readonly Skipped[];
   /** The time before it was looked at: what was stamped before that, and not shortly before, is certain. */
   readonly since: number;
@@ -74,7 +74,7 @@ export class Seen {
     this.skipped = from.skipped;
     this.since = from.since;
     this.tree = from.tree;
-    // What was skipped has no stamp: it is looked at again each time.
+    // Skipped entries have no stamp: they are looked at again each time.
     let certain = from.skipped.length === 0 && !isFresh(from.stamps, 0, from.since);
     let [files, bytes] = [0, 0];
     from.leaves.forEach((leaf, index) => {
@@ -149,11 +149,11 @@ export function isFresh(stamps: Float64Array, row: number, since: number): boole
 }
 
 /**
- * A directory that is about to be known. What is not certain of it is left out: the stats of a leaf that must be read
+ * A directory that is about to be known. Uncertain parts are left out: the stats of a leaf that must be read
  * again next time, those of the directory when it must be listed again.
  */
 export type Draft = {
-  /** What it was before. Without `looked` it is that, but for what is below. */
+  /** The state before. Without `looked`, only the directories below differ from it. */
   readonly before: Seen | undefined;
   readonly looked?: {
     readonly device: number;
@@ -166,7 +166,7 @@ export type Draft = {
 export type Row = { readonly leaf: Leaf; readonly stats: Stats | undefined };
 export type DraftBelow = { readonly name: string; readonly mode: number; readonly made: Draft | Seen };
 
-/** What a draft comes to. `since` is the time from which on changes are not covered by it; `tree` says which tree it makes. */
+/** A draft as a seen directory. `since` is the time from which on changes are not covered by it; `tree` says which tree it makes. */
 export function completed(
   made: Draft | Seen,
   since: number,

@@ -31,7 +31,7 @@ const SUBJECT = 72;
 
 /**
  * The steps that made the files of a session, oldest first: what was imported, changed, merged and resolved on the way that
- * was taken. Where branches came together, that is the side that was adopted, or ours; what the others brought in is
+ * was taken. Where branches came together, that is the side that was adopted, or ours; the changes of the others are
  * one step, the merge.
  */
 export function stepsOf(session: Session): readonly Step[] {
@@ -85,7 +85,7 @@ function isWorkspaceFact(fact: Fact): boolean {
   return fact.type.startsWith("workspace-");
 }
 
-/** What a step did, in words: a subject, and where there is more to say a line for it. */
+/** A step in words: a subject, and details where there are any. */
 function messageOf(fact: Fact, calls: ReadonlyMap<FactId, Fact>, session: Session): string {
   const of = "of" in fact && typeof fact.of === "string" ? calls.get(fact.of) : undefined;
   switch (fact.type) {
@@ -222,7 +222,7 @@ function pathsOf({ fact }: Session, path: string): PathChange["change"] | undefi
   return path === "" || fact.paths.some((one) => one.path.startsWith(`${path}/`)) ? "modify" : undefined;
 }
 
-/** What an import, or a root that began with files, did to a path. */
+/** The change of a path by an import, or by a root that began with files. */
 async function arrival(trees: Trees, node: Session, path: string): Promise<PathChange["change"] | undefined> {
   const { fact } = node;
   if (fact.type !== "workspace-import" && fact.type !== "session-detach") return undefined;

@@ -11,9 +11,9 @@ const SHARED_FROM = 4_000;
 export type Place = { readonly seen: Seen; readonly path: string; readonly above: Place | undefined };
 
 export type Surveyed = {
-  /** What does not look as it was seen, or is not certain. */
+  /** Directories that look different, or are not certain. */
   readonly changed: ReadonlySet<Seen>;
-  /** The same and everything above it. What is not here is as it was, with all that is below. */
+  /** The same and everything above it. A directory that is not here is unchanged, with all that is below. */
   readonly touched: ReadonlySet<Seen>;
 };
 
@@ -141,7 +141,7 @@ type Question = {
   readonly task: "look" | "keep";
 };
 
-/** What the threads were told of a workspace. */
+/** The directories of a workspace that the threads know. */
 type Told = { readonly cache: number; root: string; readonly ids: Map<Seen, number> };
 let told = new WeakMap<StatCache, Told>();
 let count = 0;
@@ -267,7 +267,7 @@ export function looksSame(
   }
 }
 
-/** What a thread does. Text, so that it runs from sources, from the package and from a bundle alike. */
+/** The program of a thread. Text, so that it runs from sources, from the package and from a bundle alike. */
 const PROGRAM = `
 const { lstatSync } = require("node:fs");
 const { parentPort } = require("node:worker_threads");

@@ -13,7 +13,7 @@ const MOST_LINES = 500_000;
 const MOST_STEPS = 2e8;
 
 /**
- * Merges two texts that come from the same one. What only one side changed is taken; what both changed is taken when they
+ * Merges two texts that come from the same one. A change of one side is taken; a change of both is taken when they
  * agree and stands between markers otherwise, theirs below ours and the common origin in between. Lines keep their ends,
  * whatever they are: a line that only got another end is a changed line. Without a base, both sides wrote anew.
  */
@@ -172,7 +172,7 @@ export function linesOf(text: string): string[] {
 }
 
 /**
- * What changed between two lists of lines, in order, with at least one common line between two changes. The fewest edits
+ * The changes between two lists of lines, in order, with at least one common line between two changes. The fewest edits
  * where that can be found in time; else lines that both have once hold the texts together, and what lies between two of
  * them and still differs too much is one change.
  */
@@ -220,7 +220,7 @@ function myers(
   return changes;
 }
 
-/** What lies before, between and behind the lines that both texts have exactly once and in the same order. */
+/** The ranges before, between and behind the lines that both texts have exactly once and in the same order. */
 function betweenAnchors(before: readonly string[], after: readonly string[]): LineChange[] {
   const places = new Map<string, number>();
   after.forEach((line, place) => {

@@ -15,7 +15,7 @@ import { Trees } from "../../sandbox/index.js";
 import { type Digest, digestOf } from "../../session/index.js";
 import { type ConformanceCase, caseOf, refusedWith, within } from "../runner.js";
 
-/** What the suite is run on. */
+/** The subject of the suite. */
 export type SandboxPlace = {
   /** A new provider of the kind to be tested; it is closed when the case is over. */
   readonly provider: () => Promise<SandboxProvider>;
@@ -26,7 +26,7 @@ export type SandboxPlace = {
 /** A promise of a sandbox provider. */
 export type SandboxCase = ConformanceCase<SandboxPlace>;
 
-/** What a case works with. Every sandbox it opens is destroyed when it is over. */
+/** The tools of a case. Every sandbox it opens is destroyed when it is over. */
 export interface Bench {
   readonly provider: SandboxProvider;
   readonly capabilities: Capabilities;
@@ -139,7 +139,7 @@ export async function refused(
   return refusedWith(typeof code === "string" ? [code] : code, `${what}: `, attempt);
 }
 
-/** What a provider says about itself beyond what every provider says. */
+/** Details that only some providers state about themselves. */
 export function isTold(capabilities: Capabilities, name: "streaming" | "partial"): boolean {
   return capabilities.detail?.[name] !== false;
 }

@@ -15,7 +15,7 @@ import { treeCases } from "./tree.js";
 export type { SandboxCase, SandboxPlace } from "./case.js";
 
 /**
- * What every kind of sandbox promises, each promise as a program that throws when it is broken. Needs no test runner:
+ * The promises of every kind of sandbox, each as a program that throws when it is broken. Needs no test runner:
  * run it on a provider of your own.
  *
  * ```ts

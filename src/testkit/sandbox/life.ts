@@ -67,7 +67,7 @@ export const lifeCases: readonly SandboxCase[] = [
     const size = async () => (await sandbox.files.stat("log"))?.size ?? 0;
     await until("the beginning of the command", async () => (await size()) > 4);
     await sandbox.suspend();
-    // What was written at that moment may still arrive.
+    // Output of that moment may still arrive.
     await sleep(100);
     const before = await size();
     await sleep(400);

@@ -177,7 +177,7 @@ export const pathsCases: readonly SandboxCase[] = [
   }),
 ];
 
-/** Makes links of several kinds to a folder of the host, and returns their names. */
+/** Makes different links to a folder of the host, and returns their names. */
 async function planted(sandbox: Sandbox, folder: string): Promise<readonly string[]> {
   const up = "../".repeat(20);
   await done(sandbox, ["ln", "-s", folder, "absolute"]);

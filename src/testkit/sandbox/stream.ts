@@ -20,7 +20,7 @@ export const streamCases: readonly SandboxCase[] = [
     const long = Buffer.alloc(3_000_000, "0123456789abcde\n");
     await done(sandbox, "cat > long", { stdin: long });
     sameBytes(await sandbox.files.read("long"), long, "what came in");
-    // Not read at all, which is no reason to fail or to hang.
+    // A command that does not read its input neither fails nor hangs.
     equal(await done(sandbox, "echo unread", { stdin: long }), "unread\n");
   }),
 

@@ -29,7 +29,7 @@ export const alsoCases: readonly StoreCase[] = [
     const again = isVolatile(store) ? store : await reopen();
     await standsAt(again, { ...expected, right: onward });
     equal((await again.save(left, { name: "main", key: "1" })).replayed, true);
-    // What nothing leads to is not kept by having been there.
+    // A former name keeps nothing.
     await again.save(left, { name: "main", also: { apart: null, right: null } });
     equal((await again.gc()).facts, 5);
     deepStrictEqual((await again.check()).findings, []);
@@ -51,7 +51,7 @@ export const alsoCases: readonly StoreCase[] = [
       await lease.release();
       await store.save(theirs, { name: "leased", lease, also });
     });
-    // What comes from where the name stands moves it only if it is what is saved.
+    // Another session in `also` does not move the main name forward.
     await refused("name-conflict", store.save(theirs, { name: "main", also: { other: onward } }));
     const again = await store.save(theirs, { name: "main", key: "1", also });
     deepStrictEqual(again, { id: ours.id, written: 0, replayed: true });
@@ -99,7 +99,7 @@ export const alsoCases: readonly StoreCase[] = [
       replayed: false,
     });
     await standsAt(store, { main: next, long: longer });
-    // What is here already is only named.
+    // Sessions that are stored already are only named.
     const named = await store.save(next, {
       name: "main",
       also: { half: long, more: main.parents[0] as Session },

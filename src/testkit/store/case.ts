@@ -31,7 +31,7 @@ export function unkeyed(text: string, nonce: string = randomUUID()): Session {
 /** A promise of a store. */
 export type StoreCase = ConformanceCase<MakeStore>;
 
-/** What a case works with. Everything it opens is closed and destroyed when it is over. */
+/** The tools of a case. Everything it opens is closed and destroyed when it is over. */
 export interface Bench {
   readonly store: Store;
   /** Another store of the same kind, empty. */

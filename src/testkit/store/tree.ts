@@ -166,7 +166,7 @@ export const treeCases: readonly StoreCase[] = [
       await store.save(session, { name: `${round}` });
       equal((await other.gc({ all: true })).blobs, 0);
       deepStrictEqual(await missing(store, blobs.values()), []);
-      // What was put before counts when it is put again, new or not.
+      // A second put of the same bytes protects them again.
       await store.forget(`${round}`);
       await store.save(unkeyed("loose too"));
       await other.gc();
@@ -234,14 +234,14 @@ export const treeCases: readonly StoreCase[] = [
     deepStrictEqual(await missing(copy, all), []);
     deepStrictEqual((await copy.check()).findings, []);
     deepStrictEqual(await collected(copy.export("main")), lines);
-    // What the other side has is not told again, files in folders that changed included.
+    // Files that the other side has are left out, also those in changed folders.
     const rest = await collected(store.export("main", { without: [first.id] }));
     deepStrictEqual(
       new Set(rest.flatMap((line) => /^\{"blob":"(\w+)"/.exec(line)?.[1] ?? [])),
       new Set([...two.blobs.values()].filter((digest) => ![...one.blobs.values()].includes(digest))),
     );
     deepStrictEqual(await collected(store.export("main", { blobs: false })), linesOf(session));
-    // A blob that is not a tree leads nowhere, and is no reason to lose the rest.
+    // A blob that is not a tree leads nowhere; the rest is kept.
     const strange = await store.putBlob(Buffer.from("no tree"));
     await store.save(session.append(changed(EMPTY_TREE, strange)), { name: "strange" });
     await copy.import(store.export("strange"));
