@@ -1,4 +1,4 @@
-export { commandFault, contentOf, modeOf } from "./check-call.js";
+export { commandFault, contentOf, modeOf } from "./check.js";
 export { checkSpec, limitsOf, requireTime, secretsOf } from "./check-spec.js";
 export { type DockerOptions, dockerSandbox } from "./docker/docker.js";
 export {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { firstLine } from "../../util/index.js";
-import { commandFault, lengthFault } from "../check-call.js";
+import { commandFault, lengthFault } from "../check.js";
 import { EngineError } from "../error.js";
 import {
   CommandExecution,

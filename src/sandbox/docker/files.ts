@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { contentOf, modeOf } from "../check-call.js";
+import { contentOf, modeOf } from "../check.js";
 import { ArchiveError, EngineError, FileError, PathRefusedError } from "../error.js";
 import { bytesOfName, namesOf, textOfName } from "../path.js";
 import type { FileEntry, SandboxFiles } from "../sandbox.js";

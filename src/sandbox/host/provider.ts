@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { defined } from "../../util/index.js";
-import { commandFault } from "../check-call.js";
+import { commandFault } from "../check.js";
 import { checkSpec, limitsOf, secretsOf } from "../check-spec.js";
 import { SandboxUnavailableError } from "../error.js";
 import { Lazy } from "../lazy.js";

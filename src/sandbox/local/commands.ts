@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { quoteShell } from "../../util/index.js";
-import { commandFault, lengthFault } from "../check-call.js";
+import { commandFault, lengthFault } from "../check.js";
 import { SandboxLostError } from "../error.js";
 import { namesOf } from "../path.js";
 import { type ProcessStat, processIds, processStat } from "../proc.js";

@@ -1,4 +1,4 @@
-import { contentOf, modeOf } from "../check-call.js";
+import { contentOf, modeOf } from "../check.js";
 import { FileError, PathRefusedError } from "../error.js";
 import { namesOf } from "../path.js";
 import type { FileEntry, SandboxFiles } from "../sandbox.js";

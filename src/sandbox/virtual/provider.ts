@@ -2,7 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import type { Digest } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import { commandFault } from "../check-call.js";
+import { commandFault } from "../check.js";
 import { checkSpec, limitsOf, secretsOf } from "../check-spec.js";
 import { CommandExecution, killedBy, lateAfter, type Signal } from "../execution.js";
 import { Lazy } from "../lazy.js";

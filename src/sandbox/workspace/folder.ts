@@ -1,6 +1,6 @@
 import { fchmodSync, fchownSync, readlinkSync, renameSync, type Stats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { contentOf, modeOf } from "../check-call.js";
+import { contentOf, modeOf } from "../check.js";
 import { FileError, PathRefusedError } from "../error.js";
 import { namesOf, textOfName } from "../path.js";
 import type { FileEntry, SandboxFiles } from "../sandbox.js";

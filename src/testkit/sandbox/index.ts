@@ -3,14 +3,12 @@ import type { SandboxCase, SandboxPlace } from "./case.js";
 import { commandCases } from "./command.js";
 import { endCases } from "./end.js";
 import { filesCases } from "./files.js";
-import { forkCases } from "./fork.js";
 import { lifeCases } from "./life.js";
 import { limitCases } from "./limit.js";
 import { pathsCases } from "./paths.js";
 import { providerCases } from "./provider.js";
-import { restoreCases } from "./restore.js";
 import { streamCases } from "./stream.js";
-import { treeCases } from "./tree.js";
+import { forkCases, restoreCases, treeCases } from "./tree.js";
 
 export type { SandboxCase, SandboxPlace } from "./case.js";
 

@@ -1,15 +1,13 @@
 import { type ConformanceOptions, type ConformanceReport, runCases } from "../runner.js";
-import { alsoCases } from "./also.js";
+import { alsoCases, watchCases } from "./also.js";
 import { careCases } from "./care.js";
 import type { MakeStore, StoreCase } from "./case.js";
 import { eraseCases } from "./erase.js";
 import { exchangeCases } from "./exchange.js";
 import { keepCases } from "./keep.js";
-import { leaseCases } from "./lease.js";
 import { loadCases } from "./load.js";
-import { nameCases } from "./name.js";
+import { leaseCases, nameCases } from "./name.js";
 import { treeCases } from "./tree.js";
-import { watchCases } from "./watch.js";
 
 export type { MakeStore, StoreCase } from "./case.js";
 
