@@ -4,7 +4,7 @@ import { defined } from "../util/index.js";
 import { type MemoryFault, type RefuseMemory, refusing, UnknownMemoryError } from "./error.js";
 import { type Evidence, evidenceIn, heardBy, originsIn } from "./evidence.js";
 import type { SpaceSettings, WriteOptions } from "./operation.js";
-import { hasRead } from "./readings.js";
+import { hasRead } from "./reading.js";
 import { type Needs, needsOf, type Rules, rulesIn } from "./rules.js";
 import { isWider, type Scope } from "./scope.js";
 import type { SpaceIndex } from "./search/space-index.js";

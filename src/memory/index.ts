@@ -4,20 +4,17 @@ export {
   why,
   whyText,
 } from "./answer/index.js";
-export type { Backend, BackendContext, Found as BackendFound, Kept } from "./backend.js";
+export type { Backend, BackendContext, BackendFound, Kept } from "./backend.js";
 export { BackendError, type BackendFault } from "./backend.js";
 
 export { closeIndexes } from "./derived.js";
-export type { Draft } from "./draft.js";
-export { LONGEST } from "./draft.js";
-
 export { MemoryRefusedError } from "./error.js";
-export { groundsOf } from "./grounds.js";
+export { groundsOf } from "./evidence.js";
 export { type MemoryOptions, type MemorySpace, memory } from "./memory.js";
 export { derivedFolderOf } from "./name.js";
-export type { Written } from "./operation.js";
-export { type RecallOptions, recall, recallAgain } from "./recall.js";
-export { remembering } from "./remembering.js";
+export type { Draft, Written } from "./operation.js";
+export { LONGEST } from "./operation.js";
+export { type RecallOptions, recall, recallAgain, remembering } from "./recall.js";
 export type { ScopeGiven } from "./scope.js";
 export { scopeOf } from "./scope.js";
 export { Space } from "./space.js";

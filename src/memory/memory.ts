@@ -12,13 +12,13 @@ import {
   step,
 } from "../workflow/index.js";
 import type { Backend } from "./backend.js";
+import { mirrored } from "./backend.js";
 import type { Contradicts } from "./contradiction.js";
-import type { Draft } from "./draft.js";
 import { type Embedding, embedderOf } from "./embedding/embedder.js";
 import { MemoryRefusedError } from "./error.js";
-import { mirrored } from "./mirror.js";
 import { requireSpaceName } from "./name.js";
 import type {
+  Draft,
   Ending,
   Linking,
   Promotion,

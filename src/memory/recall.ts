@@ -1,18 +1,30 @@
-import { hostServices } from "../runtime/index.js";
+import { textOf } from "../agent/model/index.js";
+import { forward, hostServices, type Module } from "../runtime/index.js";
 import type { FactId, Json, Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { defined, optionNames, showValue } from "../util/index.js";
+import { defined, showValue } from "../util/index.js";
 import {
+  type Checks,
+  called,
+  checkOptions,
+  enter,
+  optional,
+  type Rebuilds,
+  rebuild,
   refusing as refusingModule,
-  requireCount,
+  requireFunction,
+  requireModule,
+  requireName,
   requireOptions,
   type StepContext,
   type StepResult,
   step,
 } from "../workflow/index.js";
 import type { Backend } from "./backend.js";
+import { foundIn } from "./backend.js";
+import { countUpTo, QUESTION, requireBoolean, requireRoom, unchecked } from "./checks.js";
 import { refusing } from "./error.js";
-import { foundIn } from "./mirror.js";
+import type { MemorySpace } from "./memory.js";
 import type { SpaceSettings } from "./operation.js";
 import {
   isSameReading,
@@ -54,14 +66,14 @@ export type RecallOptions = {
   readonly mode?: "fused" | "words" | "meaning";
 };
 
-export const RECALL_OPTIONS = optionNames<RecallOptions>()(
-  "limit threshold show characters asOf scope within sources trust since until by subject",
-  "mode",
-);
-const CHARACTERS = 4_000;
-const MOST = 100;
-/** Maximum number of characters of a question. */
-export const QUESTION = 8_192;
+/** The other options are those of a search, which checks them. */
+const RECALL: Checks<RecallOptions> = {
+  limit: optional(countUpTo(100)),
+  show: optional(requireBoolean),
+  characters: optional(requireRoom),
+  ...unchecked("threshold asOf scope within sources trust since until by subject mode"),
+};
+export const RECALL_OPTIONS: readonly string[] = Object.keys(RECALL);
 
 /** What is put on the record of a recall, and what a second one as of then needs to come to the same. */
 type Asked = Required<Pick<RecallOptions, "limit" | "threshold" | "show" | "characters">> &
@@ -176,26 +188,15 @@ function checked(query: unknown, options: RecallOptions, home: Scope, name: stri
       `what is asked for is ${showValue(query)}`,
       'notes.recall(session, "how are releases made?")',
     );
-  requireOptions(options, refuse, "{ limit: 5, threshold: 0.3 }", RECALL_OPTIONS);
-  const { show = true, characters = CHARACTERS, asOf, ...rest } = options;
+  checkOptions(options, RECALL, refuse, "{ limit: 5, threshold: 0.3 }");
+  const { show = true, characters = 4_000, asOf, ...rest } = options;
   const {
     limit = LIMIT,
     threshold = THRESHOLD,
     scope = home,
     ...filter
   } = checkedFilter(rest as FindOptions, name);
-  if (limit > MOST) throw refuse(`its \`limit\` is more than ${MOST}`, `limit: ${MOST}`);
-  requireCount(characters, "characters", refuse, 200);
-  if (typeof show !== "boolean") throw refuse(`its \`show\` is ${showValue(show)}`, "show: false");
-  return {
-    limit,
-    threshold,
-    show,
-    characters,
-    scope,
-    ...filter,
-    ...defined({ asOf }),
-  } as Asked;
+  return { limit, threshold, show, characters, scope, ...filter, ...defined({ asOf }) } as Asked;
 }
 
 /** Asks a memory from a session: the same as its own `recall`, as a function of the session. */
@@ -219,3 +220,52 @@ type Recalls = {
     options?: RecallOptions,
   ): Promise<StepResult<readonly Recollection[]>>;
 };
+
+export type RememberingOptions = RecallOptions & {
+  readonly from: MemorySpace;
+  /** The query. Default: the last message of the person. */
+  readonly query?: (session: Session) => string;
+};
+
+const KNOWN = [...RECALL_OPTIONS, "from", "query"];
+
+/**
+ * A module before which a memory is asked about what was said last: an agent inside it reads what was found as notes.
+ *
+ * ```ts
+ * const helper = remembering("helper", agent({ name: "coder", model }), { from: notes, limit: 3 });
+ * ```
+ */
+export function remembering(name: string, module: Module, options: RememberingOptions): Module & Rebuilds {
+  requireName(name, "remembering", 'remembering("helper", coder, { from: notes })');
+  const where = called("remembering", name);
+  const refuse = refusingModule(where);
+  const body = requireModule(module, where);
+  requireOptions(options, refuse, "say which memory: { from: notes }", KNOWN);
+  const { from, query = saidLast, ...recall } = options;
+  if (typeof from?.recall !== "function")
+    throw refuse("it does not say which memory", 'from: memory({ name: "notes", scope: "project:rath" })');
+  requireFunction(query, "query", refuse, "query: (session) => the text to look for");
+  const made: Module & Rebuilds = {
+    name,
+    kind: "remembering",
+    parts: Object.freeze({ [body.name]: body }),
+    state: Object.freeze({ memory: from.name, ...(recall as { readonly [option: string]: Json }) }),
+    forward: (given) =>
+      forward(made, given, async (entered) => {
+        const asked = query(entered);
+        // Nothing was asked: there is nothing to look for.
+        if (asked.trim() === "") return enter(body, entered);
+        const { session } = await from.recall(entered, asked, recall);
+        return enter(body, session);
+      }),
+    [rebuild]: ({ memory: _, ...state }, parts) =>
+      remembering(name, parts[body.name] as Module, { from, query, ...(state as RecallOptions) }),
+  };
+  return Object.freeze(made);
+}
+
+function saidLast(session: Session): string {
+  const last = session.transcript.findLast(({ role }) => role === "user");
+  return last?.role === "user" ? textOf(last.content) : "";
+}

@@ -13,37 +13,34 @@ import { changesSince, mergeBranch, requireKin, requirePast, resolveId } from ".
 import { type Appended, SpaceChain } from "./chain.js";
 import { Change } from "./change.js";
 import { comparable, contradictedBy, differInOneThing } from "./contradiction.js";
-import {
-  checkDraft,
-  type Draft,
-  importanceOf,
-  LONGEST,
-  optional,
-  principalOf,
-  reasonOf,
-  sourceOf,
-  textOf,
-  timeOf,
-} from "./draft.js";
 import { refusing } from "./error.js";
-import { requireGround } from "./evidence.js";
-import { becauseOf } from "./grounds.js";
+import { becauseOf, requireGround } from "./evidence.js";
 import { requireSpaceName, storeNameOf } from "./name.js";
 import {
   BRANCH,
   type BranchOptions,
+  checkDraft,
+  type Draft,
   ENDING,
   type Ending,
   type Foreign,
+  importanceOf,
   LINKING,
   type Linking,
+  LONGEST,
+  optional,
   PROMOTION,
   type Promotion,
+  principalOf,
   REVISION,
   type Revision,
   ROLLBACK,
   type RollbackTo,
+  reasonOf,
   type SpaceSettings,
+  sourceOf,
+  textOf,
+  timeOf,
   type Undone,
   type WriteOptions,
   type Written,

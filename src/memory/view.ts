@@ -1,13 +1,14 @@
 import type { FactId } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { defined, firstLine, optionNames, showValue } from "../util/index.js";
-import { requireCount, requireOptions } from "../workflow/index.js";
+import { defined, firstLine } from "../util/index.js";
+import { type Checks, checkOptions, optional, requireCount } from "../workflow/index.js";
+import { listOf, oneOf, requireShare, unchecked } from "./checks.js";
 import { derivedOf, type Progress } from "./derived.js";
-import { timeOf } from "./draft.js";
 import type { Embedder } from "./embedding/embedder.js";
-import { EmbeddingError } from "./embedding/error.js";
+import { EmbeddingError } from "./embedding/table.js";
 import { MemoryRefusedError, refusing } from "./error.js";
 import { storeNameOf } from "./name.js";
+import { timeOf } from "./operation.js";
 import { scopeOf } from "./scope.js";
 import type { Filter, Found, SpaceIndex } from "./search/space-index.js";
 import { SOURCES } from "./source.js";
@@ -75,29 +76,39 @@ export class SpaceView {
   }
 
   /**
-   * All memories that are live, or of other states, in the order in which they were written. Whoever opens a space sees what
-   * is kept for anybody; with a scope, what holds there.
+   * All memories that are live, or of other states, in the order in which they were written. Without a scope, those of every
+   * scope; with one, those that hold there.
    */
   async list(options: ListOptions = {}): Promise<readonly Memory[]> {
+    return (await this.listed(options)).memories;
+  }
+
+  /** The same, with the id of the space as of which they are listed. */
+  async listed(
+    options: ListOptions = {},
+  ): Promise<{ readonly head: FactId | undefined; readonly memories: readonly Memory[] }> {
     const {
       statuses = ["live"],
       now = new Date().toISOString(),
       ...filter
     } = checkedFilter(options, this.name);
-    // What has expired by itself has no fact that says so.
+    // No fact records that a memory's time has passed.
     const more = statuses.includes("expired") || statuses.includes("held");
     const asked = more ? [...new Set([...statuses, "live" as const])] : statuses;
-    const listed = await this.use(async (index) => index.list({ ...filter, statuses: asked }));
-    // One that is told, and of which a revision waits for somebody's word, is for those who look for what waits too.
+    const { head, listed } = await this.use(async (index) => ({
+      head: index.head,
+      listed: index.list({ ...filter, statuses: asked }),
+    }));
+    // A live memory with a revision that waits for approval is held too.
     const held = statuses.includes("held");
-    return [...listed]
+    const memories = listed
       .map((one) => asOfNow(one, now))
       .filter(({ status, waiting }) => statuses.includes(status) || (held && waiting !== undefined));
+    return { head, memories };
   }
 
   /**
-   * The memories that answer a question best. Where whoever embeds does not answer, words are better than nothing, and it
-   * says so.
+   * The memories that answer a question best. Falls back to word search when the embedder fails; `mode` and `without` say so.
    */
   async find(query: string, options: FindOptions = {}): Promise<FoundIn> {
     const {
@@ -176,37 +187,32 @@ function asOfNow(memory: Memory, now: string): Memory {
     : memory;
 }
 
-const OPTIONS = optionNames<ListOptions & FindOptions>()(
-  "scope within sources trust since until by subject under",
-  "statuses now limit threshold mode signal progress",
-);
+const STATUSES: readonly Status[] = ["live", "held", "revoked", "expired", "merged"];
 
-/** For callers the compiler did not check: a filter that is misspelt would be none. */
+const FILTER: Checks<ListOptions & FindOptions> = {
+  statuses: optional(listOf(STATUSES)),
+  sources: optional(listOf(SOURCES)),
+  mode: optional(oneOf(["fused", "words", "meaning"])),
+  trust: optional(oneOf(["trusted"])),
+  limit: optional(requireCount),
+  threshold: optional(requireShare),
+  ...unchecked("scope within since until by subject under now signal progress"),
+};
+
+/** For callers the compiler did not check: a misspelt filter would filter nothing. */
 export function checkedFilter<Options extends ListOptions & FindOptions>(
   options: Options,
   name: string,
 ): Options {
   const use = `search "${name}"`;
-  const refuse = refusing(use);
-  requireOptions(options, refuse, '{ scope: ["project:rath"], limit: 5 }', OPTIONS);
-  const { scope, statuses, sources, mode, limit, threshold, trust } = options;
-  if (statuses !== undefined && !(Array.isArray(statuses) && statuses.every((one) => STATUSES.includes(one))))
-    throw refuse(`its \`statuses\` are ${showValue(statuses)}`, `a list of ${STATUSES.join(", ")}`);
-  if (sources !== undefined && !(Array.isArray(sources) && sources.every((one) => SOURCES.includes(one))))
-    throw refuse(`its \`sources\` are ${showValue(sources)}`, `a list of ${SOURCES.join(", ")}`);
-  if (mode !== undefined && !["fused", "words", "meaning"].includes(mode))
-    throw refuse(`its \`mode\` is ${showValue(mode)}`, '"fused", "words" or "meaning"');
-  if (trust !== undefined && trust !== "trusted")
-    throw refuse(`its \`trust\` is ${showValue(trust)}`, 'trust: "trusted"');
-  if (limit !== undefined) requireCount(limit, "limit", refuse);
-  if (threshold !== undefined && !(threshold >= 0 && threshold <= 1))
-    throw refuse(`its \`threshold\` is ${showValue(threshold)}`, "from 0 to 1");
-  const times = Object.fromEntries(
-    (["since", "until", "now"] as const).flatMap((field) =>
-      options[field] === undefined ? [] : [[field, timeOf(options[field], use, field)]],
-    ),
+  checkOptions(options, FILTER as Checks<Options>, refusing(use), '{ scope: ["project:rath"], limit: 5 }');
+  const times = (["since", "until", "now"] as const).flatMap((field) =>
+    options[field] === undefined ? [] : [[field, timeOf(options[field], use, field)]],
   );
-  return { ...options, ...times, ...(scope !== undefined && { scope: scopeOf(scope, use) }) };
+  const { scope } = options;
+  return {
+    ...options,
+    ...Object.fromEntries(times),
+    ...(scope !== undefined && { scope: scopeOf(scope, use) }),
+  };
 }
-
-const STATUSES: readonly Status[] = ["live", "held", "revoked", "expired", "merged"];

@@ -1,7 +1,6 @@
 export { consolidate } from "../../memory/care/consolidate.js";
 export { consolidating } from "../../memory/care/consolidating.js";
-export { forget } from "../../memory/care/forget.js";
-export { forgetting } from "../../memory/care/forgetting.js";
+export { forget, forgetting } from "../../memory/care/forget.js";
 export { memoryFiles } from "../../memory/files/files.js";
 export { importTrials, type RecordedTrial } from "../../memory/reflexion/import.js";
 export { reflexion as reflexionMemory } from "../../memory/reflexion/reflexion.js";

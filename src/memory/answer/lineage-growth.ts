@@ -11,7 +11,6 @@ import {
 } from "../../session/index.js";
 import type { Line, Store } from "../../store/index.js";
 import { MEMORY_FACTS, memoriesOf } from "../state.js";
-import { Breather } from "./breather.js";
 import { factOf, idsIn, isId, writerOf } from "./fact-line.js";
 import { bytesOf, keyOf, type LineageFile } from "./lineage-file.js";
 
@@ -321,4 +320,24 @@ function adoptedIn(line: string, sides: number): number {
   const { adopt } = readFact(line, undefined) as FactOf<"branch-merge">;
   const side = adopt === "theirs" ? 1 : typeof adopt === "number" ? adopt : 0;
   return side < sides ? side : 0;
+}
+
+/** As long may this process be kept busy at a time. */
+const MILLISECONDS = 12;
+/** Asking for the time costs as much as some of the work. */
+const EVERY = 64;
+
+/** Lets others of this process go on now and then while something long is done. */
+export class Breather {
+  #since = performance.now();
+  #asked = 0;
+
+  get isDue(): boolean {
+    return ++this.#asked % EVERY === 0 && performance.now() - this.#since > MILLISECONDS;
+  }
+
+  async breathe(): Promise<void> {
+    await new Promise((done) => setImmediate(done));
+    this.#since = performance.now();
+  }
 }

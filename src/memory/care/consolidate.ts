@@ -1,15 +1,24 @@
-import type { FactId, Principal } from "../../session/index.js";
-import { optionNames, showValue } from "../../util/index.js";
-import { requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
+import { createHash } from "node:crypto";
+import type { Because, FactId, Json, Principal, Session } from "../../session/index.js";
+import { defined, showValue } from "../../util/index.js";
+import {
+  anything,
+  type Checks,
+  checkOptions,
+  functionLike,
+  optional,
+  requireCount,
+} from "../../workflow/index.js";
+import { requireBoolean, unchecked } from "../checks.js";
 import { type Contradicts, differInOneThing } from "../contradiction.js";
 import type { Progress } from "../derived.js";
-import { principalOf } from "../draft.js";
-import { refusing } from "../error.js";
+import { MemoryRefusedError, refusing } from "../error.js";
+import { becauseOf } from "../evidence.js";
+import { principalOf } from "../operation.js";
 import { isWider, type Scope, type ScopeGiven, scopeOf, scopeText } from "../scope.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
-import { breath, type Group, groupsOf } from "./group.js";
-import { keyOf, type Merger, merge, takeOverLinks } from "./merge.js";
+import { breath, type Group, groupsOf, type Watching } from "./group.js";
 
 /** Writes the text of a memory that replaces others. */
 export type WriteMerged = (memories: readonly Memory[]) => string | Promise<string>;
@@ -39,7 +48,7 @@ export type ConsolidateOptions = GroupingOptions & {
   readonly signal?: AbortSignal;
 };
 
-/** Memories that say the same, and the one that has taken their place; none yet in a dry run. */
+/** Memories that say the same, and `into`, the one that replaces them; a dry run writes none. */
 export type Merge = {
   readonly kept: FactId;
   readonly merges: readonly FactId[];
@@ -58,41 +67,39 @@ export type Consolidated = {
   readonly more: boolean;
 };
 
-const KNOWN = optionNames<ConsolidateOptions>()(
-  "alike acrossTrust scope contradicts most limit",
-  "by write dry progress signal",
-);
-const ALIKE = 0.85;
-const MOST = 100_000;
-const LIMIT = 1_000;
-/** Merged ones may be alike again, where very many are. */
+/** Merged memories may say the same again, where there are very many. */
 const PASSES = 8;
 const USE = "consolidate a memory";
 
+export const GROUPING: Checks<GroupingOptions> = {
+  alike: optional((value, _, refuse) => {
+    if (!(typeof value === "number" && value >= 0.5 && value <= 1))
+      throw refuse(`its \`alike\` is ${showValue(value)}`, "from 0.5 to 1");
+  }),
+  acrossTrust: optional(requireBoolean),
+  contradicts: optional(functionLike("contradicts: (one, other) => true or false")),
+  most: optional(requireCount),
+  limit: optional(requireCount),
+  scope: anything,
+};
+
+const CHECKS: Checks<ConsolidateOptions> = {
+  ...GROUPING,
+  write: optional(functionLike("write: (memories) => the words")),
+  ...unchecked("by dry progress signal"),
+};
+
 export type Grouping = Required<Omit<GroupingOptions, "scope">> & { readonly scope?: string };
 
+/** The options with their defaults. */
 export function groupingOf(options: GroupingOptions): Grouping {
-  const refuse = refusing(USE);
-  const {
-    alike = ALIKE,
-    acrossTrust = false,
-    contradicts = differInOneThing,
-    most = MOST,
-    limit = LIMIT,
-    scope,
-  } = options;
-  if (!(alike >= 0.5 && alike <= 1)) throw refuse(`its \`alike\` is ${showValue(alike)}`, "from 0.5 to 1");
-  if (typeof acrossTrust !== "boolean")
-    throw refuse(`its \`acrossTrust\` is ${showValue(acrossTrust)}`, "acrossTrust: true");
-  requireFunction(contradicts, "contradicts", refuse, "contradicts: (one, other) => true or false");
-  requireCount(most, "most", refuse);
-  requireCount(limit, "limit", refuse);
+  const { scope } = options;
   return {
-    alike,
-    acrossTrust,
-    contradicts,
-    most,
-    limit,
+    alike: options.alike ?? 0.85,
+    acrossTrust: options.acrossTrust ?? false,
+    contradicts: options.contradicts ?? differInOneThing,
+    most: options.most ?? 100_000,
+    limit: options.limit ?? 1_000,
     ...(scope !== undefined && { scope: scopeText(scopeOf(scope, USE)) }),
   };
 }
@@ -106,20 +113,18 @@ export function groupingOf(options: GroupingOptions): Grouping {
  * ```
  */
 export async function consolidate(space: Space, options: ConsolidateOptions): Promise<Consolidated> {
-  const refuse = refusing(USE);
-  requireOptions(options, refuse, '{ by: "user:ada" }', KNOWN);
+  checkOptions(options, CHECKS, refusing(USE), '{ by: "user:ada" }');
   const by = principalOf(options.by, USE);
   const grouping = groupingOf(options);
   const { write, dry = false, progress, signal } = options;
-  if (write !== undefined) requireFunction(write, "write", refuse, "write: (memories) => the words");
   const watching = { progress, signal };
-  if (!dry) await mend(space, by, signal);
+  if (!dry) await addMissingLinks(space, by, signal);
   const merges: Merge[] = [];
   const tried = new Set<string>();
   let looked = 0;
   let more = false;
   for (let pass = 0; pass < PASSES && !more; pass++) {
-    const { groups, looked: seen } = await lookedAt(space, grouping, watching);
+    const { groups, looked: seen } = await findGroups(space, grouping, watching);
     looked = Math.max(looked, seen);
     const fresh = groups.filter((group) => !tried.has(keyOf(space.name, group)));
     if (fresh.length === 0) break;
@@ -131,26 +136,18 @@ export async function consolidate(space: Space, options: ConsolidateOptions): Pr
       signal?.throwIfAborted();
       tried.add(keyOf(space.name, group));
       const text = write === undefined || dry ? group[0].text : await write(group);
-      merges.push(dry ? planned(group, text) : await done(space, group, text, { by }));
+      merges.push(dry ? planned(group, text) : await mergeGroup(space, group, text, { by }));
     }
     if (dry) break;
   }
   return { head: await space.head(), looked, merges, more };
 }
 
-/** The groups of a space as it is now. */
-export async function lookedAt(
+/** The groups of a space as it is now. With `own`, the scope of a run, without memories of wider scopes. */
+export async function findGroups(
   space: Space,
   { scope, most, ...grouping }: Grouping,
-  {
-    own,
-    ...watching
-  }: {
-    readonly progress?: Progress | undefined;
-    readonly signal?: AbortSignal | undefined;
-    /** Where a run works: what is kept for more than that it leaves alone. */
-    readonly own?: Scope;
-  },
+  { own, ...watching }: Watching & { readonly own?: Scope },
 ): Promise<{ readonly groups: readonly Group[]; readonly looked: number }> {
   const live = await space.list();
   const meant = live
@@ -169,18 +166,110 @@ function planned(group: Group, text: string): Merge {
   };
 }
 
-/** Merges a group, and says what has come of it. */
-export async function done(space: Space, group: Group, text: string, merger: Merger): Promise<Merge> {
+/** Merges a group, and returns the result. */
+export async function mergeGroup(space: Space, group: Group, text: string, merger: Merger): Promise<Merge> {
   const merged = await merge(space, group, text, merger);
   if (merged === undefined) return planned(group, text);
   const { id, trust, status } = merged;
   return { ...planned(group, merged.text), trust, status, into: id };
 }
 
-/** A crash may have come between a merge and its links. */
-async function mend(space: Space, by: Principal, signal?: AbortSignal): Promise<void> {
+/** Adds the links that a crash after a merge has prevented. */
+async function addMissingLinks(space: Space, by: Principal, signal?: AbortSignal): Promise<void> {
   for (const [place, memory] of (await space.list({ statuses: ["live", "held"] })).entries()) {
     if (place % 1_000 === 0) await breath(signal, undefined, place, undefined);
     if (memory.merges.length > 0) await takeOverLinks(space, memory, by);
   }
+}
+
+/** Who merges, and on whose behalf. */
+export type Merger = {
+  readonly by: Principal;
+  /** The session that had a hand in the words: what it has heard by then is where they come from too. */
+  readonly from?: Session;
+  /** What else shows it, such as the reply of the model that wrote the words. */
+  readonly because?: readonly FactId[];
+  /** The session that did it without a hand in the words. */
+  readonly of?: FactId;
+};
+
+/** Facts that one merge names at most: those of its memories first, then what they rest on. */
+const EVIDENCE = 400;
+/** Links that are taken over from the memories of one merge. */
+const LINKS = 200;
+
+/** The name of a merge: the same memories as they are now are merged once. */
+export function keyOf(space: string, group: readonly Pick<Memory, "version">[]): string {
+  const versions = group.map(({ version }) => version).sort();
+  return `consolidate ${space} ${createHash("sha256").update(versions.join()).digest("hex")}`;
+}
+
+/** Writes one memory in the place of several, with all that they rest on. Undefined when the merge was taken back. */
+export async function merge(
+  space: Space,
+  group: Group,
+  text: string,
+  merger: Merger,
+): Promise<Memory | undefined> {
+  const [kept] = group;
+  const { by, from, of } = merger;
+  const importances = group.flatMap(({ importance }) => importance ?? []);
+  const ends = group.map(({ expires }) => expires);
+  const end = ends.every((one) => one !== undefined) ? (ends as string[]).toSorted().at(-1) : undefined;
+  const draft = {
+    text,
+    because: evidenceOf(group, merger.because ?? []),
+    by,
+    scope: kept.scope,
+    merges: group.map(({ id }) => id),
+    ...defined({ subject: kept.subject }),
+    ...(importances.length > 0 && { importance: Math.max(...importances) }),
+    ...defined({ expires: end }),
+    ...(of !== undefined && { meta: { of } as Json }),
+  };
+  const deed = { key: keyOf(space.name, group), ...defined({ from }) };
+  const shared = group.every(({ source }) => source === kept.source) ? kept.source : "reflection";
+  const written = await space.write({ ...draft, source: shared }, deed).catch((error: unknown) => {
+    // What the words were learnt from is further back than what can be named here.
+    if (error instanceof MemoryRefusedError && error.code === "memory-source")
+      return space.write({ ...draft, source: "reflection" }, deed);
+    throw error;
+  });
+  const merged = await space.get(written.memory);
+  if (merged !== undefined) await takeOverLinks(space, merged, by);
+  return merged;
+}
+
+/** Every memory that is merged, as it was written and as it is, and then what they rest on. */
+function evidenceOf(group: Group, more: readonly FactId[]): Because {
+  const own = group.flatMap(({ id, version }) => [id, version]);
+  const all = [...new Set([...own, ...more, ...group.flatMap(({ because }) => because)])];
+  return becauseOf(all.slice(0, Math.max(EVIDENCE, own.length)));
+}
+
+/** Gives a merged memory the links of those that it took the place of; those that it has already stay as they are. */
+export async function takeOverLinks(space: Space, merged: Memory, by: Principal): Promise<number> {
+  const parts = new Set<FactId>([merged.id, ...merged.merges]);
+  const known = new Set(merged.links.map(({ to, relation }) => `${to} ${relation}`));
+  for (const id of merged.contradicts) known.add(`${id} contradicts`);
+  let made = 0;
+  for (const id of merged.merges) {
+    const part = await space.get(id);
+    if (part === undefined) continue;
+    const links = [...part.links, ...part.contradicts.map((to) => ({ to, relation: "contradicts" }))].filter(
+      ({ to }) => !parts.has(to),
+    );
+    for (const { to, relation } of links) {
+      const name = `${to} ${relation}`;
+      if (known.has(name) || made >= LINKS || (await space.get(to)) === undefined) continue;
+      known.add(name);
+      made += 1;
+      await space.link(
+        merged.id,
+        { to, relation, by, why: `as ${id.slice(0, 12)} was` },
+        { key: `consolidate ${space.name} ${merged.id} ${name}` },
+      );
+    }
+  }
+  return made;
 }

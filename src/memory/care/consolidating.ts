@@ -1,31 +1,36 @@
 import { textOf, transcriptFor } from "../../agent/model/index.js";
-import { forward, type Module } from "../../runtime/index.js";
+import type { Module } from "../../runtime/index.js";
 import type { FactId, Json, Session } from "../../session/index.js";
-import { defined, optionNames } from "../../util/index.js";
+import { defined } from "../../util/index.js";
 import {
+  type Checks,
   called,
+  checkOptions,
+  createModule,
   enter,
   gathered,
   isModule,
+  optional,
   type Rebuilds,
   rebuild,
   refusing,
   requireModule,
   requireName,
-  requireOptions,
   type StepContext,
   step,
 } from "../../workflow/index.js";
-import { LONGEST } from "../draft.js";
+import { requireMemory } from "../checks.js";
 import type { MemorySpace } from "../memory.js";
+import { LONGEST } from "../operation.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
 import {
-  done,
+  findGroups,
+  GROUPING,
   type GroupingOptions,
   groupingOf,
-  lookedAt,
   type Merge,
+  mergeGroup,
   type WriteMerged,
 } from "./consolidate.js";
 import { type Group, groupOf } from "./group.js";
@@ -36,9 +41,14 @@ export type ConsolidatingOptions = GroupingOptions & {
   readonly write?: WriteMerged | Module;
 };
 
-const KNOWN = optionNames<ConsolidatingOptions>()(
-  "memory write alike acrossTrust scope contradicts most limit",
-);
+const CHECKS: Checks<ConsolidatingOptions> = {
+  memory: requireMemory,
+  write: optional((value, _, refuse) => {
+    if (!isModule(value) && typeof value !== "function")
+      throw refuse("its `write` is neither a module nor a function", "write: (memories) => the words");
+  }),
+  ...GROUPING,
+};
 const LIMIT = 100;
 /** Merges of one step: what is done is on the record as it goes. */
 const AT_ONCE = 20;
@@ -64,14 +74,9 @@ type Plan = {
 export function consolidating(name: string, options: ConsolidatingOptions): Module & Rebuilds {
   requireName(name, "consolidating", 'consolidating("tidy", { memory: notes })');
   const where = called("consolidating", name);
-  const refuse = refusing(where);
-  requireOptions(options, refuse, "{ memory: notes }", KNOWN);
+  checkOptions(options, CHECKS, refusing(where), "{ memory: notes }");
   const { memory, write, ...given } = options;
-  if (typeof memory?.open !== "function")
-    throw refuse("it does not say which memory", 'memory: memory({ name: "notes", scope: "project:rath" })');
   const writer = write !== undefined && isModule(write) ? requireModule(write, where) : undefined;
-  if (write !== undefined && writer === undefined && typeof write !== "function")
-    throw refuse("its `write` is neither a module nor a function", "write: (memories) => the words");
   const grouping = groupingOf({ limit: LIMIT, ...given });
   const { contradicts: _, ...state } = grouping;
 
@@ -80,9 +85,8 @@ export function consolidating(name: string, options: ConsolidatingOptions): Modu
     async (_settings: Json, context: StepContext) => {
       const space = memory.open(await context.store());
       const { signal, emit } = context;
-      const progress = (count: number, total: number | undefined): void =>
-        emit({ done: count, ...defined({ total }) });
-      const { groups, looked } = await lookedAt(space, grouping, { signal, progress, own: memory.scope });
+      const progress = (count: number, total?: number): void => emit({ done: count, ...defined({ total }) });
+      const { groups, looked } = await findGroups(space, grouping, { signal, progress, own: memory.scope });
       const taken = groups.slice(0, grouping.limit);
       if (writer !== undefined) await recorded(space, taken, context);
       return {
@@ -106,15 +110,9 @@ export function consolidating(name: string, options: ConsolidatingOptions): Modu
         if (group === undefined) continue;
         const own = typeof write === "function" ? await write(group) : group[0].text;
         // Words that somebody wrote come from all that they had heard; words that are only kept do not.
-        merges.push(
-          plan.text === undefined
-            ? await done(space, group, own, { by: "runtime", of: request.id })
-            : await done(space, group, plan.text, {
-                by: "runtime",
-                from: request,
-                because: plan.because ?? [],
-              }),
-        );
+        const { text = own, because = [] } = plan;
+        const origin = plan.text === undefined ? { of: request.id } : { from: request, because };
+        merges.push(await mergeGroup(space, group, text, { by: "runtime", ...origin }));
         emit({ done: merges.length, total: plans.length });
       }
       return merges;
@@ -122,37 +120,34 @@ export function consolidating(name: string, options: ConsolidatingOptions): Modu
     { effect: "idempotent", origin: "input" },
   );
 
-  const made: Module & Rebuilds = {
-    name,
-    kind: "consolidating",
-    ...(writer !== undefined && { parts: Object.freeze({ [writer.name]: writer }) }),
-    state: Object.freeze({ memory: memory.name, ...state } as { readonly [field: string]: Json }),
-    forward: (entered) =>
-      forward(made, entered, async (session) => {
-        let { session: now, value } = await look.call(session, state);
-        const plans = value.plans as readonly Plan[];
-        for (let from = 0; from < plans.length; from += AT_ONCE) {
-          const some: Plan[] = [];
-          for (const plan of plans.slice(from, from + AT_ONCE)) {
-            if (writer === undefined) some.push(plan);
-            else {
-              const answer = await written(now, writer, plan);
-              now = answer.session;
-              some.push(answer.plan);
-            }
-          }
-          ({ session: now } = await act.call(now, some));
+  return createModule<Omit<Module, "forward"> & Rebuilds>(
+    {
+      name,
+      kind: "consolidating",
+      ...(writer !== undefined && { parts: Object.freeze({ [writer.name]: writer }) }),
+      state: Object.freeze({ memory: memory.name, ...state } as { readonly [field: string]: Json }),
+      [rebuild]: ({ memory: _memory, scope: _scope, ...changed }, parts) =>
+        consolidating(name, {
+          ...options,
+          ...(changed as GroupingOptions),
+          ...(writer !== undefined && { write: parts[writer.name] as Module }),
+        }),
+    },
+    async (session) => {
+      let { session: now, value } = await look.call(session, state);
+      const plans = value.plans as readonly Plan[];
+      for (let from = 0; from < plans.length; from += AT_ONCE) {
+        const some: Plan[] = [];
+        for (const plan of plans.slice(from, from + AT_ONCE)) {
+          const answer = writer === undefined ? { session: now, plan } : await written(now, writer, plan);
+          now = answer.session;
+          some.push(answer.plan);
         }
-        return now;
-      }),
-    [rebuild]: ({ memory: _memory, scope: _scope, ...changed }, parts) =>
-      consolidating(name, {
-        ...options,
-        ...(changed as GroupingOptions),
-        ...(writer !== undefined && { write: parts[writer.name] as Module }),
-      }),
-  };
-  return Object.freeze(made);
+        ({ session: now } = await act.call(now, some));
+      }
+      return now;
+    },
+  );
 }
 
 function planOf(group: Group, words: boolean): Plan {

@@ -1,14 +1,33 @@
-import type { FactId, Principal } from "../../session/index.js";
-import { optionNames, showValue } from "../../util/index.js";
-import { requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
+import { hostServices, type Module } from "../../runtime/index.js";
+import { type FactId, type Json, type Principal, readFact } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import { compareText, defined, showValue } from "../../util/index.js";
+import {
+  anything,
+  type Check,
+  type Checks,
+  called,
+  checkOptions,
+  createModule,
+  functionLike,
+  optional,
+  type Rebuilds,
+  rebuild,
+  refusing as refusingModule,
+  requireCount,
+  requireName,
+  type StepContext,
+  step,
+} from "../../workflow/index.js";
+import { requireMemory, unchecked } from "../checks.js";
 import type { Progress } from "../derived.js";
-import { principalOf, timeOf } from "../draft.js";
 import { refusing } from "../error.js";
-import { type ScopeGiven, scopeOf, scopeText } from "../scope.js";
+import type { MemorySpace } from "../memory.js";
+import { principalOf, timeOf } from "../operation.js";
+import { isWider, type ScopeGiven, scopeOf, scopeText } from "../scope.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
-import { breath, isKeptElsewhere } from "./group.js";
-import { type Read, readsOf } from "./reads.js";
+import { breath, isKeptElsewhere, type Watching } from "./group.js";
 
 /** Which memories are forgotten. A memory must meet all of the first three that are given. */
 export type ForgettingOptions = {
@@ -50,17 +69,32 @@ export type Forgetting = {
   readonly more: boolean;
 };
 
-const KNOWN = optionNames<ForgetOptions>()(
-  "olderThan importanceBelow unreadFor keep most halfLife scope limit",
-  "by dry now progress signal",
-);
 const USE = "forget what is in a memory";
 const DAY = 24 * 3_600_000;
-const HALF_LIFE = 30 * DAY;
-const LIMIT = 1_000;
-/** What a memory counts that nobody has judged, on the usual scale from 1 to 10. */
+/** The importance of a memory that nobody has rated, on the usual scale from 1 to 10. */
 const NEUTRAL = 5;
 const PAGE = 1_000;
+
+const requireDuration: Check = (value, option, refuse) => {
+  if (!(Number.isFinite(value) && (value as number) > 0))
+    throw refuse(`its \`${option}\` is ${showValue(value)}`, `milliseconds: ${option}: 30 * 24 * 3_600_000`);
+};
+
+export const FORGETTING: Checks<ForgettingOptions> = {
+  olderThan: optional(requireDuration),
+  unreadFor: optional(requireDuration),
+  halfLife: optional(requireDuration),
+  importanceBelow: optional((value, _, refuse) => {
+    if (!Number.isFinite(value))
+      throw refuse(`its \`importanceBelow\` is ${showValue(value)}`, "importanceBelow: 3");
+  }),
+  keep: optional(functionLike("keep: (memory) => true or false")),
+  most: optional((value, option, refuse) => requireCount(value, option, refuse, 0)),
+  limit: optional(requireCount),
+  scope: anything,
+};
+
+const CHECKS: Checks<ForgetOptions> = { ...FORGETTING, ...unchecked("by dry now progress signal") };
 
 export type Rule = Omit<ForgettingOptions, "scope"> & {
   readonly limit: number;
@@ -68,36 +102,18 @@ export type Rule = Omit<ForgettingOptions, "scope"> & {
   readonly scope?: string;
 };
 
-export function ruleOf(options: ForgettingOptions): Rule {
-  const refuse = refusing(USE);
-  const {
-    olderThan,
-    importanceBelow,
-    unreadFor,
-    keep,
-    most,
-    halfLife = HALF_LIFE,
-    limit = LIMIT,
-    scope,
-  } = options;
+/** The options with their defaults. */
+export function ruleOf({ scope, ...options }: ForgettingOptions): Rule {
+  const { olderThan, importanceBelow, unreadFor, most } = options;
   if ([olderThan, importanceBelow, unreadFor, most].every((one) => one === undefined))
-    throw refuse(
+    throw refusing(USE)(
       "it does not say what to forget",
       "{ olderThan: 90 * 24 * 3_600_000, importanceBelow: 3 }, or { most: 10_000 }",
     );
-  for (const [name, value] of Object.entries({ olderThan, unreadFor, halfLife }))
-    if (value !== undefined && !(Number.isFinite(value) && value > 0))
-      throw refuse(`its \`${name}\` is ${showValue(value)}`, `milliseconds: ${name}: 30 * 24 * 3_600_000`);
-  if (importanceBelow !== undefined && !Number.isFinite(importanceBelow))
-    throw refuse(`its \`importanceBelow\` is ${showValue(importanceBelow)}`, "importanceBelow: 3");
-  if (keep !== undefined) requireFunction(keep, "keep", refuse, "keep: (memory) => true or false");
-  if (most !== undefined) requireCount(most, "most", refuse, 0);
-  requireCount(limit, "limit", refuse);
-  const { scope: _, ...rest } = options;
   return {
-    ...rest,
-    limit,
-    halfLife,
+    ...options,
+    limit: options.limit ?? 1_000,
+    halfLife: options.halfLife ?? 30 * DAY,
     ...(scope !== undefined && { scope: scopeText(scopeOf(scope, USE)) }),
   };
 }
@@ -111,7 +127,7 @@ export function ruleOf(options: ForgettingOptions): Rule {
  * ```
  */
 export async function forget(space: Space, options: ForgetOptions): Promise<Forgetting> {
-  requireOptions(options, refusing(USE), '{ by: "user:ada", most: 10_000 }', KNOWN);
+  checkOptions(options, CHECKS, refusing(USE), '{ by: "user:ada", most: 10_000 }');
   const { by: given, dry = false, now: time, progress, signal, ...criteria } = options;
   const by = principalOf(given, USE);
   const rule = ruleOf(criteria);
@@ -148,7 +164,7 @@ export async function forgettable(
   space: Space,
   rule: Rule,
   now: string,
-  watching: { readonly progress?: Progress | undefined; readonly signal?: AbortSignal | undefined } = {},
+  watching: Watching = {},
 ): Promise<{ readonly forgotten: readonly Forgotten[]; readonly looked: number; readonly more: boolean }> {
   const { keep = () => false, scope, most, limit } = rule;
   const all = await space.list({ statuses: ["live", "expired"] });
@@ -172,7 +188,7 @@ export async function forgettable(
   if (most !== undefined) {
     const over = live.length - found.length - most;
     const lowest = stays.toSorted(
-      (one, other) => one.score - other.score || (one.memory < other.memory ? -1 : 1),
+      (one, other) => one.score - other.score || compareText(one.memory, other.memory),
     );
     for (const one of lowest.slice(0, Math.max(0, over)))
       found.push({
@@ -209,10 +225,9 @@ function reasonFor(memory: Memory, read: Read | undefined, rule: Rule, now: stri
 
 /** How much a memory counts: less the older it is, more the more important it is and the more often it was found. */
 function scoreOf(memory: Memory, read: Read | undefined, halfLife: number, now: string): number {
-  const times = [memory.revised ?? memory.at, ...(read === undefined ? [] : [read.last])].map((at) =>
-    Date.parse(at),
-  );
-  const age = Math.max(0, Date.parse(now) - Math.max(...times));
+  const changed = Date.parse(memory.revised ?? memory.at);
+  const used = read === undefined ? changed : Math.max(changed, Date.parse(read.last));
+  const age = Math.max(0, Date.parse(now) - used);
   const recency = 0.5 ** (age / halfLife);
   return recency * Math.max(0, memory.importance ?? NEUTRAL) * (1 + Math.log1p(read?.count ?? 0));
 }
@@ -220,4 +235,102 @@ function scoreOf(memory: Memory, read: Read | undefined, halfLife: number, now: 
 function days(milliseconds: number): string {
   const count = milliseconds / DAY;
   return count >= 1 ? `${Math.floor(count)} days` : `${Math.round(milliseconds / 60_000)} minutes`;
+}
+
+/** How often a memory was found, and when last. */
+export type Read = { readonly count: number; readonly last: string };
+
+/** The readings of a space in the sessions of a store. Only the sessions record them, so all their lines are searched. */
+export async function readsOf(
+  store: Store,
+  space: string,
+  { progress, signal }: Watching = {},
+): Promise<ReadonlyMap<FactId, Read>> {
+  const reads = new Map<FactId, Read>();
+  const names = (await store.names()).filter(({ name }) => !name.startsWith("memory/"));
+  if (names.length === 0) return reads;
+  let seen = 0;
+  for await (const lines of store.lines(names.map(({ id }) => id))) {
+    for (const { id, line } of lines) {
+      if (++seen % 10_000 === 0) await breath(signal, progress, seen);
+      if (!line.includes('"memory-read"')) continue;
+      let fact = readFact(line, undefined);
+      if (fact.type !== "memory-read" || fact.space !== space) continue;
+      // What is long is kept beside the line, and read where it is wanted.
+      if (!Array.isArray(fact.hits)) ({ fact } = await store.load(id, { horizon: 1 }));
+      if (fact.type !== "memory-read" || !Array.isArray(fact.hits)) continue;
+      for (const { memory } of fact.hits) {
+        const known = reads.get(memory);
+        const last = known === undefined || fact.at > known.last ? fact.at : known.last;
+        reads.set(memory, { count: (known?.count ?? 0) + 1, last });
+      }
+    }
+  }
+  return reads;
+}
+
+export type ForgettingModuleOptions = ForgettingOptions & { readonly memory: MemorySpace };
+
+const MODULE_CHECKS: Checks<ForgettingModuleOptions> = { memory: requireMemory, ...FORGETTING };
+/** Memories of one step: what is done is on the record as it goes. */
+const AT_ONCE = 100;
+
+/**
+ * A module that lets memories be forgotten, through the door: what is to be forgotten, and why, is on the record before
+ * anything is done, and that is the evidence for it.
+ *
+ * ```ts
+ * const nightly = forgetting("nightly", { memory: notes, unreadFor: 90 * 24 * 3_600_000, importanceBelow: 3 });
+ * ```
+ */
+export function forgetting(name: string, options: ForgettingModuleOptions): Module & Rebuilds {
+  requireName(name, "forgetting", 'forgetting("nightly", { memory: notes, most: 10_000 })');
+  const refuse = refusingModule(called("forgetting", name));
+  checkOptions(options, MODULE_CHECKS, refuse, "{ memory: notes, most: 10_000 }");
+  const { memory, ...given } = options;
+  const rule = ruleOf(given);
+  const { keep: _, ...state } = rule;
+  const look = step(
+    `look for what ${memory.name} can forget`,
+    async (_settings: Json, context: StepContext) => {
+      const { request, signal, emit } = context;
+      const progress = (count: number, total?: number): void => emit({ done: count, ...defined({ total }) });
+      const now = hostServices(request).time();
+      const space = memory.open(await context.store());
+      // What is kept for more than where this runs is not its to forget.
+      const keep = (one: Memory): boolean => isWider(one.scope, memory.scope) || rule.keep?.(one) === true;
+      return { now, ...(await forgettable(space, { ...rule, keep }, now, { signal, progress })) };
+    },
+    { effect: "read", origin: "input" },
+  );
+  const act = step(
+    `forget in ${memory.name}`,
+    async (plan: readonly Forgotten[], context: StepContext) => {
+      const { request, signal } = context;
+      const space = memory.open(await context.store());
+      await space.store.save(request);
+      for (const one of plan) {
+        signal.throwIfAborted();
+        await expire(space, one, { by: "runtime", because: [request.id] });
+      }
+      return plan.length;
+    },
+    { effect: "idempotent", origin: "input" },
+  );
+  return createModule<Omit<Module, "forward"> & Rebuilds>(
+    {
+      name,
+      kind: "forgetting",
+      state: Object.freeze({ memory: memory.name, ...state } as { readonly [field: string]: Json }),
+      [rebuild]: ({ memory: _memory, scope: _scope, ...changed }) =>
+        forgetting(name, { ...options, ...(changed as ForgettingOptions) }),
+    },
+    async (session) => {
+      let { session: now, value } = await look.call(session, state);
+      const plan = value.forgotten as readonly Forgotten[];
+      for (let from = 0; from < plan.length; from += AT_ONCE)
+        ({ session: now } = await act.call(now, plan.slice(from, from + AT_ONCE)));
+      return now;
+    },
+  );
 }

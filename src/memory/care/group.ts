@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { compareText } from "../../util/index.js";
-import type { Contradicts } from "../contradiction.js";
+import { type Contradicts, plainText } from "../contradiction.js";
 import type { Progress } from "../derived.js";
 import { ROOT } from "../files/path.js";
 import { scopeText } from "../scope.js";
@@ -17,13 +17,17 @@ export function groupOf([first, second, ...others]: readonly Memory[]): Group | 
   return first === undefined || second === undefined ? undefined : [first, second, ...others];
 }
 
-export type GroupOptions = {
+/** How a long operation is followed and stopped. */
+export type Watching = {
+  readonly progress?: Progress | undefined;
+  readonly signal?: AbortSignal | undefined;
+};
+
+export type GroupOptions = Watching & {
   /** The minimum share of words that two texts have in common, from 0 to 1. */
   readonly alike: number;
   readonly acrossTrust: boolean;
   readonly contradicts: Contradicts;
-  readonly progress?: Progress | undefined;
-  readonly signal?: AbortSignal | undefined;
 };
 
 /** As many become one at once: all of them are its evidence. */
@@ -77,7 +81,7 @@ function entryOf(memory: Memory, place: number, acrossTrust: boolean): Entry {
     memory,
     place,
     words,
-    plain: memory.text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim(),
+    plain: plainText(memory.text),
     kind: JSON.stringify([scopeText(scope), subject, acrossTrust ? null : trust]),
     keys: keysOf(sketchOf(words)),
   };
@@ -195,7 +199,7 @@ export async function breath(
   signal: AbortSignal | undefined,
   progress: Progress | undefined,
   done: number,
-  total: number | undefined,
+  total?: number,
 ): Promise<void> {
   signal?.throwIfAborted();
   progress?.(done, total);

@@ -1,7 +1,7 @@
 import { readableError, thrownMessage } from "../../session/index.js";
 import { showValue } from "../../util/index.js";
-import { EmbeddingError } from "./error.js";
-import { staticEmbedding } from "./static.js";
+import { staticEmbedding } from "./reading.js";
+import { EmbeddingError } from "./table.js";
 
 /** Texts as vectors of length 1, in the order of the texts, so that the product of two is their cosine. */
 export interface Embedder {

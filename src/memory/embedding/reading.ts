@@ -1,7 +1,6 @@
-import { addGrams } from "./gram.js";
-import { LONGEST_WORD, normalised, piecesOf, type Run, runsOf, UNKNOWN } from "./piece.js";
-import type { Lexicon } from "./table.js";
-import { NOTHING, type Table, table } from "./table.js";
+import type { Embedder } from "./embedder.js";
+import { LONGEST_WORD, normalised, piecesOf, type Run, runsOf, type Script, UNKNOWN } from "./piece.js";
+import { type Lexicon, NOTHING, type Table, table } from "./table.js";
 
 /** What the table makes of a text. */
 export type Reading = {
@@ -164,4 +163,107 @@ function stemsOf(word: string, stems: Lexicon): readonly number[] {
 /** A short stem is one only at the beginning of a word, and with an ending: "ei" is not in "frei". */
 function fits(word: string, at: number, length: number): boolean {
   return length >= SHORT || (length > 1 && at === 0 && ENDING.test(word.slice(length)));
+}
+
+/** How long the runs of characters are that are hashed, and what each counts. */
+const LENGTHS: { readonly [script in Script]: readonly (readonly [length: number, weight: number])[] } = {
+  spaced: [
+    [3, 0.5],
+    [4, 0.75],
+    [5, 1],
+  ],
+  han: [
+    [1, 0.5],
+    [2, 1],
+  ],
+  thai: [
+    [2, 0.25],
+    [3, 0.75],
+    [4, 1],
+  ],
+  sign: [[1, 1]],
+  mark: [],
+};
+
+/** Each run of characters goes to so many dimensions: the more, the less do two of them look alike by accident. */
+const SPREAD = 4;
+
+/**
+ * Adds the character n-grams of a word to a sum: what the table does not know is still like itself, its inflections
+ * and its compounds. Whole numbers decide where, so that it is the same everywhere.
+ */
+export function addGrams(sum: Float64Array, script: Script, text: string, weight: number): void {
+  const framed = script === "spaced" ? `<${text.slice(0, LONGEST)}>` : text.slice(0, LONGEST);
+  for (const [length, each] of LENGTHS[script])
+    for (let from = 0; from + length <= framed.length; from++) {
+      const single = length === 1 && isKana(framed.charCodeAt(from));
+      if (!single) addGram(sum, framed, from, length, weight * each);
+    }
+}
+
+const LONGEST = 4_096;
+
+/** A kana by itself is a sound, not a word. */
+function isKana(unit: number): boolean {
+  return unit >= 0x3040 && unit <= 0x30ff;
+}
+
+function addGram(sum: Float64Array, text: string, from: number, length: number, weight: number): void {
+  // FNV-1a, and the last steps of MurmurHash3, which let every bit of it change half of the others.
+  let hash = 0x811c9dc5;
+  for (let at = from; at < from + length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  for (let turn = 0; turn < SPREAD; turn++) {
+    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+    hash ^= hash >>> 16;
+    const dimension = (hash >>> 1) % sum.length;
+    sum[dimension] = (sum[dimension] as number) + (hash & 1 ? weight : -weight);
+  }
+}
+
+/** Goes up whenever a text may get another vector: an index of other vectors is then built again. */
+const VERSION = 1;
+
+/**
+ * The embedding of the package `@openrath/embedding`: no key, no network. Every word has one vector, and a
+ * text is their sum, so it knows what is spoken of and not what is said about it.
+ */
+export function staticEmbedding(): Embedder {
+  return {
+    name: `openrath-static-${VERSION}`,
+    dimensions: DIMENSIONS,
+    embed: (texts, signal) =>
+      texts.map((text) => {
+        signal?.throwIfAborted();
+        return vectorOf(text);
+      }),
+    coverage,
+  };
+}
+
+const DIMENSIONS = 256;
+
+/** How much of a text the table knows, from 0 to 1: the less, the more is to be given on the words themselves. */
+export function coverage(text: string): number {
+  const { known, letters } = readingOf(text);
+  return letters === 0 ? 0 : known / letters;
+}
+
+/** How much the characters count beside the meaning where nothing is known. */
+const GRAMS = 0.85;
+
+function vectorOf(text: string): Float32Array {
+  const { meaning, grams, known, letters, unsure } = readingOf(text);
+  const [first, second] = [lengthOf(meaning), lengthOf(grams)];
+  const a = first === 0 ? 0 : known / letters / first;
+  const b = second === 0 ? 0 : (GRAMS * unsure) / letters / second;
+  const sum = meaning.map((value, at) => value * a + (grams[at] as number) * b);
+  const length = lengthOf(sum);
+  return Float32Array.from(sum, (value) => (length === 0 ? 0 : value / length));
+}
+
+function lengthOf(vector: Float64Array): number {
+  let sum = 0;
+  for (const value of vector) sum += value * value;
+  return Math.sqrt(sum);
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
-import { EmbeddingError } from "./error.js";
+import { RathError } from "../../session/index.js";
 
 /** The vectors of the package `@openrath/embedding`. A row is found by a piece, by the stem of a foreign word, or by a word without spaces. */
 export type Table = {
@@ -140,5 +140,16 @@ export class Lexicon {
       if (row !== undefined && accepts(row, length)) return length;
     }
     return 0;
+  }
+}
+
+/** Texts could not be turned into vectors, or what came back are none. */
+export class EmbeddingError extends RathError {
+  constructor(embedder: string, reason: string, hint: string, cause?: unknown) {
+    super("memory-embedding", `Cannot embed with ${embedder}: ${reason}.`, {
+      hint,
+      data: { embedder, reason },
+      cause,
+    });
   }
 }

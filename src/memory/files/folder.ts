@@ -1,7 +1,7 @@
 import type { ToolContext } from "../../agent/tool/index.js";
 import type { Because, FactId } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import { agentOf, becauseOf, groundsOf } from "../grounds.js";
+import { agentOf, becauseOf, groundsOf } from "../evidence.js";
 import { type Scope, scopeText } from "../scope.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";

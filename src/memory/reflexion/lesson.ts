@@ -2,12 +2,12 @@ import { askedLast, textOf } from "../../agent/model/index.js";
 import { hostServices } from "../../runtime/index.js";
 import { digestOf, type FactId, type Json, type Session } from "../../session/index.js";
 import { type StepContext, type StepResult, step } from "../../workflow/index.js";
-import { MemoryRefusedError } from "../error.js";
 import type { MemorySpace } from "../memory.js";
 import { type Recollection, recollectionsIn, recordReading } from "../reading.js";
 import type { Found } from "../search/space-index.js";
 import { shownOf } from "../shown.js";
 import type { Source } from "../source.js";
+import type { Space } from "../space.js";
 import { PassedTrialError } from "./trial.js";
 
 /** What reflections of trials are known by in a space. */
@@ -66,41 +66,26 @@ export function lessonsFrom(memory: MemorySpace): Lessons {
 }
 
 async function newestOf(
-  space: ReturnType<MemorySpace["open"]>,
+  space: Space,
   { scope }: MemorySpace,
   { task, keep, now }: { readonly task: string; readonly keep: number; readonly now: string },
 ): Promise<{ readonly head: FactId | undefined; readonly found: readonly Found[] }> {
-  for (let turn = 0; ; turn++) {
-    const head = await space.head();
-    const listed = await space.list({ scope, subject: task, sources: LESSONS });
-    // What was listed is as of this id only if nobody wrote meanwhile.
-    if ((await space.head()) !== head) {
-      if (turn < TURNS) continue;
-      throw new MemoryRefusedError(
-        "busy",
-        `recall lessons from "${space.name}"`,
-        `others wrote to it ${TURNS} times meanwhile`,
-        "try again",
-      );
-    }
-    const ids = new Set(listed.map(({ id }) => id));
-    const found = listed
-      .filter(({ expires }) => expires === undefined || Date.parse(expires) > Date.parse(now))
-      .slice(-keep)
-      .map(
-        (memory): Found => ({
-          // One lesson beside another about the same task is no contradiction of it.
-          memory: { ...memory, contradicts: memory.contradicts.filter((other) => !ids.has(other)) },
-          score: 1,
-          parts: { words: 1, meaning: 1 },
-          alike: [],
-        }),
-      );
-    return { head, found };
-  }
+  const { head, memories } = await space.listed({ scope, subject: task, sources: LESSONS });
+  const ids = new Set(memories.map(({ id }) => id));
+  const found = memories
+    .filter(({ expires }) => expires === undefined || Date.parse(expires) > Date.parse(now))
+    .slice(-keep)
+    .map(
+      (memory): Found => ({
+        // Two lessons about the same task do not contradict each other.
+        memory: { ...memory, contradicts: memory.contradicts.filter((other) => !ids.has(other)) },
+        score: 1,
+        parts: { words: 1, meaning: 1 },
+        alike: [],
+      }),
+    );
+  return { head, found };
 }
-
-const TURNS = 20;
 
 /** Throws unless a trial failed by this validation: it is in the past of the session, and nothing like it passed since. */
 export function requireFailed(session: Session, of: FactId, use: string): Session {

@@ -1,13 +1,12 @@
 import type { FactId, Json, Session, View } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { type StepContext, type StepResult, step } from "../../workflow/index.js";
-import { becauseOf } from "../grounds.js";
+import { becauseOf } from "../evidence.js";
 import type { MemorySpace } from "../memory.js";
 import type { Written } from "../operation.js";
 import type { Recollection } from "../reading.js";
 import type { Memory } from "../state.js";
-import { ask, askedOf, type Somebody } from "./asking.js";
-import { insightsIn, questionsIn } from "./insight.js";
+import { ask, askedOf, insightsIn, questionsIn, type Somebody } from "./asking.js";
 import { streamMetaOf, withStreamMeta } from "./kind.js";
 import type { Asking, Retrieve } from "./retrieval.js";
 

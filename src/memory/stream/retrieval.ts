@@ -18,11 +18,10 @@ import { shownOf } from "../shown.js";
 import type { Memory } from "../state.js";
 import type { SpaceView } from "../view.js";
 import { type Access, accessesOf, type StreamKind, streamMetaOf } from "./kind.js";
-import type { Profile } from "./profile.js";
-import { nearness } from "./relevance.js";
-import { best, type Candidate, type Scored } from "./score.js";
+import type { Profile } from "./options.js";
+import { best, type Candidate, nearness, type Scored } from "./score.js";
 
-/** Everything that a retrieval depends on beside the stream itself and what the session has read of it. */
+/** Everything that a retrieval depends on, besides the stream and what the session has read of it. */
 export type Asking = {
   readonly query: string;
   readonly profile: Profile;
@@ -46,7 +45,7 @@ type Settings = Omit<Asking, "query" | "profile" | "asOf" | "show" | "characters
 
 export type Retrieve = (session: Session, asking: Asking) => Promise<StepResult<readonly Recollection[]>>;
 
-/** Reads a stream through the door: what was found, by which scores, at what time, is on the record of who asks. */
+/** Reads a stream as a recorded step: the hits, their scores and the time are in the session that reads. */
 export function retrieveFrom(memory: MemorySpace): Retrieve {
   const look = step(
     `recall from the stream of ${memory.name}`,
@@ -55,13 +54,13 @@ export function retrieveFrom(memory: MemorySpace): Retrieve {
       const { request, signal } = context;
       const space = memory.open(await context.store());
       const view = asking.asOf === undefined ? space : await space.at(asking.asOf);
-      const { listed, head } = await steadily(view, asking);
+      const { memories, head } = await listed(view, asking);
       const now = hostServices(request).time();
       const accesses = accessesOf(request, memory.name);
       const given = { asking, now, accesses, signal };
-      const found = (await chosenFrom(listed, view, given)).map(asFound);
+      const found = (await chosenFrom(memories, view, given)).map(asFound);
       const { characters, show, query } = asking;
-      const newest = listed.reduce((most, one, place) => Math.max(most, stepIn(one, place)), 0);
+      const newest = memories.reduce((most, one, place) => Math.max(most, stepIn(one, place)), 0);
       const settings = settingsOf({ step: newest, ...asking }, now, view.embedder.name) as Json;
       recordReading(
         context,
@@ -104,31 +103,14 @@ export async function retrieveAgain(
   const profile = { name, decay, clock, weights, limit, order, touch } as Profile;
   const asking: Asking = { ...rest, query: String(fact.query), profile, show: false, characters: 0 };
   const accesses = accessesOf(parents[0] as Session, memory.name);
-  const { listed } = await steadily(view, asking);
-  const found = (await chosenFrom(listed, view, { asking, now, accesses })).map(asFound);
+  const { memories } = await listed(view, asking);
+  const found = (await chosenFrom(memories, view, { asking, now, accesses })).map(asFound);
   return { same: isSameReading(found, recollectionsOf(fact)), found };
 }
 
-/** The live memories as of one id of the space, also while others write to it. */
-async function steadily(
-  view: SpaceView,
-  { scope, within }: Pick<Asking, "scope" | "within">,
-): Promise<{ readonly head: FactId | undefined; readonly listed: readonly Memory[] }> {
-  for (let turn = 0; ; turn++) {
-    const head = await view.head();
-    const listed = await view.list({ scope, ...defined({ within }) });
-    if ((await view.head()) === head) return { head, listed };
-    if (turn === TURNS)
-      throw new MemoryRefusedError(
-        "busy",
-        `read the stream of "${view.name}"`,
-        `others wrote to it ${TURNS} times meanwhile`,
-        "try again",
-      );
-  }
+function listed(view: SpaceView, { scope, within }: Asking): ReturnType<SpaceView["listed"]> {
+  return view.listed({ scope, ...defined({ within }) });
 }
-
-const TURNS = 20;
 
 type Given = {
   readonly asking: Asking;
@@ -138,13 +120,13 @@ type Given = {
 };
 
 async function chosenFrom(
-  listed: readonly Memory[],
+  memories: readonly Memory[],
   view: SpaceView,
   { asking, now, accesses, signal }: Given,
 ): Promise<readonly Scored[]> {
   const { query, profile, kinds, newest } = asking;
   const moment = Date.parse(now);
-  const meant = listed
+  const meant = memories
     .map((memory, place) => ({ memory, step: stepIn(memory, place) }))
     .filter(
       ({ memory }) =>

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Memory } from "../state.js";
-import { insightsIn, questionsIn, ratingIn } from "./insight.js";
-import { PROFILES } from "./profile.js";
+import { insightsIn, questionsIn, ratingIn } from "./asking.js";
+import { PROFILES } from "./options.js";
 import { best, type Candidate } from "./score.js";
 
 const HOUR = 3_600_000;

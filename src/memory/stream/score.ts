@@ -1,5 +1,7 @@
+import type { Embedder } from "../embedding/embedder.js";
+import { MEANT_CHARACTERS } from "../search/nearest.js";
 import type { Memory } from "../state.js";
-import type { Profile } from "./profile.js";
+import type { Profile } from "./options.js";
 
 /** A memory with what its score is made of. */
 export type Candidate = {
@@ -81,4 +83,69 @@ function importances(candidates: readonly Candidate[]): readonly number[] {
   );
   const least = known.reduce((one, other) => Math.min(one, other), Number.POSITIVE_INFINITY);
   return candidates.map(({ memory: { importance = known.length === 0 ? 0 : least } }) => importance);
+}
+
+/** How many numbers are kept for each embedder: with 256 in each vector, about 30,000 texts. */
+const HELD = 8_000_000;
+/** Texts in one call of an embedder. */
+const BATCH = 256;
+
+/** The vectors of each embedder by text, the least recently used first. */
+const cache = new WeakMap<Embedder, Map<string, Float32Array>>();
+
+/**
+ * How near texts are to a question: the cosine of their vectors, in whole precision. The index keeps vectors that are rounded,
+ * which is enough to find the nearest; here small differences are spread from 0 to 1 and decide.
+ */
+export async function nearness(
+  embedder: Embedder,
+  question: string,
+  texts: readonly string[],
+  signal?: AbortSignal,
+): Promise<readonly number[]> {
+  const [asked, ...others] = await vectorsOf(embedder, [question, ...texts], signal);
+  return others.map((vector) => cosine(asked as Float32Array, vector));
+}
+
+async function vectorsOf(
+  embedder: Embedder,
+  texts: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<readonly Float32Array[]> {
+  const held = cache.get(embedder) ?? new Map<string, Float32Array>();
+  cache.set(embedder, held);
+  const cut = texts.map((text) => text.slice(0, MEANT_CHARACTERS).toWellFormed());
+  // Copied: another call may remove them from the cache while this one waits.
+  const found = new Map<string, Float32Array>();
+  const lacking: string[] = [];
+  for (const text of new Set(cut)) {
+    const vector = held.get(text);
+    if (vector === undefined) lacking.push(text);
+    else found.set(text, vector);
+  }
+  for (let from = 0; from < lacking.length; from += BATCH) {
+    const some = lacking.slice(from, from + BATCH);
+    const made = await embedder.embed(some, signal);
+    for (const [place, text] of some.entries()) found.set(text, made[place] as Float32Array);
+  }
+  for (const [text, vector] of found) {
+    held.delete(text);
+    held.set(text, vector);
+    for (const oldest of held.keys()) {
+      if (held.size * vector.length <= HELD || oldest === text) break;
+      held.delete(oldest);
+    }
+  }
+  return cut.map((text) => found.get(text) as Float32Array);
+}
+
+function cosine(one: Float32Array, other: Float32Array): number {
+  let [product, ours, theirs] = [0, 0, 0];
+  for (let at = 0; at < one.length; at++) {
+    const [a, b] = [one[at] as number, other[at] as number];
+    product += a * b;
+    ours += a * a;
+    theirs += b * b;
+  }
+  return ours === 0 || theirs === 0 ? 0 : product / Math.sqrt(ours * theirs);
 }

@@ -7,7 +7,7 @@ import { all, made } from "../../runtime/testing/record.js";
 import type { FactOf, Session } from "../../session/index.js";
 import { enter, type Module, workflow } from "../../workflow/index.js";
 import { type MemorySpace, memory } from "../memory.js";
-import { remembering } from "../remembering.js";
+import { remembering } from "../recall.js";
 import { type MemoryStream, type MemoryStreamOptions, memoryStream } from "./index.js";
 
 const space = (): MemorySpace => memory({ name: "life", scope: "agent:klaus", contradicts: false });

@@ -2,14 +2,13 @@ import type { FactId, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
 import { refusing, StepError, type StepResult } from "../../workflow/index.js";
-import type { Draft } from "../draft.js";
 import type { MemorySpace } from "../memory.js";
-import type { Written } from "../operation.js";
+import type { Draft, Written } from "../operation.js";
 import type { Recollection } from "../reading.js";
 import type { Found } from "../search/space-index.js";
-import { ask } from "./asking.js";
-import { ratingIn } from "./insight.js";
+import { ask, ratingIn } from "./asking.js";
 import { withStreamMeta } from "./kind.js";
+import type { Profile } from "./options.js";
 import {
   askingOf,
   type MemoryStreamOptions,
@@ -17,7 +16,6 @@ import {
   type StreamRecallOptions,
   streamOf,
 } from "./options.js";
-import type { Profile } from "./profile.js";
 import { type Reflected, reflectOn } from "./reflecting.js";
 import { retrieveAgain, retrieveFrom } from "./retrieval.js";
 

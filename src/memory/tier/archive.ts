@@ -1,11 +1,12 @@
 import { type Tool, tool } from "../../agent/tool/index.js";
 import type { Json } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import { agentOf, becauseOf, groundsOf } from "../grounds.js";
+import { agentOf, becauseOf, groundsOf } from "../evidence.js";
 import type { MemorySpace } from "../memory.js";
 import { recordReading } from "../reading.js";
 import type { Found } from "../search/space-index.js";
 import type { Space } from "../space.js";
+import { contradictsOf, rounded, shortId, writtenJson } from "../tools.js";
 import { THRESHOLD } from "../view.js";
 import { CORE } from "./block.js";
 
@@ -37,10 +38,7 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
     } as const,
     effect: "idempotent",
     run: async (input, context) => {
-      const { content, tags } = input as {
-        readonly content: string;
-        readonly tags?: readonly string[];
-      };
+      const { content, tags } = input as { readonly content: string; readonly tags?: readonly string[] };
       const because = becauseOf([...groundsOf(context.session), context.session.id]);
       const written = await space.open(await context.store()).write(
         {
@@ -52,13 +50,7 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
         },
         { from: context.session, key: context.key },
       );
-      return {
-        memory: written.memory.slice(0, 16),
-        status: written.status,
-        ...(written.contradicts.length > 0 && {
-          contradicts: written.contradicts.map((id) => id.slice(0, 16)),
-        }),
-      } as Json;
+      return writtenJson(written);
     },
   });
   const search = tool({
@@ -114,16 +106,14 @@ export function archiveTools(space: MemorySpace, threshold: number = THRESHOLD):
         },
       });
       return found.map(({ memory, score }) => ({
-        memory: memory.id.slice(0, 16),
+        memory: shortId(memory.id),
         text: memory.text,
         by: memory.by,
         at: memory.revised ?? memory.at,
         trust: memory.trust,
-        score: Math.round(score * 1000) / 1000,
+        score: rounded(score),
         ...(tagsOf(memory.meta).length > 0 && { tags: tagsOf(memory.meta) }),
-        ...(memory.contradicts.length > 0 && {
-          contradicts: memory.contradicts.map((id) => id.slice(0, 16)),
-        }),
+        ...contradictsOf(memory),
       }));
     },
   });
@@ -139,17 +129,17 @@ type Asked = {
   readonly end_datetime?: string;
 };
 
-/** What is in the core stands before the model already; what says the same in the archive must not be left out for it. */
+/** Blocks of the core are in view already. An archived text that was left out because it is like a block is found instead. */
 async function withoutCore(space: Space, found: readonly Found[]): Promise<readonly Found[]> {
   const kept: Found[] = [];
   for (const one of found) {
-    if (one.memory.subject?.startsWith(CORE) !== true) kept.push(one);
-    else
-      for (const id of one.alike) {
-        const memory = await space.get(id);
-        if (memory !== undefined && memory.subject?.startsWith(CORE) !== true)
-          kept.push({ ...one, memory, alike: [] });
-      }
+    const isBlock = one.memory.subject?.startsWith(CORE) === true;
+    if (!isBlock) kept.push(one);
+    for (const id of isBlock ? one.alike : []) {
+      const memory = await space.get(id);
+      if (memory !== undefined && memory.subject?.startsWith(CORE) !== true)
+        kept.push({ ...one, memory, alike: [] });
+    }
   }
   return kept;
 }

@@ -1,7 +1,7 @@
+import { type Json, RathError } from "../../session/index.js";
 import { nearestOf, optionNames, showValue } from "../../util/index.js";
 import { type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
-import { LONGEST } from "../draft.js";
-import { BlockError } from "./error.js";
+import { LONGEST } from "../operation.js";
 
 /** A part of core memory: a text that is always before the model, and that it edits itself. */
 export type BlockOptions = {
@@ -104,4 +104,24 @@ export function named(blocks: readonly Block[], label: string): Block {
     meant === undefined ? `The blocks are ${labels.join(", ")}.` : `Did you mean "${meant}"?`,
     { labels },
   );
+}
+
+/** Why an edit of core memory was refused. */
+export type BlockFault = "unknown" | "read-only" | "limit" | "text" | "undo";
+
+/** An edit of a block that cannot be made as it was asked for: the model reads this and tries something else. */
+export class BlockError extends RathError {
+  constructor(
+    fault: BlockFault,
+    label: string,
+    reason: string,
+    hint: string,
+    data: { readonly [key: string]: Json } = {},
+  ) {
+    super(
+      `memory-block-${fault}`,
+      `Cannot edit the block ${JSON.stringify(label.slice(0, 100))}: ${reason}. ${hint}`,
+      { hint, data: { label: label.slice(0, 100), reason, ...data } },
+    );
+  }
 }

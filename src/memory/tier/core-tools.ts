@@ -2,8 +2,8 @@ import { type Tool, tool } from "../../agent/tool/index.js";
 import type { MemorySpace } from "../memory.js";
 import { scopeText } from "../scope.js";
 import type { Block } from "./block.js";
+import { BlockError } from "./block.js";
 import { editBlock, undoEdit } from "./core.js";
-import { BlockError } from "./error.js";
 
 /** The tools by which a model edits the blocks that are always before it. */
 export function coreTools(space: MemorySpace, blocks: readonly Block[]): readonly Tool[] {

@@ -2,17 +2,16 @@ import type { ToolContext } from "../../agent/tool/index.js";
 import type { Because, FactId, Json, Session } from "../../session/index.js";
 import { defined, isObject } from "../../util/index.js";
 import { derivedOf } from "../derived.js";
-import { agentOf, becauseOf, groundsOf } from "../grounds.js";
+import { agentOf, becauseOf, groundsOf } from "../evidence.js";
 import { storeNameOf } from "../name.js";
-import type { Written } from "../operation.js";
+import type { Revision, WriteOptions, Written } from "../operation.js";
 import { scopeText } from "../scope.js";
 import type { SpaceIndex } from "../search/space-index.js";
 import { quoted } from "../shown.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
 import { useIndex } from "../view.js";
-import { type Block, CORE, named } from "./block.js";
-import { BlockError } from "./error.js";
+import { type Block, BlockError, CORE, named } from "./block.js";
 
 /** A block and what it says now; without a memory, nobody has written it yet. */
 export type Held = { readonly block: Block; readonly value: string; readonly memory?: Memory };
@@ -46,7 +45,7 @@ function liveIn(index: SpaceIndex, label: string, scope: string): Memory | undef
   return index.bySubject(CORE + label).find((one) => one.status === "live" && scopeText(one.scope) === scope);
 }
 
-/** Writes down what the program says of its blocks: of a new one its value, of one that is read-only its newer value. */
+/** Writes the program's values: of a new block, and of a read-only block whose value has changed. */
 export async function seedCore(
   space: Space,
   blocks: readonly Block[],
@@ -54,36 +53,43 @@ export async function seedCore(
   { session, because }: { readonly session: Session; readonly because: Because },
 ): Promise<void> {
   const { head, held } = await readCore(space, blocks, scope);
-  for (const { block, value, memory } of held) {
-    const { label } = block;
-    // Whoever begins the same block at the same place begins it once.
-    const key = `core ${space.name} ${label} ${head ?? "new"}`;
-    if (memory === undefined && block.value !== "")
-      await space.write(
-        {
-          ...holding(block.value, { core: label }),
-          because,
-          source: "reflection",
-          by: "runtime",
-          subject: CORE + label,
-        },
-        { from: session, key },
-      );
-    else if (memory !== undefined && block.readOnly && value !== block.value)
-      await space.revise(
-        memory.id,
-        {
-          ...holding(block.value, { core: label, before: memory.version }),
-          because,
-          by: "runtime",
-          why: "the program says something else now",
-        },
-        { from: session, key },
-      );
+  for (const one of held) {
+    const { block, value, memory } = one;
+    const isNew = memory === undefined && block.value !== "";
+    if (!isNew && !(memory !== undefined && block.readOnly && value !== block.value)) continue;
+    // Two processes that start the same block at the same id of the space write it once.
+    const key = `core ${space.name} ${block.label} ${head ?? "new"}`;
+    await put(space, one, block.value, {
+      because,
+      by: "runtime",
+      why: "the program says something else now",
+      options: { from: session, key },
+    });
   }
 }
 
-/** Edits a block once, however often the call is made. The evidence is the turn, and the call itself. */
+/** Writes a new text into a block: its first, or a revision of its memory. */
+function put(
+  space: Space,
+  { block: { label }, memory }: Held,
+  text: string,
+  given: Pick<Revision, "because" | "by"> & {
+    readonly why: string;
+    readonly was?: FactId;
+    readonly meta?: { readonly [field: string]: Json };
+    readonly options: WriteOptions;
+  },
+): Promise<Written> {
+  const { because, by, why, was, meta, options } = given;
+  if (memory === undefined) {
+    const held = holding(text, { core: label });
+    return space.write({ ...held, because, source: "reflection", by, subject: CORE + label }, options);
+  }
+  const held = holding(text, { core: label, before: memory.version, ...meta });
+  return space.revise(memory.id, { ...held, because, by, why, ...defined({ was }) }, options);
+}
+
+/** Edits a block once, however often the call is repeated. The evidence is the turn, and the call itself. */
 export async function editBlock(
   space: Space,
   { blocks, scope }: { readonly blocks: readonly Block[]; readonly scope: string },
@@ -91,76 +97,55 @@ export async function editBlock(
   context: ToolContext,
   edit: { readonly change: Change; readonly why: string },
 ): Promise<Edited> {
+  const { session, key } = context;
   const block = editable(blocks, label);
   return alone(space, async () => {
-    // The evidence of the beginning is not the call, or the call would look as if it was done.
-    const because = groundsOf(context.session);
-    await seedCore(space, [block], scope, { session: context.session, because });
+    // The evidence of the first value is not the call, or the call would look as if it had been done.
+    const because = groundsOf(session);
+    await seedCore(space, [block], scope, { session, because });
     const [held] = (await readCore(space, [block], scope)).held as readonly [Held];
     const { memory, value } = held;
     if (memory !== undefined && isDoneBy(memory, context.call)) return doneBefore(space, held, context.call);
     const next = checked(edit.change(value), value, block);
-    const evidence = becauseOf([...because, context.session.id]);
-    const by = agentOf(context.session);
-    const deed = { from: context.session, key: context.key };
-    const written =
-      memory === undefined
-        ? await space.write(
-            {
-              ...holding(next, { core: label }),
-              because: evidence,
-              source: "reflection",
-              by,
-              subject: CORE + label,
-            },
-            deed,
-          )
-        : await space.revise(
-            memory.id,
-            {
-              ...holding(next, { core: label, before: memory.version }),
-              because: evidence,
-              by,
-              why: edit.why,
-              was: memory.version,
-            },
-            deed,
-          );
+    const written = await put(space, held, next, {
+      because: becauseOf([...because, session.id]),
+      by: agentOf(session),
+      why: edit.why,
+      ...defined({ was: memory?.version }),
+      options: { from: session, key },
+    });
     return outcome(space, block, next, written);
   });
 }
 
-/** Takes the last edit of a block back: a newer version with the older words, because of the edit that is undone. */
+/** Undoes the last edit of a block: a newer version with the older text, because of the edit that is undone. */
 export async function undoEdit(
   space: Space,
   { blocks, scope }: { readonly blocks: readonly Block[]; readonly scope: string },
   label: string,
   context: ToolContext,
 ): Promise<Edited> {
+  const { session, key } = context;
   const block = editable(blocks, label);
   return alone(space, async () => {
     const [held] = (await readCore(space, [block], scope)).held as readonly [Held];
     const { memory } = held;
     if (memory === undefined) throw nothingToUndo(label);
     if (isDoneBy(memory, context.call)) return doneBefore(space, held, context.call);
-    // Where undoing has come to: an undone edit stands behind the one that undid it.
+    // An undone edit is behind the edit that undid it, so undoing goes on from there.
     const now = await versionOf(space, memory.version);
     const at = fieldOf(now.meta, "restores") ?? memory.version;
     const before = fieldOf((at === memory.version ? now : await versionOf(space, at)).meta, "before");
     if (before === undefined) throw nothingToUndo(label);
     const older = heldIn(await versionOf(space, before));
-    const because = becauseOf([memory.version, context.session.id]);
-    const written = await space.revise(
-      memory.id,
-      {
-        ...holding(older, { core: label, before: memory.version, undoes: at, restores: before }),
-        because,
-        by: agentOf(context.session),
-        was: memory.version,
-        why: `undoes ${at.slice(0, 12)}`,
-      },
-      { from: context.session, key: context.key },
-    );
+    const written = await put(space, held, older, {
+      because: becauseOf([memory.version, session.id]),
+      by: agentOf(session),
+      why: `undoes ${at.slice(0, 12)}`,
+      was: memory.version,
+      meta: { undoes: at, restores: before },
+      options: { from: session, key },
+    });
     return outcome(space, block, older, written);
   });
 }

@@ -1,6 +1,6 @@
 import { Session } from "../../../session/index.js";
 import type { Store } from "../../../store/index.js";
-import type { Draft } from "../../draft.js";
+import type { Draft } from "../../operation.js";
 import { notesOf } from "../../tier/testing/tiers.js";
 
 export type Note = Partial<Omit<Draft, "text" | "because">> & {
