@@ -48,17 +48,9 @@ export type BackendFound = {
  * The fault of the other system: it is unreachable, refused, does not have the item, its answer
  * is missing or too long, it took too long, or the caller has given up; or the npm package of its client is not installed.
  */
-export type BackendFault =
-  | "unreachable"
-  | "refused"
-  | "not-found"
-  | "malformed"
-  | "too-large"
-  | "timeout"
-  | "stopped"
-  | "not-installed";
+export type BackendFault = keyof typeof HINTS;
 
-const HINTS: { readonly [fault in BackendFault]: string } = {
+const HINTS = {
   unreachable: "start it, and check its address; the memories themselves are in the space",
   refused: "read what it says: the key, the account or the address is not what it wants",
   "not-found": "look at what is there with ls, or keep the memory again",
@@ -67,7 +59,7 @@ const HINTS: { readonly [fault in BackendFault]: string } = {
   timeout: "ask again, or allow more time with timeout",
   stopped: "ask again: the caller stopped waiting for this answer",
   "not-installed": "install the package that the message names",
-};
+} as const;
 
 /** Another system that was to keep or find memories did not. Our own record is as it was. */
 export class BackendError extends RathError {
@@ -79,7 +71,7 @@ export class BackendError extends RathError {
     use: string,
     reason: string,
     data: { readonly [key: string]: Json } = {},
-    hint = HINTS[fault],
+    hint: string = HINTS[fault],
   ) {
     const said = brief(reason);
     super("memory-backend", `Cannot ${use} at ${backend}: ${said}.`, {

@@ -6,19 +6,19 @@ import type { Embedder } from "./embedding/embedder.js";
 import { derivedFolderOf } from "./name.js";
 import { SpaceIndex } from "./search/space-index.js";
 
-/** What a process holds of the spaces of one store: indexes that are open, each used by one at a time. */
+/** The open indexes of the spaces of one store in this process. Each has one user at a time. */
 class Derived {
   readonly #store: Store;
-  readonly #open = new Map<string, Promise<SpaceIndex>>();
-  /** Indexes of earlier states, the one that was used last at the end. */
-  readonly #earlier = new Map<string, Promise<SpaceIndex>>();
+  readonly #open = new Map<string, SpaceIndex>();
+  /** Indexes of earlier states, the least recently used first. */
+  readonly #earlier = new Map<string, SpaceIndex>();
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(store: Store) {
     this.#store = store;
   }
 
-  /** Uses the index of a space, brought to where the space stands (or stood at `at`), alone. */
+  /** Uses the index of a space alone, as of where the space stands, or of `at`. */
   async use<Value>(
     { space, at, embedder, progress, signal }: UseOptions,
     act: (index: SpaceIndex) => Promise<Value>,
@@ -26,17 +26,12 @@ class Derived {
     const key = `${space}\0${embedder.name}${at === undefined ? "" : `\0${at}`}`;
     return this.alone(key, async () => {
       const head = at ?? (await this.#store.head(space));
-      const index = await (at === undefined
-        ? this.#present(key, space, embedder)
-        : this.#past(key, space, embedder));
+      const index = at === undefined ? this.#present(key, space, embedder) : this.#past(key, space, embedder);
       try {
-        // Also where it stands there already: content may have been erased, or have come, since. Vectors are made when they
-        // are asked for: a caller that only writes does not wait for a model.
+        // Synced also when it is there already: content may have been erased, or have come, since. Vectors are made on
+        // demand: a caller that only writes does not wait for a model.
         if (head !== undefined)
-          await index.sync(this.#store, head, {
-            meaning: false,
-            ...defined({ progress, signal }),
-          });
+          await index.sync(this.#store, head, { meaning: false, ...defined({ progress, signal }) });
         return await act(index);
       } finally {
         index.rest();
@@ -57,44 +52,33 @@ class Derived {
     }
   }
 
-  #present(key: string, space: string, embedder: Embedder): Promise<SpaceIndex> {
-    return this.#opened(this.#open, key, { folder: derivedFolderOf(this.#store), space, embedder });
+  #present(key: string, space: string, embedder: Embedder): SpaceIndex {
+    const folder = derivedFolderOf(this.#store);
+    const index = this.#open.get(key) ?? new SpaceIndex({ folder, space, embedder });
+    this.#open.set(key, index);
+    return index;
   }
 
-  /** Earlier states are asked for rarely, and several times in a row then. */
-  #past(key: string, space: string, embedder: Embedder): Promise<SpaceIndex> {
-    const known = this.#earlier.get(key);
+  /** Earlier states are read rarely, and then several times in a row. */
+  #past(key: string, space: string, embedder: Embedder): SpaceIndex {
+    const index = this.#earlier.get(key) ?? new SpaceIndex({ folder: undefined, space, embedder });
     this.#earlier.delete(key);
-    if (known !== undefined) this.#earlier.set(key, known);
-    for (const [oldest, index] of this.#earlier) {
-      if (this.#earlier.size < EARLIER || oldest === key) break;
+    this.#earlier.set(key, index);
+    for (const [oldest, other] of this.#earlier) {
+      if (this.#earlier.size <= EARLIER) break;
       // One that is in use, or waited for, stays.
       if (this.#turns.has(oldest)) continue;
       this.#earlier.delete(oldest);
-      void index.then((one) => one.close()).catch(() => {});
-    }
-    return this.#opened(this.#earlier, key, { folder: undefined, space, embedder });
-  }
-
-  #opened(
-    where: Map<string, Promise<SpaceIndex>>,
-    key: string,
-    options: Parameters<typeof SpaceIndex.open>[0],
-  ): Promise<SpaceIndex> {
-    let index = where.get(key);
-    if (index === undefined) {
-      index = SpaceIndex.open(options);
-      where.set(key, index);
-      index.catch(() => where.delete(key));
+      other.close();
     }
     return index;
   }
 
-  async close(): Promise<void> {
+  close(): void {
     const all = [...this.#open.values(), ...this.#earlier.values()];
     this.#open.clear();
     this.#earlier.clear();
-    for (const index of await Promise.allSettled(all)) if (index.status === "fulfilled") index.value.close();
+    for (const index of all) index.close();
   }
 }
 
@@ -126,5 +110,5 @@ export function derivedOf(store: Store): Derived {
 
 /** Closes the index files of a store. They are opened again when they are needed. */
 export async function closeIndexes(store: Store): Promise<void> {
-  await known.get(store)?.close();
+  known.get(store)?.close();
 }

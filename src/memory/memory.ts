@@ -150,34 +150,25 @@ export function memory(options: MemoryOptions): MemorySpace {
     };
   }
   /** An operation on one memory, whose details are recorded under the name of a field. */
-  function change<Field extends string, Details extends Json>(
-    verb: string,
-    field: Field,
-    act: (space: Space, memory: FactId, details: Details, options: WriteOptions) => Promise<Written>,
-  ): (session: Session, memory: FactId, details: Details) => Promise<StepResult<Written>> {
-    type Input = { readonly memory: FactId } & { readonly [name in Field]: Details };
-    const run = operation<Input, Written>(verb, (opened, input, options) =>
-      act(opened, input.memory, input[field], options),
+  function change<Method extends "revise" | "revoke" | "expire" | "promote" | "link">(
+    method: Method,
+    field: string,
+  ): MemorySpace[Method] {
+    type Act = (memory: FactId, details: Json, options: WriteOptions) => Promise<Written>;
+    const run = operation(`${method} in`, (opened, input: { readonly [field: string]: Json }, options) =>
+      (opened[method] as Act).call(opened, input.memory as FactId, input[field] as Json, options),
     );
-    return (session, memory, details) => run(session, { memory, [field]: details } as Input);
+    const made = (session: Session, memory: FactId, details: Json) =>
+      run(session, { memory, [field]: details });
+    return made as MemorySpace[Method];
   }
   const changes = {
     write: operation("remember in", (opened, draft: Draft, options) => opened.write(draft, options)),
-    revise: change("revise in", "revision", (opened, of, revision: Revision, options) =>
-      opened.revise(of, revision, options),
-    ),
-    revoke: change("revoke in", "ending", (opened, of, ending: Ending, options) =>
-      opened.revoke(of, ending, options),
-    ),
-    expire: change("expire in", "ending", (opened, of, ending: Ending, options) =>
-      opened.expire(of, ending, options),
-    ),
-    promote: change("promote in", "promotion", (opened, of, promotion: Promotion, options) =>
-      opened.promote(of, promotion, options),
-    ),
-    link: change("link in", "linking", (opened, of, linking: Linking, options) =>
-      opened.link(of, linking, options),
-    ),
+    revise: change("revise", "revision"),
+    revoke: change("revoke", "ending"),
+    expire: change("expire", "ending"),
+    promote: change("promote", "promotion"),
+    link: change("link", "linking"),
     rollback: operation("roll back", (opened, back: RollbackTo, options) => opened.rollback(back, options)),
   };
   /** Everything that a person needs to decide about a memory. */

@@ -1,5 +1,5 @@
 import { textOf } from "../agent/model/index.js";
-import { forward, hostServices, type Module } from "../runtime/index.js";
+import { hostServices, type Module } from "../runtime/index.js";
 import type { FactId, Json, Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { defined, showValue } from "../util/index.js";
@@ -7,6 +7,7 @@ import {
   type Checks,
   called,
   checkOptions,
+  createModule,
   enter,
   optional,
   type Rebuilds,
@@ -20,8 +21,7 @@ import {
   type StepResult,
   step,
 } from "../workflow/index.js";
-import type { Backend } from "./backend.js";
-import { foundIn } from "./backend.js";
+import { type Backend, foundIn } from "./backend.js";
 import { countUpTo, QUESTION, requireBoolean, requireRoom, unchecked } from "./checks.js";
 import { refusing } from "./error.js";
 import type { MemorySpace } from "./memory.js";
@@ -36,15 +36,16 @@ import {
 import type { Scope, ScopeGiven } from "./scope.js";
 import type { Filter } from "./search/space-index.js";
 import { shownOf } from "./shown.js";
-import type { Source } from "./source.js";
 import type { Space } from "./space.js";
 import { checkedFilter, type FindOptions, type FoundIn, LIMIT, THRESHOLD } from "./view.js";
 
-export type RecallOptions = {
+export type RecallOptions = Omit<Filter, "scope" | "under"> & {
   /** Maximum number of memories. Default 5. */
   readonly limit?: number;
   /** The minimum score of a memory, from 0 to 1. */
   readonly threshold?: number;
+  /** The score: by words, by meaning, or by both (the default). */
+  readonly mode?: "fused" | "words" | "meaning";
   /** Whether the hits are shown to the model, as notes before the last message. Default true. */
   readonly show?: boolean;
   /** Maximum number of characters of the notes. Default 4,000. */
@@ -53,17 +54,6 @@ export type RecallOptions = {
   readonly asOf?: FactId;
   /** The scope of the reader. Memories of this scope and of wider ones are found. Default: the scope of the space. */
   readonly scope?: ScopeGiven;
-  /** Whether memories of narrower scopes are found too. */
-  readonly within?: boolean;
-  readonly sources?: readonly Source[];
-  /** Only memories whose evidence is all trusted. */
-  readonly trust?: "trusted";
-  /** Written or revised in this time. */
-  readonly since?: string;
-  readonly until?: string;
-  readonly by?: string;
-  readonly subject?: string;
-  readonly mode?: "fused" | "words" | "meaning";
 };
 
 /** The other options are those of a search, which checks them. */
@@ -87,11 +77,7 @@ export function recallFrom(
   { name, scope: home, embedder }: SpaceSettings,
   open: (store: Store) => Space,
   backend?: Backend,
-): (
-  session: Session,
-  query: string,
-  options?: RecallOptions,
-) => Promise<StepResult<readonly Recollection[]>> {
+): MemorySpace["recall"] {
   const look = step(
     `recall from ${name}`,
     async ({ query, ...asked }: { readonly query: string } & Asked, context: StepContext) => {
@@ -203,7 +189,7 @@ function checked(query: unknown, options: RecallOptions, home: Scope, name: stri
 export async function recall(
   session: Session,
   query: string,
-  options: RecallOptions & { readonly from: Recalls },
+  options: RecallOptions & { readonly from: Pick<MemorySpace, "recall"> },
 ): Promise<StepResult<readonly Recollection[]>> {
   const { from, ...rest } = options;
   if (typeof from?.recall !== "function")
@@ -211,15 +197,7 @@ export async function recall(
   return from.recall(session, query, rest);
 }
 
-type Opens = { readonly open: (store: Store) => Space };
-
-type Recalls = {
-  recall(
-    session: Session,
-    query: string,
-    options?: RecallOptions,
-  ): Promise<StepResult<readonly Recollection[]>>;
-};
+type Opens = Pick<MemorySpace, "open">;
 
 export type RememberingOptions = RecallOptions & {
   readonly from: MemorySpace;
@@ -246,23 +224,22 @@ export function remembering(name: string, module: Module, options: RememberingOp
   if (typeof from?.recall !== "function")
     throw refuse("it does not say which memory", 'from: memory({ name: "notes", scope: "project:rath" })');
   requireFunction(query, "query", refuse, "query: (session) => the text to look for");
-  const made: Module & Rebuilds = {
-    name,
-    kind: "remembering",
-    parts: Object.freeze({ [body.name]: body }),
-    state: Object.freeze({ memory: from.name, ...(recall as { readonly [option: string]: Json }) }),
-    forward: (given) =>
-      forward(made, given, async (entered) => {
-        const asked = query(entered);
-        // Nothing was asked: there is nothing to look for.
-        if (asked.trim() === "") return enter(body, entered);
-        const { session } = await from.recall(entered, asked, recall);
-        return enter(body, session);
-      }),
-    [rebuild]: ({ memory: _, ...state }, parts) =>
-      remembering(name, parts[body.name] as Module, { from, query, ...(state as RecallOptions) }),
-  };
-  return Object.freeze(made);
+  return createModule<Omit<Module, "forward"> & Rebuilds>(
+    {
+      name,
+      kind: "remembering",
+      parts: Object.freeze({ [body.name]: body }),
+      state: Object.freeze({ memory: from.name, ...(recall as { readonly [option: string]: Json }) }),
+      [rebuild]: ({ memory: _, ...state }, parts) =>
+        remembering(name, parts[body.name] as Module, { from, query, ...(state as RecallOptions) }),
+    },
+    async (entered) => {
+      const asked = query(entered);
+      if (asked.trim() === "") return enter(body, entered);
+      const { session } = await from.recall(entered, asked, recall);
+      return enter(body, session);
+    },
+  );
 }
 
 function saidLast(session: Session): string {

@@ -1,6 +1,6 @@
 import { type Fact, isPerson } from "../session/index.js";
 
-/** What a memory was learnt from. */
+/** The kind of evidence that a memory was learnt from. */
 export type Source =
   | "tool-result"
   | "human-correction"
@@ -9,16 +9,7 @@ export type Source =
   | "reflection"
   | "import";
 
-export const SOURCES: readonly Source[] = [
-  "tool-result",
-  "human-correction",
-  "failed-attempt",
-  "validation",
-  "reflection",
-  "import",
-];
-
-/** What must be among the evidence of a memory with this source, in words; a reflection may be about anything. */
+/** The evidence that a memory with this source needs, in words; a reflection may be about anything. */
 export const GROUNDS: { readonly [source in Source]: string } = {
   "tool-result": "the result of a tool, a step or a command",
   "human-correction": "something that a person said, answered or decided",
@@ -27,6 +18,8 @@ export const GROUNDS: { readonly [source in Source]: string } = {
   reflection: "anything",
   import: "the record of an import",
 };
+
+export const SOURCES: readonly Source[] = Object.keys(GROUNDS) as Source[];
 
 const RESULTS: ReadonlySet<string> = new Set([
   "tool-result",

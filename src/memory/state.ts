@@ -1,5 +1,6 @@
 import { isTrusted } from "../runtime/policy/index.js";
 import type { Fact, FactId, FactOf, Json, Principal } from "../session/index.js";
+import { defined } from "../util/index.js";
 import { type Scope, scopeIn } from "./scope.js";
 import type { Source } from "./source.js";
 
@@ -128,17 +129,13 @@ export function foldMemory(id: FactId, facts: readonly SpaceFact[]): Memory | un
   const because = [...new Set([...write.because, ...versions.flatMap((one) => one.fact.because)])];
   // What a revision does not speak of stays as the one before left it.
   const told = admitted.length === 0 ? versions.slice(0, 1) : admitted;
-  const importance = lastOf(told, "importance");
-  const expires = lastOf(told, "expires");
-  const meta = lastOf(told, "meta");
-  const source = lastOf(told, "source");
   return {
     id,
     space: write.space,
     text: textOf(fact.text),
     version: current.id,
     scope,
-    source: (source ?? write.source) as Source,
+    source: (lastOf(told, "source") ?? write.source) as Source,
     because,
     by: fact.by,
     at: write.at,
@@ -147,15 +144,13 @@ export function foldMemory(id: FactId, facts: readonly SpaceFact[]): Memory | un
     ...(typeof write.subject === "string" && { subject: write.subject }),
     origins,
     trust: trustOf(origins),
-    ...(importance !== undefined && { importance }),
-    ...(expires !== undefined && { expires }),
+    ...defined({ importance: lastOf(told, "importance"), expires: lastOf(told, "expires") }),
     ...(waiting?.fact.needs !== undefined && { needs: waiting.fact.needs, waiting: waiting.id }),
     contradicts: [...contradicts],
     merges: write.merges ?? [],
-    ...(mergedInto !== undefined && { mergedInto }),
+    ...defined({ mergedInto }),
     links,
-    ...(meta !== undefined && { meta }),
-    ...(over !== undefined && { why: over.why }),
+    ...defined({ meta: lastOf(told, "meta"), why: over?.why }),
   };
 }
 

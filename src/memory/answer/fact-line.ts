@@ -10,7 +10,9 @@ import {
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { showValue } from "../../util/index.js";
-import { refusing } from "../error.js";
+import { type Checks, checkOptions, functionLike, optional, requireCount } from "../../workflow/index.js";
+import type { Progress } from "../derived.js";
+import { type MemoryRefusedError, refusing } from "../error.js";
 
 /** The fact of a line with the content of its blobs, or of these fields alone; what is not there is `Withheld`. */
 export async function factOf(store: Store, line: string, fields?: readonly string[]): Promise<Fact> {
@@ -21,6 +23,16 @@ export async function factOf(store: Store, line: string, fields?: readonly strin
     if (bytes !== undefined) blobs.set(digest, bytes);
   }
   return readFact(line, { read: (digest) => blobs.get(digest) });
+}
+
+/** The fact at an id, with the content of its blobs or of these fields; undefined when it is not in the store. */
+export async function factAt(
+  store: Store,
+  id: FactId,
+  fields?: readonly string[],
+): Promise<Fact | undefined> {
+  const line = await store.line(id);
+  return line === undefined ? undefined : factOf(store, line, fields);
 }
 
 /** The ids in a field of a fact. Content that is withheld has none. */
@@ -72,7 +84,28 @@ function wordsOf(fact: Fact): unknown {
   }
 }
 
-export const HINT = "give the id of a memory: what a write or a recall answers with as `memory`";
+export type AskOptions = {
+  /** The maximum length of each list; default 1,000. Totals are exact whatever it is. */
+  readonly most?: number;
+  /** Called now and then while the index is made. */
+  readonly progress?: Progress;
+};
+
+const CHECKS: Checks<AskOptions> = {
+  most: optional(requireCount),
+  progress: optional(functionLike("progress: (done) => console.error(done)")),
+};
+
+export function checkAsk(options: AskOptions, use: string, example: string): void {
+  checkOptions(options, CHECKS, refusing(use), example);
+}
+
+/** The memory is not in the store: a misspelt id must not look like a memory without influence. */
+export function unknownMemory(use: string, memory: FactId): MemoryRefusedError {
+  return refusing(use, "unknown")(`${memory.slice(0, 12)} is not in the store`, HINT, { memory });
+}
+
+const HINT = "give the id of a memory: what a write or a recall answers with as `memory`";
 
 /** The memory that is meant by an id, the beginning of one, or the id of something that was said about it later. */
 export async function knownMemory(store: Store, given: unknown): Promise<FactId> {

@@ -1,21 +1,11 @@
-import { type FactId, type Principal, readFact } from "../../session/index.js";
+import type { FactId, Principal } from "../../session/index.js";
 import type { Name, Store } from "../../store/index.js";
-import { defined, optionNames } from "../../util/index.js";
-import { requireCount, requireFunction, requireOptions } from "../../workflow/index.js";
-import type { Progress } from "../derived.js";
-import { MemoryRefusedError, refusing } from "../error.js";
+import { compareText, defined } from "../../util/index.js";
 import { storeNameOf } from "../name.js";
-import { brief, factOf, HINT, knownMemory, saidBy } from "./fact-line.js";
+import { type AskOptions, brief, checkAsk, factAt, knownMemory, saidBy, unknownMemory } from "./fact-line.js";
 import { isSpace, type Lineage, withLineage } from "./lineage.js";
 import { DECISIONS, IN_TURN } from "./lineage-growth.js";
 import { type Reach, reachOf } from "./reach.js";
-
-export type InfluenceOptions = {
-  /** How many readings, decisions and memories are listed, each; default 1,000. The totals are exact whatever it is. */
-  readonly most?: number;
-  /** StepResult now and then while the index is made. */
-  readonly progress?: Progress;
-};
 
 /** Everything that a memory reached. */
 export type Influence = {
@@ -91,8 +81,7 @@ export type LaterMemory = {
   readonly read?: FactId;
 };
 
-const KNOWN = optionNames<InfluenceOptions>()("most progress");
-const MOST = 1_000;
+const USE = "ask what a memory reached";
 
 /**
  * Every session, branch, decision and later memory that a memory reached. A fact is reached when it is, or comes from, a
@@ -103,17 +92,9 @@ const MOST = 1_000;
  * const { sessions, decisions, memories } = await influence(store, memory);
  * ```
  */
-export async function influence(
-  store: Store,
-  memory: FactId,
-  options: InfluenceOptions = {},
-): Promise<Influence> {
-  const refuse = refusing("ask what a memory reached");
-  requireOptions(options, refuse, "influence(store, memory, { most: 100 })", KNOWN);
-  const { most = MOST, progress } = options;
-  requireCount(most, "most", refuse);
-  if (progress !== undefined)
-    requireFunction(progress, "progress", refuse, "progress: (done) => console.error(done)");
+export async function influence(store: Store, memory: FactId, options: AskOptions = {}): Promise<Influence> {
+  checkAsk(options, USE, "influence(store, memory, { most: 100 })");
+  const { most = 1_000, progress } = options;
   const given = await knownMemory(store, memory);
   const found = await withLineage(store, progress, (lineage) => {
     const reach = reachOf(lineage.file, given);
@@ -125,36 +106,22 @@ export async function influence(
     };
   });
   const { reach, sessions, kin, rows, counts, direct, unresolved } = found;
-  // A slip of the pen must not look like a memory that did no harm.
   if (reach.reads.length + reach.memories.length === 0 && !(await store.has(given)))
-    throw new MemoryRefusedError(
-      "unknown",
-      "ask what a memory reached",
-      `${given.slice(0, 12)} is not in the store`,
-      HINT,
-      {
-        memory: given,
-      },
-    );
+    throw unknownMemory(USE, given);
   const reads: Reading[] = [];
   for (const one of reach.reads.slice(0, most)) {
-    const line = await store.line(one.id);
-    const fact = line === undefined ? undefined : readFact(line, undefined);
+    const fact = await factAt(store, one.id, []);
     const module = fact?.type === "memory-read" ? fact.module : undefined;
     reads.push({ ...one, ...defined({ module }) });
   }
   const decisions: Decision[] = [];
   for (const one of rows) {
-    const line = await store.line(one.id);
-    if (line === undefined) continue;
-    const fact = await factOf(store, line, []);
-    const { at, by } = fact;
-    decisions.push({ ...one, at, by, text: saidBy(fact) });
+    const fact = await factAt(store, one.id, []);
+    if (fact !== undefined) decisions.push({ ...one, at: fact.at, by: fact.by, text: saidBy(fact) });
   }
   const memories: LaterMemory[] = [];
   for (const one of reach.memories.slice(0, most)) {
-    const line = await store.line(one.id);
-    const fact = line === undefined ? undefined : await factOf(store, line, ["text"]);
+    const fact = await factAt(store, one.id, ["text"]);
     memories.push({ ...one, ...(fact?.type === "memory-write" && { text: brief(fact.text) }) });
   }
   const total = DECISIONS.reduce((sum, type) => sum + (counts[type] ?? 0), 0);
@@ -163,8 +130,7 @@ export async function influence(
     reads,
     sessions,
     decisions: decisions.sort(
-      (one, other) =>
-        Number(other.direct) - Number(one.direct) || (one.at < other.at ? -1 : one.at > other.at ? 1 : 0),
+      (one, other) => Number(other.direct) - Number(one.direct) || compareText(one.at, other.at),
     ),
     memories,
     spaces: await spacesWith(store, kin),

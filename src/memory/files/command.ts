@@ -41,21 +41,13 @@ export async function perform(given: Command, folder: Folder): Promise<string> {
       `call it again with ${NEEDED[given.command].join(", ")}`,
       { command: given.command, missing },
     );
-  switch (given.command) {
-    case "view":
-      return view(given, folder);
-    case "create":
-      return create(given, folder);
-    case "str_replace":
-      return replace(given, folder);
-    case "insert":
-      return insert(given, folder);
-    case "delete":
-      return remove(given, folder);
-    case "rename":
-      return rename(given, folder);
-  }
+  const act = COMMANDS[given.command] as (command: Command, folder: Folder) => Promise<string>;
+  return act(given, folder);
 }
+
+const COMMANDS: {
+  readonly [Name in Command["command"]]: (given: Of<Name>, folder: Folder) => Promise<string>;
+} = { view, create, str_replace: replace, insert, delete: remove, rename };
 
 type Fields = { readonly [field: string]: unknown };
 type Of<Name extends Command["command"]> = Extract<Command, { readonly command: Name }>;

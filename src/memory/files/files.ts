@@ -1,7 +1,7 @@
 import { type Tool, tool } from "../../agent/tool/index.js";
 import type { Json } from "../../session/index.js";
-import { optionNames } from "../../util/index.js";
-import { refusing, requireCount, requireOptions } from "../../workflow/index.js";
+import { anything, type Checks, checkOptions, optional, refusing } from "../../workflow/index.js";
+import { countUpTo, requireMemory } from "../checks.js";
 import type { MemorySpace } from "../memory.js";
 import { LONGEST } from "../operation.js";
 import { alone } from "../tier/core.js";
@@ -17,10 +17,12 @@ export type MemoryFilesOptions = {
   readonly characters?: number;
 };
 
-const KNOWN = optionNames<MemoryFilesOptions>()("name files characters");
+const CHECKS: Checks<MemoryFilesOptions> = {
+  name: anything,
+  files: optional(countUpTo(10_000)),
+  characters: optional(countUpTo(LONGEST)),
+};
 const EXAMPLE = 'memoryFiles(notes, { name: "memory" })';
-const FILES = 1_000;
-const MOST_FILES = 10_000;
 
 /**
  * A memory space as files under `/memories`, with the commands of Anthropic's memory tool (`memory_20250818`). Each file
@@ -32,14 +34,9 @@ const MOST_FILES = 10_000;
  */
 export function memoryFiles(space: MemorySpace, options: MemoryFilesOptions = {}): Tool {
   const refuse = refusing("memoryFiles");
-  requireOptions(options, refuse, EXAMPLE, KNOWN);
-  if (typeof space?.open !== "function") throw refuse("it does not say which memory", EXAMPLE);
-  const { name = "memory", files = FILES, characters = LONGEST } = options;
-  requireCount(files, "files", refuse, 1, "files: 1_000");
-  if (files > MOST_FILES) throw refuse(`its \`files\` are more than ${MOST_FILES}`, `files: ${MOST_FILES}`);
-  requireCount(characters, "characters", refuse, 1, "characters: 16_000");
-  if (characters > LONGEST)
-    throw refuse(`its \`characters\` are more than ${LONGEST}`, `characters: ${LONGEST}`);
+  checkOptions(options, CHECKS, refuse, EXAMPLE);
+  requireMemory(space, "memory", refuse);
+  const { name = "memory", files = 1_000, characters = LONGEST } = options;
   return tool({
     name,
     description:

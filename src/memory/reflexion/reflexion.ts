@@ -1,109 +1,38 @@
-import { forward, type Module } from "../../runtime/index.js";
+import type { Module } from "../../runtime/index.js";
 import type { FactId, Json, Principal, Session } from "../../session/index.js";
-import { defined, optionNames, showValue } from "../../util/index.js";
+import { clip, defined, showValue } from "../../util/index.js";
 import {
+  anything,
+  type Check,
+  type Checks,
   called,
+  checkOptions,
+  createModule,
+  functionLike,
   isModule,
   joined,
+  optional,
   type Rebuilds,
   rebuild,
   refusing,
   requireCount,
-  requireFunction,
   requireModule,
   requireName,
   requireOptions,
   type StepResult,
 } from "../../workflow/index.js";
+import { oneOf, requireMemory, requireRoom } from "../checks.js";
 import type { MemorySpace } from "../memory.js";
-import type { Written } from "../operation.js";
-import { LONGEST } from "../operation.js";
+import { LONGEST, type Written } from "../operation.js";
 import type { Recollection } from "../reading.js";
 import { ask, askedOf, type Somebody } from "../stream/asking.js";
 import { keyOf, LESSONS, lessonsFrom, requireFailed, taskIn } from "./lesson.js";
-import { type Report, type Trial, tried, type Validate } from "./trial.js";
+import { type Trial, tried, type Validate } from "./trial.js";
 
 /** A module that learns from trials that fail. */
 export interface Reflexion extends Module, Rebuilds {
-  /** Keeps a reflection of somebody else. Refused where the trial that it names did not fail. */
+  /** Keeps a reflection of another author. Refused when the trial that it names did not fail. */
   learn(session: Session, lesson: Lesson): Promise<StepResult<Written>>;
-}
-
-const KNOWN = optionNames<ReflexionOptions>()(
-  "attempt validate reflect memory trials keep task source characters",
-);
-const LESSON = optionNames<Lesson>()("text of by");
-const EXAMPLE = 'reflexion("learner", { attempt: coder, validate: tests, reflect: critic, memory: notes })';
-const CHARACTERS = 8_000;
-
-/**
- * Reflexion with a memory: a trial on a branch, a validation, and only after one that failed a reflection, which is kept
- * with that validation as its evidence. The newest reflections on the task are recalled before the next trial, also in
- * later sessions. It ends at the first trial that passes; when none does the last one goes on, behind a `budget-stop`.
- *
- * ```ts
- * const learner = reflexion("learner", { attempt: coder, validate: tests, reflect: critic, memory: notes, trials: 3 });
- * ```
- */
-export function reflexion(name: string, options: ReflexionOptions): Reflexion {
-  requireName(name, "reflexion", EXAMPLE);
-  const where = called("reflexion", name);
-  const refuse = refusing(where);
-  requireOptions(options, refuse, EXAMPLE, KNOWN);
-  const { attempt, validate, reflect, memory, trials = 3, keep = 3, task = taskIn } = options;
-  const { source = "failed-attempt", characters = CHARACTERS } = options;
-  requireModule(attempt, where, "attempt");
-  if (!isModule(validate))
-    requireFunction(validate, "validate", refuse, "validate: a module, or (session) => true or false");
-  if (!isModule(reflect))
-    requireFunction(reflect, "reflect", refuse, "reflect: an agent, or (failed) => a text");
-  if (typeof memory?.write !== "function" || typeof memory.open !== "function")
-    throw refuse(
-      "it does not say which memory",
-      'memory: memory({ name: "lessons", scope: "project:rath" })',
-    );
-  requireCount(trials, "trials", refuse);
-  requireCount(keep, "keep", refuse, 0);
-  requireCount(characters, "characters", refuse, 200);
-  if (typeof task !== "function" && (typeof task !== "string" || task.trim() === ""))
-    throw refuse(`its \`task\` is ${showValue(task)}`, 'task: "issue 41", or (session) => a text');
-  if (!LESSONS.includes(source))
-    throw refuse(`its \`source\` is ${showValue(source)}`, '"failed-attempt" or "reflection"');
-  const learner = new Learner(name, {
-    attempt,
-    validate,
-    reflect,
-    memory,
-    trials,
-    keep,
-    task,
-    source,
-    characters,
-  });
-  const module: Reflexion = {
-    name,
-    kind: "reflexion",
-    parts: Object.freeze({
-      attempt,
-      ...(isModule(validate) && { validate }),
-      ...(isModule(reflect) && { reflect }),
-    }),
-    state: Object.freeze({ memory: memory.name, trials, keep, source, characters }),
-    forward: (session) => forward(module, session, (entered) => learner.run(entered)),
-    learn: (session, lesson) => {
-      requireOptions(lesson, refuse, 'learner.learn(session, { text, of, by: "user:ada" })', LESSON);
-      return learner.write(session, lesson);
-    },
-    [rebuild]: ({ memory: _, ...state }, parts) =>
-      reflexion(name, {
-        ...options,
-        ...(state as Partial<ReflexionOptions>),
-        attempt: parts.attempt as Module,
-        validate: parts.validate ?? validate,
-        reflect: parts.reflect ?? reflect,
-      }),
-  };
-  return Object.freeze(module);
 }
 
 /** The input of `reflect`: a failed trial. */
@@ -144,27 +73,56 @@ export type Lesson = {
   readonly by: Principal;
 };
 
-/** The options, checked once, and the trials. */
-export class Learner {
-  readonly #name: string;
-  readonly #given: Required<ReflexionOptions>;
-  readonly #recall: ReturnType<typeof lessonsFrom>;
+const LESSON: readonly string[] = ["text", "of", "by"] satisfies (keyof Lesson)[];
+const EXAMPLE = 'reflexion("learner", { attempt: coder, validate: tests, reflect: critic, memory: notes })';
 
-  constructor(name: string, given: Required<ReflexionOptions>) {
-    this.#name = name;
-    this.#given = given;
-    this.#recall = lessonsFrom(given.memory);
+/** The option must be a module or a function. */
+function moduleOr(example: string): Check {
+  return (value, option, refuse) => {
+    if (!isModule(value)) functionLike(example)(value, option, refuse);
+  };
+}
+
+const CHECKS: Checks<ReflexionOptions> = {
+  attempt: anything,
+  validate: moduleOr("validate: a module, or (session) => true or false"),
+  reflect: moduleOr("reflect: an agent, or (failed) => a text"),
+  memory: requireMemory,
+  trials: optional(requireCount),
+  keep: optional((value, option, refuse) => requireCount(value, option, refuse, 0)),
+  task: optional((task, _, refuse) => {
+    if (typeof task !== "function" && (typeof task !== "string" || task.trim() === ""))
+      throw refuse(`its \`task\` is ${showValue(task)}`, 'task: "issue 41", or (session) => a text');
+  }),
+  source: optional(oneOf(LESSONS)),
+  characters: optional(requireRoom),
+};
+
+/**
+ * Reflexion with a memory: each trial is on a branch of its own, is validated, and when it failed a reflection on it is kept,
+ * with that validation as its evidence. The newest reflections on the task are recalled before the next trial, also in later
+ * sessions. It ends at the first trial that passes; when none passes the last one goes on, after a `budget-stop`.
+ *
+ * ```ts
+ * const learner = reflexion("learner", { attempt: coder, validate: tests, reflect: critic, memory: notes, trials: 3 });
+ * ```
+ */
+export function reflexion(name: string, options: ReflexionOptions): Reflexion {
+  requireName(name, "reflexion", EXAMPLE);
+  const where = called("reflexion", name);
+  const refuse = refusing(where);
+  checkOptions(options, CHECKS, refuse, EXAMPLE);
+  const { attempt, validate, reflect, memory, trials = 3, keep = 3, task = taskIn } = options;
+  const { source = "failed-attempt", characters = 8_000 } = options;
+  requireModule(attempt, where, "attempt");
+  const recall = lessonsFrom(memory);
+
+  function taskOf(session: Session): string {
+    return keyOf(typeof task === "string" ? task : task(session)) || `reflexion ${name}`;
   }
 
-  taskOf(session: Session): string {
-    const { task } = this.#given;
-    return keyOf(typeof task === "string" ? task : task(session)) || `reflexion ${this.#name}`;
-  }
-
-  async run(entered: Session): Promise<Session> {
-    const { attempt, validate, trials, keep, characters } = this.#given;
-    const name = this.#name;
-    const task = this.taskOf(entered);
+  async function run(entered: Session): Promise<Session> {
+    const key = taskOf(entered);
     const failed: Session[] = [];
     for (let trial = 1; ; trial++) {
       const why = `${name}: trial ${trial} of ${trials}`;
@@ -172,14 +130,14 @@ export class Learner {
       const recalled =
         keep === 0
           ? { session: fork, value: [] as readonly Recollection[] }
-          : await this.#recall(fork, { task, keep, characters });
+          : await recall(fork, { task: key, keep, characters });
       const outcome = await tried(name, attempt, validate, recalled.session);
       const end = (session: Session, reason: string) =>
         joined([session, ...failed], { adopt: "ours", why: `${name}: ${reason}` });
-      // Nobody who goes on from here has anything left to spend.
+      // The budget that ended the validation would end the next trial too.
       if (outcome.report === undefined) return end(outcome.session, "a limit ended the validation");
       if (outcome.report.fact.passed) return end(outcome.session, `trial ${trial} passed`);
-      const learnt = await this.#learn(outcome, outcome.report, { task, trial, lessons: recalled.value });
+      const learnt = await reflectOn(outcome, outcome.report, { task: key, trial, lessons: recalled.value });
       if (trial < trials) {
         failed.push(learnt);
         continue;
@@ -194,59 +152,72 @@ export class Learner {
     }
   }
 
-  /** Has somebody look back on a trial, beside its conversation, and keeps what they say. */
-  async #learn(
+  /** Asks for a reflection on a trial, on a branch, and keeps it. */
+  async function reflectOn(
     { session, attempted }: Trial,
-    report: Report,
-    {
-      task,
-      trial,
-      lessons,
-    }: { readonly task: string; readonly trial: number; readonly lessons: readonly Recollection[] },
+    report: NonNullable<Trial["report"]>,
+    given: { readonly task: string; readonly trial: number; readonly lessons: readonly Recollection[] },
   ): Promise<Session> {
-    const { reflect } = this.#given;
-    const { name, score, detail } = report.fact;
-    const found = { name, ...defined({ score, detail }) };
+    const { lessons, ...about } = given;
+    const { name: validation, score, detail } = report.fact;
+    const found = { name: validation, ...defined({ score, detail }) };
     const asked = await ask(session, {
-      name: `reflection on trial ${trial} of ${this.#name}`,
+      name: `reflection on trial ${about.trial} of ${name}`,
       whom: reflect,
-      input: { task, trial, report: found, lessons: lessons.map(({ text }) => text) },
+      input: { ...about, report: found, lessons: lessons.map(({ text }) => text) },
       words: `This trial failed: ${JSON.stringify(found)}\nSay in a few sentences what went wrong, and what to do differently when the same task comes again.`,
     });
     const text = typeof asked.value === "string" ? asked.value : JSON.stringify(asked.value);
-    // Who has nothing to say has learnt nothing; the trial has failed all the same.
     if (asked.value === null || text.trim() === "") return asked.session;
-    const by = askedOf(reflect);
-    const written = await this.write(asked.session, { text, of: report.id, by, task, trial, attempted });
-    return written.session;
+    const lesson = { text, of: report.id, by: askedOf(reflect), ...about, attempted };
+    return (await write(asked.session, lesson)).session;
   }
 
-  async write(
+  async function write(
     session: Session,
-    {
-      text,
-      of,
-      by,
-      task,
-      trial,
-      attempted,
-    }: Lesson & { readonly task?: string; readonly trial?: number; readonly attempted?: Session },
+    lesson: Lesson & { readonly task?: string; readonly trial?: number; readonly attempted?: Session },
   ): Promise<StepResult<Written>> {
-    const { memory, source } = this.#given;
-    const report = requireFailed(session, of, `keep a reflection of "${this.#name}"`);
+    const { text, of, by, trial, attempted } = lesson;
+    const report = requireFailed(session, of, `keep a reflection of "${name}"`);
     const whole = text.toWellFormed();
-    const kept = whole.length <= LONGEST ? whole : `${whole.slice(0, LONGEST - 1).toWellFormed()}…`;
+    const kept = clip(whole, LONGEST);
     return memory.write(session, {
       text: kept,
       because: attempted === undefined || attempted.id === of ? [of] : [of, attempted.id],
       source,
       by,
-      subject: task ?? this.taskOf(report),
+      subject: lesson.task ?? taskOf(report),
       meta: {
-        reflexion: this.#name,
+        reflexion: name,
         ...defined({ trial }),
         ...(kept !== whole && { characters: whole.length }),
       },
     });
   }
+
+  return createModule<Omit<Reflexion, "forward">>(
+    {
+      name,
+      kind: "reflexion",
+      parts: Object.freeze({
+        attempt,
+        ...(isModule(validate) && { validate }),
+        ...(isModule(reflect) && { reflect }),
+      }),
+      state: Object.freeze({ memory: memory.name, trials, keep, source, characters }),
+      learn: (session, lesson) => {
+        requireOptions(lesson, refuse, 'learner.learn(session, { text, of, by: "user:ada" })', LESSON);
+        return write(session, lesson);
+      },
+      [rebuild]: ({ memory: _, ...state }, parts) =>
+        reflexion(name, {
+          ...options,
+          ...(state as Partial<ReflexionOptions>),
+          attempt: parts.attempt as Module,
+          validate: parts.validate ?? validate,
+          reflect: parts.reflect ?? reflect,
+        }),
+    },
+    run,
+  );
 }

@@ -37,8 +37,8 @@ describe("the file of an index", () => {
     const [place, store, embedder] = [folder(), await openStore("memory:"), hashingEmbedder()];
     const head = await saved(store, writeAll(emptySpace(), NOTES));
     const path = fileOf(place, SPACE);
-    const open = (): Promise<SpaceIndex> => SpaceIndex.open({ folder: place, space: SPACE, embedder });
-    const first = await open();
+    const open = (): SpaceIndex => new SpaceIndex({ folder: place, space: SPACE, embedder });
+    const first = open();
     await first.sync(store, head);
     const right = await ask(first);
     first.close();
@@ -64,7 +64,7 @@ describe("the file of an index", () => {
     ];
     for (const harm of harms) {
       harm();
-      const index = await open();
+      const index = open();
       await index.sync(store, head);
       // Some harm shows only when a row is read: then it is noticed there, and made good.
       const answer = await ask(index);
@@ -81,7 +81,7 @@ describe("the file of an index", () => {
     const store = await openStore("memory:");
     const head = await saved(store, writeAll(emptySpace(), NOTES.slice(0, 20)));
     writeFileSync(join(place, "taken"), "a file where the folder should be");
-    const index = await SpaceIndex.open({
+    const index = new SpaceIndex({
       folder: join(place, "taken"),
       space: SPACE,
       embedder: hashingEmbedder(),
@@ -104,7 +104,7 @@ describe("the file of an index", () => {
     const [place, store] = [folder(), await openStore("memory:")];
     const head = await saved(store, writeAll(emptySpace(), NOTES.slice(0, 50)));
     const used = async (embedder: ReturnType<typeof hashingEmbedder>): Promise<unknown> => {
-      const index = await SpaceIndex.open({ folder: place, space: SPACE, embedder });
+      const index = new SpaceIndex({ folder: place, space: SPACE, embedder });
       await index.sync(store, head);
       const answer = await index.find("thing 7", { limit: 3, threshold: 0, now: NOW, mode: "meaning" });
       index.close();
@@ -133,7 +133,7 @@ describe("the file of an index", () => {
     let space = write(emptySpace(), `the launch code is xylophone ${"and so on ".repeat(600)}`);
     space = write(space, `the kitchen has a kettle ${"and so forth ".repeat(600)}`);
     await saved(store, space);
-    const index = await SpaceIndex.open({ folder: place, space: SPACE, embedder: hashingEmbedder() });
+    const index = new SpaceIndex({ folder: place, space: SPACE, embedder: hashingEmbedder() });
     await index.sync(store, space.id);
     const options = { limit: 5, threshold: 0, now: NOW, mode: "words" } as const;
     expect((await index.find("xylophone", options)).length).toBe(1);
@@ -157,7 +157,7 @@ describe("the file of an index", () => {
     const lines: string[] = [];
     for await (const line of whole.export(space.id, { blobs: false })) lines.push(line);
     await store.import(lines);
-    const index = await SpaceIndex.open({ folder: undefined, space: SPACE, embedder: hashingEmbedder() });
+    const index = new SpaceIndex({ folder: undefined, space: SPACE, embedder: hashingEmbedder() });
     const options = { limit: 5, threshold: 0, now: NOW, mode: "words" } as const;
     await index.sync(store, space.id);
     expect(await index.find("xylophone", options)).toEqual([]);
@@ -175,7 +175,7 @@ describe("the file of an index", () => {
     );
     await saved(store, short);
     await saved(store, long);
-    const index = await SpaceIndex.open({ folder: place, space: SPACE, embedder: hashingEmbedder() });
+    const index = new SpaceIndex({ folder: place, space: SPACE, embedder: hashingEmbedder() });
     await index.sync(store, short.id);
     const before = await ask(index);
     const stop = new AbortController();
@@ -273,9 +273,9 @@ describe("several processes and one file", () => {
     const killed = await run({ url, folder: shared, heads: [head], rounds: 1, die: 100 });
     expect(killed.killed).toBe(true);
     const options = { folder: shared, space: SPACE, embedder: hashingEmbedder() };
-    const index = await SpaceIndex.open(options);
+    const index = new SpaceIndex(options);
     await index.sync(store, head);
-    const fresh = await SpaceIndex.open({ ...options, folder: join(place, "fresh") });
+    const fresh = new SpaceIndex({ ...options, folder: join(place, "fresh") });
     await fresh.sync(store, head);
     expect(await ask(index)).toEqual(await ask(fresh));
     index.close();

@@ -125,13 +125,13 @@ describe("laws of the index", () => {
           const states = played(deeds);
           for (const state of states) await store.save(state);
           const [here, there] = [folder(), folder()];
-          const walker = await SpaceIndex.open({ folder: here, space: SPACE, embedder });
+          const walker = new SpaceIndex({ folder: here, space: SPACE, embedder });
           for (const visit of visits) {
             // Forwards, backwards, over to another branch: the numbers choose.
             const state = states[visit % states.length] as Session;
             await walker.sync(store, state.id);
             expect(walker.head).toBe(state.id);
-            const fresh = await SpaceIndex.open({ folder: there, space: SPACE, embedder });
+            const fresh = new SpaceIndex({ folder: there, space: SPACE, embedder });
             await fresh.sync(store, state.id);
             expect(await answersOf(walker)).toEqual(await answersOf(fresh));
             const all = walker.list({ statuses: ["live", "held", "revoked", "expired", "merged"] });

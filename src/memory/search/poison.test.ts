@@ -10,7 +10,7 @@ const OPTIONS = { limit: 10, threshold: 0.05, now: "2026-11-02T00:00:00.000Z" };
 
 async function indexed(space: Session, embedder = hashingEmbedder()): Promise<SpaceIndex> {
   const store = await openStore("memory:");
-  const index = await SpaceIndex.open({ folder: undefined, space: SPACE, embedder });
+  const index = new SpaceIndex({ folder: undefined, space: SPACE, embedder });
   await index.sync(store, await saved(store, space));
   return index;
 }

@@ -14,7 +14,7 @@ async function indexed(
   embedder = hashingEmbedder(),
 ): Promise<{ index: SpaceIndex; store: Store }> {
   const store = await openStore("memory:");
-  const index = await SpaceIndex.open({ folder: undefined, space: SPACE, embedder });
+  const index = new SpaceIndex({ folder: undefined, space: SPACE, embedder });
   await index.sync(store, await saved(store, space));
   return { index, store };
 }
@@ -192,7 +192,7 @@ describe("finding", () => {
   it("[S3] brought to an earlier id, it answers as it did then", async () => {
     const store = await openStore("memory:");
     const embedder = hashingEmbedder();
-    const index = await SpaceIndex.open({ folder: undefined, space: SPACE, embedder });
+    const index = new SpaceIndex({ folder: undefined, space: SPACE, embedder });
     const then: { head: FactId; answer: unknown }[] = [];
     let space = emptySpace();
     const answer = (): Promise<unknown> =>
@@ -214,7 +214,7 @@ describe("finding", () => {
     for (const { head, answer: before } of then.toReversed()) {
       await index.sync(store, head);
       expect(await answer()).toEqual(before);
-      const fresh = await SpaceIndex.open({ folder: undefined, space: SPACE, embedder });
+      const fresh = new SpaceIndex({ folder: undefined, space: SPACE, embedder });
       await fresh.sync(store, head);
       expect(await fresh.find("port of the cache", { limit: 5, threshold: 0, now: NOW })).toEqual(before);
       fresh.close();
@@ -242,13 +242,13 @@ describe("finding", () => {
   it("[S1] nothing is there before the first sync, whatever the file holds", async () => {
     const [place, store] = [folder(), await openStore("memory:")];
     const options = { folder: place, space: SPACE, embedder: hashingEmbedder() };
-    const index = await SpaceIndex.open(options);
+    const index = new SpaceIndex(options);
     const head = await saved(store, write(emptySpace(), "tea"));
     await index.sync(store, head);
     expect(index.list().length).toBe(1);
     index.close();
     expect(() => index.get(head)).toThrow("it was closed");
-    const again = await SpaceIndex.open(options);
+    const again = new SpaceIndex(options);
     expect(again.head).toBeUndefined();
     expect([again.list(), again.get(head), again.rules]).toEqual([[], undefined, undefined]);
     expect(await again.find("tea", { limit: 5, threshold: 0, now: NOW })).toEqual([]);

@@ -51,21 +51,20 @@ export class SpaceIndex {
   #steady: NodeJS.Timeout | undefined;
   #broken = false;
 
-  static async open(options: {
+  constructor({
+    folder,
+    space,
+    embedder,
+  }: {
     readonly folder: string | undefined;
     /** The name of the space in its store. */
     readonly space: string;
     readonly embedder: Embedder;
-  }): Promise<SpaceIndex> {
-    const { folder, space, embedder } = options;
-    return new SpaceIndex(folder === undefined ? ":memory:" : fileOf(folder, space), space, embedder);
-  }
-
-  private constructor(path: string, space: string, embedder: Embedder) {
-    this.#path = path;
+  }) {
+    this.#path = folder === undefined ? ":memory:" : fileOf(folder, space);
     this.#space = space;
     this.#embedder = embedder;
-    this.#connections = openIndex(path, space);
+    this.#connections = openIndex(this.#path, space);
   }
 
   /** What it answers as of; undefined before the first sync, or when another process has moved the file since. */
@@ -317,7 +316,7 @@ export class SpaceIndex {
       "busy",
       `use the index of "${this.#space}"`,
       "it was closed",
-      "open it again: await SpaceIndex.open(options)",
+      "open it again: new SpaceIndex(options)",
     );
   }
 

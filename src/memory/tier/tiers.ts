@@ -1,12 +1,14 @@
 import { askedLast } from "../../agent/model/index.js";
 import type { Tool } from "../../agent/tool/index.js";
-import { forward, hostServices, type Module } from "../../runtime/index.js";
+import { hostServices, type Module } from "../../runtime/index.js";
 import { canonical, type FactOf, type Json, type Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { defined, optionNames, showValue } from "../../util/index.js";
+import { defined, optionNames } from "../../util/index.js";
 import {
   called,
+  createModule,
   enter,
+  optional,
   type Rebuilds,
   rebuild,
   refusing,
@@ -17,6 +19,7 @@ import {
   step,
   unchangeable,
 } from "../../workflow/index.js";
+import { requireMemory, requireShare } from "../checks.js";
 import type { MemorySpace } from "../memory.js";
 import { scopeText } from "../scope.js";
 import { archiveTools } from "./archive.js";
@@ -62,9 +65,8 @@ export function tieredMemory(options: TierOptions): Tiers {
   const refuse = refusing("tieredMemory");
   requireOptions(options, refuse, EXAMPLE, KNOWN);
   const { memory, threshold } = options;
-  if (typeof memory?.open !== "function") throw refuse("it does not say which memory", EXAMPLE);
-  if (threshold !== undefined && !(threshold >= 0 && threshold <= 1))
-    throw refuse(`its \`threshold\` is ${showValue(threshold)}`, "from 0 to 1");
+  requireMemory(memory, "memory", refuse);
+  optional(requireShare)(threshold, "threshold", refuse);
   const blocks = blocksOf(options.blocks, refuse);
   const conversations = conversationsOf(options.conversations, refuse);
   const scope = scopeText(memory.scope);
@@ -143,17 +145,19 @@ export function withTiers(name: string, module: Module, tiers: Tiers): Module & 
       "it does not say which memory",
       'withTiers("helper", agent, tieredMemory({ memory, blocks }))',
     );
-  const made: Module & Rebuilds = {
-    name,
-    kind: "tiers",
-    parts: Object.freeze({ [body.name]: body }),
-    state: Object.freeze({ memory: tiers.memory.name, blocks: tiers.blocks }),
-    forward: (given) => forward(made, given, async (entered) => enter(body, await tiers.show(entered))),
-    [rebuild]: (state, parts) => {
-      // The blocks belong to the tools of the agent too: other ones are another memory.
-      if (canonical(state as Json) !== canonical(made.state as Json)) throw unchangeable(made);
-      return withTiers(name, parts[body.name] as Module, tiers);
+  const made: Module & Rebuilds = createModule<Omit<Module, "forward"> & Rebuilds>(
+    {
+      name,
+      kind: "tiers",
+      parts: Object.freeze({ [body.name]: body }),
+      state: Object.freeze({ memory: tiers.memory.name, blocks: tiers.blocks }),
+      [rebuild]: (state, parts) => {
+        // The tools of the agent have the same blocks: other blocks are another memory.
+        if (canonical(state as Json) !== canonical(made.state as Json)) throw unchangeable(made);
+        return withTiers(name, parts[body.name] as Module, tiers);
+      },
     },
-  };
-  return Object.freeze(made);
+    async (entered) => enter(body, await tiers.show(entered)),
+  );
+  return made;
 }

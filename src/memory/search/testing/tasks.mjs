@@ -10,7 +10,7 @@ const embedder = {
   embed: (texts) => texts.map((text) => Float32Array.of(1, (text.length % 10) / 10)),
 };
 const store = await openStore(url);
-const index = await SpaceIndex.open({ folder, space, embedder });
+const index = new SpaceIndex({ folder, space, embedder });
 const told = [];
 for (let round = 0; round < rounds; round++) {
   const head = heads[round % heads.length];
