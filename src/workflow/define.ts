@@ -86,12 +86,14 @@ export function defineModule<Options extends object, More extends object = objec
   requireName(name, kind, example);
   const where = called(kind, name);
   const refuse = refusing(where);
-  checkOptions(definition.options, checks, refuse, example);
-  const checked = partsOf(definition.parts, where);
-  const order = orderOf(definition.parts);
-  return make(checked, definition.options);
+  let order: readonly string[] | undefined;
+  return make(definition.parts, definition.options);
 
-  function make(parts: Parts, options: Options): Module & Rebuilds & More {
+  function make(of: Definition<Options, More>["parts"], options: Options): Module & Rebuilds & More {
+    checkOptions(options, checks, refuse, example);
+    const parts = partsOf(of, where);
+    // That of the first parts: a record of changed parts may have lost it.
+    order ??= orderOf(definition.parts);
     const given = { name, where, refuse, parts, part: parts[order[0] ?? ""] as Module, order, options };
     definition.check?.(given);
     const state: { [name: string]: Json } = {};
@@ -103,11 +105,7 @@ export function defineModule<Options extends object, More extends object = objec
         kind,
         parts,
         ...(Object.keys(state).length > 0 && { state: Object.freeze(state) }),
-        [rebuild]: (changed: State, newParts: Parts) => {
-          const others = { ...options, ...changed };
-          checkOptions(others, checks, refuse, example);
-          return make(partsOf(newParts, where), others);
-        },
+        [rebuild]: (changed: State, newParts: Parts) => make(newParts, { ...options, ...changed }),
         ...(definition.more?.(given, (session) => module.forward(session)) as More),
       },
       (session) => body(session, given),
