@@ -1,5 +1,11 @@
-export { ExportError, ImportError } from "../connect/format/error.js";
-export type { ExportFormat, ImportFormat, Source as ImportSource } from "../connect/format/exchange.js";
+export {
+  ExportError,
+  type ExportFormat,
+  ImportError,
+  type ImportFormat,
+  type Source as ImportSource,
+} from "../connect/format/exchange.js";
+
 export {
   exportFormat,
   exportFormats,

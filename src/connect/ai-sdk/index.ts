@@ -1,4 +1,3 @@
 export { fromAiSdk } from "../../agent/tool/index.js";
-export { RecordingDivergenceError, ReplyUnavailableError } from "./error.js";
-
 export { type Recording, type RecordingOptions, recording } from "./recording.js";
+export { RecordingDivergenceError, ReplyUnavailableError } from "./replayer.js";

@@ -3,9 +3,8 @@ import { createReadStream } from "node:fs";
 import { digestOf } from "../../session/index.js";
 import { isObject, parseJson } from "../../util/index.js";
 import { requireCount } from "../../workflow/index.js";
-import { ExistingError, reasonOf } from "./error.js";
-import { FIELDS, type Fields, recordOf, requireFields } from "./fields.js";
-import type { ExistingEntry, ExistingSource } from "./source.js";
+import type { ExistingEntry, ExistingSource, Fields } from "./source.js";
+import { ExistingError, FIELDS, reasonOf, recordOf, requireFields } from "./source.js";
 
 /** A line of a log, once it is read. */
 export type JsonLine = { readonly [field: string]: unknown };

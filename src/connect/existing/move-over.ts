@@ -3,10 +3,9 @@ import { isPrincipal, type Principal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined, optionNames, showValue } from "../../util/index.js";
 import { requireOptions } from "../../workflow/index.js";
-import { ExistingError } from "./error.js";
 import { requireSourceGiven } from "./index-existing.js";
 import type { Link } from "./links.js";
-import type { ExistingSource } from "./source.js";
+import { ExistingError, type ExistingSource } from "./source.js";
 
 export type MoveOptions = {
   /** The scope of the memories. */

@@ -1,4 +1,6 @@
-import type { Digest } from "../../session/index.js";
+import { type Digest, type Json, RathError, thrownMessage } from "../../session/index.js";
+import { defined, firstLine } from "../../util/index.js";
+import { requireFunction, requireOptions } from "../../workflow/index.js";
 
 /** A record of another store: how it is found there, what its bytes are, and what it belongs to. */
 export type ExistingRecord = {
@@ -59,4 +61,144 @@ export async function* entriesUntil(
     // One that hangs will never hear of it, so nobody waits for that.
     if (!done) void entries.return?.().then(undefined, () => {});
   }
+}
+
+/** A field of a record by its name, also further in ("message.role"), or whatever gives it. */
+export type Field<Row> = string | ((row: Row) => unknown);
+
+/** Where in a record to find what it is linked by. */
+export type Fields<Row> = {
+  /** The name of the session in the other store: records without one cannot be linked. */
+  readonly session: Field<Row>;
+  /** The key of the record in its store. Default: its place. */
+  readonly key?: Field<Row>;
+  readonly at?: Field<Row>;
+  readonly role?: Field<Row>;
+  readonly text?: Field<Row>;
+};
+
+export const FIELDS = ["session", "key", "at", "role", "text"] as const satisfies (keyof Fields<unknown>)[];
+const LONGEST = 500;
+
+export function requireFields<Row>(
+  fields: Fields<Row>,
+  use: string,
+  known: readonly string[] = FIELDS,
+): void {
+  const refuse = (reason: string, hint: string): Error => new ExistingError("option", use, reason, hint);
+  requireOptions(fields, refuse, '{ session: "session_id" }', known);
+  if (fields.session === undefined)
+    throw refuse("it does not say what its sessions are called by", 'session: "session_id"');
+  for (const name of FIELDS) {
+    const field = fields[name];
+    if (field === undefined || (typeof field === "string" && field !== "")) continue;
+    requireFunction(field, name, refuse, `${name}: "${name}", or ${name}: (record) => record.${name}`);
+  }
+}
+
+/** The record that a row is, or why it is none. */
+export function recordOf<Row>(
+  row: Row,
+  digest: Digest,
+  place: string,
+  fields: Fields<Row>,
+): ExistingRecord | string {
+  try {
+    const session = nameIn(fields.session, row);
+    if (session === undefined) return `it has no session${namedBy(fields.session)}`;
+    const key = fields.key === undefined ? place : nameIn(fields.key, row);
+    if (key === undefined) return `it has no key${namedBy(fields.key)}`;
+    const at = timeOf(valueIn(fields.at, row));
+    const role = nameIn(fields.role, row);
+    const text = textOf(valueIn(fields.text, row));
+    return {
+      key,
+      digest,
+      session,
+      ...defined({ at, role, text }),
+    };
+  } catch (error) {
+    return `its fields cannot be read: ${reasonOf(error)}`;
+  }
+}
+
+function namedBy(field: unknown): string {
+  return typeof field === "string" ? ` in "${field.slice(0, 60)}"` : "";
+}
+
+function valueIn<Row>(field: Field<Row> | undefined, row: Row): unknown {
+  if (field === undefined) return undefined;
+  if (typeof field === "function") return field(row);
+  if (owns(row, field)) return row[field];
+  let value: unknown = row;
+  for (const name of field.split(".")) value = owns(value, name) ? value[name] : undefined;
+  return value;
+}
+
+function owns(value: unknown, name: string): value is { readonly [name: string]: unknown } {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, name);
+}
+
+/** What something is called: a short text or a number. */
+function nameIn<Row>(field: Field<Row> | undefined, row: Row): string | undefined {
+  const value = valueIn(field, row);
+  const text = typeof value === "number" || typeof value === "bigint" ? String(value) : value;
+  return typeof text === "string" && text !== "" && text.length <= LONGEST && text.isWellFormed()
+    ? text
+    : undefined;
+}
+
+/** Seconds and milliseconds of today differ by so much that neither can be taken for the other. */
+const MILLISECONDS = 1e11;
+
+/** A time in whatever way it is written; one that cannot be understood is none. */
+function timeOf(value: unknown): string | undefined {
+  const number = typeof value === "bigint" ? Number(value) : value;
+  const time =
+    number instanceof Date
+      ? number
+      : typeof number === "number"
+        ? new Date(Math.abs(number) < MILLISECONDS ? number * 1_000 : number)
+        : new Date(typeof number === "string" ? number.slice(0, 100) : Number.NaN);
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
+}
+
+/** Words, also where they come in parts, as chat logs have them. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === "string") return value.toWellFormed();
+  if (!Array.isArray(value)) return undefined;
+  const parts = value.flatMap((one) => (owns(one, "text") && typeof one.text === "string" ? [one.text] : []));
+  return parts.length === 0 ? undefined : parts.join("\n").toWellFormed();
+}
+
+/**
+ * The fault of an existing store: it is missing, unreadable, lacks the columns,
+ * broke off, or the caller stopped it.
+ */
+export type ExistingFault = "option" | "missing" | "unreadable" | "columns" | "broken" | "stopped";
+
+/** Records of another store cannot be linked, or looked at again. What was linked before stays as it is. */
+export class ExistingError extends RathError {
+  readonly fault: ExistingFault;
+
+  constructor(
+    fault: ExistingFault,
+    use: string,
+    reason: string,
+    hint: string,
+    more: { readonly data?: { readonly [key: string]: Json }; readonly cause?: unknown } = {},
+  ) {
+    const said = reason.slice(0, 500).toWellFormed();
+    super("memory-existing", `Cannot ${use}: ${said}.`, {
+      hint,
+      data: { fault, reason: said, ...more.data },
+      ...defined({ cause: more.cause }),
+    });
+    this.fault = fault;
+  }
+}
+
+/** What an error says, on one line. */
+export function reasonOf(error: unknown): string {
+  return firstLine(thrownMessage(error)).slice(0, 300).toWellFormed();
 }

@@ -1,40 +1,39 @@
 import { RathError } from "../../session/index.js";
 import { nearestOf } from "../../util/index.js";
-import { ImportError } from "./error.js";
-import type { ExportFormat, ImportFormat, Source } from "./exchange.js";
+import { type ExportFormat, ImportError, type ImportFormat, type Source } from "./exchange.js";
 
 /** The formats of other systems that sessions are made from, the most particular first; each is loaded when it is used. */
 const readers: { readonly [name: string]: () => Promise<ImportFormat> } = {
-  atif: async () => (await import("./atif/index.js")).atif,
-  atof: async () => (await import("./atif/index.js")).atof,
-  inspect: async () => (await import("./inspect/index.js")).inspect,
-  "swe-agent": async () => (await import("./swe-agent/index.js")).sweAgent,
-  openhands: async () => (await import("./openhands/index.js")).openHands,
-  "openai-agents": async () => (await import("./openai-agents/index.js")).openaiAgents,
-  "tau-bench": async () => (await import("./tau-bench/index.js")).tauBench,
-  otel: async () => (await import("./otel/index.js")).otelImport,
-  langgraph: async () => (await import("./langgraph/index.js")).langgraph,
-  "claude-code": async () => (await import("./claude-code/index.js")).claudeCode,
-  codex: async () => (await import("./codex/index.js")).codex,
-  cassette: async () => (await import("./cassette/index.js")).cassette,
-  "ai-sdk-ui": async () => (await import("./ai-sdk-ui/index.js")).aiSdkUi,
-  react: async () => (await import("./react/index.js")).react,
-  reflexion: async () => (await import("./reflexion/index.js")).reflexion,
+  atif: async () => (await import("./atif/read.js")).atif,
+  atof: async () => (await import("./atif/atof.js")).atof,
+  inspect: async () => (await import("./inspect/read.js")).inspect,
+  "swe-agent": async () => (await import("./swe-agent/read.js")).sweAgent,
+  openhands: async () => (await import("./openhands/read.js")).openHands,
+  "openai-agents": async () => (await import("./openai-agents/read.js")).openaiAgents,
+  "tau-bench": async () => (await import("./tau-bench/read.js")).tauBench,
+  otel: async () => (await import("./otel/read.js")).otelImport,
+  langgraph: async () => (await import("./langgraph/sqlite.js")).langgraph,
+  "claude-code": async () => (await import("./claude-code/read.js")).claudeCode,
+  codex: async () => (await import("./codex/read.js")).codex,
+  cassette: async () => (await import("./cassette/read.js")).cassette,
+  "ai-sdk-ui": async () => (await import("./ai-sdk-ui/read.js")).aiSdkUi,
+  react: async () => (await import("./react/read.js")).react,
+  reflexion: async () => (await import("./reflexion/read.js")).reflexion,
 };
 
 /** The formats that sessions are written in. */
 const writers: { readonly [name: string]: () => Promise<ExportFormat> } = {
-  otel: async () => (await import("./otel/index.js")).otelExport,
-  atif: async () => (await import("./atif/index.js")).atifExport,
-  inspect: async () => (await import("./inspect/index.js")).inspectExport,
-  "inspect-eval": async () => (await import("./inspect/index.js")).inspectEvalExport,
-  "swe-bench": async () => (await import("./swe-bench/index.js")).sweBenchExport,
-  "swe-agent": async () => (await import("./swe-agent/index.js")).sweAgentExport,
-  "hf-trace": async () => (await import("./hf-trace/index.js")).hfTraceExport,
-  "agent-trace": async () => (await import("./agent-trace/index.js")).agentTraceExport,
-  mermaid: async () => (await import("./picture/index.js")).mermaid,
-  dot: async () => (await import("./picture/index.js")).dot,
-  csv: async () => (await import("./csv/index.js")).csv,
+  otel: async () => (await import("./otel/write.js")).otelExport,
+  atif: async () => (await import("./atif/write.js")).atifExport,
+  inspect: async () => (await import("./inspect/write.js")).inspectExport,
+  "inspect-eval": async () => (await import("./inspect/write.js")).inspectEvalExport,
+  "swe-bench": async () => (await import("./swe-bench/write.js")).sweBenchExport,
+  "swe-agent": async () => (await import("./swe-agent/write.js")).sweAgentExport,
+  "hf-trace": async () => (await import("./hf-trace/write.js")).hfTraceExport,
+  "agent-trace": async () => (await import("./agent-trace/write.js")).agentTraceExport,
+  mermaid: async () => (await import("./picture/write.js")).mermaid,
+  dot: async () => (await import("./picture/write.js")).dot,
+  csv: async () => (await import("./csv/write.js")).csv,
 };
 
 /** All formats that can be read. */

@@ -1,14 +1,5 @@
-import {
-  type Awaited,
-  type Budget,
-  CancelledError,
-  type Module,
-  mayAnswer,
-  type Rath,
-  RunFailedError,
-  type Sender,
-  statusOf,
-} from "../../runtime/index.js";
+import type { Awaited, Budget, Module, Rath, Sender } from "../../runtime/index.js";
+import { CancelledError, mayAnswer, RunFailedError, statusOf } from "../../runtime/index.js";
 import { type Failure, type Json, type Principal, type Session, warnOf } from "../../session/index.js";
 import { defined, optionNames } from "../../util/index.js";
 import { requireModule } from "../../workflow/index.js";

@@ -12,15 +12,14 @@ import type {
 import { canonical, type Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { compareText, defined } from "../../util/index.js";
-import { type Entry, entryOf, heldOf } from "./entry.js";
 import { CheckpointUnreadableError, SaverInputError, ThreadMismatchError } from "./error.js";
-import { type Dumped, dumpedOf, type Held } from "./held.js";
+import { type Dumped, dumpedOf, type Entry, entryOf, type Held, heldOf } from "./held.js";
+
 import type { Ledger } from "./ledger.js";
-import { nameOfThread, threadOfName } from "./name.js";
-import { type Put, type PutWrites, threadIn } from "./note.js";
-import { lastOf, type Spot, type Write } from "./spot.js";
+import { nameOfThread, type Put, type PutWrites, threadIn, threadOfName } from "./note.js";
+
+import { lastOf, SILENCE, type Spot, type Write } from "./spot.js";
 import { Thread, type ThreadSettings } from "./thread.js";
-import { SILENCE } from "./words.js";
 
 export type Peer = typeof import("@langchain/langgraph-checkpoint");
 export type Config = Parameters<BaseCheckpointSaver["getTuple"]>[0];

@@ -1,3 +1,6 @@
+import type { Json } from "../../session/index.js";
+import { hideSaid, type Pool, showSaid } from "./spot.js";
+
 /** What a serializer made of a value: its word for the kind, and the bytes: as text, or in base64 where they are none. */
 export type Dumped = { readonly type: string; readonly text: string; readonly binary?: true };
 
@@ -136,4 +139,116 @@ function isHigh(code: number): boolean {
 
 function isLow(code: number): boolean {
   return code >= 0xdc00 && code <= 0xdfff;
+}
+
+/**
+ * A serialised value as it stands in a note, in the first of these forms that gives back every byte: as JSON that people
+ * can read, as what it adds to the value of the checkpoint before, as text, as bytes.
+ */
+export type Entry = {
+  /** The serializer's word for it; "json" when it is not said. */
+  readonly type?: string;
+  readonly json?: Json;
+  /** The items that a list got. */
+  readonly append?: readonly Json[];
+  readonly text?: string;
+  /** With `text`: what is kept of the beginning and of the end of the value before. */
+  readonly start?: number;
+  readonly tail?: number;
+  readonly base64?: string;
+  /** The checkpoint that has the same value. */
+  readonly like?: string;
+  /** Texts that were said just before are pointed at. */
+  readonly said?: true;
+};
+
+/** What must be read to have a value may be so many times as long as the value. */
+const MOST_WEIGHT = 4;
+const ROOM = 65_536;
+/** So many characters must be saved by saying only what differs. */
+const WORTH = 64;
+/** Deeper values would not fit into a note as JSON. */
+const DEEPEST = 400;
+
+/** The entry of a value; with what is new in it as JSON, where it is that. */
+export function entryOf(dumped: Dumped, base?: Held): { readonly entry: Entry; readonly fresh?: Json } {
+  const typed = dumped.type === "json" ? {} : { type: dumped.type };
+  if (dumped.binary) return { entry: { ...typed, base64: dumped.text } };
+  if (base !== undefined && !base.binary && base.type === dumped.type) {
+    const splice = spliceOf(base.text, dumped.text);
+    const light = base.weight + splice.text.length <= MOST_WEIGHT * dumped.text.length + ROOM;
+    if (light && splice.text.length + WORTH < dumped.text.length) {
+      const append = dumped.type === "json" ? appended(base.length, splice) : undefined;
+      return append === undefined ? { entry: { ...typed, ...splice } } : { entry: { append }, fresh: append };
+    }
+  }
+  const json = dumped.type === "json" ? jsonOf(dumped.text) : undefined;
+  if (json === undefined) return { entry: { ...typed, text: dumped.text } };
+  return { entry: { json: json.value }, fresh: json.value };
+}
+
+/** The same entry with texts that were said just before pointed at. */
+export function hiding(entry: Entry, pool: Pool): Entry {
+  const { json, append } = entry;
+  const hidden =
+    json === undefined && append === undefined ? undefined : hideSaid((json ?? append) as Json, pool);
+  if (hidden === undefined) return entry;
+  return append === undefined
+    ? { json: hidden, said: true }
+    : { append: hidden as readonly Json[], said: true };
+}
+
+/** The value of an entry; undefined where it needs one that is not here. */
+export function heldOf(entry: Entry, base: Held | undefined, pool: Pool): Held | undefined {
+  const type = entry.type ?? "json";
+  if (entry.base64 !== undefined) return Held.whole({ type, text: entry.base64, binary: true });
+  if (entry.append !== undefined) {
+    if (base === undefined) return undefined;
+    const items = (entry.said ? showSaid(entry.append, pool) : entry.append) as readonly Json[];
+    const text = JSON.stringify(items).slice(1, -1);
+    return Held.spliced(base, {
+      start: base.length - 1,
+      tail: 1,
+      text: base.length === 2 ? text : `,${text}`,
+    });
+  }
+  if (entry.start !== undefined && entry.tail !== undefined && entry.text !== undefined)
+    return base && Held.spliced(base, { start: entry.start, tail: entry.tail, text: entry.text });
+  if (entry.text !== undefined) return Held.whole({ type, text: entry.text });
+  if (entry.json === undefined) return undefined;
+  return Held.whole({ type, text: JSON.stringify(entry.said ? showSaid(entry.json, pool) : entry.json) });
+}
+
+/** The items that a splice adds to the end of a list, if that is what it does. */
+function appended(length: number, { start, tail, text }: Splice): readonly Json[] | undefined {
+  // The end of the old list and of the new one may have more in common than the bracket.
+  if (tail === 0 || start + tail < length) return undefined;
+  const whole = start === length - 1 && tail === 1 ? text : undefined;
+  if (whole === undefined) return undefined;
+  const items = length === 2 ? whole : whole.startsWith(",") ? whole.slice(1) : undefined;
+  return items === undefined || items === ""
+    ? undefined
+    : (jsonOf(`[${items}]`)?.value as readonly Json[] | undefined);
+}
+
+/** The JSON of a text, if the record gives back the same text from it. */
+export function jsonOf(text: string): { readonly value: Json } | undefined {
+  try {
+    const value = JSON.parse(text) as Json;
+    return JSON.stringify(value) === text && depthOf(text) < DEEPEST ? { value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** How deep brackets are nested at most; those in strings only make it cautious. */
+function depthOf(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === 0x5b || code === 0x7b) deepest = Math.max(deepest, ++depth);
+    else if (code === 0x5d || code === 0x7d) depth--;
+  }
+  return deepest;
 }

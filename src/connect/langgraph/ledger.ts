@@ -1,10 +1,9 @@
 import { adoptedSide, type Fact, type FactId, type Json, List } from "../../session/index.js";
 import { compareText } from "../../util/index.js";
-import { jsonOf } from "./entry.js";
+import { jsonOf } from "./held.js";
 import { CHECKPOINT, isBehind, type Put, spotOf, THREAD, threadIn, WRITES, writesOf } from "./note.js";
 import { type Calls, callsIn, keyOf, messagesIn, textsOf } from "./said.js";
-import { firstOf, keyOfSpot, type Spot, type Tip, type Write } from "./spot.js";
-import { type Heard, LEAST } from "./words.js";
+import { firstOf, type Heard, keyOfSpot, LEAST, type Spot, type Tip, type Write } from "./spot.js";
 
 type Fields = { readonly [key: string]: Json | undefined };
 

@@ -1,8 +1,7 @@
-import { type Fact, type FactInput, type Json, Withheld } from "../../session/index.js";
-import { type Entry, entryOf, heldOf, hiding, jsonOf } from "./entry.js";
-import type { Dumped, Held } from "./held.js";
-import { keyOfSpot, type Seen, type Spot, type Tip, type Versions, type Write } from "./spot.js";
-import { type Pool, SILENCE } from "./words.js";
+import { digestOf, type Fact, type FactInput, type Json, Withheld } from "../../session/index.js";
+import { type Dumped, type Entry, entryOf, type Held, heldOf, hiding, jsonOf } from "./held.js";
+import type { Pool, Seen, Spot, Tip, Versions, Write } from "./spot.js";
+import { keyOfSpot, SILENCE } from "./spot.js";
 
 export const THREAD = "langgraph-thread";
 export const CHECKPOINT = "langgraph-checkpoint";
@@ -314,4 +313,35 @@ function textOf(value: Json | undefined): string | undefined {
 
 function isWithheld(value: unknown): boolean {
   return typeof value === "object" && value !== null && (value as object) instanceof Withheld;
+}
+
+/** Under these names threads are kept unless somebody says otherwise. */
+export const PREFIX = "langgraph/";
+
+/** Longer ones would leave no room for the names of branches. */
+const LONGEST = 120;
+
+/** The name that a thread is kept under. Any two threads have two names, and none is another one's branch. */
+export function nameOfThread(thread: string, prefix: string): string {
+  const plain = [...thread]
+    .map((character) =>
+      /^[\p{L}\p{N}\p{P}\p{S} ]$/u.test(character) && !/[@%~]/.test(character) ? character : coded(character),
+    )
+    .join("");
+  if (plain !== "" && plain.length <= LONGEST) return `${prefix}${plain}`;
+  return `${prefix}~${digestOf(Buffer.from(JSON.stringify(thread))).slice(0, 32)}`;
+}
+
+/** The thread of a name; undefined where the name is a digest and only the record knows. */
+export function threadOfName(name: string, prefix: string): string | undefined {
+  const plain = name.slice(prefix.length);
+  if (plain.startsWith("~")) return undefined;
+  return plain.replace(/%([0-9a-f]+);/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+}
+
+function coded(character: string): string {
+  return Array.from(
+    { length: character.length },
+    (_, index) => `%${character.charCodeAt(index).toString(16)};`,
+  ).join("");
 }

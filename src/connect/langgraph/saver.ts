@@ -14,7 +14,7 @@ import { optionNames, showValue } from "../../util/index.js";
 import { requireOptionNames } from "../options.js";
 import { Checkpoints, type Config, type Peer, type Versions } from "./checkpoints.js";
 import { PeerMissingError, SaverInputError } from "./error.js";
-import { PREFIX } from "./name.js";
+import { PREFIX } from "./note.js";
 
 export type RathSaverOptions = {
   /** How values become bytes. Default: LangGraph's own. */

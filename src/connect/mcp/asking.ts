@@ -3,9 +3,9 @@ import type { Json, Session } from "../../session/index.js";
 import { StepError, signal, step } from "../../workflow/index.js";
 import type { Answer, Answers, Asking, Called, Question, Resume } from "./call.js";
 import type { Connection } from "./connection.js";
-import type { Definition } from "./definition.js";
+import { type Definition, misfit, withDefaults } from "./definition.js";
 import { McpCallError, McpSamplingError } from "./error.js";
-import { misfit, withDefaults } from "./fit.js";
+
 import { MOST, type SamplingOptions, sampled } from "./sampling.js";
 
 const ACTIONS: readonly unknown[] = ["accept", "decline", "cancel"] satisfies Answer["action"][];

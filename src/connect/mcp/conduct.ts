@@ -3,10 +3,9 @@ import type { InputRequiredResult, RequestStateCodec, ServerContext } from "@mod
 import type { Module, Rath } from "../../runtime/index.js";
 import type { Principal } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import type { Given } from "./approval.js";
-import { McpOptionError } from "./error.js";
-import { type Abilities, abilityFor, questionsOf } from "./form.js";
-import { loadServer } from "./package.js";
+import { loadServer, McpOptionError } from "./error.js";
+import { type Abilities, abilityFor, type Given, questionsOf } from "./form.js";
+
 import { began, type Report, RUNS, wentOn } from "./served.js";
 
 /** What a client gets back with its questions, and brings along with the answers. */

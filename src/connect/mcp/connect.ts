@@ -1,13 +1,12 @@
 import type { FetchLike, JsonSchemaValidator, Transport } from "@modelcontextprotocol/client";
 import { MissingPackageError } from "../../agent/model/index.js";
-import { authorizedFetch } from "./authorize.js";
 import { type Loss, McpConnectError } from "./error.js";
-import { limitedFetch, valuesOf } from "./http.js";
-import type { Breach } from "./limits.js";
+import { authorizedFetch, limitedFetch, valuesOf } from "./http.js";
+
+import { type Breach, pause, timed } from "./limits.js";
 import { type Fields, type Helper, Link, type LinkOptions } from "./link.js";
 import { type AddressPeer, commandOf } from "./peer.js";
 import { type Fault, StdioTransport } from "./stdio.js";
-import { pause, timed } from "./timed.js";
 
 /** How long a server may say nothing to the question which protocol it speaks; then it is one of old. */
 const PROBE_MILLISECONDS = 5_000;

@@ -1,21 +1,14 @@
 import type { Json } from "../../session/index.js";
-import {
-  type Answers,
-  type CallContext,
-  type Called,
-  type CallSettings,
-  callInRounds,
-  type Resume,
-} from "./call.js";
+import type { Answers, CallContext, Called, CallSettings, Resume } from "./call.js";
+import { callInRounds, ParkedCall } from "./call.js";
 import { connect } from "./connect.js";
 import { type Definition, definitionsIn, type Refused } from "./definition.js";
 import { McpCallGoneError, McpConnectError, McpToolChangedError } from "./error.js";
+import { Secrets } from "./http.js";
 import type { Limits } from "./limits.js";
 import type { Link, LinkOptions, Root } from "./link.js";
-import { ParkedCall } from "./parked.js";
 import type { Peer } from "./peer.js";
 import type { SamplingOptions } from "./sampling.js";
-import { Secrets } from "./secret.js";
 
 export type ConnectionOptions = {
   readonly limits: Limits;

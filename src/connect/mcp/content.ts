@@ -3,7 +3,7 @@ import { type ContentPart, content, isContent, ToolReportedError } from "../../a
 import type { Json } from "../../session/index.js";
 import { isObject } from "../../util/index.js";
 import { brief } from "./error.js";
-import type { Secrets } from "./secret.js";
+import type { Secrets } from "./http.js";
 
 /**
  * What a model is shown of a result: its structure where it has one, its words where it is words, else words and files.

@@ -1,14 +1,8 @@
-import {
-  customChecker,
-  type InputChecker,
-  inputChecker,
-  type JsonObject,
-  ToolSchemaError,
-} from "../../agent/tool/index.js";
+import type { InputChecker, JsonObject } from "../../agent/tool/index.js";
+import { customChecker, inputChecker, ToolSchemaError } from "../../agent/tool/index.js";
 import { canonical, digestOf, type Effect, type Json, thrownMessage } from "../../session/index.js";
 import { brief } from "./error.js";
 import { tooDeep } from "./limits.js";
-import { headerFlaw } from "./parameter-header.js";
 
 /** A tool as its server describes it, and the digest of all that it says of it. */
 export type Definition = {
@@ -164,4 +158,85 @@ function fieldsOf(value: unknown): { readonly [field: string]: unknown } {
   return typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as { readonly [field: string]: unknown })
     : {};
+}
+
+const KEY = "x-mcp-header";
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const PRIMITIVE: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
+
+/**
+ * What is wrong with the headers into which a schema wants parameters to go, if anything. A tool that wants it otherwise
+ * than the protocol says could put a parameter where others read it, or where another header stands.
+ */
+export function headerFlaw(schema: Json): string | undefined {
+  const taken = new Set<string>();
+  const look = (value: Json, property: boolean): string | undefined => {
+    if (typeof value !== "object" || value === null) return undefined;
+    if (Array.isArray(value)) return first(value, (inner) => look(inner, false));
+    const fields = value as { readonly [field: string]: Json };
+    if (Object.hasOwn(fields, KEY)) {
+      const flaw = headerFlawIn(fields, property, taken);
+      if (flaw !== undefined) return flaw;
+    }
+    return first(Object.entries(fields), ([field, inner]) => {
+      // Only what hangs from properties alone is in every call at the same place.
+      const below = field === "properties" && typeof inner === "object" && !Array.isArray(inner);
+      if (!below) return field === KEY || DATA.has(field) ? undefined : look(inner, false);
+      return first(Object.values(inner ?? {}), (one) => look(one as Json, property));
+    });
+  };
+  const top = (schema ?? {}) as { readonly [field: string]: Json };
+  return Object.hasOwn(top, KEY) ? `${KEY} stands on the schema itself` : look(schema, true);
+}
+
+/** Fields that hold values, not schemas. */
+const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "examples"]);
+
+function headerFlawIn(
+  fields: { readonly [field: string]: Json },
+  property: boolean,
+  taken: Set<string>,
+): string | undefined {
+  const name = fields[KEY];
+  if (!property) return `${KEY} stands where not every call has a parameter`;
+  if (typeof name !== "string" || !TOKEN.test(name)) return `${JSON.stringify(name)} is no name of a header`;
+  if (!PRIMITIVE.has(fields.type))
+    return `the parameter of the header ${name} is no text, integer or boolean`;
+  if (taken.has(name.toLowerCase())) return `two parameters want the header ${name}`;
+  taken.add(name.toLowerCase());
+  return undefined;
+}
+
+function first<One>(list: readonly One[], find: (one: One) => string | undefined): string | undefined {
+  for (const one of list) {
+    const found = find(one);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** What of an answer to a form does not fit it, if anything. The schema may be a stranger's. */
+export async function misfit(content: unknown, schema: Json): Promise<string | undefined> {
+  const tame = tamed(schema as JsonObject);
+  if (tame === undefined) return undefined;
+  let check: ReturnType<typeof inputChecker>["check"];
+  try {
+    ({ check } = inputChecker("answer", tame));
+  } catch {
+    // A schema that nobody can check with; whoever asked looks at the answer itself.
+    return undefined;
+  }
+  const result = await check(content ?? {});
+  return result.ok ? undefined : result.issues.map((one) => `${one.path}: ${one.message}`).join("; ");
+}
+
+/** The answer with what its form says where it says nothing. */
+export function withDefaults(content: unknown, schema: Json): Json {
+  const { properties } = (schema ?? {}) as { readonly properties?: { readonly [field: string]: Json } };
+  const given = (typeof content === "object" && content !== null ? content : {}) as { [field: string]: Json };
+  const missing = Object.entries(properties ?? {}).flatMap(([field, of]) => {
+    const { default: value } = (of ?? {}) as { readonly default?: Json };
+    return value === undefined || Object.hasOwn(given, field) ? [] : [[field, value] as const];
+  });
+  return missing.length === 0 ? given : { ...Object.fromEntries(missing), ...given };
 }

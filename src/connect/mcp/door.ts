@@ -1,6 +1,6 @@
 import { isPerson, type Principal, warnOf } from "../../session/index.js";
 import type { Refuse } from "../../workflow/index.js";
-import { loadServer } from "./package.js";
+import { loadServer } from "./error.js";
 
 /** Who may come in by HTTP, and under which names. */
 export type DoorOptions = {

@@ -1,3 +1,4 @@
+import { MissingPackageError } from "../../agent/model/index.js";
 import { type Json, RathError } from "../../session/index.js";
 
 /** A connection or a server that cannot be: an option that there is not, no way to reach it. */
@@ -146,4 +147,17 @@ function quoted(name: string): string {
 export function brief(text: string, most = 100): string {
   const whole = String(text).toWellFormed();
   return whole.length <= most ? whole : `${whole.slice(0, most - 1).toWellFormed()}…`;
+}
+
+/** The package, which is installed only by those who need it. */
+export function loadServer(): Promise<typeof import("@modelcontextprotocol/server")> {
+  return import("@modelcontextprotocol/server").catch(missing);
+}
+
+export function loadStdio(): Promise<typeof import("@modelcontextprotocol/server/stdio")> {
+  return import("@modelcontextprotocol/server/stdio").catch(missing);
+}
+
+function missing(error: unknown): never {
+  throw new MissingPackageError("@modelcontextprotocol/server", "an MCP server", error);
 }

@@ -3,11 +3,10 @@ import type {
   ElicitRequestFormParams,
   InputRequests,
 } from "@modelcontextprotocol/server";
-import { type Json, visibleText } from "../../session/index.js";
-import { defined } from "../../util/index.js";
-import { APPROVAL } from "./approval.js";
-import { clientQuestion } from "./client-ask.js";
-import type { loadServer } from "./package.js";
+import type { Awaited, Rath } from "../../runtime/index.js";
+import { type Json, type Principal, RathError, visibleText } from "../../session/index.js";
+import { defined, parseJson } from "../../util/index.js";
+import { type Signal, signal } from "../../workflow/index.js";
 import type { Waiting } from "./served.js";
 
 /** What a client can do for a server: ask a person, ask a model, tell its roots. */
@@ -27,7 +26,7 @@ export function abilityFor({ kind, shown }: Waiting): keyof Abilities | undefine
 /** What a client is asked, and which question of a run each of it is. Keys are the names that the run gave. */
 export function questionsOf(
   waiting: readonly Waiting[],
-  { inputRequired }: Pick<Awaited<ReturnType<typeof loadServer>>, "inputRequired">,
+  { inputRequired }: Pick<typeof import("@modelcontextprotocol/server"), "inputRequired">,
 ): { readonly inputRequests: InputRequests; readonly asks: { readonly [key: string]: string } } {
   const asks = new Map<string, string>();
   const requests = waiting.map((one) => {
@@ -72,4 +71,120 @@ function formOf({ kind, shown, answer }: Waiting): ElicitRequestFormParams["requ
     return { type: "object", properties: { answer: wordsOf(answer) }, required: ["answer"] };
   if (kind === "approval") return APPROVAL;
   return schema ?? { type: "object", properties: { value: { type: "string" } }, required: ["value"] };
+}
+
+/** How a client answered something that waits. */
+export type Given = { readonly action?: unknown; readonly content?: unknown };
+
+/** The form in which a client's person agrees or does not. Forms of the protocol are flat, so that values are written as JSON. */
+export const APPROVAL: ElicitRequestFormParams["requestedSchema"] = {
+  type: "object",
+  properties: {
+    approved: { type: "boolean", title: "Approved" },
+    why: { type: "string", title: "Why" },
+    edit: {
+      type: "string",
+      title: "Edit",
+      description: "With approved: true, the arguments to use in place of those that were shown, as JSON.",
+    },
+    instead: {
+      type: "string",
+      title: "Instead",
+      description:
+        "With approved: false, what came of it when a person did it themselves, or answered: as JSON, or in words.",
+    },
+  },
+  required: ["approved"],
+};
+
+const WANTED =
+  'say { "approved": true }, with "edit" for other arguments as JSON, or { "approved": false, "why": "…" }, with "instead" for what a person did';
+
+/** What is wrong with a filled-in form, if anything. A yes that could be meant otherwise is none. */
+export function approvalProblem({ action, content }: Given): string | undefined {
+  if (action !== "accept") return undefined;
+  const { approved, edit, instead } = fieldsOf(content);
+  if (approved === true && instead === undefined)
+    return edit !== undefined && written(edit) === undefined ? "`edit` is not JSON" : undefined;
+  return approved === false && edit === undefined ? undefined : WANTED;
+}
+
+/** Gives what a person said to an approval; or why it cannot be taken. What was shown is what is agreed to, and nothing else. */
+export async function giveApproval(
+  rath: Rath,
+  run: string,
+  { id, digest, answer }: Awaited,
+  { action, content }: Given,
+  by: Principal,
+): Promise<string | undefined> {
+  const { approved, why, edit, instead, answer: said } = fieldsOf(content);
+  const decision = { ask: id, by, ...defined({ digest, why: typeof why === "string" ? why : undefined }) };
+  try {
+    if (action !== "accept") await rath.reject(run, decision);
+    else if (answer !== undefined) await rath.answer(run, id, said ?? null, by);
+    else if (approved === true)
+      await rath.approve(run, { ...decision, ...(edit !== undefined && { edit: written(edit) as Json }) });
+    else if (instead !== undefined)
+      await rath.takeOver(run, { ...decision, value: written(instead) ?? instead });
+    else await rath.reject(run, decision);
+    return undefined;
+  } catch (error) {
+    // Too late, no answer to the question, or not to be changed: that is for the person to read.
+    if (error instanceof RathError && error.code === "answer-refused") return error.message;
+    throw error;
+  }
+}
+
+/** The fields that were filled in: whoever leaves one empty has said nothing there. */
+function fieldsOf(content: unknown): { readonly [field: string]: Json } {
+  const fields = Object.entries(Object(content) as { readonly [field: string]: Json });
+  return Object.fromEntries(fields.filter(([, value]) => value !== "" && value !== null));
+}
+
+/** What was written as JSON, if it was. */
+function written(text: Json): Json | undefined {
+  return typeof text === "string" ? (parseJson(text) as Json | undefined) : text;
+}
+
+/** A question that the client of an MCP server can answer without a person. */
+export type ClientQuestion = {
+  readonly mcp: "sampling/createMessage" | "roots/list";
+  readonly params?: Json;
+};
+
+/** What the client's model is asked: messages as the protocol writes them. */
+export type ClientPrompt = {
+  readonly messages: readonly {
+    readonly role: "user" | "assistant";
+    readonly content: { readonly type: "text"; readonly text: string };
+  }[];
+  readonly maxTokens: number;
+  readonly systemPrompt?: string;
+};
+
+/**
+ * Waits until the person at the client that called has filled in a form. The value is `{ action, content }`.
+ *
+ * ```ts
+ * const who = clientForm("who", "What is your name?", { type: "object", properties: { name: { type: "string" } } });
+ * ```
+ */
+export function clientForm(name: string, message: string, schema: Json): Signal {
+  return signal(name, { message, schema });
+}
+
+/** Waits until the client's model has said something: `{ role, content, model }`. */
+export function clientModel(name: string, prompt: ClientPrompt): Signal {
+  return signal(name, { mcp: "sampling/createMessage", params: prompt });
+}
+
+/** Waits until the client has said which places it shares: `{ roots: [{ uri, name }] }`. */
+export function clientRoots(name: string): Signal {
+  return signal(name, { mcp: "roots/list" });
+}
+
+/** The question, if what somebody waits for is one of these. */
+export function clientQuestion(shown: Json): ClientQuestion | undefined {
+  const { mcp } = (typeof shown === "object" && shown !== null ? shown : {}) as { readonly mcp?: unknown };
+  return mcp === "sampling/createMessage" || mcp === "roots/list" ? (shown as ClientQuestion) : undefined;
 }

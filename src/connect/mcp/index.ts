@@ -1,9 +1,8 @@
-export { clientForm, clientModel, clientRoots } from "./client-ask.js";
-
 export {
   McpConnectError,
   McpOptionError,
 } from "./error.js";
+export { clientForm, clientModel, clientRoots } from "./form.js";
 
 export { type McpOptions, type McpServer, mcp } from "./mcp.js";
 

@@ -11,11 +11,10 @@ import type {
 import type { Json } from "../../session/index.js";
 import type { Definition } from "./definition.js";
 import { McpAnswerError, McpConnectError, McpLostError, McpTimeoutError } from "./error.js";
-import { type Limits, PAGES } from "./limits.js";
+import type { Secrets } from "./http.js";
+import { Aborted, type Limits, PAGES, pause, timed } from "./limits.js";
 import type { Peer } from "./peer.js";
-import type { Secrets } from "./secret.js";
 import { type Fault, StdioTransport } from "./stdio.js";
-import { Aborted, pause, timed } from "./timed.js";
 
 /** What a server may ask of whoever calls it, while it is called. */
 export interface Helper {

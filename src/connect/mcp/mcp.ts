@@ -4,7 +4,6 @@ import type { Effect } from "../../session/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { requireEffect, type Step, step } from "../../workflow/index.js";
 import { requireOptionNames } from "../options.js";
-import { type Book, bookSteps } from "./book.js";
 import { Connection } from "./connection.js";
 import { type Definition, flawIn, isPin, nameFor, type Pin, type Refused } from "./definition.js";
 import { McpOptionError } from "./error.js";
@@ -12,7 +11,7 @@ import { LIMITS, type Limits } from "./limits.js";
 import type { Root } from "./link.js";
 import { checkPeer, type Peer } from "./peer.js";
 import type { SamplingOptions } from "./sampling.js";
-import { type ToolSettings, toolOf } from "./tools.js";
+import { type Book, bookSteps, type ToolSettings, toolOf } from "./tools.js";
 
 export type McpOptions = Partial<Limits> & {
   /** What begins the names of its tools, so that no server can take the name of another's. Default: its name and "_". */

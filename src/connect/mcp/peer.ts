@@ -1,9 +1,9 @@
 import { showValue } from "../../util/index.js";
 import { type refusing, requireOptions } from "../../workflow/index.js";
-import type { Authorization } from "./authorize.js";
-import type { Command } from "./child.js";
 import { McpOptionError } from "./error.js";
-import { type Values, valuesOf } from "./http.js";
+import { type Authorization, type Values, valuesOf } from "./http.js";
+
+import type { Command } from "./stdio.js";
 
 /** A server that is started as a process. Values of `env` may be functions; they are never recorded. */
 export type CommandPeer = {

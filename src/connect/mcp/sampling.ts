@@ -1,18 +1,10 @@
-import {
-  callModel,
-  costOf,
-  estimateTokens,
-  failureOf,
-  type LanguageModel,
-  type Prompt,
-  priceOf,
-  textOf,
-} from "../../agent/model/index.js";
+import type { LanguageModel, Prompt } from "../../agent/model/index.js";
+import { callModel, costOf, estimateTokens, failureOf, priceOf, textOf } from "../../agent/model/index.js";
 import { perform, pricesOf } from "../../runtime/index.js";
 import { digestOf, type FactOf, type Json, type Session } from "../../session/index.js";
 import { partOf } from "./content.js";
 import { McpSamplingError } from "./error.js";
-import type { Secrets } from "./secret.js";
+import type { Secrets } from "./http.js";
 
 /** Lets a server ask a model while one of its tools is called. */
 export type SamplingOptions = {

@@ -1,22 +1,18 @@
 import { plainJson, textOf } from "../../agent/model/index.js";
+import type { Awaited, Module, Rath, Sender } from "../../runtime/index.js";
 import {
-  type Awaited,
   detailsOf,
-  type Module,
   mayAnswer,
   NotARunError,
-  type Rath,
   RunFailedError,
-  type Sender,
   statusOf,
   VerificationError,
 } from "../../runtime/index.js";
 import { type Json, type Principal, RathError, type Session } from "../../session/index.js";
 import { defined, showValue as word } from "../../util/index.js";
-import { approvalProblem, type Given, giveApproval } from "./approval.js";
-import { clientQuestion } from "./client-ask.js";
+import { misfit, withDefaults } from "./definition.js";
 import { McpOptionError } from "./error.js";
-import { misfit, withDefaults } from "./fit.js";
+import { approvalProblem, clientQuestion, type Given, giveApproval } from "./form.js";
 
 /** What a client is told of a run: how it stands, where it is kept, what was said last, and what it waits for. */
 export type Report = {

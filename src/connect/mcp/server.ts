@@ -7,10 +7,10 @@ import { optionNames, showValue as word } from "../../util/index.js";
 import { isModule } from "../../workflow/index.js";
 import { requireOptionNames } from "../options.js";
 import { type DoorOptions, requireDoor, whoSent } from "./door.js";
-import { McpOptionError } from "./error.js";
+import { loadStdio, McpOptionError } from "./error.js";
 import { type Instance, instanceOf, type Offer } from "./instance.js";
-import { loadStdio } from "./package.js";
-import { STORE } from "./sessions.js";
+import { STORE } from "./offer.js";
+
 import { type Make, Web } from "./web.js";
 
 export type McpServerOptions = Partial<Offer> &

@@ -8,7 +8,7 @@ import type {
 } from "@modelcontextprotocol/server";
 import type { Principal } from "../../session/index.js";
 import { refusal } from "./door.js";
-import { loadServer } from "./package.js";
+import { loadServer } from "./error.js";
 
 /** Clients of 2025 that are served at once. The one that was silent for longest makes room for another. */
 const SESSIONS = 1_000;

@@ -1,12 +1,10 @@
 import type { Backend, BackendContext, BackendFound, Kept, Memory } from "../../memory/index.js";
 import { MemoryRefusedError } from "../../memory/index.js";
-import type { Json } from "../../session/index.js";
+import { digestOf, type FactId, type Json } from "../../session/index.js";
 import { defined, optionNames } from "../../util/index.js";
 import { requireMilliseconds, requireOptions } from "../../workflow/index.js";
 import type { McpServer } from "../mcp/index.js";
-import { type Entity, entitiesIn, entityOf, memoryOf, nameOf, oursIn, saidIn } from "./entity.js";
 import { GraphTools } from "./tools.js";
-import { askedWords, overlaps } from "./words.js";
 
 export type McpMemoryOptions = {
   /** The server, as `mcp(...)` gives it. The program that opened it closes it. */
@@ -125,4 +123,112 @@ async function entities(
   const found = entitiesIn(await graph.call(tool, input, use, context));
   if (found === undefined) throw graph.malformed(use, "its answer has no entities");
   return found;
+}
+
+/** A node of the server's graph. */
+export type Entity = {
+  readonly name: string;
+  readonly entityType: string;
+  readonly observations: readonly string[];
+};
+
+const NAME = /^openrath:([0-9a-f]{64})$/;
+/** Names the memory, its version and the observation that is its text: others may have added their own to the entity. */
+const TAG = /^openrath memory=([0-9a-f]{64}) version=([0-9a-f]{64}) text=([0-9a-f]{64})$/;
+const LONGEST = 4_000;
+
+export function nameOf(memory: FactId): string {
+  return `openrath:${memory}`;
+}
+
+export function memoryOf(name: string): FactId | undefined {
+  return NAME.exec(name)?.[1];
+}
+
+export function entityOf({ id, version, text }: Pick<Memory, "id" | "version" | "text">): Entity {
+  const said = text.toWellFormed();
+  return {
+    name: nameOf(id),
+    entityType: "openrath-memory",
+    observations: [said, `openrath memory=${id} version=${version} text=${digestOf(said)}`],
+  };
+}
+
+/** The observations of an entity that we have made: tags, and the texts that they name. */
+export function oursIn(entity: Entity): readonly string[] {
+  const memory = memoryOf(entity.name);
+  const tags = entity.observations.filter((one) => memory !== undefined && TAG.exec(one)?.[1] === memory);
+  const texts = new Set(tags.map((one) => TAG.exec(one)?.[3]));
+  return entity.observations.filter((one) => tags.includes(one) || texts.has(digestOf(one)));
+}
+
+/** What an entity says: of ours the newest text, of others what is known about it, as much as anybody would read. */
+export function saidIn(entity: Entity): {
+  readonly text: string;
+  readonly memory?: FactId;
+  readonly version?: FactId;
+} {
+  const [, memory, version, text] =
+    entity.observations.map((one) => TAG.exec(one)).findLast((tag) => tag?.[1] === memoryOf(entity.name)) ??
+    [];
+  const said = entity.observations.find((one) => text !== undefined && digestOf(one) === text);
+  if (memory !== undefined && version !== undefined && said !== undefined)
+    return { text: said, memory, version };
+  const known = entity.observations.filter((one) => !TAG.test(one));
+  return { text: `${entity.name}: ${known.join("; ")}`.slice(0, LONGEST).toWellFormed() };
+}
+
+/** The entities of an answer; undefined where it is none. */
+export function entitiesIn(answer: unknown): readonly Entity[] | undefined {
+  const list = (answer as { readonly entities?: Json } | null)?.entities;
+  if (!Array.isArray(list)) return undefined;
+  const fits = list.every(
+    (one) =>
+      typeof one?.name === "string" &&
+      typeof one.entityType === "string" &&
+      Array.isArray(one.observations) &&
+      one.observations.every((said: unknown) => typeof said === "string"),
+  );
+  return fits ? (list as readonly Entity[]) : undefined;
+}
+
+const SEGMENTER = new Intl.Segmenter(undefined, { granularity: "word" });
+/** A query is a question, not a book. */
+const LONGEST_QUERY = 1_000;
+
+/** The words of a text, also of one whose language has no spaces; each once. */
+export function wordsOf(text: string): ReadonlySet<string> {
+  const words = new Set<string>();
+  for (const { segment, isWordLike } of SEGMENTER.segment(text.toLowerCase()))
+    if (isWordLike === true) words.add(segment);
+  return words;
+}
+
+/** The words that are asked for one by one: the longest say most, and each is a request. */
+export function askedWords(query: string, most: number): readonly string[] {
+  const words = [...wordsOf(query.slice(0, LONGEST_QUERY).toWellFormed())];
+  const telling = words.filter((word) => word.length > 2 || /[^\p{ASCII}]/u.test(word));
+  return (telling.length > 0 ? telling : words)
+    .sort((one, other) => other.length - one.length || (one < other ? -1 : 1))
+    .slice(0, most);
+}
+
+/**
+ * How much of a question is in each text, from 0 to 1. A word that few of them have says more than one that all have; a
+ * word that is only part of another one counts half.
+ */
+export function overlaps(asked: readonly string[], texts: readonly string[]): readonly number[] {
+  const known = texts.map((text) => ({ text: text.toLowerCase(), words: wordsOf(text) }));
+  const weights = asked.map((word) => {
+    const having = known.filter(({ text }) => text.includes(word)).length;
+    return Math.log(1 + texts.length / Math.max(having, 0.5));
+  });
+  const whole = weights.reduce((sum, weight) => sum + weight, 0);
+  return known.map(({ text, words }) => {
+    const sum = asked.reduce((total, word, place) => {
+      const part = words.has(word) ? 1 : text.includes(word) ? 0.5 : 0;
+      return total + part * (weights[place] ?? 0);
+    }, 0);
+    return whole === 0 ? 0 : sum / whole;
+  });
 }

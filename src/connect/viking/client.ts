@@ -2,19 +2,17 @@ import type { BackendContext } from "../../memory/index.js";
 import { BackendError, type BackendFault } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
 import { vikingAddress } from "./address.js";
-import {
-  entriesIn,
-  entryIn,
-  foundIn,
-  type VikingEntry,
-  type VikingFindOptions,
-  type VikingMatch,
+import type {
+  VikingEntry,
+  VikingFindOptions,
+  VikingLevel,
+  VikingLevelsOptions,
+  VikingMatch,
 } from "./entry.js";
-import { type Asking, ask } from "./http.js";
-import { levelsOf, type VikingLevel, type VikingLevelsOptions } from "./levels.js";
-import type { VikingSettings } from "./options.js";
-import { VikingSessions } from "./sessions.js";
-import { VikingSnapshots } from "./snapshots.js";
+import { entriesIn, entryIn, foundIn, levelsOf } from "./entry.js";
+import { type Asking, ask, type VikingSettings } from "./http.js";
+
+import { VikingSessions, VikingSnapshots } from "./sessions.js";
 
 /** Options of a listing. */
 export type VikingListOptions = {

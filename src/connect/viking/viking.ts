@@ -1,10 +1,10 @@
 import type { Backend, BackendContext, BackendFound, Kept, Memory } from "../../memory/index.js";
 import { BackendError, MemoryRefusedError } from "../../memory/index.js";
-import { addressIn } from "./address.js";
+import { addressIn, addressOf, fileOf, keptIn, memoryAt } from "./address.js";
 import { VikingClient } from "./client.js";
 import type { VikingMatch } from "./entry.js";
-import { addressOf, fileOf, keptIn, memoryAt } from "./file.js";
-import { settingsOf, type VikingOptions } from "./options.js";
+
+import { settingsOf, type VikingOptions } from "./http.js";
 
 /** OpenViking as a backend, and as itself. */
 export interface VikingBackend extends Backend {

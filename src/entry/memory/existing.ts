@@ -1,8 +1,7 @@
-export { checkExisting } from "../../connect/existing/check.js";
-export { indexExisting } from "../../connect/existing/index-existing.js";
+export { checkExisting, indexExisting } from "../../connect/existing/index-existing.js";
+
 export { jsonlLogs } from "../../connect/existing/jsonl.js";
 export { type Link, linksOf } from "../../connect/existing/links.js";
 export { moveOver } from "../../connect/existing/move-over.js";
 export type { ExistingSource } from "../../connect/existing/source.js";
-export { sqliteTable } from "../../connect/existing/sqlite.js";
-export { tableOf, vectorsOf } from "../../connect/existing/table.js";
+export { sqliteTable, tableOf, vectorsOf } from "../../connect/existing/table.js";

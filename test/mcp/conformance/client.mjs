@@ -26,7 +26,7 @@ const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
  *
  * @param {readonly Call[] | ((server: import("openrath/mcp").McpServer) => Promise<readonly Call[]>)} calls
  * @param {import("openrath/mcp").McpOptions} [options]
- * @param {{ url?: string, auth?: import("../../../src/connect/mcp/authorize.js").Authorization }} [way]
+ * @param {{ url?: string, auth?: import("../../../src/connect/mcp/http.js").Authorization }} [way]
  */
 async function use(calls, options = {}, { url = address, auth } = {}) {
   await using(url, auth, options, async (server, rath) => {
@@ -45,7 +45,7 @@ async function use(calls, options = {}, { url = address, auth } = {}) {
 
 /**
  * @param {string} url
- * @param {import("../../../src/connect/mcp/authorize.js").Authorization | undefined} auth
+ * @param {import("../../../src/connect/mcp/http.js").Authorization | undefined} auth
  * @param {import("openrath/mcp").McpOptions} options
  * @param {(server: import("openrath/mcp").McpServer, rath: import("openrath").Rath) => Promise<void>} act
  */

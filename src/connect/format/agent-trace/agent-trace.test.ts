@@ -4,7 +4,7 @@ import { digestOf, type FactInput, Session } from "../../../session/index.js";
 import { openStore, type Store } from "../../../store/index.js";
 import type { Loose } from "../trajectory/testing/loose.js";
 import { sample, treeOf } from "../trajectory/testing/sample.js";
-import { agentTraceExport } from "./index.js";
+import { agentTraceExport } from "./write.js";
 
 const contributor = {
   type: "object",

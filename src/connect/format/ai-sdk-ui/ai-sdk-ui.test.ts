@@ -3,11 +3,11 @@ import { z } from "zod";
 import type { Json, Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
 import { mock, type Script, type Sdk, type Version, versions } from "../../ai-sdk/testing/sdk.js";
-import { ImportError } from "../error.js";
-import type { Imported } from "../exchange.js";
+import { ImportError, type Imported } from "../exchange.js";
+
 import { attack } from "../testing/attack.js";
 import { expectAllHeld, heldIn, sourceOf } from "../testing/leaves.js";
-import { aiSdkUi } from "./index.js";
+import { aiSdkUi } from "./read.js";
 
 const user = { id: "m1", role: "user", parts: [{ type: "text", text: "How warm is Rome?" }] };
 const answered = {

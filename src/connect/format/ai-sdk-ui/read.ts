@@ -3,8 +3,7 @@ import type { Imported, ImportFormat } from "../exchange.js";
 import { FieldReader, isFields } from "../fields.js";
 import { beginsLike, type Foreign, readForeign } from "../foreign.js";
 import { Arrival } from "../trajectory/arrival.js";
-import { ModelMessages } from "./model-message.js";
-import { tellUiMessage } from "./ui-message.js";
+import { ModelMessages, tellUiMessage } from "./message.js";
 
 const FORMAT = "ai-sdk-ui";
 

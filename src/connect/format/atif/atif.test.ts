@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { Json, Session } from "../../../session/index.js";
 import { campaign } from "../../../session/testing/campaign.js";
 import { openStore } from "../../../store/index.js";
-import { ImportError } from "../error.js";
-import type { Imported } from "../exchange.js";
+import { ImportError, type Imported } from "../exchange.js";
+
 import type { Fields } from "../fields.js";
 import { lacking, recordings, sourceOf } from "../trajectory/testing/corpus.js";
 import { mutated, nonsense, survives } from "../trajectory/testing/garbage.js";
@@ -12,7 +12,10 @@ import { expectNothingLost } from "../trajectory/testing/leaves.js";
 import type { Loose } from "../trajectory/testing/loose.js";
 import { ERASABLE, sample } from "../trajectory/testing/sample.js";
 import { wordsOf } from "../trajectory/turn.js";
-import { atif, atifExport, atof, breachesOf } from "./index.js";
+import { atof } from "./atof.js";
+import { atif } from "./read.js";
+import { breachesOf } from "./rules.js";
+import { atifExport } from "./write.js";
 
 const trajectories = recordings("atif", /_atif\.json$/);
 const streams = recordings("atif", /_atof\.jsonl$/);

@@ -14,10 +14,9 @@ import {
   without,
 } from "../fields.js";
 import { beginsLike, type Foreign, readForeign } from "../foreign.js";
-import { Arrival, contentOf } from "../trajectory/arrival.js";
-import { nameOf } from "../trajectory/name.js";
-import { copiedStep } from "./copied.js";
-import { breachesOf, embeddedIn } from "./rules.js";
+import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
+
+import { breachesOf, copiedStep, embeddedIn } from "./rules.js";
 
 /** What the notes of an imported trajectory keep. */
 export const NOTES = {

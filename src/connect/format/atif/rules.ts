@@ -1,5 +1,5 @@
 import type { Json } from "../../../session/index.js";
-import { type Fields, fieldsIn, isFields, listOf, objectsIn, own } from "../fields.js";
+import { type Fields, fieldsIn, isFields, listOf, objectsIn, own, without } from "../fields.js";
 
 /** Where a document breaks a rule of ATIF, and which. */
 export type Breach = { readonly where: string; readonly reason: string };
@@ -252,3 +252,18 @@ const TRAJECTORY: Shape = {
   extra: anything,
   subagent_trajectories: list(anything),
 };
+
+/** A step as another trajectory repeats it for context: what it cost is counted where it happened. */
+export function copiedStep(step: Fields): Fields {
+  return { ...withoutRefs(without(step, "metrics", "llm_call_count")), is_copied_context: true };
+}
+
+/** The trajectories that the original refers to are not beside the copy. */
+function withoutRefs(step: Fields): Fields {
+  const observation = step.observation as Fields | undefined;
+  if (!Array.isArray(observation?.results)) return step;
+  const results = (observation.results as readonly Fields[]).map(
+    (result) => without(result, "subagent_trajectory_ref") as Json,
+  );
+  return { ...step, observation: { ...observation, results } };
+}

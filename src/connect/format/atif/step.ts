@@ -3,16 +3,8 @@ import { type Fields, isFields } from "../fields.js";
 import { UNKNOWN_TIME } from "../intake.js";
 import { withheldText } from "../trajectory/kept.js";
 import type { Side, Told } from "../trajectory/line.js";
-import {
-  type Action,
-  outcomeOf,
-  partsOf,
-  plain,
-  type Turn,
-  textOf,
-  thoughtsOf,
-  wordsOf,
-} from "../trajectory/turn.js";
+import type { Action, Turn } from "../trajectory/turn.js";
+import { outcomeOf, partsOf, plain, textOf, thoughtsOf, wordsOf } from "../trajectory/turn.js";
 
 const IMAGES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 

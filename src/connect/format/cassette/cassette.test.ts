@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import type { Json, Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
-import { ImportError } from "../error.js";
-import type { Imported } from "../exchange.js";
+import { ImportError, type Imported } from "../exchange.js";
+
 import { attack } from "../testing/attack.js";
 import { dataFiles, dataSource } from "../testing/data.js";
 import { expectAllHeld, heldIn, sourceOf } from "../testing/leaves.js";
-import { cassette } from "./index.js";
+import { cassette } from "./read.js";
 
 const files = dataFiles("provider-cassettes", ".yaml");
 const ZSTD =

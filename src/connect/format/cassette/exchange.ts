@@ -1,9 +1,10 @@
+import { promisify } from "node:util";
+import { brotliDecompress, gunzip, inflate, inflateRaw } from "node:zlib";
 import { digestOf, type Json } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
-import { FieldReader, type Fields, isFields, listOf, parsed, stringOf } from "../fields.js";
-import type { Foreign } from "../foreign.js";
-import { decoded } from "./encoding.js";
-import { safeAddress, safeHeaders } from "./secret.js";
+import { FieldReader, type Fields, fieldsOf, isFields, listOf, parsed, stringOf } from "../fields.js";
+import { type Foreign, textOf } from "../foreign.js";
+import { MAX_BYTES } from "../json.js";
 
 /** One request and its answer, without secrets. */
 export type Exchange = {
@@ -118,4 +119,97 @@ function bytesIn(body: Json | undefined): Buffer | undefined {
 export function jsonIn(body: Json): Fields | undefined {
   const value = parsed(body);
   return isFields(value) ? value : undefined;
+}
+
+/** A body as text, with the encodings that were undone; or the reason why the text is missing. */
+export type Decoded =
+  | { readonly text: string; readonly encodings: readonly string[] }
+  | { readonly unreadable: string };
+
+const limit = { maxOutputLength: MAX_BYTES };
+
+const decoders: { readonly [encoding: string]: (bytes: Uint8Array) => Promise<Uint8Array> } = {
+  gzip: (bytes) => promisify(gunzip)(bytes, limit),
+  // Some servers leave out the header that RFC 9110 asks for.
+  deflate: (bytes) =>
+    promisify(inflate)(bytes, limit).catch(() => promisify(inflateRaw)(bytes, limit) as Promise<Buffer>),
+  br: (bytes) => promisify(brotliDecompress)(bytes, limit),
+  // Node has Zstandard only since 22.15: with a decoder of its own a file gives the same ids on every version.
+  zstd: async (bytes) => {
+    const { Decompress } = await import("fzstd");
+    const pieces: Uint8Array[] = [];
+    let [length, ended] = [0, false];
+    const stream = new Decompress((piece, isLast) => {
+      length += piece.length;
+      if (length > MAX_BYTES) throw new RangeError(`it is longer than ${MAX_BYTES} bytes`);
+      pieces.push(piece);
+      ended ||= isLast === true;
+    });
+    stream.push(bytes, true);
+    if (!ended) throw new Error("unexpected end of file");
+    return Buffer.concat(pieces);
+  },
+};
+
+/** The text of a body whose headers name these encodings, in the order in which they were applied. */
+export async function decoded(bytes: Uint8Array, named: readonly string[]): Promise<Decoded> {
+  const known = named.map((name) => (name === "x-gzip" ? "gzip" : name));
+  // A recorder may have filtered the header, or undone the encoding and kept the header.
+  const encodings = known.length > 0 ? known : sniffed(bytes);
+  let plain = bytes;
+  for (const encoding of encodings.toReversed()) {
+    const decode = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined;
+    if (decode === undefined)
+      return { unreadable: `the encoding ${JSON.stringify(encoding)} is not supported` };
+    try {
+      plain = await decode(plain);
+    } catch {
+      const text = plain === bytes ? textOf(bytes) : undefined;
+      // The decoder's own words differ between versions of Node, and the ids must not.
+      return text === undefined
+        ? { unreadable: `it cannot be decoded as ${encoding}` }
+        : { text, encodings: [] };
+    }
+  }
+  const text = textOf(plain);
+  return text === undefined ? { unreadable: "it is not UTF-8 text" } : { text, encodings };
+}
+
+/** The encoding that the first bytes give away. */
+function sniffed(bytes: Uint8Array): readonly string[] {
+  const [first, second, third, fourth] = bytes;
+  if (first === 0x1f && second === 0x8b) return ["gzip"];
+  if (first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd) return ["zstd"];
+  return [];
+}
+
+/** Stands where a secret was. */
+export const LEFT_OUT = "[left out: it may be a secret]";
+
+const SECRET = /auth|cookie|token|secret|key|signature|credential|password|session/i;
+
+/** Headers without the values of those that may hold secrets. */
+export function safeHeaders(headers: Json | undefined, left: () => void): Fields {
+  return Object.fromEntries(
+    Object.entries(fieldsOf(headers)).map(([name, value]) => {
+      if (!SECRET.test(name)) return [name, value];
+      left();
+      return [name, LEFT_OUT];
+    }),
+  );
+}
+
+/** An address without the values of parameters that may hold secrets, and without a user or a password. */
+export function safeAddress(text: string, left: () => void): string {
+  if (!URL.canParse(text)) return text;
+  const url = new URL(text);
+  const names = [...url.searchParams.keys()].filter((name) =>
+    /^(sig|key)$|api[-_]?key|token|secret|auth|signature/i.test(name),
+  );
+  if (names.length === 0 && url.username === "" && url.password === "") return text;
+  left();
+  for (const name of names) url.searchParams.set(name, LEFT_OUT);
+  url.username = "";
+  url.password = "";
+  return url.href;
 }

@@ -5,11 +5,9 @@ import { fieldsIn, fieldsOf, isSame, stringOf, wordsFor } from "../fields.js";
 import { beginsLike, type Foreign, readForeign } from "../foreign.js";
 import { heard, replyParts } from "../otel/said.js";
 import { Arrival, plainContent } from "../trajectory/arrival.js";
-import { anthropic } from "./anthropic.js";
-import { type Answered, type Asked, eventsIn, type Provider } from "./api.js";
 import { type Exchange, exchangesIn, jsonIn } from "./exchange.js";
-import { google } from "./google.js";
-import { chatCompletions, responses } from "./openai.js";
+import type { Answered, Asked, Provider } from "./provider.js";
+import { anthropic, chatCompletions, eventsIn, google, responses } from "./provider.js";
 
 const FORMAT = "cassette";
 const PROVIDERS: readonly Provider[] = [chatCompletions, responses, anthropic, google];

@@ -8,8 +8,7 @@ import { sourceOf } from "../trajectory/testing/corpus.js";
 import { mutated, nonsense, survives } from "../trajectory/testing/garbage.js";
 import { expectNothingLost } from "../trajectory/testing/leaves.js";
 import { wordsOf } from "../trajectory/turn.js";
-import { claudeCode } from "./index.js";
-import { NOTE } from "./read.js";
+import { claudeCode, NOTE } from "./read.js";
 
 const said = ({ transcript }: Session): Json[] =>
   transcript.map((message) =>

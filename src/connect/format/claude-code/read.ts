@@ -14,8 +14,7 @@ import {
   wordsFor,
 } from "../fields.js";
 import { beginning, type Foreign, firstLine, readForeign } from "../foreign.js";
-import { Arrival, contentOf } from "../trajectory/arrival.js";
-import { nameOf } from "../trajectory/name.js";
+import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
 import { blocksIn, type Chains, chainsOf, type Group, type Line, messageIn } from "./chain.js";
 

@@ -1,31 +1,22 @@
 import type { Json, Session } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Imported, ImportFormat, Source } from "../exchange.js";
-import {
-  amountIn,
-  type Fields,
-  isFields,
-  isTime,
-  objectsIn,
-  own,
-  stringOf,
-  textIn,
-  wordsFor,
-} from "../fields.js";
+import type { Fields } from "../fields.js";
+import { amountIn, isFields, isTime, objectsIn, own, stringOf, textIn, wordsFor } from "../fields.js";
 import { type Foreign, firstLine, readForeign } from "../foreign.js";
-import { Arrival, contentOf } from "../trajectory/arrival.js";
-import { nameOf } from "../trajectory/name.js";
+import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
-import { isExecEvent, rolloutOf } from "./exec.js";
 import {
   callOf,
   contentIn,
   type Instruction,
   type Item,
   instructionsOf,
+  isExecEvent,
   itemOf,
   kindOf,
   partsOf,
+  rolloutOf,
 } from "./turn.js";
 
 export const NOTE = "codex lines";

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
 import { world } from "../otel/testing/world.js";
-import { csv } from "./index.js";
+import { csv } from "./write.js";
 
 /** A reader by the rules of RFC 4180 alone. */
 function read(text: string): readonly (readonly string[])[] {

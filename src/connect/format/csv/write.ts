@@ -1,15 +1,8 @@
-import {
-  type Fact,
-  type FactId,
-  type FactOf,
-  goesOnFrom,
-  type Session,
-  Withheld,
-} from "../../../session/index.js";
+import type { Fact, FactId, FactOf, Session } from "../../../session/index.js";
+import { goesOnFrom, Withheld } from "../../../session/index.js";
 import type { ExportFormat } from "../exchange.js";
-import { UNKNOWN_TIME } from "../intake.js";
-import { millisecondsOf } from "../time.js";
-import { shownOf } from "../trajectory/shown.js";
+import { millisecondsOf, UNKNOWN_TIME } from "../intake.js";
+import { shownOf } from "../trajectory/line.js";
 
 /** A table of all calls and what they cost, for spreadsheets. */
 export const csv: ExportFormat = {

@@ -2,11 +2,11 @@ import { describe, expect, it, vi } from "vitest";
 import { Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
 import type { Imported } from "../exchange.js";
-import { sweAgent } from "../swe-agent/index.js";
+import { sweAgent } from "../swe-agent/read.js";
 import { sourceOf } from "../trajectory/testing/corpus.js";
 import type { Loose } from "../trajectory/testing/loose.js";
 import { ERASABLE, sample } from "../trajectory/testing/sample.js";
-import { hfTraceExport } from "./index.js";
+import { hfTraceExport } from "./write.js";
 
 const linesOf = (text: string): Loose[] =>
   text

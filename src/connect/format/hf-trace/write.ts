@@ -1,8 +1,7 @@
 import type { Json } from "../../../session/index.js";
 import type { ExportFormat, Subject } from "../exchange.js";
 import type { Fields } from "../fields.js";
-import { UNKNOWN_TIME } from "../intake.js";
-import { millisecondsOf } from "../time.js";
+import { millisecondsOf, UNKNOWN_TIME } from "../intake.js";
 import { Lines } from "../trajectory/line.js";
 import {
   errorText,

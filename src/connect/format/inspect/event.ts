@@ -1,7 +1,7 @@
 import type { Fact, FactOf, Json } from "../../../session/index.js";
 import type { Fields } from "../fields.js";
-import { UNKNOWN_TIME } from "../intake.js";
-import { millisecondsOf } from "../time.js";
+import { millisecondsOf, UNKNOWN_TIME } from "../intake.js";
+
 import type { Lines, Told } from "../trajectory/line.js";
 import { errorText, plain, textOf, wordsOf } from "../trajectory/turn.js";
 import { argumentsFor, callFor, callsFor, contentFor, errorFor } from "./message.js";

@@ -15,7 +15,8 @@ import { expectNothingLost } from "../trajectory/testing/leaves.js";
 import type { Loose } from "../trajectory/testing/loose.js";
 import { ERASABLE, sample } from "../trajectory/testing/sample.js";
 import { wordsOf } from "../trajectory/turn.js";
-import { inspect, inspectEvalExport, inspectExport } from "./index.js";
+import { inspect } from "./read.js";
+import { inspectEvalExport, inspectExport } from "./write.js";
 import { isZip, readZip, writeZip } from "./zip.js";
 
 const logs = recordings("inspect-ai", /(_.*\.json|\.eval)$/);

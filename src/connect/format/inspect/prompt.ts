@@ -1,16 +1,8 @@
-import {
-  digestOf,
-  type Entry,
-  type FactId,
-  type Json,
-  List,
-  type Session,
-  transcriptView,
-} from "../../../session/index.js";
+import type { Entry, FactId, Json, Session } from "../../../session/index.js";
+import { digestOf, List, transcriptView } from "../../../session/index.js";
 import type { Fields } from "../fields.js";
 import { textOf } from "../trajectory/turn.js";
-import { messageFor } from "./message.js";
-import { toolsFor } from "./tool.js";
+import { messageFor, toolsFor } from "./message.js";
 
 /** Longer texts are attached once, and named wherever a prompt repeats them, as Inspect does. */
 const ATTACHED_LENGTH = 100;

@@ -2,8 +2,8 @@ import type { Json } from "../../../session/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
 import { type Fields, isTime, own, textIn, without } from "../fields.js";
 import { beginning, type Foreign, readForeign } from "../foreign.js";
-import { Arrival } from "../trajectory/arrival.js";
-import { nameOf } from "../trajectory/name.js";
+import { Arrival, nameOf } from "../trajectory/arrival.js";
+
 import { NOTES, SampleStory } from "./sample.js";
 import { ArchiveFault, isZip, readZip } from "./zip.js";
 

@@ -19,8 +19,7 @@ import {
 import type { Foreign } from "../foreign.js";
 import { Arrival } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
-import { contentIn, failureIn } from "./message.js";
-import { numberOf } from "./score.js";
+import { contentIn, failureIn, numberOf } from "./message.js";
 
 /** What the notes of an imported sample keep. */
 export const NOTES = {

@@ -12,8 +12,9 @@ import { postgresSaver, startPostgres } from "../../langgraph/testing/postgres.j
 import { newWorld, program, question } from "../../langgraph/testing/program.js";
 import { folder } from "../../langgraph/testing/stores.js";
 import type { Source } from "../exchange.js";
-import { importLangGraphPostgres, langgraph } from "./index.js";
+import { importLangGraphPostgres } from "./postgres.js";
 import { type Rows, sessionsOf } from "./rows.js";
+import { langgraph } from "./sqlite.js";
 
 const { path, remove } = folder();
 afterAll(remove);

@@ -2,8 +2,8 @@ import type { FactId, Json, Session } from "../../../session/index.js";
 import { compareText, parseJson } from "../../../util/index.js";
 import type { Dumped } from "../../langgraph/held.js";
 import { Ledger } from "../../langgraph/ledger.js";
-import { nameOfThread, PREFIX } from "../../langgraph/name.js";
-import { IMPORT, type Put } from "../../langgraph/note.js";
+import { IMPORT, nameOfThread, PREFIX, type Put } from "../../langgraph/note.js";
+
 import { Scribe } from "../../langgraph/scribe.js";
 import type { Imported, Source } from "../exchange.js";
 import { fieldsIn, fieldsOf, parsed, textIn } from "../fields.js";

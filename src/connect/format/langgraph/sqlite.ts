@@ -8,7 +8,7 @@ import { type Dumped, dumpedOf } from "../../langgraph/held.js";
 import { IMPORT } from "../../langgraph/note.js";
 import type { ImportFormat, Source } from "../exchange.js";
 import { type Fields, isFields } from "../fields.js";
-import { textOf } from "../lines.js";
+import { textOf } from "../foreign.js";
 import { type CheckpointRow, type OddRow, type Rows, sessionsOf, type WriteRow } from "./rows.js";
 
 const MAGIC = "SQLite format 3\0";

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Json, Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
-import { ImportError } from "../error.js";
-import type { Imported } from "../exchange.js";
+import { ImportError, type Imported } from "../exchange.js";
+
 import { formatOf } from "../formats.js";
 import { attack } from "../testing/attack.js";
 import { dataFiles, dataSource } from "../testing/data.js";
 import { expectAllHeld, sourceOf } from "../testing/leaves.js";
-import { openaiAgents } from "./index.js";
+import { openaiAgents } from "./read.js";
 
 const historical = dataFiles("openai-agents-run-state/historical", ".json");
 const negative = dataFiles("openai-agents-run-state/negative", ".json");

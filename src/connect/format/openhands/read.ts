@@ -1,35 +1,13 @@
 import type { FactId, Failure, Json, Part } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Imported, ImportFormat, Source } from "../exchange.js";
-import {
-  amountIn,
-  type Fields,
-  fieldsIn,
-  fieldsOf,
-  isFields,
-  isTime,
-  listOf,
-  own,
-  stringOf,
-  textIn,
-} from "../fields.js";
+import type { Fields } from "../fields.js";
+import { amountIn, fieldsIn, fieldsOf, isFields, isTime, listOf, own, stringOf, textIn } from "../fields.js";
 import { beginning, type Foreign, firstLine, readForeign } from "../foreign.js";
-import { Arrival, contentOf } from "../trajectory/arrival.js";
-import { nameOf } from "../trajectory/name.js";
+import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
-import {
-  type Call,
-  condense,
-  configure,
-  contentIn,
-  gather,
-  NOTE,
-  NOTHING,
-  parsedText,
-  partsIn,
-  type Span,
-  type Total,
-} from "./part.js";
+import type { Call, Span, Total } from "./part.js";
+import { condense, configure, contentIn, gather, NOTE, NOTHING, parsedText, partsIn } from "./part.js";
 import { eventsOfV0, isV0, StoryOfV0 } from "./v0.js";
 
 export const openHands: ImportFormat = {

@@ -1,17 +1,8 @@
 import type { FactId, Json, Part, Usage } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Source } from "../exchange.js";
-import {
-  amountIn,
-  type Fields,
-  fieldsIn,
-  isFields,
-  isTime,
-  listOf,
-  objectsIn,
-  own,
-  textIn,
-} from "../fields.js";
+import type { Fields } from "../fields.js";
+import { amountIn, fieldsIn, isFields, isTime, listOf, objectsIn, own, textIn } from "../fields.js";
 import { beginsLike, type Foreign } from "../foreign.js";
 import { Arrival, contentOf } from "../trajectory/arrival.js";
 import { type Call, condense, configure, gather, NOTE, parsedText, partsIn, type Span } from "./part.js";

@@ -3,15 +3,15 @@ import { defined } from "../../../util/index.js";
 import { agentNamed, type FieldReader, type Fields, isSame, toolNamed } from "../fields.js";
 import { keepRest, UNKNOWN_TIME } from "../intake.js";
 import { plainContent } from "../trajectory/arrival.js";
-import { AI } from "./ai-sdk.js";
 import { inputMessages } from "./content.js";
 import { EVALUATION_EVENT, GEN_AI, OURS } from "./conventions.js";
 import { MEMORY_NOTE } from "./describe.js";
+import { AI } from "./dialect.js";
 import type { ReadEvent, ReadSpan } from "./parse.js";
 import { heard, replyParts } from "./said.js";
 import { timeOf } from "./span.js";
-import { chatIn, failureIn, type Understood } from "./understand.js";
-import { detailOf, isExact, plainJson, toolIn, valueIn } from "./value.js";
+import type { Understood } from "./understand.js";
+import { chatIn, detailOf, failureIn, isExact, plainJson, toolIn, valueIn } from "./understand.js";
 
 const GATHERED = "these branches were not merged; they are gathered so that one session has them all";
 

@@ -1,12 +1,5 @@
-import {
-  type Content,
-  type Json,
-  type Message,
-  type Part,
-  type Session,
-  transcriptView,
-  Withheld,
-} from "../../../session/index.js";
+import type { Content, Json, Message, Part, Session } from "../../../session/index.js";
+import { transcriptView, Withheld } from "../../../session/index.js";
 
 /** The newest messages of a prompt are enough to read a span by; each call repeats all that came before. */
 const MESSAGES = 100;

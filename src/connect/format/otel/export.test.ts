@@ -4,10 +4,11 @@ import { beforeAll, describe, expect, it, vi } from "vitest";
 import { type Json, Session } from "../../../session/index.js";
 import { openStore, type Store } from "../../../store/index.js";
 import * as names from "./conventions.js";
-import { CONVENTIONS_COMMIT, otelExport } from "./index.js";
+import { CONVENTIONS_COMMIT } from "./conventions.js";
 import { attributesIn } from "./parse.js";
 import { nanosecondsOf } from "./span.js";
 import { world } from "./testing/world.js";
+import { otelExport } from "./write.js";
 
 type Plain = {
   readonly traceId: string;

@@ -2,14 +2,15 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { FactOf, Json, Session } from "../../../session/index.js";
 import { openStore, type Store } from "../../../store/index.js";
 import { versions } from "../../ai-sdk/testing/sdk.js";
-import { ImportError } from "../error.js";
-import type { Imported } from "../exchange.js";
+import { ImportError, type Imported } from "../exchange.js";
+
 import { attack } from "../testing/attack.js";
 import { expectAllHeld, heldIn, keysIn, sourceOf } from "../testing/leaves.js";
-import { otelExport, otelImport } from "./index.js";
+import { otelImport } from "./read.js";
 import { timeOf } from "./span.js";
 import { aiSdkSpans } from "./testing/ai-sdk.js";
 import { world } from "./testing/world.js";
+import { otelExport } from "./write.js";
 
 const T = 1_767_323_045_000_000_000n;
 type Value = string | number | boolean | readonly string[] | { readonly any: Json };

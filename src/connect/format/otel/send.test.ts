@@ -4,12 +4,12 @@ import type { ReadableSpan } from "@opentelemetry/sdk-trace-base";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Json, type RathError, Session } from "../../../session/index.js";
 import { openStore, type Store } from "../../../store/index.js";
-import { type SendOptions, SpansError, sendSpans } from "./index.js";
-import { documentOf } from "./otlp.js";
+import { type SendOptions, SpansError, sendSpans } from "./send.js";
 import type { Span } from "./span.js";
 import { decoder, receiver } from "./testing/receiver.js";
 import { world } from "./testing/world.js";
 import { spansOf } from "./tracer.js";
+import { documentOf } from "./write.js";
 
 let subject: { readonly name: string; readonly session: Session; readonly store: Store };
 let spans: readonly Span[];

@@ -1,6 +1,5 @@
 import type { FactId, Json } from "../../../session/index.js";
-import { UNKNOWN_TIME } from "../intake.js";
-import { millisecondsOf } from "../time.js";
+import { millisecondsOf, UNKNOWN_TIME } from "../intake.js";
 
 export type Attributes = { [name: string]: string | number | boolean | readonly string[] };
 

@@ -2,18 +2,10 @@ import { type Fact, type FactId, type FactOf, goesOnFrom, type Session } from ".
 import { defined } from "../../../util/index.js";
 import type { Subject } from "../exchange.js";
 import { GEN_AI, OPERATION, OURS, SESSION } from "./conventions.js";
-import { callAttributes, type Detail, errorOf, memoryOf, outcomeAttributes } from "./describe.js";
-import { eventOf } from "./event.js";
-import {
-  type Attributes,
-  CLIENT,
-  INTERNAL,
-  later,
-  nanosecondsOf,
-  type Span,
-  spanIdOf,
-  traceIdOf,
-} from "./span.js";
+import { callAttributes, type Detail, errorOf, eventOf, memoryOf, outcomeAttributes } from "./describe.js";
+
+import type { Attributes, Span } from "./span.js";
+import { CLIENT, INTERNAL, later, nanosecondsOf, spanIdOf, traceIdOf } from "./span.js";
 
 /** Where in the record a fact stands: what encloses it, what was done last, and on which branch. */
 type Place = {

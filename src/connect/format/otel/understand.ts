@@ -1,18 +1,10 @@
 import type { Json, Usage } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
-import {
-  amount,
-  FieldReader,
-  type Fields,
-  fieldsOf,
-  isFields,
-  objectsOf,
-  parsed,
-  stringOf,
-} from "../fields.js";
-import { AI, aiSdkMessage, aiSdkOutput, aiSdkRole, aiSdkTools } from "./ai-sdk.js";
+import type { Fields } from "../fields.js";
+import { amount, FieldReader, fieldsOf, isFields, objectsOf, parsed, stringOf } from "../fields.js";
 import { ERROR_TYPE, GEN_AI, INFERENCE, MEMORY, OPERATION, OURS, SESSION } from "./conventions.js";
-import { flatMessages, flatTools } from "./flat.js";
+import { AI, aiSdkMessage, aiSdkOutput, aiSdkRole, aiSdkTools, flatMessages, flatTools } from "./dialect.js";
+
 import type { ReadSpan } from "./parse.js";
 
 export type Role = "chat" | "tool" | "agent" | "workflow" | "session" | "memory" | "fork" | "merge" | "step";
@@ -283,4 +275,42 @@ export function failureIn(
   const type = left.text(ERROR_TYPE);
   if (type === undefined && !span.failed) return undefined;
   return { name: type ?? "_OTHER", message: span.message ?? "" };
+}
+
+export function detailOf(text: string): Json {
+  const value = parsed(text);
+  return typeof value === "object" && value !== null ? value : text;
+}
+
+/** The first of these attributes that is there; its text may be JSON. */
+export function valueIn(left: FieldReader, ...names: readonly string[]): Json | undefined {
+  for (const name of names) {
+    const held = left.json(name);
+    if (held !== undefined) return parsed(held);
+  }
+  return undefined;
+}
+
+export function toolIn(tool: Json): Json {
+  if (!isFields(tool)) return { name: "", input: tool };
+  const { name, description, parameters } = tool;
+  return {
+    name: stringOf(name) ?? "",
+    ...defined({ description: stringOf(description) }),
+    ...(isFields(parameters) && { input: parameters }),
+  };
+}
+
+/** Whether a definition of a tool says nothing that the record of it does not. */
+export function isExact(tool: Json): boolean {
+  return (
+    isFields(tool) &&
+    tool.type === "function" &&
+    Object.keys(tool).every((key) => ["type", "name", "description", "parameters"].includes(key))
+  );
+}
+
+/** Without what is undefined. */
+export function plainJson(value: object): Json {
+  return JSON.parse(JSON.stringify(value)) as Json;
 }

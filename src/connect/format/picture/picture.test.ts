@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
-import { dot, mermaid } from "./index.js";
+import { dot, mermaid } from "./write.js";
 
 async function drawn(session: Session): Promise<readonly [string, string]> {
   const store = await openStore("memory:");

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { FactOf, Json, Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
-import { ImportError } from "../error.js";
+import { ImportError } from "../exchange.js";
 import { attack } from "../testing/attack.js";
 import { dataSource, hasData } from "../testing/data.js";
 import { heldIn, sourceOf } from "../testing/leaves.js";
-import { react } from "./index.js";
+import { react } from "./read.js";
 
 const path = "react/FEVER-output.txt";
 const text = `12 Claim: Rome is in Italy.

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Json, Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
-import { ImportError } from "../error.js";
+import { ImportError } from "../exchange.js";
 import { attack } from "../testing/attack.js";
 import { dataFiles, dataSource } from "../testing/data.js";
 import { expectAllHeld, sourceOf } from "../testing/leaves.js";
-import { reflexion } from "./index.js";
+import { reflexion } from "./read.js";
 
 const trials = dataFiles("reflexion/alfworld", ".json");
 const tasks = dataFiles("reflexion", ".jsonl");

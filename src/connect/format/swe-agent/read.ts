@@ -2,8 +2,7 @@ import type { Content, FactId, Json, Part } from "../../../session/index.js";
 import type { Imported, ImportFormat, Source } from "../exchange.js";
 import { amountIn, type Fields, fieldsIn, fieldsOf, own, parsed, textIn, without } from "../fields.js";
 import { beginning, type Foreign, readForeign } from "../foreign.js";
-import { Arrival, contentOf } from "../trajectory/arrival.js";
-import { nameOf } from "../trajectory/name.js";
+import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
 
 /** What the notes of an imported run keep. */
 export const NOTES = { run: "swe-agent run", entry: "swe-agent history", step: "swe-agent step" } as const;

@@ -10,7 +10,8 @@ import { expectNothingLost } from "../trajectory/testing/leaves.js";
 import type { Loose } from "../trajectory/testing/loose.js";
 import { sample } from "../trajectory/testing/sample.js";
 import { wordsOf } from "../trajectory/turn.js";
-import { sweAgent, sweAgentExport } from "./index.js";
+import { sweAgent } from "./read.js";
+import { sweAgentExport } from "./write.js";
 
 const runs = recordings("swe-agent/trajectories", /\.traj$/);
 const json = (bytes: string | Uint8Array): Loose => JSON.parse(Buffer.from(bytes).toString("utf8"));

@@ -1,6 +1,6 @@
 import type { Json } from "../../../session/index.js";
-import { ExportError } from "../error.js";
-import type { ExportFormat, Subject } from "../exchange.js";
+import { ExportError, type ExportFormat, type Subject } from "../exchange.js";
+
 import { type Fields, isFields, listOf } from "../fields.js";
 import { restored } from "../trajectory/kept.js";
 import { Lines, type Told } from "../trajectory/line.js";

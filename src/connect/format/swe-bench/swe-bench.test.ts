@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
 import { sample } from "../trajectory/testing/sample.js";
-import { sweBenchExport } from "./index.js";
+import { sweBenchExport } from "./write.js";
 
 function hasGit(): boolean {
   try {

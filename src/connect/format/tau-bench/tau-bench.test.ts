@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { FactOf, Json, Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
-import { ImportError } from "../error.js";
-import type { Imported } from "../exchange.js";
+import { ImportError, type Imported } from "../exchange.js";
+
 import { attack, expectAnswer } from "../testing/attack.js";
 import { dataSource, hasData } from "../testing/data.js";
 import { expectAllHeld, sourceOf } from "../testing/leaves.js";
-import { tauBench } from "./index.js";
+import { tauBench } from "./read.js";
 
 const path = "tau-bench/historical/gpt-4o-airline.json";
 const task = { user_id: "ada_1", actions: [], instruction: "You are ada_1.", outputs: [] };

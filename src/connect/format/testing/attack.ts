@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import type { Json } from "../../../session/index.js";
 import { campaign } from "../../../session/testing/campaign.js";
-import { ImportError } from "../error.js";
-import type { ImportFormat, Source } from "../exchange.js";
+import { ImportError, type ImportFormat, type Source } from "../exchange.js";
+
 import { sourceOf } from "./leaves.js";
 
 const hostile: readonly Json[] = [

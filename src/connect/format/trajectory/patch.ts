@@ -1,7 +1,7 @@
 import { filesAt, patchOf, Trees } from "../../../sandbox/index.js";
 import { type Digest, EMPTY_TREE, RathError, type Session } from "../../../session/index.js";
 import type { Store } from "../../../store/index.js";
-import { ExportError } from "../error.js";
+import { ExportError } from "../exchange.js";
 import type { Lines, Told } from "./line.js";
 
 /** What a session made of the files that it began with. */

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { Json } from "../../../../session/index.js";
-import { ImportError } from "../../error.js";
-import type { ImportFormat, Source } from "../../exchange.js";
+import { ImportError, type ImportFormat, type Source } from "../../exchange.js";
+
 import { sourceOf } from "./corpus.js";
 
 /** Reads it, and answers whether it was taken; anything but sessions or an `ImportError` fails. */

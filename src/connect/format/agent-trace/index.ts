@@ -1,1 +1,0 @@
-export { agentTraceExport } from "./write.js";

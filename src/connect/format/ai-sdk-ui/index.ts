@@ -1,1 +1,0 @@
-export { aiSdkUi } from "./read.js";

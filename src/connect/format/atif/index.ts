@@ -1,4 +1,0 @@
-export { atof } from "./atof.js";
-export { atif } from "./read.js";
-export { type Breach, breachesOf } from "./rules.js";
-export { atifExport } from "./write.js";

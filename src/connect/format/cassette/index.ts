@@ -1,1 +1,0 @@
-export { cassette } from "./read.js";

@@ -1,1 +1,0 @@
-export { claudeCode } from "./read.js";

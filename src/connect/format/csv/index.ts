@@ -1,1 +1,0 @@
-export { csv } from "./write.js";

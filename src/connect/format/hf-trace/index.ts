@@ -1,1 +1,0 @@
-export { hfTraceExport } from "./write.js";

@@ -1,2 +1,0 @@
-export { inspect } from "./read.js";
-export { inspectEvalExport, inspectExport } from "./write.js";

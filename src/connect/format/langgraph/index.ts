@@ -1,2 +1,0 @@
-export { importLangGraphPostgres, type PostgresImportOptions } from "./postgres.js";
-export { langgraph } from "./sqlite.js";

@@ -1,1 +1,0 @@
-export { openaiAgents } from "./read.js";

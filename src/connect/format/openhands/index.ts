@@ -1,1 +1,0 @@
-export { openHands } from "./read.js";

@@ -1,1 +1,0 @@
-export { dot, mermaid } from "./write.js";

@@ -1,1 +1,0 @@
-export { react } from "./read.js";

@@ -1,1 +1,0 @@
-export { reflexion } from "./read.js";

@@ -1,2 +1,0 @@
-export { sweAgent } from "./read.js";
-export { sweAgentExport } from "./write.js";

@@ -1,1 +1,0 @@
-export { sweBenchExport } from "./write.js";

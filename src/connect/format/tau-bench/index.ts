@@ -1,1 +1,0 @@
-export { tauBench } from "./read.js";
