@@ -42,7 +42,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
         `Only spans are sent somewhere, and ${format} was asked for.`,
         "rath export SESSION --format otel --to URL",
       );
-    const { sendSpans } = await import("../../connect/format/otel/send.js");
+    const { sendSpans } = await import("../../connect/format/otel/index.js");
     const sent = await sendSpans(subject, { url: to, content });
     shell.tell({ session: one.id, format, to, ...sent });
     shell.say(`${count(sent.spans, "span")} of ${shell.id(one.id)} are with ${to}.`);

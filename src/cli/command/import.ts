@@ -77,7 +77,7 @@ async function take(
   const name = textOption(input, "name");
   if (name !== undefined && isKeptByRuntime(name)) throw keptByRuntime(name);
   if (/^postgres(ql)?:\/\//.test(file)) {
-    const { importLangGraphPostgres } = await import("../../connect/format/langgraph/postgres.js");
+    const { importLangGraphPostgres } = await import("../../connect/format/langgraph/index.js");
     return {
       format: "langgraph",
       sessions: await keep(shell, store, await importLangGraphPostgres(file), name),

@@ -1,0 +1,1 @@
+export { importLangGraphPostgres } from "./postgres.js";

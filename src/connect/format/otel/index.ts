@@ -1,0 +1,1 @@
+export { sendSpans } from "./send.js";
