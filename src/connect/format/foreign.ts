@@ -1,13 +1,13 @@
 import { type Json, RathError, type Session } from "../../session/index.js";
-import { parseJson } from "../../util/index.js";
-import { ImportError, type Imported, type Source } from "./exchange.js";
+import { firstLine as firstLineOf, parseJson } from "../../util/index.js";
+import { ImportError, type Imported, type ImportFormat, type Source } from "./exchange.js";
 import { type Fields, isFields } from "./fields.js";
 import { keepUnreadable } from "./intake.js";
 import { isTooDeep, jsonOf, LONG_NUMBERS, MAX_BYTES } from "./json.js";
 
 type Reading = {
   /** Whole numbers that JavaScript cannot hold become texts, also those whose digits would survive. */
-  readonly quoteUnsafe?: boolean;
+  readonly quoteUnsafe?: boolean | undefined;
 };
 
 /** A file of another system while it is read as one format: whatever is wrong with it is an `ImportError` that says where. */
@@ -19,7 +19,7 @@ export class Foreign {
   /** The parts of the file that could not be read or are not in it. */
   readonly warnings = new Set<string>();
   /** The lines that could not be read; the session that keeps them takes them from here. */
-  #broken: readonly BrokenLine[] = [];
+  #broken: BrokenLine[] = [];
   readonly #quoteUnsafe: boolean;
 
   constructor(format: string, source: Source, { quoteUnsafe = false }: Reading = {}) {
@@ -60,14 +60,34 @@ export class Foreign {
     return lines;
   }
 
-  /** One value for each readable line. */
+  /**
+   * One value for each readable line that is not blank. A line that cannot be read does not take the others with it: a program
+   * that is still writing leaves half a line, and one that was killed leaves one between others.
+   */
   jsonLines<Value>(as: (value: Json, where: string) => Value): readonly ReadLine<Value>[] {
     this.#requireSize(this.source.bytes, "");
-    const { lines, broken } = readLines(this.source.bytes, (text, where) =>
-      as(this.json(text, where), where),
-    );
-    this.#broken = broken;
-    for (const warning of warningsOf(broken)) this.warnings.add(warning);
+    const lines: ReadLine<Value>[] = [];
+    let first: ImportError | undefined;
+    const texts = textsIn(this.source.bytes);
+    for (const [place, value] of texts.entries()) {
+      const line = place + 1;
+      if (typeof value !== "string") this.#broken.push({ line, why: "it is not text in UTF-8", value });
+      else if (value.trim() !== "")
+        try {
+          lines.push({ line, value: as(this.json(value, `line ${line}`), `line ${line}`) });
+        } catch (error) {
+          if (!(error instanceof ImportError)) throw error;
+          first ??= error;
+          // The words of the parser differ between versions of Node, and the ids must not.
+          const why = String(error.data.reason).replace(/ \(.*\)$/s, "");
+          this.#broken.push({ line, why: line === texts.length ? CUT_OFF : why, value });
+        }
+    }
+    if (lines.length === 0 && first !== undefined) throw first;
+    for (const { line, why } of this.#broken.slice(0, WARNED))
+      this.warnings.add(`line ${line} is unreadable: ${why}.`);
+    const more = this.#broken.length - WARNED;
+    if (more > 0) this.warnings.add(`${more} more lines are unreadable.`);
     return lines;
   }
 
@@ -94,9 +114,12 @@ export class Foreign {
 
   /** Keeps the lines that could not be read, once. */
   keepBroken(session: Session): Session {
-    const kept = keepLines(session, this.#broken);
+    const broken = this.#broken;
     this.#broken = [];
-    return kept;
+    return broken.reduce(
+      (next, { line, why, value }) => keepUnreadable(next, `line ${line}`, why, value),
+      session,
+    );
   }
 
   imported(name: string, session: Session, notes: readonly string[] = []): Imported {
@@ -110,24 +133,33 @@ export class Foreign {
   }
 }
 
-/** Reads sessions from a file. What the record refuses to hold is an `ImportError` too. */
-export async function readForeign(
-  format: string,
-  source: Source,
-  read: (foreign: Foreign) => readonly Imported[] | Promise<readonly Imported[]>,
-  reading?: Reading,
-): Promise<readonly Imported[]> {
-  const foreign = new Foreign(format, source, reading);
-  try {
-    const imported = await read(foreign);
-    // A line is written when its id is asked for: what cannot be written must not come to light later.
-    for (const { session } of imported) session.id;
-    return imported;
-  } catch (cause) {
-    if (cause instanceof ImportError || !(cause instanceof RathError || cause instanceof RangeError))
-      throw cause;
-    return foreign.refuse("", `the record cannot hold it (${cause.message.split("\n")[0]})`, { cause });
-  }
+/** A format that sessions are read from, with the checks that all of them share. */
+export function defineImport(
+  format: Omit<ImportFormat, "read"> &
+    Reading & {
+      read(foreign: Foreign): Imported | readonly Imported[] | Promise<Imported | readonly Imported[]>;
+    },
+): ImportFormat {
+  const { name, title, fits, quoteUnsafe, read } = format;
+  return {
+    name,
+    title,
+    fits,
+    async read(source) {
+      const foreign = new Foreign(name, source, { quoteUnsafe });
+      try {
+        const imported = [await read(foreign)].flat();
+        // A line is written when its id is asked for: what cannot be written must not come to light later.
+        for (const { session } of imported) session.id;
+        return imported;
+      } catch (cause) {
+        if (cause instanceof ImportError || !(cause instanceof RathError || cause instanceof RangeError))
+          throw cause;
+        const reason = `the record cannot hold it (${firstLineOf(cause.message)})`;
+        return foreign.refuse("", reason, { cause });
+      }
+    },
+  };
 }
 
 /** What the text of a file begins with, for a cheap look: damaged text is as good as any. */
@@ -152,60 +184,11 @@ export function firstLine(source: Source): Fields | undefined {
 
 /** A line of a file with its number, from 1. */
 export type ReadLine<Value> = { readonly line: number; readonly value: Value };
-
 /** A line that cannot be read, as it came: its text, or its bytes where they are not text. */
-export type BrokenLine = { readonly line: number; readonly why: string; readonly value: Json };
-
-/**
- * The lines of a file that are not blank. One that cannot be read does not take the others with it: a program that is still
- * writing leaves half a line, and one that was killed leaves one between others. A file with no readable line is refused.
- */
-export function readLines<Value>(
-  bytes: Uint8Array,
-  parse: (text: string, where: string) => Value,
-): { readonly lines: readonly ReadLine<Value>[]; readonly broken: readonly BrokenLine[] } {
-  const lines: ReadLine<Value>[] = [];
-  const broken: BrokenLine[] = [];
-  let first: ImportError | undefined;
-  const texts = textsIn(bytes);
-  for (const [place, text] of texts.entries()) {
-    if (typeof text === "string" && text.trim() === "") continue;
-    const line = place + 1;
-    if (typeof text !== "string") {
-      broken.push({ line, why: "it is not text in UTF-8", value: text });
-      continue;
-    }
-    try {
-      lines.push({ line, value: parse(text, `line ${line}`) });
-    } catch (error) {
-      if (!(error instanceof ImportError)) throw error;
-      first ??= error;
-      // What the parser says differs between versions of Node, and the ids must not.
-      const why = place === texts.length - 1 ? CUT_OFF : String(error.data.reason).replace(/ \(.*\)$/s, "");
-      broken.push({ line, why, value: text });
-    }
-  }
-  if (lines.length === 0 && first !== undefined) throw first;
-  return { lines, broken };
-}
-
-/** The warnings about lines, the first of them one by one. */
-export function warningsOf(broken: readonly BrokenLine[]): readonly string[] {
-  const told = broken.slice(0, MOST).map(({ line, why }) => `line ${line} is unreadable: ${why}.`);
-  const more = broken.length - told.length;
-  return more > 0 ? [...told, `${more} more lines are unreadable.`] : told;
-}
-
-/** Keeps unreadable lines at the end of a session. */
-export function keepLines(session: Imported["session"], broken: readonly BrokenLine[]): Imported["session"] {
-  return broken.reduce(
-    (next, { line, why, value }) => keepUnreadable(next, `line ${line}`, why, value),
-    session,
-  );
-}
+type BrokenLine = { readonly line: number; readonly why: string; readonly value: Json };
 
 const CUT_OFF = "the file ends in the middle of it";
-const MOST = 20;
+const WARNED = 20;
 const NEWLINE = 10;
 
 /** The texts between line ends; bytes in base64 where they are not UTF-8. */

@@ -1,11 +1,9 @@
 import type { Json } from "../../../session/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
 import { FieldReader, isFields } from "../fields.js";
-import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { Arrival } from "../trajectory/arrival.js";
 import { ModelMessages, tellUiMessage } from "./message.js";
-
-const FORMAT = "ai-sdk-ui";
 
 /** Messages are objects whose first key is one of few; other systems keep lists of messages too, but in something else. */
 const LIST = /^\s*\[\s*\{\s*"(id|role|metadata|parts|content)"\s*:/;
@@ -13,14 +11,15 @@ const CHAT = /"messages"\s*:\s*\[\s*\{\s*"(id|role|metadata|parts)"\s*:/;
 const SPEAKER = /"role"\s*:\s*"(system|user|assistant|tool)"/;
 
 /** Chats of the AI SDK: a list of UI messages or of model messages, alone or as `messages` of an object. */
-export const aiSdkUi: ImportFormat = {
-  name: FORMAT,
+export const aiSdkUi: ImportFormat = defineImport({
+  name: "ai-sdk-ui",
   title: "AI SDK chats (UI messages or model messages, JSON)",
   fits: (source) =>
     beginsLike(source, LIST, SPEAKER, /"(parts|content)"\s*:/) ||
     (beginsLike(source, /^\s*\{/, CHAT, SPEAKER, /"parts"\s*:\s*\[/) && !beginsLike(source, /\}\r?\n\{/)),
-  read: (source) => readForeign(FORMAT, source, (foreign) => [read(foreign)], { quoteUnsafe: true }),
-};
+  quoteUnsafe: true,
+  read,
+});
 
 function read(foreign: Foreign): Imported {
   const whole = foreign.json();

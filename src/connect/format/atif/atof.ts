@@ -12,7 +12,7 @@ import {
   parsed,
   textIn,
 } from "../fields.js";
-import { type Foreign, firstLine, readForeign } from "../foreign.js";
+import { defineImport, type Foreign, firstLine } from "../foreign.js";
 import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
 
 const UNKNOWN = {
@@ -21,12 +21,12 @@ const UNKNOWN = {
   code: "outcome-unknown",
 };
 
-export const atof: ImportFormat = {
+export const atof: ImportFormat = defineImport({
   name: "atof",
   title: "Agentic Trajectory Observability Format 0.1: the events that ATIF is made from",
   fits: (source) => typeof firstLine(source)?.atof_version === "string",
-  read: (source) => readForeign("atof", source, (foreign) => [read(foreign)]),
-};
+  read,
+});
 
 function read(foreign: Foreign): Imported {
   const lines = foreign.lines();

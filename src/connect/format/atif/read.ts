@@ -13,7 +13,7 @@ import {
   toolSpec,
   without,
 } from "../fields.js";
-import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
 
 import { breachesOf, copiedStep, embeddedIn } from "./rules.js";
@@ -25,12 +25,12 @@ export const NOTES = {
   copied: "atif copied steps",
 } as const;
 
-export const atif: ImportFormat = {
+export const atif: ImportFormat = defineImport({
   name: "atif",
   title: "Agent Trajectory Interchange Format, versions 1.0 to 1.7",
   fits: (source) => beginsLike(source, /"schema_version"\s*:\s*"ATIF-v/),
-  read: (source) => readForeign("atif", source, (foreign) => [read(foreign)]),
-};
+  read,
+});
 
 function read(foreign: Foreign): Imported {
   const document = foreign.object(foreign.json(), "");

@@ -2,26 +2,25 @@ import type { Failure, Json } from "../../../session/index.js";
 import { defined, firstLine } from "../../../util/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
 import { fieldsIn, fieldsOf, isSame, stringOf, wordsFor } from "../fields.js";
-import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { heard, replyParts } from "../otel/said.js";
 import { Arrival, plainContent } from "../trajectory/arrival.js";
 import { type Exchange, exchangesIn, jsonIn } from "./exchange.js";
 import type { Answered, Asked, Provider } from "./provider.js";
 import { anthropic, chatCompletions, eventsIn, google, responses } from "./provider.js";
 
-const FORMAT = "cassette";
 const PROVIDERS: readonly Provider[] = [chatCompletions, responses, anthropic, google];
 
 /** HTTP traffic with providers of models, as VCR and its kin record it: YAML or JSON. */
-export const cassette: ImportFormat = {
-  name: FORMAT,
+export const cassette: ImportFormat = defineImport({
+  name: "cassette",
   title: "recorded HTTP traffic with model providers (VCR cassettes, YAML or JSON)",
   fits: (source) =>
     beginsLike(source, /^\s*\{/, /"(http_)?interactions"\s*:/) ||
     beginsLike(source, /^(http_)?interactions:/m, /^[ \t]*(- )?request:/m),
-  read: (source) =>
-    readForeign(FORMAT, source, async (foreign) => [await read(foreign)], { quoteUnsafe: true }),
-};
+  quoteUnsafe: true,
+  read,
+});
 
 async function read(foreign: Foreign): Promise<Imported> {
   const exchanges = await exchangesIn(await parsedFile(foreign), foreign);

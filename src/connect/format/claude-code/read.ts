@@ -13,14 +13,14 @@ import {
   textIn,
   wordsFor,
 } from "../fields.js";
-import { beginning, type Foreign, firstLine, readForeign } from "../foreign.js";
+import { beginning, defineImport, type Foreign, firstLine } from "../foreign.js";
 import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
 import { blocksIn, type Chains, chainsOf, type Group, type Line, messageIn } from "./chain.js";
 
 export const NOTE = "claude-code lines";
 
-export const claudeCode: ImportFormat = {
+export const claudeCode: ImportFormat = defineImport({
   name: "claude-code",
   title:
     "Session of Claude Code (JSONL): a session for the conversation, and one for each fork that was left",
@@ -36,11 +36,8 @@ export const claudeCode: ImportFormat = {
       (/"type"\s*:\s*"(user|assistant)"/.test(text) && /"message"\s*:\s*\{/.test(text))
     );
   },
-  read: (source) =>
-    readForeign("claude-code", source, (foreign) =>
-      new Story(foreign, chainsOf(foreign, foreign.lines())).tell(),
-    ),
-};
+  read: (foreign) => new Story(foreign, chainsOf(foreign, foreign.lines())).tell(),
+});
 
 type Fork = { readonly arrival: Arrival; readonly group: Group; readonly name: string };
 

@@ -3,7 +3,7 @@ import { defined } from "../../../util/index.js";
 import type { Imported, ImportFormat, Source } from "../exchange.js";
 import type { Fields } from "../fields.js";
 import { amountIn, isFields, isTime, objectsIn, own, stringOf, textIn, wordsFor } from "../fields.js";
-import { type Foreign, firstLine, readForeign } from "../foreign.js";
+import { defineImport, type Foreign, firstLine } from "../foreign.js";
 import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
 import {
@@ -21,7 +21,7 @@ import {
 
 export const NOTE = "codex lines";
 
-export const codex: ImportFormat = {
+export const codex: ImportFormat = defineImport({
   name: "codex",
   title:
     "Rollout of Codex, or stream of codex exec --json (JSONL): a session for the conversation, and one for each way that was rolled back",
@@ -36,8 +36,8 @@ export const codex: ImportFormat = {
       own(first, "instructions") !== undefined
     );
   },
-  read: (source) => readForeign("codex", source, read),
-};
+  read,
+});
 
 function read(foreign: Foreign): readonly Imported[] {
   const lines = foreign.lines();

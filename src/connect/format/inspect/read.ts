@@ -1,13 +1,13 @@
 import type { Json } from "../../../session/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
 import { type Fields, isTime, own, textIn, without } from "../fields.js";
-import { beginning, type Foreign, readForeign } from "../foreign.js";
+import { beginning, defineImport, type Foreign } from "../foreign.js";
 import { Arrival, nameOf } from "../trajectory/arrival.js";
 
 import { NOTES, SampleStory } from "./sample.js";
 import { ArchiveFault, isZip, readZip } from "./zip.js";
 
-export const inspect: ImportFormat = {
+export const inspect: ImportFormat = defineImport({
   name: "inspect",
   title: "Logs of Inspect (EvalLog 2), as JSON or as an .eval archive: a session for each sample and epoch",
   fits(source) {
@@ -17,8 +17,8 @@ export const inspect: ImportFormat = {
       /"(eval|status)"\s*:/.test(beginning(source, 4096))
     );
   },
-  read: (source) => readForeign("inspect", source, read),
-};
+  read,
+});
 
 function read(foreign: Foreign): readonly Imported[] {
   const { name: file, bytes } = foreign.source;

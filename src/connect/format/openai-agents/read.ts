@@ -15,22 +15,21 @@ import {
   toolNamed,
   wordsFor,
 } from "../fields.js";
-import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { Arrival } from "../trajectory/arrival.js";
 import { callIn, messageOf, partsOf } from "./item.js";
 import { isPython, renamed } from "./python.js";
 
-const FORMAT = "openai-agents";
-
 /** Run states of the OpenAI Agents SDK for JavaScript and for Python, of all schema versions. */
-export const openaiAgents: ImportFormat = {
-  name: FORMAT,
+export const openaiAgents: ImportFormat = defineImport({
+  name: "openai-agents",
   title: "OpenAI Agents SDK run state (JSON)",
   fits: (source) =>
     beginsLike(source, /^\s*\{/, /"currentAgent"\s*:/, /"originalInput"\s*:/) ||
     beginsLike(source, /^\s*\{/, /"\$schemaVersion"\s*:/, /"current_agent"\s*:/, /"original_input"\s*:/),
-  read: (source) => readForeign(FORMAT, source, (foreign) => [read(foreign)], { quoteUnsafe: true }),
-};
+  quoteUnsafe: true,
+  read,
+});
 
 function read(foreign: Foreign): Imported {
   const written = foreign.object(foreign.json(), "", "a run state is an object");

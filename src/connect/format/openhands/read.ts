@@ -3,14 +3,14 @@ import { defined } from "../../../util/index.js";
 import type { Imported, ImportFormat, Source } from "../exchange.js";
 import type { Fields } from "../fields.js";
 import { amountIn, fieldsIn, fieldsOf, isFields, isTime, listOf, own, stringOf, textIn } from "../fields.js";
-import { beginning, type Foreign, firstLine, readForeign } from "../foreign.js";
+import { beginning, defineImport, type Foreign, firstLine } from "../foreign.js";
 import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
 import type { Call, Span, Total } from "./part.js";
 import { condense, configure, contentIn, gather, NOTE, NOTHING, parsedText, partsIn } from "./part.js";
 import { eventsOfV0, isV0, StoryOfV0 } from "./v0.js";
 
-export const openHands: ImportFormat = {
+export const openHands: ImportFormat = defineImport({
   name: "openhands",
   title: "Events of OpenHands (the software agent SDK, or trajectories of V0), one in each line or in a list",
   fits(source: Source): boolean {
@@ -22,8 +22,8 @@ export const openHands: ImportFormat = {
       /"kind"\s*:\s*"\w+(Event|Condensation)"/.test(beginning(source))
     );
   },
-  read: (source) => readForeign("openhands", source, (foreign) => [read(foreign)]),
-};
+  read,
+});
 
 function read(foreign: Foreign): Imported {
   const { source } = foreign;

@@ -1,22 +1,21 @@
 import type { Json } from "../../../session/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
 import { isSame } from "../fields.js";
-import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { startImport } from "../intake.js";
 import { type Branch, Builder } from "./builder.js";
 import { type ReadSpan, spansIn } from "./parse.js";
 import { timeOf } from "./span.js";
 import { type Understood, understood } from "./understand.js";
 
-const FORMAT = "otel";
-
 /** Traces of OpenTelemetry: each conversation a session, or each trace where no conversation is named. */
-export const otelImport: ImportFormat = {
-  name: FORMAT,
+export const otelImport: ImportFormat = defineImport({
+  name: "otel",
   title: "OpenTelemetry traces (OTLP/JSON)",
   fits: (source) => beginsLike(source, /^\s*\{/, /"(resourceSpans|resource_spans)"\s*:/),
-  read: (source) => readForeign(FORMAT, source, read, { quoteUnsafe: true }),
-};
+  quoteUnsafe: true,
+  read,
+});
 
 type Told = { readonly span: ReadSpan; readonly is: Understood };
 
@@ -42,7 +41,7 @@ function sessionOf(key: string, told: readonly Told[], foreign: Foreign): Import
   const roots = treesOf(told);
   const [at] = told.flatMap(({ span }) => timeOf(span.start) ?? []).sort();
   const name = key === "" ? "trace" : key.length > 60 ? key.slice(0, 12) : key;
-  const started = startImport(foreign.source, FORMAT, {
+  const started = startImport(foreign.source, foreign.format, {
     name: key,
     at,
     detail: { conversation: key, from },

@@ -1,19 +1,18 @@
 import type { Json, Part } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
-import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { Arrival } from "../trajectory/arrival.js";
 
-const FORMAT = "react";
 const AGENT = "agent:react";
 
 /** Text of ReAct notebooks: every episode a session. */
-export const react: ImportFormat = {
-  name: FORMAT,
+export const react: ImportFormat = defineImport({
+  name: "react",
   title: "ReAct episodes (text of thoughts, actions and observations)",
   fits: (source) => beginsLike(source, EPISODE, /^Thought 1:/m),
-  read: (source) => readForeign(FORMAT, source, read),
-};
+  read,
+});
 
 const EPISODE = /^(\d+) ((?:Claim|Question): .*)$/m;
 /** What begins something of an episode. All that follows belongs to it, up to the next beginning. */

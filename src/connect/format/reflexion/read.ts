@@ -2,27 +2,21 @@ import type { Json } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
 import { FieldReader } from "../fields.js";
-import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { Arrival } from "../trajectory/arrival.js";
 
-const FORMAT = "reflexion";
 const AGENT = "agent:reflexion";
 
 /** Logs of Reflexion: the results of a trial (a JSON list), or programming tasks (JSON lines). */
-export const reflexion: ImportFormat = {
-  name: FORMAT,
+export const reflexion: ImportFormat = defineImport({
+  name: "reflexion",
   title: "Reflexion logs (results of a trial, or lines of programming tasks)",
   fits: (source) =>
     beginsLike(source, /"is_success"\s*:/, /"memory"\s*:/) ||
     beginsLike(source, /"is_solved"\s*:/, /"reflections"\s*:/),
-  read: (source) =>
-    readForeign(
-      FORMAT,
-      source,
-      (foreign) => (/^\s*\[/.test(foreign.text()) ? [trial(foreign)] : tasks(foreign)),
-      { quoteUnsafe: true },
-    ),
-};
+  quoteUnsafe: true,
+  read: (foreign) => (/^\s*\[/.test(foreign.text()) ? trial(foreign) : tasks(foreign)),
+});
 
 function trial(foreign: Foreign): Imported {
   const results = foreign.list(foreign.json(), "", "it is not a list of results");

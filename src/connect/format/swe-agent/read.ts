@@ -1,13 +1,13 @@
 import type { Content, FactId, Json, Part } from "../../../session/index.js";
 import type { Imported, ImportFormat, Source } from "../exchange.js";
 import { amountIn, type Fields, fieldsIn, fieldsOf, own, parsed, textIn, without } from "../fields.js";
-import { beginning, type Foreign, readForeign } from "../foreign.js";
+import { beginning, defineImport, type Foreign } from "../foreign.js";
 import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
 
 /** What the notes of an imported run keep. */
 export const NOTES = { run: "swe-agent run", entry: "swe-agent history", step: "swe-agent step" } as const;
 
-export const sweAgent: ImportFormat = {
+export const sweAgent: ImportFormat = defineImport({
   name: "swe-agent",
   title: "Trajectory of SWE-agent (.traj)",
   fits(source: Source): boolean {
@@ -17,8 +17,8 @@ export const sweAgent: ImportFormat = {
       /^\s*\{\s*"environment"[\s\S]*"trajectory"/.test(text)
     );
   },
-  read: (source) => readForeign("swe-agent", source, (foreign) => [read(foreign)]),
-};
+  read,
+});
 
 function read(foreign: Foreign): Imported {
   const run = foreign.object(foreign.json(), "");

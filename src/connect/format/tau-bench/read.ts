@@ -1,7 +1,7 @@
 import type { Content, FactId, FactOf, Json, Part, Session } from "../../../session/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
 import { FieldReader, type Fields, isFields, isSame, toolNamed } from "../fields.js";
-import { beginsLike, type Foreign, readForeign } from "../foreign.js";
+import { beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { Arrival } from "../trajectory/arrival.js";
 
 const FORMAT = "tau-bench";
@@ -11,12 +11,13 @@ const FULL = 1 - 1e-6;
 const GATHERED = "the trials are gathered so that one session has them all";
 
 /** Results of tau-bench: each task a session, each trial a branch, each reward a validation. */
-export const tauBench: ImportFormat = {
+export const tauBench: ImportFormat = defineImport({
   name: FORMAT,
   title: "tau-bench results (a JSON list of runs)",
   fits: (source) => beginsLike(source, /^\s*\[\s*\{/, /"traj"\s*:/, /"task_id"\s*:/),
-  read: (source) => readForeign(FORMAT, source, read, { quoteUnsafe: true }),
-};
+  quoteUnsafe: true,
+  read,
+});
 
 type Run = {
   readonly where: string;
