@@ -1,10 +1,53 @@
+import { isPerson, type Principal } from "../session/index.js";
 import { isObject, showValue, unknownOption } from "../util/index.js";
+
+type Refuse = (reason: string, hint: string) => Error;
+
+/** Refuses a value of an option that is given and is not of its type. */
+export function requireType(
+  value: unknown,
+  option: string,
+  type: "boolean" | "function",
+  refuse: Refuse,
+  example: string,
+): void {
+  if (value !== undefined && typeof value !== type)
+    throw refuse(`its \`${option}\` must be a ${type}; got ${showValue(value)}`, example);
+}
+
+/** The options that say who may send requests to a server of ours. */
+export type Access = {
+  readonly authorize?: unknown;
+  readonly open?: unknown;
+  readonly selfApproval?: unknown;
+};
+
+/** Refuses options that would let everybody in by mistake, or nobody. `by` is the sender where nobody is asked. */
+export function requireAccess({ authorize, open, selfApproval }: Access, by: string, refuse: Refuse): void {
+  const example = 'authorize: (request) => "user:ada", or a Response';
+  requireType(authorize, "authorize", "function", refuse, example);
+  requireType(open, "open", "boolean", refuse, "open: true");
+  requireType(selfApproval, "selfApproval", "boolean", refuse, "selfApproval: true, or leave it out");
+  if (selfApproval === true && authorize === undefined && !isPerson(by))
+    throw refuse("`selfApproval` needs a person as the caller", 'selfApproval: true, by: "user:ada"');
+  if (authorize !== undefined && open === true)
+    throw refuse("it is open and asks who comes in", "leave out one of `open` and `authorize`");
+}
+
+/** Whether a request can be sent in this name. */
+export function isSender(who: unknown): who is Principal {
+  return typeof who === "string" && /^(user|agent|service)(:.+)?$/s.test(who);
+}
+
+/** The hint for an `authorize` that names nobody who can send a request. */
+export const SENDERS =
+  "authorize answers with a user, an agent or a service, such as user:ada, or with a Response";
 
 /** Refuses what is not an object of these options. */
 export function requireOptionNames(
   options: unknown,
   known: readonly string[],
-  refuse: (reason: string, hint: string) => Error,
+  refuse: Refuse,
   example: string,
 ): void {
   if (!isObject(options)) throw refuse(`its options are ${showValue(options)}, not an object`, example);

@@ -75,7 +75,7 @@ async function named(
   const near = nearestOf(name, names);
   throw new RathError(
     "format-unknown",
-    `Cannot ${use} the format ${JSON.stringify(name)}: there is none of that name.`,
+    `Cannot ${use} the format ${JSON.stringify(name)}: no format has that name.`,
     {
       hint: `${near === undefined ? "" : `did you mean ${near}? `}there are ${names.join(", ")}`,
       data: { format: name, known: names },

@@ -38,7 +38,7 @@ export function cardOf(card: A2aCard): Json {
   const { name, description, version, url, skills, ...more } = card;
   for (const [field, value] of Object.entries({ name, description, version, url }))
     if (typeof value !== "string" || value === "") throw refuse(`its card has no ${field}`);
-  if (!URL.canParse(url)) throw refuse("the url of its card is none");
+  if (!URL.canParse(url)) throw refuse("its card has a url that cannot be parsed");
   if (!Array.isArray(skills)) throw refuse("its card has no skills");
   return {
     name,

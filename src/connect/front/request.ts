@@ -1,6 +1,6 @@
 import type { Principal } from "../../session/index.js";
 import { optionNames } from "../../util/index.js";
-import { requireOptionNames } from "../options.js";
+import { isSender, requireAccess, requireOptionNames, SENDERS } from "../options.js";
 import { FrontError, RequestError } from "./error.js";
 
 /** A front door: what a server of any kind calls with each request. */
@@ -37,17 +37,12 @@ export function requireDoor(door: string, options: DoorOptions, more: readonly s
   const refuse = (reason: string, hint: string): FrontError => new FrontError(door, reason, hint);
   requireOptionNames(options, [...OPTIONS, ...more], refuse, `${door}(rath, module, { authorize })`);
   const { authorize, open, selfApproval, maxBody, maxWaiting, onDisconnect } = options;
-  if (authorize !== undefined && typeof authorize !== "function")
-    throw refuse("its `authorize` must be a function", 'authorize: (request) => "user:ada", or a Response');
+  requireAccess({ authorize, open, selfApproval }, "user", refuse);
   if (authorize === undefined && open !== true)
     throw refuse(
       "nobody says who may come in",
       'say who sends a request: { authorize: (request) => "user:ada" }; or let anybody in: { open: true }',
     );
-  if (authorize !== undefined && open === true)
-    throw refuse("it is open and asks who comes in", "leave out one of `open` and `authorize`");
-  if (selfApproval !== undefined && typeof selfApproval !== "boolean")
-    throw refuse("its `selfApproval` is not a boolean", "selfApproval: true, or leave it out");
   for (const [option, value] of Object.entries({ maxBody, maxWaiting }))
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
       throw refuse(`its \`${option}\` must be a number of bytes`, `${option}: ${MAX_BODY}`);
@@ -60,10 +55,8 @@ export async function whoSent(request: Request, { authorize }: DoorOptions): Pro
   if (authorize === undefined) return "user";
   const who = await authorize(request);
   if (who instanceof Response) return who;
-  if (typeof who === "string" && /^(user|agent|service)(:.+)?$/s.test(who)) return who;
-  throw new RequestError(403, "forbidden", "Nobody knows who sent this.", {
-    hint: "authorize answers with a user, an agent or a service, such as user:ada, or with a Response",
-  });
+  if (isSender(who)) return who;
+  throw new RequestError(403, "forbidden", "Nobody knows who sent this.", { hint: SENDERS });
 }
 
 /** The JSON of a request. Read piece by piece: a header can claim any length, and a sender need not stop. */

@@ -56,7 +56,7 @@ function definitionOf(given: unknown): Definition | Refused {
   if (name.length > 256) return refuse("its name is longer than 256 characters");
   const schema = inputSchema ?? { type: "object" };
   if (typeof schema !== "object" || schema === null || Array.isArray(schema))
-    return refuse("its input schema is no object");
+    return refuse("its input schema is not an object");
   if (tooDeep(given, 60)) return refuse("it is nested too deep");
   if (JSON.stringify(schema).length > SCHEMA)
     return refuse(`its input schema is longer than ${SCHEMA} characters`);
@@ -199,9 +199,10 @@ function headerFlawIn(
 ): string | undefined {
   const name = fields[KEY];
   if (!property) return `${KEY} stands where not every call has a parameter`;
-  if (typeof name !== "string" || !TOKEN.test(name)) return `${JSON.stringify(name)} is no name of a header`;
+  if (typeof name !== "string" || !TOKEN.test(name))
+    return `${JSON.stringify(name)} is not the name of a header`;
   if (!PRIMITIVE.has(fields.type))
-    return `the parameter of the header ${name} is no text, integer or boolean`;
+    return `the parameter of the header ${name} is not a text, an integer or a boolean`;
   if (taken.has(name.toLowerCase())) return `two parameters want the header ${name}`;
   taken.add(name.toLowerCase());
   return undefined;

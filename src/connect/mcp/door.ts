@@ -1,5 +1,6 @@
-import { isPerson, type Principal, warnOf } from "../../session/index.js";
+import { type Principal, warnOf } from "../../session/index.js";
 import type { Refuse } from "../../workflow/index.js";
+import { isSender, requireAccess, SENDERS } from "../options.js";
 import { loadServer } from "./error.js";
 
 /** Who may come in by HTTP, and under which names. */
@@ -26,21 +27,13 @@ export type DoorOptions = {
 
 /** Refuses options that would open the door to everybody by mistake, or to nobody. */
 export function requireDoor(
-  { authorize, open, hosts, origins, selfApproval, by }: DoorOptions & { readonly by?: Principal },
+  { hosts, origins, by, ...access }: DoorOptions & { readonly by?: Principal },
   refuse: Refuse,
 ): void {
-  if (selfApproval !== undefined && typeof selfApproval !== "boolean")
-    throw refuse("its `selfApproval` is not a boolean", "selfApproval: true, or leave it out");
-  if (selfApproval === true && authorize === undefined && !isPerson(by ?? ""))
-    throw refuse("`selfApproval` needs a person as the caller", 'selfApproval: true, by: "user:ada"');
-  if (authorize !== undefined && typeof authorize !== "function")
-    throw refuse("its `authorize` is no function", 'authorize: (request) => "user:ada", or a Response');
-  if (open !== undefined && typeof open !== "boolean") throw refuse("its `open` is no boolean", "open: true");
-  if (authorize !== undefined && open === true)
-    throw refuse("it is open and asks who comes in", "leave out one of `open` and `authorize`");
+  requireAccess(access, by ?? "", refuse);
   for (const [option, names] of Object.entries({ hosts, origins }))
     if (names !== undefined && !(Array.isArray(names) && names.every((name) => typeof name === "string")))
-      throw refuse(`its \`${option}\` are no list of names`, `${option}: ["tools.example.com"]`);
+      throw refuse(`its \`${option}\` must be a list of names`, `${option}: ["tools.example.com"]`);
 }
 
 /** Who sent a request, or what to answer instead. */
@@ -73,13 +66,8 @@ export async function whoSent(
     warnOf(error, "OPENRATH_MCP");
   }
   if (who instanceof Response) return who;
-  if (typeof who === "string" && /^(user|agent|service)(:.+)?$/s.test(who)) return who as Principal;
-  if (typeof who === "string" && who !== "")
-    return refusal(
-      403,
-      "Nobody knows who sent this.",
-      "authorize answers with a user, an agent or a service, such as user:ada, or with a Response",
-    );
+  if (isSender(who)) return who;
+  if (typeof who === "string" && who !== "") return refusal(403, "Nobody knows who sent this.", SENDERS);
   return refusal(401, "Nobody knows who sent this.", "send what the server knows you by, such as a token", {
     "www-authenticate": "Bearer",
   });

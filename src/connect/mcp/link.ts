@@ -124,7 +124,7 @@ export class Link {
       this.#client.request({ method, params }, ANYTHING, this.#settings(signal, ask)),
     );
     if (typeof found === "object" && found !== null) return found as Fields;
-    throw new McpAnswerError(this.#options.peer.name, method, "its answer is no object");
+    throw new McpAnswerError(this.#options.peer.name, method, "its answer is not an object");
   }
 
   /** All items of a list, as many as are allowed. */
@@ -217,7 +217,7 @@ export class Link {
       });
     const status = (data as Fields | undefined)?.status;
     if (code === "INVALID_RESULT" || code === "UNSUPPORTED_RESULT_TYPE")
-      return new McpAnswerError(peer.name, what, "its answer is none that the protocol knows", {}, true);
+      return new McpAnswerError(peer.name, what, "its answer is not one that the protocol knows", {}, true);
     const reached = String((cause as Fields | undefined)?.code ?? "");
     const reason = secrets.text(String(message));
     this.lost({ loss: "ended", reason });

@@ -3,7 +3,7 @@ import { LONGEST_TIMER } from "../../runtime/index.js";
 import type { Effect } from "../../session/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { requireEffect, type Step, step } from "../../workflow/index.js";
-import { requireOptionNames } from "../options.js";
+import { requireOptionNames, requireType } from "../options.js";
 import { Connection } from "./connection.js";
 import { type Definition, flawIn, isPin, nameFor, type Pin, type Refused } from "./definition.js";
 import { McpOptionError } from "./error.js";
@@ -110,8 +110,8 @@ export function mcp(peer: Peer, options: McpOptions = {}): McpServer {
     if (!isPin(pin))
       throw new McpOptionError(
         peer.name,
-        `${showValue(pin)} is no pin`,
-        "keep what await server.pin() gives",
+        `a pin is needed; got ${showValue(pin)}`,
+        "keep the result of await server.pin()",
       );
     return pin.tools
       .filter(({ name }) => only === undefined || only.includes(name))
@@ -170,17 +170,15 @@ function checked(name: string, options: McpOptions): Limits {
       'prefix: "files_": letters, digits, "_" and "-", at most 32',
     );
   if (only !== undefined && !(Array.isArray(only) && only.every((one) => typeof one === "string")))
-    throw refuse("its `only` is no list of names", 'only: ["read_file"]');
+    throw refuse("its `only` must be a list of names", 'only: ["read_file"]');
   if (pin !== undefined && !isPin(pin))
-    throw refuse("its `pin` is none", "pin: what await server.pin() gave");
-  if (trusted !== undefined && typeof trusted !== "boolean")
-    throw refuse(`its \`trusted\` is ${showValue(trusted)}`, "trusted: true");
-  if (elicitation !== undefined && typeof elicitation !== "boolean")
-    throw refuse(`its \`elicitation\` is ${showValue(elicitation)}`, "elicitation: true");
+    throw refuse("its `pin` is not the result of server.pin()", "pin: await server.pin()");
+  requireType(trusted, "trusted", "boolean", refuse, "trusted: true");
+  requireType(elicitation, "elicitation", "boolean", refuse, "elicitation: true");
   if (sampling !== undefined && typeof sampling?.model?.doGenerate !== "function")
     throw refuse("its `sampling` has no model", "sampling: { model }");
   if (roots !== undefined && !(Array.isArray(roots) && roots.every(({ uri }) => typeof uri === "string")))
-    throw refuse("its `roots` are no list of places", 'roots: [{ uri: "file:///srv", name: "srv" }]');
+    throw refuse("its `roots` must be a list of places", 'roots: [{ uri: "file:///srv", name: "srv" }]');
   for (const [tool, one] of Object.entries(settings)) {
     requireOptionNames(one, SETTINGS, refuse, 'settings: { read_file: { effect: "read" } }');
     if (one.effect !== undefined) requireEffect(one.effect satisfies Effect, refuse);

@@ -19,13 +19,28 @@ import { brief, loadServer, McpOptionError } from "./error.js";
 import { forked, listed, replayed, shown } from "./served.js";
 
 /** Tools of the store; a module cannot have their names. */
-export const STORE: readonly string[] = [
+export const STORE = [
   "session_list",
   "session_show",
   "session_fork",
   "session_replay",
   "session_verify",
-];
+] as const;
+const SHOWN = "Shows a session: what was said, how it stands, what it waits for.";
+
+/** The inputs of all tools of the store; each tool names those that it takes. */
+type Inputs = Readonly<Record<"session" | "module" | "branch" | "name", string>> & {
+  readonly under?: string;
+};
+type SessionTool = {
+  readonly description: string;
+  readonly input: {
+    readonly properties: { readonly [field: string]: JsonSchemaType };
+    readonly required: readonly string[];
+  };
+  readonly writes?: true;
+  readonly act: (input: Inputs) => Promise<Json>;
+};
 
 /** Offers the sessions of a runtime: as tools, and to be read. */
 export async function offerSessions(
@@ -34,79 +49,59 @@ export async function offerSessions(
   runnable: () => { readonly [tool: string]: Module },
 ): Promise<void> {
   const { ResourceNotFoundError, ResourceTemplate, fromJsonSchema } = await loadServer();
-  const offer = <Input>(
-    tool: string,
-    description: string,
-    properties: { readonly [field: string]: JsonSchemaType },
-    required: readonly string[],
-    readOnly: boolean,
-    act: (input: Input) => Promise<Json>,
-  ): void => {
-    const inputSchema = fromJsonSchema<Input>({ type: "object", properties, required });
-    const annotations = { readOnlyHint: readOnly };
-    server.registerTool(tool, { description, inputSchema, annotations }, (input: Input) =>
-      outcome(async (): Promise<CallToolResult> => {
-        return { content: [{ type: "text", text: JSON.stringify(await act(input)) }] };
-      }),
-    );
-  };
   const text = { type: "string" } as const;
   const session = { session: { ...text, description: "Its name, or its id." } };
-  const again = (mode: "replay" | "verify") => async (input: { session: string; module: string }) => {
+  const again = (mode: "replay" | "verify") => async (input: Inputs) => {
     const modules = runnable();
     const module = Object.hasOwn(modules, input.module) ? modules[input.module] : undefined;
-    if (module === undefined)
-      throw new McpOptionError(
-        "served here",
-        `there is no module ${word(input.module)}`,
-        `one of ${Object.keys(modules).join(", ")}`,
-      );
-    return replayed(rath, module, input.session, mode);
+    if (module !== undefined) return replayed(rath, module, input.session, mode);
+    const known = Object.keys(modules).join(", ");
+    throw new McpOptionError("served here", `there is no module ${word(input.module)}`, `one of ${known}`);
   };
   const names = Object.keys(runnable());
   // A list of nothing is no schema; what is offered later can be named all the same.
   const run = { ...session, module: { ...text, ...(names.length > 0 && { enum: names }) } };
-  offer(
-    "session_list",
-    "Lists the sessions that have names.",
-    { under: text },
-    [],
-    true,
-    (input: { under?: string }) => listed(rath, input.under, 1_000),
-  );
-  offer(
-    "session_show",
-    "Shows a session: what was said, how it stands, what it waits for.",
-    session,
-    ["session"],
-    true,
-    (input: { session: string }) => shown(rath, input.session),
-  );
-  offer(
-    "session_fork",
-    "Makes a branch of a session and keeps it under a name.",
-    { ...session, branch: text, name: text },
-    ["session", "branch", "name"],
-    false,
-    (input: { session: string; branch: string; name: string }) =>
-      forked(rath, by, input.session, input.branch, input.name),
-  );
-  offer(
-    "session_replay",
-    "Goes through a recorded run again, with its record as the world.",
-    run,
-    ["session", "module"],
-    true,
-    again("replay"),
-  );
-  offer(
-    "session_verify",
-    "Says whether a recorded run ends in the same id when it is gone through again.",
-    run,
-    ["session", "module"],
-    true,
-    again("verify"),
-  );
+  const all = <Properties extends object>(properties: Properties) => ({
+    properties,
+    required: Object.keys(properties),
+  });
+  const tools: { readonly [tool in (typeof STORE)[number]]: SessionTool } = {
+    session_list: {
+      description: "Lists the sessions that have names.",
+      input: { properties: { under: text }, required: [] },
+      act: ({ under }) => listed(rath, under, 1_000),
+    },
+    session_show: {
+      description: SHOWN,
+      input: all(session),
+      act: (input) => shown(rath, input.session),
+    },
+    session_fork: {
+      description: "Makes a branch of a session and keeps it under a name.",
+      input: all({ ...session, branch: text, name: text }),
+      writes: true,
+      act: (input) => forked(rath, by, input.session, input.branch, input.name),
+    },
+    session_replay: {
+      description: "Goes through a recorded run again, with its record as the world.",
+      input: all(run),
+      act: again("replay"),
+    },
+    session_verify: {
+      description: "Says whether a recorded run ends in the same id when it is gone through again.",
+      input: all(run),
+      act: again("verify"),
+    },
+  };
+  for (const [tool, { description, input, writes = false, act }] of Object.entries(tools)) {
+    const inputSchema = fromJsonSchema<Inputs>({ type: "object", ...input });
+    const annotations = { readOnlyHint: !writes };
+    server.registerTool(tool, { description, inputSchema, annotations }, (given: Inputs) =>
+      outcome(async (): Promise<CallToolResult> => {
+        return { content: [{ type: "text", text: JSON.stringify(await act(given)) }] };
+      }),
+    );
+  }
   server.registerResource(
     "session",
     new ResourceTemplate("rath://session/{name}", {

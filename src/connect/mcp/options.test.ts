@@ -9,7 +9,11 @@ it.each<[string, () => unknown, RegExp]>([
   ["no way to it", () => mcp({ name: "a" } as never), /neither a command nor a url/],
   ["a misspelt field", () => mcp({ ...peer, arg: [] } as never), /did you mean "args"/],
   ["arguments that are none", () => mcp({ ...peer, args: [1] } as never), /not a list of texts/],
-  ["an address that is none", () => mcp({ name: "a", url: "file:///etc/passwd" }), /no address of the web/],
+  [
+    "an address that is none",
+    () => mcp({ name: "a", url: "file:///etc/passwd" }),
+    /not the address of a web server/,
+  ],
   [
     "headers that are none",
     () => mcp({ name: "a", url: "http://a", headers: { a: 1 } } as never),

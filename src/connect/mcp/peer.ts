@@ -50,7 +50,7 @@ export function checkPeer(peer: Peer): void {
     throw refuse("it has neither a command nor a url", EXAMPLE);
   if (!Array.isArray(args) || !args.every((one) => typeof one === "string"))
     throw refuse("its `args` are not a list of texts", EXAMPLE);
-  if (cwd !== undefined && typeof cwd !== "string") throw refuse("its `cwd` is no path", 'cwd: "/srv"');
+  if (cwd !== undefined && typeof cwd !== "string") throw refuse("its `cwd` must be a path", 'cwd: "/srv"');
   checkValues(env, "env", refuse);
 }
 
@@ -70,7 +70,10 @@ function checkAddress({ url }: AddressPeer, refuse: ReturnType<typeof refusing>)
     // Said below.
   }
   if (protocol !== "http:" && protocol !== "https:")
-    throw refuse(`${showValue(String(url))} is no address of the web`, 'url: "https://example.com/mcp"');
+    throw refuse(
+      `${showValue(String(url))} is not the address of a web server`,
+      'url: "https://example.com/mcp"',
+    );
 }
 
 function checkAuthorization(auth: Authorization | undefined, refuse: ReturnType<typeof refusing>): void {
@@ -78,7 +81,10 @@ function checkAuthorization(auth: Authorization | undefined, refuse: ReturnType<
   requireOptions(auth, refuse, "auth: { provider }", { provider: true, callback: true });
   const { provider, callback } = auth;
   if (typeof provider?.tokens !== "function" || (callback !== undefined && typeof callback !== "function"))
-    throw refuse("its `auth` has no provider, or a callback that is none", "auth: { provider, callback }");
+    throw refuse(
+      "its `auth` needs a provider, and its callback must be a function",
+      "auth: { provider, callback }",
+    );
 }
 
 function checkValues(values: unknown, what: string, refuse: ReturnType<typeof refusing>): void {

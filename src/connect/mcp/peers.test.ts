@@ -42,7 +42,9 @@ describe("real servers", () => {
     expect(trusted?.presumed).toBe(undefined);
     expect(trusted?.source).toMatchObject({ trusted: true });
     expect((await readOf({ settings: { read_text_file: { effect: "read" } } }))?.presumed).toBe(undefined);
-    expect(() => mcp({ name: "x", command: "x" }, { trusted: "yes" as never })).toThrow("its `trusted` is");
+    expect(() => mcp({ name: "x", command: "x" }, { trusted: "yes" as never })).toThrow(
+      "its `trusted` must be a boolean",
+    );
   });
 
   it("[C1] files: read and written, with the effects that the server declares", async () => {

@@ -117,7 +117,7 @@ async function problemIn(given: Given, { type, shown, answer }: Awaited): Promis
     const { content, roots } = given as { readonly content?: unknown; readonly roots?: unknown };
     const fits =
       question.mcp === "roots/list" ? Array.isArray(roots) : typeof content === "object" && content !== null;
-    return fits ? undefined : `this is no answer to ${question.mcp}`;
+    return fits ? undefined : `this does not answer ${question.mcp}`;
   }
   if (type === "approval-ask") return answer === undefined ? approvalProblem(given) : undefined;
   if (given.action !== "accept" || type !== "signal-await") return undefined;

@@ -5,7 +5,7 @@ import type { Module, Rath } from "../../runtime/index.js";
 import type { Principal } from "../../session/index.js";
 import { optionNames, showValue as word } from "../../util/index.js";
 import { isModule } from "../../workflow/index.js";
-import { requireOptionNames } from "../options.js";
+import { isSender, requireOptionNames, requireType } from "../options.js";
 import { type DoorOptions, requireDoor, whoSent } from "./door.js";
 import { loadStdio, McpOptionError } from "./error.js";
 import { type Instance, instanceOf, type Offer } from "./instance.js";
@@ -111,9 +111,8 @@ function refuse(reason: string, hint: string): Error {
 function check(options: McpServerOptions): void {
   requireOptionNames(options, OPTIONS, refuse, "mcpServer({ rath, modules: { review } })");
   if (typeof options.rath?.run !== "function") throw refuse("it has no runtime", "rath: openRath({ store })");
-  if (options.store !== undefined && typeof options.store !== "boolean")
-    throw refuse(`its \`store\` is ${word(options.store)}`, "store: true");
-  if (options.by !== undefined && !/^(user|agent|service)(:.+)?$/s.test(String(options.by)))
+  requireType(options.store, "store", "boolean", refuse, "store: true");
+  if (options.by !== undefined && !isSender(options.by))
     throw refuse(`its \`by\` is ${word(options.by)}`, 'by: "user:ada", an agent or a service');
   requireDoor(options, refuse);
   const lists = [options.modules, options.tools, options.prompts, options.resources];
@@ -129,7 +128,7 @@ function checkOffer({ modules, tools, prompts, resources }: Offer): void {
     if (typeof value !== "object" || value === null || Array.isArray(value))
       throw refuse(`its ${list} are ${word(value)}`, `${list}: { name: … }`);
   if (!Array.isArray(tools)) throw refuse(`its tools are ${word(tools)}`, "tools: [search]");
-  const names = new Set(STORE);
+  const names = new Set<string>(STORE);
   const take = (name: string): void => {
     if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name) || names.has(name))
       throw refuse(

@@ -143,10 +143,10 @@ export class StdioTransport implements Transport {
   }
 
   #hear(line: string): void {
-    this.noise = `it wrote what is no message: ${brief(line, 200)}`;
+    this.noise = `it wrote a line that is not a message: ${brief(line, 200)}`;
     this.#noises += 1;
     if (this.#noises > NOISE)
-      throw new Breach("broken", `it wrote more than ${NOISE} lines that are no messages`);
+      throw new Breach("broken", `it wrote more than ${NOISE} lines that are not messages`);
   }
 
   #ending(code: number | null, signal: NodeJS.Signals | null): string {

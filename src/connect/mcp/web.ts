@@ -164,7 +164,7 @@ class Events implements EventStore {
   ): Promise<string> {
     const from = this.#events.findIndex(({ id }) => id === last);
     const stream = this.#events[from]?.stream;
-    if (stream === undefined) throw new Error("nothing is known of this event any more");
+    if (stream === undefined) throw new Error("this event is not kept");
     for (const event of this.#events.slice(from + 1))
       if (event.stream === stream && event.text !== "{}")
         await send(event.id, JSON.parse(event.text) as JSONRPCMessage);

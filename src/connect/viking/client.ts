@@ -1,5 +1,5 @@
 import type { BackendContext } from "../../memory/index.js";
-import { BackendError, type BackendFault } from "../../memory/index.js";
+import { BackendError } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
 import { vikingAddress } from "./address.js";
 import type {
@@ -10,7 +10,7 @@ import type {
   VikingMatch,
 } from "./entry.js";
 import { entriesIn, entryIn, foundIn, levelsOf } from "./entry.js";
-import { type Asking, ask, type VikingSettings } from "./http.js";
+import { type Asking, VikingServer, type VikingSettings } from "./http.js";
 
 import { VikingSessions, VikingSnapshots } from "./sessions.js";
 
@@ -29,24 +29,17 @@ export type VikingWritten = { readonly address: string; readonly created: boolea
 export class VikingClient {
   readonly sessions: VikingSessions;
   readonly snapshots: VikingSnapshots;
-  readonly #settings: VikingSettings;
-  readonly #context: BackendContext;
+  readonly #server: VikingServer;
 
   constructor(settings: VikingSettings, context: BackendContext) {
-    this.#settings = settings;
-    this.#context = context;
-    const asked = (asking: Asking): Promise<Json> => this.#ask(asking);
-    const refuse = (use: string, reason: string, fault: BackendFault = "malformed"): BackendError =>
-      new BackendError(settings.name, fault, use, reason);
-    this.sessions = new VikingSessions(asked, refuse, context.signal);
-    this.snapshots = new VikingSnapshots(asked, refuse);
+    this.#server = new VikingServer(settings, context);
+    this.sessions = new VikingSessions(this.#server);
+    this.snapshots = new VikingSnapshots(this.#server);
   }
 
   /** Whether it answers, and which version it is. */
   async health(): Promise<{ readonly healthy: boolean; readonly version?: string }> {
-    const answer = (await this.#ask({ use: "look whether it is well", path: "/health", bare: true })) as {
-      readonly [key: string]: Json;
-    };
+    const answer = await this.#state("look whether it is well", "/health");
     return {
       healthy: answer.healthy === true || answer.status === "ok",
       ...(typeof answer.version === "string" && { version: answer.version }),
@@ -55,34 +48,26 @@ export class VikingClient {
 
   /** Whether it can do its work, and the state of its parts. */
   async ready(): Promise<{ readonly ready: boolean; readonly checks: Json }> {
-    const answer = (await this.#ask({ use: "look whether it is ready", path: "/ready", bare: true })) as {
-      readonly [key: string]: Json;
-    };
+    const answer = await this.#state("look whether it is ready", "/ready");
     return { ready: answer.status === "ready", checks: answer.checks ?? {} };
   }
 
   async ls(address: string, options: VikingListOptions = {}): Promise<readonly VikingEntry[]> {
-    const uri = vikingAddress(address).text;
-    const use = `list ${uri}`;
-    const query = { uri, output: "original", node_limit: options.limit };
-    const answer = await this.#ask({ use, path: "/api/v1/fs/ls", query });
-    return entriesIn(answer, uri) ?? this.#wrong(use, "a list of entries");
+    return this.#list("ls", "list", address, { node_limit: options.limit });
   }
 
   /** All that is in a folder and in the folders in it. */
   async tree(address: string, options: VikingListOptions = {}): Promise<readonly VikingEntry[]> {
-    const uri = vikingAddress(address).text;
-    const use = `list all in ${uri}`;
-    const { limit, depth } = options;
-    const query = { uri, output: "original", node_limit: limit, level_limit: depth };
-    const answer = await this.#ask({ use, path: "/api/v1/fs/tree", query });
-    return entriesIn(answer, uri) ?? this.#wrong(use, "a list of entries");
+    return this.#list("tree", "list all in", address, {
+      node_limit: options.limit,
+      level_limit: options.depth,
+    });
   }
 
   async stat(address: string): Promise<VikingEntry> {
     const uri = vikingAddress(address).text;
     const use = `look at ${uri}`;
-    const answer = await this.#ask({ use, path: "/api/v1/fs/stat", query: { uri } });
+    const answer = await this.#server.get(use, "fs/stat", { uri });
     return entryIn(answer, uri) ?? this.#wrong(use, "an entry");
   }
 
@@ -117,12 +102,7 @@ export class VikingClient {
   ): Promise<VikingWritten> {
     const uri = vikingAddress(address).text;
     const write = (mode: string): Promise<Json> =>
-      this.#ask({
-        use: `write ${uri}`,
-        method: "POST",
-        path: "/api/v1/content/write",
-        body: { uri, content: content.toWellFormed(), mode },
-      });
+      this.#server.post(`write ${uri}`, "content/write", { uri, content: content.toWellFormed(), mode });
     const mode = options.append === true ? "append" : "replace";
     try {
       await write(mode);
@@ -143,34 +123,20 @@ export class VikingClient {
 
   async mkdir(address: string, description?: string): Promise<void> {
     const uri = vikingAddress(address).text;
-    await this.#ask({
-      use: `make the folder ${uri}`,
-      method: "POST",
-      path: "/api/v1/fs/mkdir",
-      body: { uri, description },
-    });
+    await this.#server.post(`make the folder ${uri}`, "fs/mkdir", { uri, description });
   }
 
   async move(from: string, to: string): Promise<void> {
     const [from_uri, to_uri] = [vikingAddress(from).text, vikingAddress(to).text];
-    await this.#ask({
-      use: `move ${from_uri} to ${to_uri}`,
-      method: "POST",
-      path: "/api/v1/fs/mv",
-      body: { from_uri, to_uri },
-    });
+    await this.#server.post(`move ${from_uri} to ${to_uri}`, "fs/mv", { from_uri, to_uri });
   }
 
   /** Takes a file away, or with `recursive` a folder and all in it. A missing address is not an error. */
   async remove(address: string, options: { readonly recursive?: boolean } = {}): Promise<void> {
     const uri = vikingAddress(address).text;
+    const query = { uri, recursive: options.recursive === true };
     try {
-      await this.#ask({
-        use: `remove ${uri}`,
-        method: "DELETE",
-        path: "/api/v1/fs",
-        query: { uri, recursive: options.recursive === true },
-      });
+      await this.#server.ask({ use: `remove ${uri}`, method: "DELETE", path: "/api/v1/fs", query });
     } catch (error) {
       if (!(error instanceof BackendError) || error.fault !== "not-found") throw error;
     }
@@ -205,17 +171,12 @@ export class VikingClient {
       (one) => vikingAddress(one).text,
     );
     const use = `${kind} something`;
-    const answer = await this.#ask({
-      use,
-      method: "POST",
-      path: `/api/v1/search/${kind}`,
-      body: {
-        query: query.toWellFormed(),
-        limit,
-        target_uri: places.length === 0 ? undefined : places.length === 1 ? places[0] : places,
-        score_threshold: threshold,
-        ...more,
-      },
+    const answer = await this.#server.post(use, `search/${kind}`, {
+      query: query.toWellFormed(),
+      limit,
+      target_uri: places.length === 0 ? undefined : places.length === 1 ? places[0] : places,
+      score_threshold: threshold,
+      ...more,
     });
     return foundIn(answer, limit) ?? this.#wrong(use, "lists of what was found");
   }
@@ -223,16 +184,29 @@ export class VikingClient {
   async #text(kind: "read" | "abstract" | "overview", address: string, more = {}): Promise<string> {
     const uri = vikingAddress(address).text;
     const use = kind === "read" ? `read ${uri}` : `read the ${kind} of ${uri}`;
-    const answer = await this.#ask({ use, path: `/api/v1/content/${kind}`, query: { uri, ...more } });
+    const answer = await this.#server.get(use, `content/${kind}`, { uri, ...more });
     return typeof answer === "string" ? answer.toWellFormed() : this.#wrong(use, "a text");
   }
 
-  #ask(asking: Asking): Promise<Json> {
-    return ask(this.#settings, this.#context, asking);
+  async #list(
+    kind: "ls" | "tree",
+    verb: string,
+    address: string,
+    limits: Asking["query"],
+  ): Promise<readonly VikingEntry[]> {
+    const uri = vikingAddress(address).text;
+    const use = `${verb} ${uri}`;
+    const query = { uri, output: "original", ...limits };
+    const answer = await this.#server.get(use, `fs/${kind}`, query);
+    return entriesIn(answer, uri) ?? this.#wrong(use, "a list of entries");
+  }
+
+  async #state(use: string, path: string): Promise<{ readonly [key: string]: Json }> {
+    return (await this.#server.ask({ use, path, bare: true })) as { readonly [key: string]: Json };
   }
 
   #wrong(use: string, wanted: string): never {
-    throw new BackendError(this.#settings.name, "malformed", use, `its answer is not ${wanted}`);
+    throw this.#server.failed(use, `its answer is not ${wanted}`);
   }
 }
 

@@ -16,11 +16,32 @@ export type Asking = {
   readonly bare?: true;
 };
 
+/** The server, asked within one context. */
+export class VikingServer {
+  readonly signal: AbortSignal;
+  readonly ask: (asking: Asking) => Promise<Json>;
+  readonly failed: (use: string, reason: string, fault?: BackendFault) => BackendError;
+
+  constructor(settings: VikingSettings, context: BackendContext) {
+    this.signal = context.signal;
+    this.ask = (asking) => ask(settings, context, asking);
+    this.failed = (use, reason, fault = "malformed") => new BackendError(settings.name, fault, use, reason);
+  }
+
+  get(use: string, path: string, query: Asking["query"] = {}): Promise<Json> {
+    return this.ask({ use, path: `/api/v1/${path}`, query });
+  }
+
+  post(use: string, path: string, body: NonNullable<Asking["body"]>): Promise<Json> {
+    return this.ask({ use, method: "POST", path: `/api/v1/${path}`, body });
+  }
+}
+
 /**
  * Asks the server, within its time and for no more bytes than it may send. Whatever happens is a `BackendError` or the
  * result; the key is in no error, also if the server says it.
  */
-export async function ask(settings: VikingSettings, context: BackendContext, asking: Asking): Promise<Json> {
+async function ask(settings: VikingSettings, context: BackendContext, asking: Asking): Promise<Json> {
   const { use } = asking;
   const secret = settings.key === undefined ? undefined : context.secret(settings.key);
   const fail = (
@@ -32,10 +53,9 @@ export async function ask(settings: VikingSettings, context: BackendContext, ask
   // A header cannot hold it, and the refusal of that would quote it.
   if (secret !== undefined && !/^[\x21-\x7e]+$/.test(secret))
     throw fail("refused", `the secret "${settings.key}" cannot be sent as a key`);
-  const stop = new AbortController();
-  const onAbort = (): void => stop.abort("stopped");
-  context.signal.addEventListener("abort", onAbort, { once: true });
-  const timer = setTimeout(() => stop.abort("timeout"), settings.timeout);
+  // Of an answer that nobody reads to its end, nothing more is read.
+  const done = new AbortController();
+  const late = AbortSignal.timeout(settings.timeout);
   try {
     const response = await fetch(requestUrl(settings, asking), {
       method: asking.method ?? "GET",
@@ -48,22 +68,17 @@ export async function ask(settings: VikingSettings, context: BackendContext, ask
       ...(asking.body !== undefined && { body: JSON.stringify(asking.body) }),
       // The key is not for the server that a redirect names.
       redirect: "manual",
-      signal: stop.signal,
+      signal: AbortSignal.any([context.signal, late, done.signal]),
     });
     const text = await textOf(response, settings.maxAnswer, fail);
     return asking.bare ? bareIn(response, text, fail) : resultIn(response, text, fail);
   } catch (error) {
     if (error instanceof BackendError) throw error;
-    if (stop.signal.aborted)
-      throw stop.signal.reason === "timeout"
-        ? fail("timeout", `it gave no answer within ${settings.timeout} ms`)
-        : fail("stopped", "it was stopped while it was asked");
+    if (context.signal.aborted) throw fail("stopped", "it was stopped while it was asked");
+    if (late.aborted) throw fail("timeout", `it gave no answer within ${settings.timeout} ms`);
     throw fail("unreachable", reasonOf(error));
   } finally {
-    clearTimeout(timer);
-    context.signal.removeEventListener("abort", onAbort);
-    // Of an answer that nobody reads to its end, nothing more is read.
-    stop.abort();
+    done.abort();
   }
 }
 

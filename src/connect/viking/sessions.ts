@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type BackendError, type BackendFault, MemoryRefusedError } from "../../memory/index.js";
+import { MemoryRefusedError } from "../../memory/index.js";
 import type { Json } from "../../session/index.js";
 import { isObject } from "../../util/index.js";
 import { requireMilliseconds } from "../../workflow/index.js";
 import { vikingAddress } from "./address.js";
-import type { Asking } from "./http.js";
+import type { VikingServer } from "./http.js";
 
 /** Something that was said in a session there. */
 export type VikingMessage = {
@@ -28,42 +28,34 @@ const SLOWEST = 1_000;
 
 /** Conversations there, of which the server learns when they are committed. */
 export class VikingSessions {
-  readonly #ask: Ask;
-  readonly #failed: Refuse;
-  readonly #signal: AbortSignal;
+  readonly #server: VikingServer;
 
-  constructor(asked: Ask, failed: Refuse, signal: AbortSignal) {
-    this.#ask = asked;
-    this.#failed = failed;
-    this.#signal = signal;
+  constructor(server: VikingServer) {
+    this.#server = server;
   }
 
   /** Begins one, under an id of your own or one that the server makes. */
   async create(id?: string): Promise<string> {
     const use = "begin a session";
     const session_id = id === undefined ? undefined : checked(id);
-    const answer = await this.#ask({ use, method: "POST", path: "/api/v1/sessions", body: { session_id } });
+    const answer = await this.#server.post(use, "sessions", { session_id });
     if (!isObject(answer) || typeof answer.session_id !== "string" || !ID.test(answer.session_id))
-      throw this.#failed(use, "its answer names no session");
+      throw this.#server.failed(use, "its answer names no session");
     return answer.session_id;
   }
 
   async say(id: string, { role, content, at }: VikingMessage): Promise<void> {
-    await this.#ask({
-      use: "add a message to a session",
-      method: "POST",
-      path: `/api/v1/sessions/${checked(id)}/messages`,
-      body: { role, content: content.toWellFormed(), created_at: at },
+    await this.#server.post("add a message to a session", `sessions/${checked(id)}/messages`, {
+      role,
+      content: content.toWellFormed(),
+      created_at: at,
     });
   }
 
   /** Says what of the things there was really used, which counts when something is found again. */
   async used(id: string, addresses: readonly string[]): Promise<void> {
-    await this.#ask({
-      use: "say what a session used",
-      method: "POST",
-      path: `/api/v1/sessions/${checked(id)}/used`,
-      body: { contexts: addresses.map((one) => vikingAddress(one).text) },
+    await this.#server.post("say what a session used", `sessions/${checked(id)}/used`, {
+      contexts: addresses.map((one) => vikingAddress(one).text),
     });
   }
 
@@ -80,17 +72,12 @@ export class VikingSessions {
         "wait",
         (reason, hint) => new MemoryRefusedError("option", use, reason, hint),
       );
-    const answer = await this.#ask({
-      use,
-      method: "POST",
-      path: `/api/v1/sessions/${checked(id)}/commit`,
-      body: {},
-    });
-    if (!isObject(answer)) throw this.#failed(use, "its answer is not a commit");
+    const answer = await this.#server.post(use, `sessions/${checked(id)}/commit`, {});
+    if (!isObject(answer)) throw this.#server.failed(use, "its answer is not a commit");
     const { task_id: task, archive_uri: archive } = answer;
     const place = typeof archive === "string" ? { archive } : {};
     if (answer.status === "skipped" || typeof task !== "string") return { status: "skipped", ...place };
-    if (!ID.test(task)) throw this.#failed(use, "its answer names no task");
+    if (!ID.test(task)) throw this.#server.failed(use, "its answer names no task");
     const started: VikingCommitted = { status: "running", task, ...place };
     return wait === undefined ? started : await this.#settled(started, task, wait);
   }
@@ -98,12 +85,12 @@ export class VikingSessions {
   /** The state of a task. One that failed is thrown. */
   async task(id: string): Promise<Pick<VikingCommitted, "status" | "extracted">> {
     const use = "look at a task";
-    const answer = await this.#ask({ use, path: `/api/v1/tasks/${checked(id)}` });
+    const answer = await this.#server.get(use, `tasks/${checked(id)}`);
     if (!isObject(answer) || typeof answer.status !== "string")
-      throw this.#failed(use, "its answer is not a task");
+      throw this.#server.failed(use, "its answer is not a task");
     const { status, result, error } = answer;
     if (status === "failed" || status === "cancelled")
-      throw this.#failed("learn from a session", `the task ${status}: ${textOf(error)}`, "refused");
+      throw this.#server.failed("learn from a session", `the task ${status}: ${textOf(error)}`, "refused");
     if (status !== "completed") return { status: "running" };
     const counts = isObject(result) && isObject(result.memories_extracted) ? result.memories_extracted : {};
     const extracted = Object.fromEntries(
@@ -120,7 +107,7 @@ export class VikingSessions {
       const left = until - performance.now();
       if (left <= 0) return started;
       // An abort is told by the next request, as what it is.
-      await sleep(Math.min(pause, left), undefined, { signal: this.#signal }).catch(() => {});
+      await sleep(Math.min(pause, left), undefined, { signal: this.#server.signal }).catch(() => {});
     }
   }
 }
@@ -159,17 +146,12 @@ export type VikingRestored = {
   readonly deleted: readonly string[];
 };
 
-type Ask = (asking: Asking) => Promise<Json>;
-type Refuse = (use: string, reason: string, fault?: BackendFault) => BackendError;
-
 /** The versions that the server keeps of its files. */
 export class VikingSnapshots {
-  readonly #ask: Ask;
-  readonly #malformed: Refuse;
+  readonly #server: VikingServer;
 
-  constructor(asked: Ask, malformed: Refuse) {
-    this.#ask = asked;
-    this.#malformed = malformed;
+  constructor(server: VikingServer) {
+    this.#server = server;
   }
 
   /** Keeps what is there now, or what is there at some addresses; `changed` says whether that was anything new. */
@@ -178,14 +160,12 @@ export class VikingSnapshots {
     addresses?: readonly string[],
   ): Promise<{ readonly id: string; readonly changed: boolean }> {
     const use = "take a snapshot";
-    const answer = await this.#ask({
-      use,
-      method: "POST",
-      path: "/api/v1/snapshot/commit",
-      body: { message: message.toWellFormed(), paths: addresses?.map((one) => vikingAddress(one).text) },
+    const answer = await this.#server.post(use, "snapshot/commit", {
+      message: message.toWellFormed(),
+      paths: addresses?.map((one) => vikingAddress(one).text),
     });
     if (!isObject(answer) || typeof answer.commit_oid !== "string")
-      throw this.#malformed(use, "its answer names no snapshot");
+      throw this.#server.failed(use, "its answer names no snapshot");
     return { id: answer.commit_oid, changed: answer.result === "created" };
   }
 
@@ -193,10 +173,11 @@ export class VikingSnapshots {
   async log(options: { readonly limit?: number } = {}): Promise<readonly VikingSnapshot[]> {
     const use = "list the snapshots";
     const { limit = 20 } = options;
-    const answer = await this.#ask({ use, path: "/api/v1/snapshot/log", query: { limit } });
-    if (!Array.isArray(answer)) throw this.#malformed(use, "its answer is not a list");
+    const answer = await this.#server.get(use, "snapshot/log", { limit });
+    if (!Array.isArray(answer)) throw this.#server.failed(use, "its answer is not a list");
     return (answer as readonly Json[]).map((one) => {
-      if (!isObject(one) || typeof one.oid !== "string") throw this.#malformed(use, "one of them has no id");
+      if (!isObject(one) || typeof one.oid !== "string")
+        throw this.#server.failed(use, "one of them has no id");
       const { author } = one;
       const seconds = isObject(author) ? author.time_seconds : undefined;
       const time = new Date(typeof seconds === "number" ? seconds * 1_000 : Number.NaN);
@@ -216,19 +197,14 @@ export class VikingSnapshots {
   ): Promise<VikingRestored> {
     const use = "go back to a snapshot";
     const { within, message, dryRun } = options;
-    const answer = await this.#ask({
-      use,
-      method: "POST",
-      path: "/api/v1/snapshot/restore",
-      body: {
-        source_commit: id,
-        project_dir: within === undefined ? undefined : vikingAddress(within).text,
-        message,
-        dry_run: dryRun,
-      },
+    const answer = await this.#server.post(use, "snapshot/restore", {
+      source_commit: id,
+      project_dir: within === undefined ? undefined : vikingAddress(within).text,
+      message,
+      dry_run: dryRun,
     });
     if (!isObject(answer) || typeof answer.result !== "string")
-      throw this.#malformed(use, "its answer does not say what it did");
+      throw this.#server.failed(use, "its answer does not say what it did");
     const { diff } = answer;
     const planned = isObject(diff) && Array.isArray(diff.to_write) ? diff.to_write : [];
     return {

@@ -32,11 +32,10 @@ function read(foreign: Foreign): Imported {
   around?.keep("id", isFields(whole) ? whole.id : undefined);
   const arrival = Arrival.start(foreign, { name });
   const models = new ModelMessages(arrival);
-  const left = () => foreign.notes.add("What messages say beside their parts is kept in notes.");
+  const left = () => foreign.notes.add("Other fields of messages are kept in notes.");
   for (const [index, message] of messages.entries())
     tellMessage(message, `${where}[${index}]`, { foreign, arrival, models, left });
-  if (around?.rest !== undefined)
-    foreign.notes.add("What the chat says beside its messages is kept in a note.");
+  if (around?.rest !== undefined) foreign.notes.add("Other fields of the chat are kept in a note.");
   arrival.rest("chat", around?.rest);
   return arrival.imported(name);
 }

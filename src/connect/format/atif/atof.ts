@@ -13,13 +13,7 @@ import {
   textIn,
 } from "../fields.js";
 import { defineImport, type Foreign, firstLine } from "../foreign.js";
-import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
-
-const UNKNOWN = {
-  name: "Unknown",
-  message: "The file ends before it says how this ended.",
-  code: "outcome-unknown",
-};
+import { Arrival, contentOf, nameOf, UNKNOWN_OUTCOME } from "../trajectory/arrival.js";
 
 export const atof: ImportFormat = defineImport({
   name: "atof",
@@ -75,10 +69,10 @@ class Stream {
 
   end(): void {
     for (const { category, of } of [...this.#open.values()].reverse()) {
-      if (category === "llm") this.arrival.add({ type: "model-failure", of, error: UNKNOWN });
-      else if (category === "tool") this.arrival.outcome(of, { error: UNKNOWN });
-      else if (category === "agent") this.arrival.add({ type: "module-exit", of, error: UNKNOWN });
-      else this.arrival.add({ type: "step-failure", of, error: UNKNOWN });
+      if (category === "llm") this.arrival.add({ type: "model-failure", of, error: UNKNOWN_OUTCOME });
+      else if (category === "tool") this.arrival.outcome(of, { error: UNKNOWN_OUTCOME });
+      else if (category === "agent") this.arrival.add({ type: "module-exit", of, error: UNKNOWN_OUTCOME });
+      else this.arrival.add({ type: "step-failure", of, error: UNKNOWN_OUTCOME });
     }
   }
 

@@ -14,7 +14,7 @@ import {
   without,
 } from "../fields.js";
 import { beginsLike, defineImport, type Foreign } from "../foreign.js";
-import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
+import { Arrival, contentOf, nameOf, partsIn } from "../trajectory/arrival.js";
 
 import { breachesOf, copiedStep, embeddedIn } from "./rules.js";
 
@@ -161,10 +161,9 @@ class Story {
 
   #tellAgent(step: Fields, calls: readonly Fields[]): void {
     const thoughts = textIn(step, "reasoning_content");
-    const said = saidIn(step.message as Json);
     const parts: readonly Part[] = [
       ...(thoughts === undefined ? [] : [{ type: "reasoning", text: thoughts } as const]),
-      ...(typeof said !== "string" ? said : said === "" ? [] : [{ type: "text", text: said } as const]),
+      ...partsIn(saidIn(step.message as Json)),
       ...calls.map((call) => ({
         type: "tool-call" as const,
         call: String(call.tool_call_id),

@@ -6,7 +6,8 @@ export type Breach = { readonly where: string; readonly reason: string };
 
 export const VERSION = "ATIF-v1.7";
 const VERSIONS: ReadonlySet<string> = new Set([0, 1, 2, 3, 4, 5, 6, 7].map((minor) => `ATIF-v1.${minor}`));
-const IMAGES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
+/** The images that a message can have. */
+export const IMAGES: readonly string[] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 const AGENT_ONLY = ["model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics"];
 
 type Check = (value: Json, where: string) => readonly Breach[];
@@ -101,7 +102,7 @@ function shaped(fields: Fields, where: string, shape: Shape): readonly Breach[] 
     const rule = Object.hasOwn(shape, key) ? shape[key] : undefined;
     const here = at(where, key);
     if (rule === undefined)
-      found.push({ where: here, reason: "there is no such field; what is your own goes into `extra`" });
+      found.push({ where: here, reason: "there is no such field; fields of your own go into `extra`" });
     else if (Array.isArray(rule)) found.push(...rule[0](value, here));
     else if (value !== null) found.push(...(rule as Check)(value, here));
   }
@@ -113,6 +114,10 @@ function shaped(fields: Fields, where: string, shape: Shape): readonly Breach[] 
 
 function must(is: (value: Json) => boolean, what: string): Check {
   return (value, where) => (is(value) ? [] : [{ where, reason: `${what} was expected` }]);
+}
+
+function oneOf(known: readonly string[], what: string): Check {
+  return must((value) => known.includes(value as string), what);
 }
 
 function object(shape: Shape): Check {
@@ -147,11 +152,11 @@ function isIso(value: string): boolean {
 }
 
 const image = object({
-  media_type: [must((value) => IMAGES.has(value as string), "a kind of image"), "required"],
+  media_type: [oneOf(IMAGES, "a kind of image"), "required"],
   path: [text, "required"],
 });
 const partShape = object({
-  type: [must((value) => value === "text" || value === "image", '"text" or "image"'), "required"],
+  type: [oneOf(["text", "image"], '"text" or "image"'), "required"],
   text,
   source: image,
 });
@@ -175,13 +180,7 @@ const words: Check = (value, where) =>
 const STEP: Shape = {
   step_id: [integer, "required"],
   timestamp: time,
-  source: [
-    must(
-      (value) => value === "system" || value === "user" || value === "agent",
-      '"system", "user" or "agent"',
-    ),
-    "required",
-  ],
+  source: [oneOf(["system", "user", "agent"], '"system", "user" or "agent"'), "required"],
   model_name: text,
   reasoning_effort: must(
     (value) => typeof value === "string" || typeof value === "number",

@@ -5,8 +5,7 @@ import { withheldText } from "../trajectory/kept.js";
 import type { Side, Told } from "../trajectory/line.js";
 import type { Action, Turn } from "../trajectory/turn.js";
 import { outcomeOf, partsOf, plain, textOf, thoughtsOf, wordsOf } from "../trajectory/turn.js";
-
-const IMAGES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
+import { IMAGES } from "./rules.js";
 
 /** A turn as a step of ATIF. What has no field there stands in `extra.openrath`: ids, facts beside, what is withheld. */
 export function stepOf(turn: Turn, number: number, embed: (side: Side) => string): Fields {
@@ -53,7 +52,7 @@ function messageOf(turn: Turn): Json {
 
 function imageOf(part: Part): Json | undefined {
   if (part.type === "other" && isFields(part.value) && part.value.type === "image") return part.value;
-  if (part.type !== "file" || !IMAGES.has(part.media)) return undefined;
+  if (part.type !== "file" || !IMAGES.includes(part.media)) return undefined;
   const path = /^[a-z][a-z0-9+.-]*:/i.test(part.data) ? part.data : `data:${part.media};base64,${part.data}`;
   return { type: "image", source: { media_type: part.media, path } };
 }

@@ -1,6 +1,7 @@
 import type { Json, Part } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { amountIn, type Fields, fieldsIn, isFields, listOf, own, parsed, textIn } from "../fields.js";
+import { fileIn, partsIn } from "../trajectory/arrival.js";
 
 /** A line of a rollout: when, what kind, and what it says. */
 export type Item = {
@@ -134,16 +135,11 @@ export function callOf(payload: Fields): (Part & { type: "tool-call" }) | undefi
 }
 
 export function contentIn(content: Json | undefined): readonly Part[] {
-  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  if (typeof content === "string") return partsIn(content);
   return listOf(content).map((part): Part => {
     if (!isFields(part)) return { type: "other", value: part };
     if (typeof part.text === "string") return { type: "text", text: part.text };
-    const image = /^data:([\w.+/-]+);base64,(.*)$/s.exec(
-      typeof part.image_url === "string" ? part.image_url : "",
-    );
-    return image === null
-      ? { type: "other", value: part }
-      : { type: "file", media: image[1] as string, data: image[2] as string };
+    return fileIn(part.image_url) ?? { type: "other", value: part };
   });
 }
 

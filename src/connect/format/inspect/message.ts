@@ -2,15 +2,12 @@ import type { Content, Failure, Json, Message, Part } from "../../../session/ind
 import { Withheld } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { type Fields, fieldsOf, isFields, listOf, objectsOf, own, stringOf } from "../fields.js";
-import { contentOf } from "../trajectory/arrival.js";
+import { contentOf, fileIn, partsIn } from "../trajectory/arrival.js";
 import { partsOf, plain, textOf } from "../trajectory/turn.js";
 
 /** The content of a message of inspect, in the record's words. */
 export function contentIn(content: Json | undefined, calls: Json | undefined): Content {
-  const said: readonly Part[] =
-    typeof content === "string" && content !== ""
-      ? [{ type: "text", text: content }]
-      : listOf(content).map(partIn);
+  const said = typeof content === "string" ? partsIn(content) : listOf(content).map(partIn);
   const wanted = objectsOf(calls).map(
     (call): Part => ({
       type: "tool-call",
@@ -27,11 +24,10 @@ function partIn(part: Json): Part {
   const { type, text, reasoning, image } = part;
   if (type === "text" && typeof text === "string") return { type: "text", text };
   if (type === "reasoning" && typeof reasoning === "string") return { type: "reasoning", text: reasoning };
-  if (type === "image" && typeof image === "string") {
-    const found = /^data:(image\/[\w.+-]+);base64,(.*)$/s.exec(image);
-    if (found !== null) return { type: "file", media: found[1] as string, data: found[2] as string };
-  }
-  return { type: "other", value: part };
+  const file = type === "image" ? fileIn(image) : undefined;
+  return file?.type === "file" && /^image\/[\w.+-]+$/.test(file.media)
+    ? file
+    : { type: "other", value: part };
 }
 
 /** An error of a tool call. */

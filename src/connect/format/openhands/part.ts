@@ -1,7 +1,7 @@
-import type { Content, Json, Part, Usage } from "../../../session/index.js";
+import type { Content, Json, Usage } from "../../../session/index.js";
 import { parseJson } from "../../../util/index.js";
-import { type Fields, isFields, listOf, objectsIn, toolSpec } from "../fields.js";
-import { type Arrival, contentOf } from "../trajectory/arrival.js";
+import { type Fields, listOf, objectsIn, toolSpec } from "../fields.js";
+import { type Arrival, contentOf, textParts } from "../trajectory/arrival.js";
 
 /** What the notes of imported events are called. */
 export const NOTE = "openhands event";
@@ -14,17 +14,7 @@ export const NOTHING: Total = { input: 0, output: 0, cached: 0, reasoning: 0, co
 
 export function contentIn(content: Json | undefined): Content {
   if (typeof content === "string") return content;
-  return contentOf(
-    listOf(content).map((part) =>
-      isFields(part) && typeof part.text === "string"
-        ? { type: "text", text: part.text }
-        : { type: "other", value: part },
-    ),
-  );
-}
-
-export function partsIn(content: Content): readonly Part[] {
-  return typeof content !== "string" ? content : content === "" ? [] : [{ type: "text", text: content }];
+  return contentOf(textParts(listOf(content)));
 }
 
 /** The arguments of a call, where they are JSON text. */

@@ -4,10 +4,10 @@ import type { Imported, ImportFormat, Source } from "../exchange.js";
 import type { Fields } from "../fields.js";
 import { amountIn, fieldsIn, fieldsOf, isFields, isTime, listOf, own, stringOf, textIn } from "../fields.js";
 import { beginning, defineImport, type Foreign, firstLine } from "../foreign.js";
-import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
+import { Arrival, contentOf, nameOf, partsIn, UNKNOWN_OUTCOME } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
 import type { Call, Span, Total } from "./part.js";
-import { condense, configure, contentIn, gather, NOTE, NOTHING, parsedText, partsIn } from "./part.js";
+import { condense, configure, contentIn, gather, NOTE, NOTHING, parsedText } from "./part.js";
 import { eventsOfV0, isV0, StoryOfV0 } from "./v0.js";
 
 export const openHands: ImportFormat = defineImport({
@@ -121,12 +121,7 @@ class Story {
 
   /** What the file does not say the end of is over all the same. */
   end(): void {
-    const error = {
-      name: "Unknown",
-      message: "The file ends before it says how this ended.",
-      code: "outcome-unknown",
-    };
-    for (const of of this.#calls.values()) this.arrival.outcome(of, { error });
+    for (const of of this.#calls.values()) this.arrival.outcome(of, { error: UNKNOWN_OUTCOME });
   }
 
   #message(event: Fields, where: string): void {

@@ -4,8 +4,8 @@ import type { Source } from "../exchange.js";
 import type { Fields } from "../fields.js";
 import { amountIn, fieldsIn, isFields, isTime, listOf, objectsIn, own, textIn } from "../fields.js";
 import { beginsLike, type Foreign } from "../foreign.js";
-import { Arrival, contentOf } from "../trajectory/arrival.js";
-import { type Call, condense, configure, gather, NOTE, parsedText, partsIn, type Span } from "./part.js";
+import { Arrival, contentOf, partsIn } from "../trajectory/arrival.js";
+import { type Call, condense, configure, gather, NOTE, parsedText, type Span } from "./part.js";
 
 /** Whether a file is a trajectory of OpenHands before its software agent SDK (V0): actions and observations by name. */
 export function isV0(source: Source): boolean {

@@ -72,6 +72,17 @@ export const GEN_AI = {
   explanation: "gen_ai.evaluation.explanation",
 } as const;
 
+/** Parameters of a call of a model: their names in the record and in the conventions. */
+export const PARAMETERS: readonly (readonly [recorded: string, attribute: string])[] = [
+  ["temperature", GEN_AI.temperature],
+  ["topP", GEN_AI.topP],
+  ["topK", GEN_AI.topK],
+  ["maxOutputTokens", GEN_AI.maxTokens],
+  ["seed", GEN_AI.seed],
+  ["presencePenalty", GEN_AI.presencePenalty],
+  ["frequencyPenalty", GEN_AI.frequencyPenalty],
+];
+
 /** Attributes that are numbers with a fraction, also where there is none. */
 export const DOUBLES: ReadonlySet<string> = new Set([
   GEN_AI.temperature,

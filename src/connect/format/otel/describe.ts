@@ -1,7 +1,15 @@
 import type { Fact, FactId, FactOf, Failure, Json, Session } from "../../../session/index.js";
 import { traceFieldsOf, Withheld } from "../../../session/index.js";
 import { inputMessages, instructionsOf, outputMessages, withheld } from "./content.js";
-import { ERROR_TYPE, EVALUATION_EVENT, GEN_AI, OPERATION, OURS, providerOf } from "./conventions.js";
+import {
+  ERROR_TYPE,
+  EVALUATION_EVENT,
+  GEN_AI,
+  OPERATION,
+  OURS,
+  PARAMETERS,
+  providerOf,
+} from "./conventions.js";
 import { type Attributes, CLIENT, INTERNAL, nanosecondsOf, type Span, type SpanEvent } from "./span.js";
 
 /** How much is told. */
@@ -66,19 +74,9 @@ function chat(node: Session, fact: FactOf<"model-call">, configs: Configs, { con
   return { name: `${OPERATION.chat} ${fact.model}`, attributes };
 }
 
-const NUMBERS: readonly (readonly [string, string])[] = [
-  ["temperature", GEN_AI.temperature],
-  ["topP", GEN_AI.topP],
-  ["topK", GEN_AI.topK],
-  ["maxOutputTokens", GEN_AI.maxTokens],
-  ["seed", GEN_AI.seed],
-  ["presencePenalty", GEN_AI.presencePenalty],
-  ["frequencyPenalty", GEN_AI.frequencyPenalty],
-];
-
 function requestAttributes(parameters: { readonly [name: string]: unknown }): Attributes {
   const attributes: Attributes = {};
-  for (const [from, to] of NUMBERS) {
+  for (const [from, to] of PARAMETERS) {
     const value = parameters[from];
     if (typeof value === "number") attributes[to] = value;
   }

@@ -49,7 +49,7 @@ function sessionOf(key: string, told: readonly Told[], foreign: Foreign): Import
   const builder = new Builder(started);
   for (const root of roots) builder.add(root);
   const notes = builder.kept
-    ? ["What spans say beside the conventions is kept in notes, one for each span."]
+    ? ["Attributes outside the conventions are kept in notes, one for each span."]
     : [];
   return foreign.imported(name, builder.finish(), notes);
 }

@@ -275,7 +275,10 @@ function addressOf(text: string, what: string, complete: boolean): URL {
   try {
     url = new URL(text);
   } catch {
-    throw new SpanOptionError(`${what} is no address`, 'write it whole: "http://localhost:4318/v1/traces"');
+    throw new SpanOptionError(
+      `${what} is not an address`,
+      'write it whole: "http://localhost:4318/v1/traces"',
+    );
   }
   if (url.protocol !== "http:" && url.protocol !== "https:")
     throw new SpanOptionError(`${what} is neither http nor https`, "spans go out over HTTP as JSON");

@@ -2,7 +2,16 @@ import type { Json, Usage } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Fields } from "../fields.js";
 import { amount, FieldReader, fieldsOf, isFields, objectsOf, parsed, stringOf } from "../fields.js";
-import { ERROR_TYPE, GEN_AI, INFERENCE, MEMORY, OPERATION, OURS, SESSION } from "./conventions.js";
+import {
+  ERROR_TYPE,
+  GEN_AI,
+  INFERENCE,
+  MEMORY,
+  OPERATION,
+  OURS,
+  PARAMETERS,
+  SESSION,
+} from "./conventions.js";
 import { AI, aiSdkMessage, aiSdkOutput, aiSdkRole, aiSdkTools, flatMessages, flatTools } from "./dialect.js";
 
 import type { ReadSpan } from "./parse.js";
@@ -100,19 +109,9 @@ export type ReadChat = {
   readonly output: readonly Fields[];
 };
 
-const PARAMETERS: readonly (readonly [string, string])[] = [
-  [GEN_AI.temperature, "temperature"],
-  [GEN_AI.topP, "topP"],
-  [GEN_AI.topK, "topK"],
-  [GEN_AI.maxTokens, "maxOutputTokens"],
-  [GEN_AI.seed, "seed"],
-  [GEN_AI.presencePenalty, "presencePenalty"],
-  [GEN_AI.frequencyPenalty, "frequencyPenalty"],
-];
-
 export function chatIn(left: FieldReader): ReadChat {
   const parameters: { [name: string]: Json } = {};
-  for (const [from, to] of PARAMETERS) {
+  for (const [to, from] of PARAMETERS) {
     const value = left.number(from);
     if (value !== undefined) parameters[to] = value;
   }

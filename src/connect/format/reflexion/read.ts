@@ -61,10 +61,7 @@ function tasks(foreign: Foreign): readonly Imported[] {
     const { rest } = fields;
     arrival.rest("task", rest);
     judge(arrival, "test", passed, test === undefined ? undefined : { test });
-    return arrival.imported(
-      name,
-      rest === undefined ? [] : ["What else is said about the task is kept in a note."],
-    );
+    return arrival.imported(name, rest === undefined ? [] : ["Other fields of the task are kept in a note."]);
   });
 }
 

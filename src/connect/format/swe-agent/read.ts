@@ -2,7 +2,7 @@ import type { Content, FactId, Json, Part } from "../../../session/index.js";
 import type { Imported, ImportFormat, Source } from "../exchange.js";
 import { amountIn, type Fields, fieldsIn, fieldsOf, own, parsed, textIn, without } from "../fields.js";
 import { beginning, defineImport, type Foreign } from "../foreign.js";
-import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
+import { Arrival, contentOf, nameOf, partsIn, textParts } from "../trajectory/arrival.js";
 
 /** What the notes of an imported run keep. */
 export const NOTES = { run: "swe-agent run", entry: "swe-agent history", step: "swe-agent step" } as const;
@@ -128,10 +128,8 @@ class Story {
     author: string | undefined,
     heard: boolean,
   ): void {
-    const said: readonly Part[] =
-      typeof content === "string" ? (content === "" ? [] : [{ type: "text", text: content }]) : content;
     this.arrival.answer(this.#model, {
-      content: contentOf([...said, ...calls]),
+      content: contentOf([...partsIn(content), ...calls]),
       finish: calls.length > 0 ? "tool-calls" : "stop",
       agent: author,
     });
@@ -195,13 +193,7 @@ class Story {
 
   #contentOf(content: Json, where: string): Content {
     if (typeof content === "string") return content;
-    return contentOf(
-      this.#foreign
-        .objects(content, where)
-        .map((part) =>
-          typeof part.text === "string" ? { type: "text", text: part.text } : { type: "other", value: part },
-        ),
-    );
+    return contentOf(textParts(this.#foreign.objects(content, where)));
   }
 }
 

@@ -2,7 +2,7 @@ import type { Content, FactId, FactOf, Json, Part, Session } from "../../../sess
 import type { Imported, ImportFormat } from "../exchange.js";
 import { FieldReader, type Fields, isFields, isSame, toolNamed } from "../fields.js";
 import { beginsLike, defineImport, type Foreign } from "../foreign.js";
-import { Arrival } from "../trajectory/arrival.js";
+import { Arrival, partsIn } from "../trajectory/arrival.js";
 
 const FORMAT = "tau-bench";
 const AGENT = "tau-bench";
@@ -86,8 +86,7 @@ function sessionOf(task: Json, runs: readonly Run[], foreign: Foreign): Imported
   const notes = trials.some((run) => run.report === undefined)
     ? ["A run without reward_info did not come to its end: its reward counts all the same."]
     : [];
-  if (trials.some((run) => run.rest !== undefined))
-    notes.push("What a run says beside its messages and its reward is kept in notes.");
+  if (trials.some((run) => run.rest !== undefined)) notes.push("Other fields of a run are kept in notes.");
   const [ours, ...others] = branches as [Session, ...Session[]];
   const { at } = trunk.session.fact;
   const session =
@@ -141,8 +140,8 @@ function reply(arrival: Arrival, content: Content, asks: boolean): void {
 }
 
 function wordsOf(words: Json | undefined): readonly Part[] {
-  if (words === undefined || words === null || words === "") return [];
-  return typeof words === "string" ? [{ type: "text", text: words }] : [{ type: "other", value: words }];
+  if (words === undefined || words === null) return [];
+  return typeof words === "string" ? partsIn(words) : [{ type: "other", value: words }];
 }
 
 function callOf(call: Fields): Extract<Part, { type: "tool-call" }> {

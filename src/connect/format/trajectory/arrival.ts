@@ -16,7 +16,7 @@ import {
 } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Imported } from "../exchange.js";
-import { isTime } from "../fields.js";
+import { isFields, isTime, stringOf } from "../fields.js";
 import type { Foreign } from "../foreign.js";
 import { keepRest, type StartedImport, startImport } from "../intake.js";
 import { kept, untold } from "./kept.js";
@@ -32,6 +32,13 @@ export type Answer = {
   readonly agent?: string | undefined;
   readonly meta?: Json | undefined;
   readonly milliseconds?: number | undefined;
+};
+
+/** How something ended that a file begins and does not end. */
+export const UNKNOWN_OUTCOME: Failure = {
+  name: "Unknown",
+  message: "The file ends before it says how this ended.",
+  code: "outcome-unknown",
 };
 
 const SAID: ReadonlySet<string> = new Set([
@@ -197,6 +204,26 @@ export class Arrival {
 /** Words alone are text; with thoughts or calls they are parts. */
 export function contentOf(parts: readonly Part[]): Content {
   return parts.length === 0 ? "" : plainContent(parts);
+}
+
+/** The parts of content; words alone are one part, and no words are none. */
+export function partsIn(content: Content): readonly Part[] {
+  return typeof content !== "string" ? content : content === "" ? [] : [{ type: "text", text: content }];
+}
+
+/** Parts with text as texts; anything else is kept as it is. */
+export function textParts(parts: readonly Json[]): readonly Part[] {
+  return parts.map((part) =>
+    isFields(part) && typeof part.text === "string"
+      ? { type: "text", text: part.text }
+      : { type: "other", value: part },
+  );
+}
+
+/** The file of a data URL, if it is one in base64. */
+export function fileIn(url: unknown): Part | undefined {
+  const [, media, data] = /^data:([\w.+/-]+);base64,(.*)$/s.exec(stringOf(url) ?? "") ?? [];
+  return media === undefined || data === undefined ? undefined : { type: "file", media, data };
 }
 
 /** The same where no parts at all are an empty list. */
