@@ -146,7 +146,7 @@ export class Recorder {
         ...failure,
         data: {
           ...(failure.data as object),
-          // What the AI SDK goes by when it tries again.
+          // The AI SDK decides by this whether it tries again.
           sdk: typeof isRetryable === "boolean" ? { ...sdk, isRetryable } : sdk,
         },
       },
@@ -156,7 +156,7 @@ export class Recorder {
   }
 }
 
-/** How a stream ended: closed by the provider, left by whoever read it, or broken. */
+/** The end of a stream: closed by the provider, left by its reader, or broken. */
 export type End =
   | { readonly type: "closed" }
   | { readonly type: "left" }
@@ -200,7 +200,7 @@ function configKey(fact: object): string {
 
 type Fields = { readonly [field: string]: Json };
 
-/** What the AI SDK asks a model, as plain JSON. */
+/** A request of the AI SDK to a model, as plain JSON. */
 export type SdkRequest = { readonly config: ModelConfig; readonly messages: readonly Fields[] };
 
 /** The options of a call of any of its versions. Only what is named here is kept: headers may hold secrets. */
@@ -223,7 +223,7 @@ export function requestOf(agent: string, params: object): SdkRequest {
   };
 }
 
-/** A tool that the provider runs itself has no schema; what it is stands in its place. */
+/** A tool that the provider runs itself has no schema: its id and arguments stand in its place. */
 function toolSpec(tool: Fields): ToolSpec {
   const { name, description, inputSchema, id, args } = tool;
   return {
@@ -258,7 +258,7 @@ function parametersOf(options: Fields): { parameters?: Parameters } {
     ...(stopSequences !== undefined && { stop: stopSequences }),
     ...(toolChoice !== undefined && { toolChoice: choiceOf(toolChoice as Fields) }),
     ...(providerOptions !== undefined && { providerOptions }),
-    // What our own agents have no word for.
+    // Options that our own agents do not have.
     ...(Object.keys(format).length > 0 && { responseFormat: format }),
     ...(toolOptions.length > 0 && { toolOptions: Object.fromEntries(toolOptions) }),
   };

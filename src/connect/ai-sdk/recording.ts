@@ -5,11 +5,11 @@ import { type Asked, type End, Recorder, type SdkModel, streamOf } from "./recor
 import { Replayer } from "./replayer.js";
 
 export type RecordingOptions = {
-  /** What to go on from; in a replay, what was recorded. */
+  /** The session to continue; in a replay, the recorded session. */
   readonly session: Session;
   /** "record" asks the model and notes what happens; "replay" answers from the record and asks nobody. */
   readonly mode?: "record" | "replay";
-  /** Who asks, in the record. Default "ai-sdk". */
+  /** The name of the agent in the record. Default "ai-sdk". */
   readonly agent?: string;
   /**
    * Where to keep the session. It is saved before the model is asked, so that a taken name is refused first, and after
@@ -26,7 +26,7 @@ export type RecordingOptions = {
 export interface Recording {
   readonly specificationVersion: "v3";
   readonly middlewareVersion: "v2";
-  /** What was recorded so far; in a replay, how far the program has come in its record. */
+  /** The session recorded so far; in a replay, how far the program has come in its record. */
   readonly session: Session;
   wrapGenerate<Result>(options: {
     readonly doGenerate: () => PromiseLike<Result>;
@@ -137,7 +137,7 @@ function watch(
   const parts: Piece[] = [];
   let rest: ReadableStreamDefaultReader<Piece> | undefined;
   let noted: Promise<void> | undefined;
-  // Whoever leaves may do so while the next piece is awaited or the end is noted: it ends once.
+  // A reader may leave while the next piece is awaited or the end is noted: it ends once.
   const note = (end: End): Promise<void> => {
     noted ??= ended(parts, end);
     return noted;

@@ -15,7 +15,6 @@ type Recorded = {
   prompt?: Asked;
 };
 
-/** What is asked besides the messages, and the messages. */
 type Asked = { readonly head: string; readonly messages: readonly Fields[] };
 
 /** Answers the calls of a program from a session that it recorded. */
@@ -144,7 +143,7 @@ function linesOf({ head, messages }: Asked): readonly string[] {
   return [head, ...messages.map(lineOf)];
 }
 
-/** Tools that ran side by side may be done in another order; what they say is the same. */
+/** Tools that ran side by side may end in another order, with the same results. */
 function lineOf(message: Fields): string {
   if (message.role !== "tool" || !Array.isArray(message.content)) return canonical(message);
   const results = (message.content as readonly Fields[]).map((part) => ({

@@ -109,7 +109,7 @@ export async function indexExisting(store: Store, options: IndexOptions): Promis
       "look at what it holds, and at the names of its fields",
       { data: { skips: skips } },
     );
-  // What was linked and did not come this time.
+  // Linked records that did not come this time.
   for (const [key, { digest: was, session }] of known.links) {
     counts.vanished += 1;
     await link({ key, digest: was, session, gone: true });

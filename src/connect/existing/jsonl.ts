@@ -100,7 +100,7 @@ async function* bytesIn(
         yield line();
         from = to + 1;
       }
-      // What is held waits for more: a copy, so that it does not hold the whole piece.
+      // The rest of the line is copied, so that it does not hold the whole piece.
       if (from < piece.length) hold(Buffer.from(piece.subarray(from)));
     }
   } catch (error) {

@@ -97,7 +97,7 @@ async function resolved(store: Store, session: string): Promise<FactId | undefin
   return store.resolve(session).catch(ifRefused);
 }
 
-/** What other stores call their sessions need not be anything that ours could be called. */
+/** A name of a session in another store need not be a possible name in ours. */
 function ifRefused(error: unknown): undefined {
   if (error instanceof RathError) return undefined;
   throw error;
@@ -112,7 +112,7 @@ export type LinkRow = {
   readonly role?: string;
   /** The record was another one when it was linked before. */
   readonly was?: Digest;
-  /** The record was there before, and is not any more. */
+  /** The record was there before, and is gone. */
   readonly gone?: true;
   readonly text?: string;
 };
@@ -158,7 +158,7 @@ export function linking(origin: Origin, rows: readonly LinkRow[], by: Principal)
   };
 }
 
-/** The facts of a chain of links, the oldest first. What somebody else has put there is passed over. */
+/** The facts of a chain of links, the oldest first. Facts of others are passed over. */
 export async function* linkFacts(store: Store, name: string): AsyncGenerator<LinkFact> {
   if ((await store.head(`${UNDER}${name}`)) === undefined) return;
   for await (const { id, fact } of store.history(`${UNDER}${name}`)) {
@@ -190,7 +190,7 @@ export function isSame(one: Origin, other: Origin): boolean {
   return one.format === other.format && one.source === other.source;
 }
 
-/** What is linked of one source: by key, what is needed to see whether a record is another one now. */
+/** The links of one source by key, with the fields that show whether a record has changed. */
 export type Known = {
   readonly links: Map<string, Pick<LinkRow, "digest" | "session">>;
   /** The digest of the source when all of it was linked. */

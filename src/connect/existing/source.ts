@@ -18,7 +18,7 @@ export type ExistingRecord = {
 /** A record that cannot be read, and where it stands. */
 export type Skipped = { readonly where: string; readonly why: string };
 
-/** What comes when a store is read: its records, those that cannot be read, and at the end the digest of all of it. */
+/** An entry of a store: a record, a record that cannot be read, or, at the end, the digest of all of it. */
 export type ExistingEntry =
   | { readonly record: ExistingRecord }
   | { readonly skipped: Skipped }
@@ -96,7 +96,7 @@ export function requireFields<Row>(
   }
 }
 
-/** The record that a row is, or why it is none. */
+/** The record of a row, or the reason why it cannot be one. */
 export function recordOf<Row>(
   row: Row,
   digest: Digest,
@@ -139,7 +139,7 @@ function owns(value: unknown, name: string): value is { readonly [name: string]:
   return typeof value === "object" && value !== null && Object.hasOwn(value, name);
 }
 
-/** What something is called: a short text or a number. */
+/** A name: a short text or a number. */
 function nameIn<Row>(field: Field<Row> | undefined, row: Row): string | undefined {
   const value = valueIn(field, row);
   const text = typeof value === "number" || typeof value === "bigint" ? String(value) : value;
@@ -151,7 +151,7 @@ function nameIn<Row>(field: Field<Row> | undefined, row: Row): string | undefine
 /** Seconds and milliseconds of today differ by so much that neither can be taken for the other. */
 const MILLISECONDS = 1e11;
 
-/** A time in whatever way it is written; one that cannot be understood is none. */
+/** A time in any of the usual forms; undefined when it cannot be understood. */
 function timeOf(value: unknown): string | undefined {
   const number = typeof value === "bigint" ? Number(value) : value;
   const time =
@@ -177,7 +177,7 @@ function textOf(value: unknown): string | undefined {
  */
 export type ExistingFault = "option" | "missing" | "unreadable" | "columns" | "broken" | "stopped";
 
-/** Records of another store cannot be linked, or looked at again. What was linked before stays as it is. */
+/** Records of another store cannot be linked, or looked at again. Earlier links stay as they are. */
 export class ExistingError extends RathError {
   readonly fault: ExistingFault;
 
@@ -198,7 +198,7 @@ export class ExistingError extends RathError {
   }
 }
 
-/** What an error says, on one line. */
+/** The message of an error, on one line. */
 export function reasonOf(error: unknown): string {
   return firstLine(thrownMessage(error)).slice(0, 300).toWellFormed();
 }

@@ -7,7 +7,6 @@ import { requireFunction } from "../../workflow/index.js";
 import type { ExistingEntry, ExistingSource, Field, Fields } from "./source.js";
 import { ExistingError, FIELDS, reasonOf, recordOf, requireFields } from "./source.js";
 
-/** A row of a table, whoever has read it. */
 export type Row = { readonly [column: string]: unknown };
 export type Rows = Iterable<Row> | AsyncIterable<Row>;
 
@@ -108,7 +107,7 @@ export function requireSource(source: unknown, use: string): void {
   throw new ExistingError("option", use, "it does not say where it is", 'source: "chat.messages"');
 }
 
-/** What any vector database can list: its points without their vectors. */
+/** A point of a vector database, without its vector. */
 export type Point = {
   readonly id: string | number;
   readonly text?: string;
@@ -166,7 +165,7 @@ function inMetadata(field: Field<{ readonly [field: string]: unknown }>): Field<
   return typeof field === "string" ? `metadata.${field}` : ({ metadata }) => field(metadata ?? {});
 }
 
-/** What a table without a key of its own is read with; no column is called so. */
+/** The alias of the place of a row, for a table without a key; no column has this name. */
 const PLACE = "openrath rowid";
 
 /**

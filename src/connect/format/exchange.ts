@@ -13,7 +13,7 @@ export type Source = {
 /** A format that sessions are made from. */
 export type ImportFormat = {
   readonly name: string;
-  /** What it is, in a few words, for lists of formats. */
+  /** A short description for lists of formats. */
   readonly title: string;
   /** Whether a file looks like it. Cheap, and never throws: a file that fits can still be refused when it is read. */
   fits(source: Source): boolean;
@@ -25,7 +25,7 @@ export type Imported = {
   /** The name it is kept under, unless the reader chooses another. */
   readonly name: string;
   readonly session: Session;
-  /** What of the file the facts cannot say in their own words: kept in notes of the session, and told. */
+  /** The parts of the file that facts cannot express: kept in notes of the session, and reported. */
   readonly notes: readonly string[];
   /** Warnings about parts of the file that are cut off, unreadable or missing. The record has notes at their places. */
   readonly warnings?: readonly string[];
@@ -40,7 +40,7 @@ export type ExportFormat = {
   write(subject: Subject, options?: ExportSettings): Promise<string | Uint8Array>;
 };
 
-/** What is exported: a session with its whole history, and the store that has its blobs. */
+/** The session to export, with its whole history, and the store that has its blobs. */
 export type Subject = {
   readonly name?: string;
   readonly session: Session;

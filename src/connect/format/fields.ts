@@ -145,7 +145,7 @@ export class FieldReader {
     return [...this.#left.keys()];
   }
 
-  /** What is left; undefined when that is nothing. */
+  /** The fields that are left; undefined when there are none. */
   get rest(): Fields | undefined {
     return this.#left.size === 0 ? undefined : Object.fromEntries(this.#left);
   }

@@ -14,7 +14,7 @@ type Reading = {
 export class Foreign {
   readonly format: string;
   readonly source: Source;
-  /** What the person who imports must know. */
+  /** Notes for the person who imports. */
   readonly notes = new Set<string>();
   /** The parts of the file that could not be read or are not in it. */
   readonly warnings = new Set<string>();
@@ -45,7 +45,7 @@ export class Foreign {
 
   json(text: string = this.text(), where = ""): Json {
     return jsonOf(text, {
-      // What is written again with the same digits may stay a number, so that a file can be written again as it was.
+      // A number that is written with the same digits again stays a number, so that a file can be written as it was.
       holds: (digits) => !this.#quoteUnsafe && String(Number(digits)) === digits,
       refuse: (reason, cause) => this.refuse(where, reason, { cause }),
       quoted: () => this.notes.add(LONG_NUMBERS),
@@ -162,7 +162,7 @@ export function defineImport(
   };
 }
 
-/** What the text of a file begins with, for a cheap look: damaged text is as good as any. */
+/** The beginning of the text of a file, for a cheap look. The text may be damaged. */
 export function beginning({ bytes }: Source, length = 65_536): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, length)).toString("utf8");
 }

@@ -8,12 +8,12 @@ export const UNKNOWN_TIME = "1970-01-01T00:00:00.000Z";
 export type StartedImport = {
   /** Tells the sessions of one file apart. */
   readonly name: string;
-  /** What the session is about, in the words of the source. */
+  /** The task of the session, in the words of the source. */
   readonly text?: Content | undefined;
   /** When it began, if the source says so. */
   readonly at?: string | undefined;
   readonly by?: Principal;
-  /** What the source says about itself: versions, ids, the harness. */
+  /** Versions, ids and the harness, as the source names them. */
   readonly detail?: Json | undefined;
 };
 

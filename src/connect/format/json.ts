@@ -2,10 +2,10 @@ import type { Json } from "../../session/index.js";
 
 /** Longer files do not fit into one string; the record keeps such things in pieces or not at all. */
 export const MAX_BYTES: number = 400 * 1024 ** 2;
-/** A fact takes 500 levels; what is kept of a file needs some of them for itself. */
+/** A fact takes 500 levels, of which the notes of an import need some. */
 const MAX_LEVELS = 400;
 
-/** What to tell whoever imports a file in which numbers were put into quotes. */
+/** The note about a file in which numbers were put into quotes. */
 export const LONG_NUMBERS = "Numbers with more digits than can be counted with are kept as texts.";
 
 export type JsonReading = {
@@ -74,7 +74,7 @@ function quoteLongNumbers(text: string, holds: JsonReading["holds"]): string {
       if (!isDigit(text.charCodeAt(place))) whole = false;
     }
     const number = text.slice(begin, place + 1);
-    // What JSON refuses (leading zeros, a lone minus) stays as it is, to be refused.
+    // Numbers that JSON refuses (leading zeros, a lone minus) stay as they are, to be refused.
     if (!whole || Number.isSafeInteger(Number(number)) || !WHOLE.test(number) || holds(number)) continue;
     pieces.push(text.slice(done, begin), `"${number}"`);
     done = place + 1;

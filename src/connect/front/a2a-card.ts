@@ -1,7 +1,7 @@
 import type { Json } from "../../session/index.js";
 import { FrontError } from "./error.js";
 
-/** What an agent tells about itself, in the words of A2A. What the door itself knows is added. */
+/** The agent's description of itself, as A2A writes it. The server adds its interface and capabilities. */
 export type A2aCard = {
   readonly name: string;
   readonly description: string;

@@ -31,7 +31,7 @@ export function messageOf(message: unknown): A2aMessage {
   };
 }
 
-/** What a message says to an agent. */
+/** The content of a message for an agent. */
 export function contentOf({ parts }: A2aMessage): Content {
   const [first] = parts;
   if (parts.length === 1 && first !== undefined && "text" in first) return first.text;

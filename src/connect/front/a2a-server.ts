@@ -142,7 +142,7 @@ export class TaskServer {
     const work = async (): Promise<void> => {
       try {
         await go(controller.signal).catch((error: unknown) => {
-          // What became of it is on the record, also when it failed.
+          // The outcome is on the record, also when it failed.
           if (!(error instanceof RunFailedError || error instanceof CancelledError)) throw error;
         });
         const store = await this.#rath.store();
@@ -250,7 +250,7 @@ export class TaskServer {
       const status = { state: "TASK_STATE_WORKING", timestamp, ...defined({ message }) };
       send({ statusUpdate: { taskId, contextId, status } });
     };
-    // Whoever listens first hears how it is now; what happens while that is found out is told after it.
+    // The first event is the state of the task; events that come meanwhile follow it.
     const early: (() => void)[] = [];
     let telling = false;
     const unfollow = follow(this.#rath, { name, run }, (observation) => {

@@ -78,7 +78,7 @@ export function artifactOf(text: string): Json {
   return { artifactId: "answer", name: "answer", parts: [{ text }] };
 }
 
-/** What a task says in its status: what it waits for, or what made it fail. */
+/** The message in the status of a task: the questions that it waits for, or its failure. */
 async function saidBy(rath: Rath, session: Session, status: Status): Promise<readonly Json[] | undefined> {
   if (status === "waiting") {
     const pending = (await rath.pending(session.id)).filter(({ answered }) => !answered);
@@ -102,7 +102,7 @@ function askedOf(one: Awaited): Json {
   };
 }
 
-/** What was said last, if it was said after the last question. */
+/** The last message of the agent, if it came after the last question. */
 function answerIn({ transcript }: Session): string | undefined {
   const asked = transcript.findLastIndex(({ role }) => role === "user");
   const last = transcript.findLast(

@@ -9,9 +9,9 @@ import { refusal } from "./error.js";
 import { type DoorOptions, type Handler, jsonOf, requireDoor, whoSent } from "./request.js";
 
 export type A2aOptions = DoorOptions & {
-  /** What the agent tells about itself; anybody may read it. */
+  /** The agent card, which anybody may read. */
   readonly card: A2aCard;
-  /** What each task may spend. */
+  /** The budget of each task. */
   readonly budget?: Budget;
 };
 

@@ -2,19 +2,19 @@ import type { Content, Json, Part } from "../../session/index.js";
 import { isObject } from "../../util/index.js";
 import { RequestError } from "./error.js";
 
-/** What a front end asks for: the AG-UI `RunAgentInput`, as far as it is used here. */
+/** The request of a front end: the AG-UI `RunAgentInput`, as far as it is used here. */
 export type AguiInput = {
   readonly threadId: string;
   readonly runId: string;
   readonly parentRunId?: string;
-  /** What the user said. What others are said to have said is on the record, if it is true. */
+  /** The messages of the user. Messages of others are on the record, if they are true. */
   readonly messages: readonly { readonly id: string; readonly content: Content }[];
   readonly resume: readonly {
     readonly interruptId: string;
     readonly status: "resolved" | "cancelled";
     readonly payload?: Json;
   }[];
-  /** What the front end offers that an agent of ours has no use for. */
+  /** Offers of the front end that our agents do not use. */
   readonly unused: { readonly tools?: readonly string[]; readonly context?: readonly string[] };
 };
 
@@ -104,7 +104,7 @@ function idOf(value: unknown, where: string): string {
   throw broken(where, `is not a text of 1 to ${LONGEST_ID} characters`);
 }
 
-/** What answers look like, with the interrupt's `responseSchema` as the payload. */
+/** An example of answers, with the interrupt's `responseSchema` as the payload. */
 const RESUME =
   'answer an interrupt by its id: "resume": [{ "interruptId": "…", "status": "resolved", "payload": { "approved": true } }]; with "edit" in the payload for other arguments, or "approved": false, with "instead" for what a person did';
 

@@ -40,7 +40,7 @@ export class AguiTeller {
       protocolVersion: AGUI_VERSION,
       ...(parentRunId !== undefined && { parentRunId }),
     });
-    // Nobody shall wonder why a tool of the front end is never called.
+    // Says why a tool of the front end is never called.
     if (Object.keys(unused).length > 0)
       this.#send({ type: "CUSTOM", name: "openrath.unused", value: unused });
   }
@@ -123,7 +123,7 @@ export class AguiTeller {
         this.#reply(fact, session, this.#enter(session));
         return;
       case "effect-fail":
-        // What was streamed belongs to an attempt that is over; the next one is another message.
+        // The streamed text belongs to an attempt that is over; the next attempt is another message.
         this.#closeReply(fact.of);
         if (this.#streamed.delete(fact.of)) this.#tries.set(fact.of, (this.#tries.get(fact.of) ?? 0) + 1);
         return;
@@ -196,7 +196,7 @@ export class AguiTeller {
   /** The subagent that a session belongs to, told of when it is first heard from: the caller's before it. */
   #enter(session: Session): FactId | undefined {
     const fork = within(session);
-    // What comes after its end is no part of it any more.
+    // Facts after its end do not belong to it.
     if (fork === undefined || this.#left.has(fork)) return undefined;
     if (this.#subagents.has(fork)) return fork;
     let at: Session | undefined = session;
@@ -281,7 +281,7 @@ export class AguiTeller {
     } else this.#send({ type: "TEXT_MESSAGE_END", messageId, ...by });
   }
 
-  /** What a subagent has begun ends with it. */
+  /** Messages and steps of a subagent end with it. */
   #closeOf(subagent: FactId): void {
     for (const told of [...this.#open.values()]) if (told.subagent === subagent) this.#closeMessage(told.id);
     for (const [enter, step] of [...this.#steps].reverse())

@@ -4,7 +4,7 @@ import type { AguiInput } from "./agui-input.js";
 import { giveReplies, isAnswerable } from "./answer.js";
 import { RequestError } from "./error.js";
 
-/** What a request comes to: a run that begins, or one that goes on. */
+/** The result of a request: a run that begins, or one that goes on. */
 export type Prepared = {
   /** The nonce of a run that goes on. */
   readonly run: string | undefined;
@@ -87,7 +87,7 @@ async function answered(given: Given, session: Session, fresh: AguiInput["messag
     });
   const replies = input.resume.flatMap(({ interruptId, status, payload }) => {
     if (status === "resolved") return [{ of: interruptId, value: payload ?? null }];
-    // Whoever gives up on an approval has not agreed; a question that nobody answers stays open.
+    // A cancelled approval is a rejection; a cancelled question stays open.
     const asked = pending.find(({ id }) => id === interruptId);
     return asked?.type === "approval-ask"
       ? [{ of: interruptId, value: { approved: false, why: "nobody decided: it was cancelled" } }]

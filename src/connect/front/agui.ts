@@ -15,9 +15,9 @@ import { type DoorOptions, type Handler, jsonOf, requireDoor, whoSent } from "./
 export type AguiOptions = DoorOptions & {
   /** The name of the session of a thread. Default: `agui/<who>/<thread>`, so that nobody reaches into another's. */
   readonly name?: (threadId: string, who: Principal) => string;
-  /** What the front end is shown as state when a run ends. Default: id, status and usage of the session. */
+  /** The state that the front end receives when a run ends. Default: id, status and usage of the session. */
   readonly state?: (session: Session) => Json;
-  /** What each run may spend. */
+  /** The budget of each run. */
   readonly budget?: Budget;
 };
 
@@ -118,7 +118,7 @@ function told(
   return stream.response();
 }
 
-/** What a run that stopped waits for: what nobody has answered yet. */
+/** The open questions of a run that stopped. */
 async function awaitedIn(
   rath: Rath,
   name: string,
@@ -132,7 +132,7 @@ async function awaitedIn(
   return open.length > 0 ? open : all;
 }
 
-/** What made a run fail is on the record, for whoever asked for it too; anything else is the server's own. */
+/** The failure of a run is on the record and may be shown to the sender; other errors are the server's own. */
 function failureOf(error: unknown): Pick<Failure, "message" | "code"> {
   if (!(error instanceof RunFailedError)) return toldOf(error).told;
   const { message = error.message, code } = Object(error.data.error) as Partial<Failure>;

@@ -2,7 +2,7 @@ import { type Awaited, mayAnswer, type Rath, type Sender } from "../../runtime/i
 import type { FactId, Json, Settlement } from "../../session/index.js";
 import { RequestError } from "./error.js";
 
-/** What somebody outside says to something that a run waits for. */
+/** An answer from outside to something that a run waits for. */
 export type Reply = { readonly of: FactId; readonly value: Json };
 
 const YES_OR_NO: Json = {
@@ -30,7 +30,7 @@ const WHAT_BECAME: Json = {
   required: ["decision"],
 };
 
-/** What shape a reply has to have; undefined where anything is one. */
+/** The schema of a reply; undefined where any value is allowed. */
 export function replySchema(one: Awaited): { readonly [key: string]: Json } | undefined {
   const schema = one.doubt === true ? WHAT_BECAME : one.type === "approval-ask" ? YES_OR_NO : undefined;
   return schema as { readonly [key: string]: Json } | undefined;
@@ -98,7 +98,7 @@ function isRefusal(one: Awaited, value: Json): boolean {
   return one.type === "approval-ask" && approved === false && instead === undefined;
 }
 
-/** What somebody says to an approval. */
+/** The answer to an approval. */
 type Word = {
   readonly approved: boolean;
   readonly why?: Json;
@@ -106,7 +106,7 @@ type Word = {
   readonly instead?: Json;
 };
 
-/** A yes that could be meant otherwise is none. */
+/** Refuses an ambiguous answer. */
 function checked(one: Awaited, value: Json): Json {
   const fields = Object(value) as Partial<Word> & { readonly decision?: Json };
   const fits =

@@ -7,7 +7,7 @@ export class FrontError extends RathError {
   }
 }
 
-/** A request from outside that cannot be served. Whoever sent it gets the code, the reason and what to do, as JSON. */
+/** A request from outside that cannot be served. The sender gets the code, the reason and a hint, as JSON. */
 export class RequestError extends RathError {
   readonly status: number;
 
@@ -22,13 +22,13 @@ export class RequestError extends RathError {
   }
 }
 
-/** The answer to a request that failed. What is not ours to show is said to be an error of the server, and no more. */
+/** The answer to a request that failed. Errors that must not be shown become an error of the server. */
 export function refusal(error: unknown): Response {
   const { status, told } = toldOf(error);
   return Response.json({ error: told }, { status, headers: { "cache-control": "no-store" } });
 }
 
-/** What whoever is outside gets to know of an error. */
+/** The part of an error that a sender may see. */
 export function toldOf(thrown: unknown): {
   readonly status: number;
   readonly told: {

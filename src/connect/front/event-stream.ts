@@ -2,7 +2,7 @@ import type { Json } from "../../session/index.js";
 import type { DoorOptions } from "./request.js";
 
 export type EventStreamOptions<Event> = {
-  /** What is said last to a reader that is too slow. */
+  /** The last event for a reader that is too slow. */
   readonly late: () => Event;
   /** Two events as one, where they can be: fewer wait then. */
   readonly merge?: (earlier: Event, later: Event) => Event | undefined;

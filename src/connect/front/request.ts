@@ -6,7 +6,7 @@ import { FrontError, RequestError } from "./error.js";
 /** A front door: what a server of any kind calls with each request. */
 export type Handler = (request: Request) => Promise<Response>;
 
-/** Who may come in, and how much they may bring. */
+/** Access and limits of a server. */
 export type DoorOptions = {
   /**
    * Says who sent a request, which is on the record as `by` and separates what belongs to whom; or answers instead, with a
@@ -24,7 +24,7 @@ export type DoorOptions = {
   readonly maxBody?: number;
   /** Bytes that wait for a slow reader at most; then it is cut off, and the run goes on. Default 8 MiB. */
   readonly maxWaiting?: number;
-  /** What becomes of a run whose reader goes away: it goes on (the default), or is cancelled. */
+  /** A run whose reader disconnects continues (the default) or is cancelled. */
   readonly onDisconnect?: "continue" | "cancel";
 };
 
@@ -50,7 +50,7 @@ export function requireDoor(door: string, options: DoorOptions, more: readonly s
     throw refuse(`its \`onDisconnect\` is neither "continue" nor "cancel"`, 'onDisconnect: "cancel"');
 }
 
-/** Who sent a request, or what to answer instead. */
+/** The sender of a request, or the response that refuses it. */
 export async function whoSent(request: Request, { authorize }: DoorOptions): Promise<Principal | Response> {
   if (authorize === undefined) return "user";
   const who = await authorize(request);

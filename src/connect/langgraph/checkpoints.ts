@@ -25,7 +25,7 @@ export type Peer = typeof import("@langchain/langgraph-checkpoint");
 export type Config = Parameters<BaseCheckpointSaver["getTuple"]>[0];
 export type Versions = Parameters<BaseCheckpointSaver["put"]>[3];
 
-/** What the saver of LangGraph's package brings along: its serializer, and how it counts versions. */
+/** The parts of LangGraph's own saver that are used: its serializer and its versions. */
 export type Host = {
   readonly peer: Peer;
   readonly serde: () => SerializerProtocol;
@@ -171,7 +171,7 @@ export class Checkpoints {
     await this.thread(thread).delete();
   }
 
-  /** What channels were made of, on the way to a checkpoint and nowhere else. */
+  /** The writes to channels on the way to a checkpoint, and no others. */
   async history(config: Config, channels: readonly string[]): Promise<Record<string, DeltaChannelHistory>> {
     const { thread, namespace, id } = targetOf(config);
     if (thread === undefined || channels.length === 0) return {};
@@ -329,7 +329,7 @@ function look(ledger: Ledger, spot: Spot | undefined): Found | undefined {
   };
 }
 
-/** What was written to a channel on the way to a checkpoint, oldest first, from the last value that is whole. */
+/** The writes to a channel on the way to a checkpoint, oldest first, from the last whole value. */
 function historyOf(
   ledger: Ledger,
   target: Spot | undefined,

@@ -1,6 +1,6 @@
 import { RathError } from "../../session/index.js";
 
-/** LangGraph's own package is not installed: only whoever uses it needs it. */
+/** LangGraph's own package is not installed. */
 export class PeerMissingError extends RathError {
   constructor(name: string, use: string, cause: unknown) {
     super("peer-missing", `Cannot ${use}: the package ${name} is not installed.`, {
@@ -47,7 +47,7 @@ export class ThreadMismatchError extends RathError {
   }
 }
 
-/** A checkpoint rests on something that the record does not hold any more, or never did. */
+/** A checkpoint needs content that the record does not hold. */
 export class CheckpointUnreadableError extends RathError {
   constructor(checkpoint: string, reason: string, hint: string) {
     super("langgraph-unreadable", `Cannot read checkpoint ${checkpoint}: ${reason}.`, {

@@ -1,10 +1,10 @@
 import type { Json } from "../../session/index.js";
 import { hideSaid, type Pool, showSaid } from "./spot.js";
 
-/** What a serializer made of a value: its word for the kind, and the bytes: as text, or in base64 where they are none. */
+/** A serialised value: its type, and its bytes as text, or in base64 when they are not text. */
 export type Dumped = { readonly type: string; readonly text: string; readonly binary?: true };
 
-/** What a serializer wrote, as text where it is that. */
+/** The output of a serializer, as text where possible. */
 export function dumpedOf(type: string, bytes: Uint8Array): Dumped {
   try {
     if (type === "json")
@@ -162,7 +162,7 @@ export type Entry = {
   readonly said?: true;
 };
 
-/** What must be read to have a value may be so many times as long as the value. */
+/** The pieces of a value together may be so many times as long as the value. */
 const MOST_WEIGHT = 4;
 const ROOM = 65_536;
 /** So many characters must be saved by saying only what differs. */

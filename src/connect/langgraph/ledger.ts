@@ -82,12 +82,12 @@ export class Ledger {
     return tip;
   }
 
-  /** What is written towards the checkpoint after this one, as LangGraph counts it. */
+  /** The pending writes towards the checkpoint after this one. */
   pendingOf(spot: Spot): readonly Write[] {
     const key = keyOfSpot(spot.namespace, spot.id);
     const open = this.ends.find(({ latest }) => latest.get(spot.namespace)?.id === spot.id);
     if (open !== undefined) return firstOf(open.pending.get(key) ?? []);
-    // Who goes on from here once more is asked once more: the answers are those of the branch that was.
+    // A run that goes on from here again is asked again: the answers belong to the other branch.
     return firstOf(this.#written.get(key) ?? []).filter(({ channel }) => channel !== RESUME);
   }
 
@@ -162,7 +162,7 @@ export class Ledger {
     if (fact.type === "branch-fork") {
       const number = /^fork-(\d+)$/.exec(fact.name)?.[1];
       this.#forks = Math.max(this.#forks, Number(number ?? 0));
-      // What was written before the checkpoint came is of the branch that it came on.
+      // Writes before the checkpoint belong to the branch that it came on.
       const from = [...tip.latest.values()].find((spot) => spot.tip.at === before?.at);
       const pending = new Map(tip.pending);
       if (from !== undefined) pending.delete(keyOfSpot(from.namespace, from.id));
@@ -248,7 +248,7 @@ function isBack(tip: Tip, spot: Spot): boolean {
   return tip.latest.get(spot.namespace)?.id !== spot.id && isBehind(tip, spot);
 }
 
-/** What a session begins with, before anything of LangGraph's happened. */
+/** Whether a fact is at the beginning of a session, before LangGraph did anything. */
 function isBeginning(fact: Fact): boolean {
   return (
     fact.type === "session-start" ||

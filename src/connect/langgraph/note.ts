@@ -7,7 +7,7 @@ export const THREAD = "langgraph-thread";
 export const CHECKPOINT = "langgraph-checkpoint";
 export const WRITES = "langgraph-writes";
 
-/** What an import of LangGraph's checkpoints calls itself in the record. */
+/** The name of the format of imported checkpoints in the record. */
 export const IMPORT = "langgraph";
 
 /** The thread that a fact says its session is of; undefined where it says nothing of that, or it was erased. */
@@ -106,7 +106,7 @@ export function checkpointNote(
       checkpoint: put.id,
       ...(put.namespace !== "" && { namespace: put.namespace }),
       ...(put.parent !== undefined && { parent: put.parent }),
-      // What is said as a change can only be read beside what it changes.
+      // A change can only be read beside its base.
       ...(parent !== undefined && { changes: true }),
       head: put.head,
       metadata: metadata as Json,

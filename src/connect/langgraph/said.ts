@@ -174,7 +174,7 @@ export function textsOf(fact: Fact): readonly string[] | null | undefined {
   );
 }
 
-/** Tells two things said apart: what the same message becomes, whoever brings it, has one key. */
+/** The key of a message: equal for the same message from any source. */
 export function keyOf(fact: Fact): string | undefined {
   const content = saidBy(fact);
   if (content === undefined) return undefined;

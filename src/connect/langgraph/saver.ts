@@ -19,7 +19,7 @@ import { PREFIX } from "./note.js";
 export type RathSaverOptions = {
   /** How values become bytes. Default: LangGraph's own. */
   readonly serde?: SerializerProtocol;
-  /** What the names of threads begin with. Default "langgraph/". */
+  /** The prefix of the names of threads. Default "langgraph/". */
   readonly prefix?: string;
   /**
    * Two graphs at work on one thread at once: "fork" (the default) keeps both, each on a branch of its own; "refuse"

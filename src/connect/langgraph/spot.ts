@@ -4,7 +4,7 @@ import type { Held } from "./held.js";
 export type Versions = { readonly [channel: string]: Json };
 export type Seen = { readonly [node: string]: Versions };
 
-/** What a task wrote towards the next checkpoint. Errors, interrupts and their like have places below zero. */
+/** A write of a task towards the next checkpoint. Errors and interrupts have places below zero. */
 export type Write = {
   readonly task: string;
   readonly place: number;
@@ -23,7 +23,7 @@ export type Spot = {
   readonly values: ReadonlyMap<string, Held>;
   readonly versions: Versions;
   readonly seen: Seen;
-  /** What was written towards it on the way from its parent: it is made of that, and of nothing that other branches wrote. */
+  /** The writes that it was made of, on the way from its parent. Writes of other branches are not among them. */
   readonly made: readonly Write[];
   /** The checkpoint of the same namespace that stood before it on its branch. */
   readonly before: Spot | undefined;
@@ -41,10 +41,10 @@ export type Tip = {
   readonly branch: string;
   /** The newest checkpoint of each namespace on the way here. */
   readonly latest: ReadonlyMap<string, Spot>;
-  /** What was written since, towards the checkpoint after the one of this key. */
+  /** The writes since then, by the key of the checkpoint before the one that they lead to. */
   readonly pending: ReadonlyMap<string, readonly Write[]>;
   readonly pool: Pool;
-  /** What was said since the last checkpoint: with input, which the next step writes once more, and since then. */
+  /** The messages since the last checkpoint: with the input, which the next step writes once more, and after it. */
   readonly input: readonly string[];
   readonly said: readonly string[];
   /** Grows with every fact of the thread: the branch that was worked on last has the highest. */
@@ -60,7 +60,7 @@ export function firstOf(writes: readonly Write[]): readonly Write[] {
   return picked(writes, ({ place }) => place < 0);
 }
 
-/** What the next checkpoint was made of: of writes that were made twice, the last. */
+/** The writes that the next checkpoint was made of: of equal places, the last. */
 export function lastOf(writes: readonly Write[]): readonly Write[] {
   return picked(writes, () => true);
 }
@@ -74,10 +74,10 @@ function picked(writes: readonly Write[], replaces: (write: Write) => boolean): 
   return [...kept.values()];
 }
 
-/** The texts of a fact of the conversation, in order; null where the content is not there any more. */
+/** The texts of a fact of the conversation, in order; null where the content is gone. */
 export type Texts = readonly string[] | null;
 
-/** What was said on the way to where a branch stands, by the place of its fact, and where a text may be found in it. */
+/** The texts on the way to the end of a branch, by fact, and where each text may be found. */
 export type Pool = {
   readonly said: List<Texts>;
   readonly known: ReadonlyMap<string, readonly Heard[]>;

@@ -6,7 +6,6 @@ import { THREAD } from "./note.js";
 import { Scribe, type Written } from "./scribe.js";
 
 export type ThreadSettings = {
-  /** What to do when another run went on from the same checkpoint meanwhile. */
   readonly race: "fork" | "refuse";
   /** Keeps all content in salted blobs, so that it can be erased. */
   readonly erasable: boolean;
@@ -74,14 +73,14 @@ export class Thread {
     });
   }
 
-  /** Writes in the order of the calls; what is waiting meanwhile goes into one commit. */
+  /** Writes in the order of the calls; waiting writes go into one commit. */
   write(act: Promise<Act>): Promise<void> {
     // It may wait for a while: nobody else looks whether it failed.
     act.catch(() => {});
     return this.#queue<void>({ act });
   }
 
-  /** Takes its names away; what they led to stays until the store is collected. */
+  /** Removes its names; the sessions stay until the store is collected. */
   delete(): Promise<void> {
     return this.#queue<void>({
       look: async () => {
@@ -141,7 +140,7 @@ export class Thread {
   async #attempt(open: Set<Writing>, again: boolean): Promise<void> {
     let unsaved: Written | undefined;
     for (const job of open) {
-      // What cannot be serialised is the caller's mistake; the others go on.
+      // A value that cannot be serialised is the caller's mistake; the others go on.
       const act = await job.act.catch((error: unknown) => void job.reject(error));
       if (act === undefined) {
         open.delete(job);

@@ -13,7 +13,7 @@ const ACTIONS: readonly unknown[] = ["accept", "decline", "cancel"] satisfies An
 const REPAIRS = 5;
 const ROUNDS = 10;
 
-/** How to answer, for whoever is asked. */
+/** The instruction for the person who is asked. */
 const HOW =
   'answer with { action: "accept", content: { … } }, where the content fits the schema, or with such content alone; with { action: "decline" } or { action: "cancel" } otherwise';
 
@@ -89,7 +89,7 @@ export function askingModule(
           throw new McpCallError("mcp-answer", `The tool "${name}" asks without end.`, { tool: name });
         } catch (error) {
           if (error instanceof StepError) throw said(error);
-          // A model that may not be asked any more, or gave no answer: the server must not wait for it.
+          // The model is over its limit or gave no answer: the server must not wait for it.
           if (parked !== undefined) connection.drop(parked, error);
           throw error;
         }
@@ -109,7 +109,7 @@ function allow(
     throw new McpSamplingError(server, tool, `one call may ask the model ${most} times`);
 }
 
-/** Waits for an answer that fits. Whoever answers is told what is asked, by whom, and what was wrong before. */
+/** Waits for an answer that fits. The question names the server, the tool and the problem of the answer before. */
 async function ask(
   session: Session,
   server: string,
@@ -129,7 +129,7 @@ async function ask(
   return { session: at, answer: { action: "cancel" } };
 }
 
-/** Content that fits is an answer by itself. What could be meant otherwise, as a word on the form, is none. */
+/** Content that fits is an answer by itself, unless it may also be a word on the form. */
 async function accepted(value: Json, schema: Json): Promise<Json> {
   const { properties } = Object(schema) as { readonly properties?: { readonly [field: string]: Json } };
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
@@ -142,7 +142,7 @@ async function accepted(value: Json, schema: Json): Promise<Json> {
   return fits ? { action: "accept", content: value } : value;
 }
 
-/** What is left out of a form is what the form says. */
+/** Fills in the defaults of the form. */
 function whole(value: Json, schema: Json): Json {
   const { action, content } = (typeof value === "object" && value !== null ? value : {}) as Partial<Answer>;
   return action === "accept" ? { action, content: withDefaults(content, schema) } : value;
@@ -157,7 +157,7 @@ async function problemIn(value: Json, schema: Json): Promise<string | undefined>
   return action === "accept" ? misfit(content, schema) : undefined;
 }
 
-/** What the call was made with: the request is what the fork was made of. */
+/** The input of the call, from the request that the fork was made of. */
 function inputIn(session: Session): Json {
   let node: Session | undefined = session;
   while (node !== undefined && node.fact.type !== "tool-call") node = node.soleParent;

@@ -11,12 +11,10 @@ import { McpAnswerError } from "./error.js";
 import type { Fields, Link, Root } from "./link.js";
 import type { Sample } from "./sampling.js";
 
-/** What a call is given by whoever makes it. */
 export type CallContext = { readonly signal: AbortSignal; emit(delta: Json): void };
 
-/** What a server wants to know from a person before it goes on. */
+/** A question of a server to a person. */
 export type Question = { readonly key: string; readonly message: string; readonly schema: Json };
-/** What a person says to it. */
 export type Answer = { readonly action: "accept" | "decline" | "cancel"; readonly content?: Json };
 /** Answers by the keys of what was asked: of persons, and of models. */
 export type Answers = { readonly [key: string]: Answer | Json };
@@ -26,7 +24,7 @@ export type Called = { readonly result: CallToolResult } | Asking;
 export type Asking = {
   readonly questions: readonly Question[];
   readonly samples: readonly Sample[];
-  /** What the server has to be given back with the answers. */
+  /** The state that goes back to the server with the answers. */
   readonly resume: Resume;
 };
 export type Resume = {
@@ -152,7 +150,7 @@ export class ParkedCall {
       .call({ name: definition.name, arguments: input }, definition, {
         signal: this.#controller.signal,
         patient: true,
-        // Whoever goes on with it later is told what happens from then on.
+        // The progress goes to the caller who continues it.
         onprogress: (progress) => this.#context.emit(emitted(settings.server, progress)),
       })
       .then(
@@ -190,7 +188,7 @@ export class ParkedCall {
     }
   }
 
-  /** Tells the server what was answered. What came in between is asked in the next round. */
+  /** Passes the answers to the server. Questions that came in between are asked in the next round. */
   answer(answers: Answers): void {
     for (const asked of this.#waiting.splice(0)) {
       const { key } = "question" in asked.what ? asked.what.question : asked.what.sample;

@@ -8,7 +8,7 @@ import { type Abilities, abilityFor, type Given, questionsOf } from "./form.js";
 
 import { began, type Report, RUNS, wentOn } from "./served.js";
 
-/** What a client gets back with its questions, and brings along with the answers. */
+/** The state that a client receives with its questions and returns with the answers. */
 export type State = {
   readonly run: string;
   /** Whose call it is: what is offered under the same name may be a tool or a prompt. */
@@ -67,10 +67,10 @@ export async function conduct<Result extends object>(
     stop();
   }
   const abilities = desk.abilities(context);
-  // What is asked of others is none of this client's business, but that it waits for them.
+  // Questions to others are not for this client.
   const helpful = report.waiting.filter((one) => abilityFor(one) !== undefined && one.mayAnswer === true);
   const able = helpful.filter((one) => abilities[abilityFor(one) as keyof Abilities] !== undefined);
-  // What only a client can tell is asked for even so: the protocol has an error that says what the client lacks.
+  // Questions that only a client can answer are asked even so: the protocol has an error for a missing ability.
   const asked = able.length > 0 ? able : helpful.filter((one) => abilityFor(one) !== "elicitation");
   if (report.status !== "waiting" || asked.length === 0) return told(report);
   const { inputRequired } = await loadServer();
@@ -89,7 +89,7 @@ async function follow(rath: Rath, name: string, known: boolean, context: ServerC
   return rath.observe((event) => {
     const { fact } = event.kind === "fact" ? event.session : event.request;
     if (fact.type === "run-start" && fact.name === name) nonce = fact.run;
-    // What others do here is nothing to tell.
+    // Runs of others are not reported.
     if (nonce === undefined || fact.run !== nonce) return;
     if (event.kind === "delta") {
       // A model's words come in pieces: only who wants to hear everything hears those.
@@ -103,7 +103,7 @@ async function follow(rath: Rath, name: string, known: boolean, context: ServerC
   });
 }
 
-/** The state of another tool's call is no key to this one. */
+/** Refuses the state of another tool's call. */
 function runOf({ run, of }: State, called: string): string {
   if (of === called) return run;
   throw new McpOptionError("served here", "this state belongs to another call", `call ${of} with it`);
@@ -115,7 +115,7 @@ function earlyIn(context: ServerContext, { waiting }: Report): ReadonlyMap<strin
   return answersIn(context, signals);
 }
 
-/** What the client answered, by the ids of what the run waits for. */
+/** The answers of the client, by the ids of the questions. */
 function answersIn(
   context: ServerContext,
   asks: readonly (readonly [key: string, id: string])[],

@@ -66,7 +66,7 @@ export class Connection {
     return this.#link;
   }
 
-  /** What tools there are, asked for once a connection, and again when the server says that they are others. */
+  /** The tools of the server: listed once for each connection, and again when the server says that they changed. */
   async listed(link: Link): Promise<Listed> {
     if (this.#listed?.link !== link || link.changed) {
       link.changed = false;
@@ -98,7 +98,7 @@ export class Connection {
     }
   }
 
-  /** Calls a tool, unless it is not the one any more that was agreed to. */
+  /** Calls a tool, unless its definition has changed since it was agreed to. */
   async call(definition: Definition, input: Json, context: CallContext): Promise<Called> {
     return this.use(async (link) => {
       await this.#verify(link, definition);
@@ -122,7 +122,7 @@ export class Connection {
       });
     const call = this.#parked.get(parked);
     if (call === undefined) {
-      // What did nothing can be asked again, and is told the same.
+      // A call without effects can be made again, with the same answers.
       if (definition.effect === "write") throw new McpCallGoneError(this.name, definition.name);
       const again = await this.call(definition, input, context);
       if ("result" in again || again.resume.parked === undefined) return again;
@@ -142,7 +142,7 @@ export class Connection {
     void call.link.close();
   }
 
-  /** What the server may see of files. */
+  /** Sets the roots whose files the server may see. */
   async setRoots(roots: readonly Root[]): Promise<void> {
     this.#roots = roots;
     const link = await this.#link?.catch(() => undefined);
@@ -177,7 +177,7 @@ export class Connection {
     });
     try {
       await before;
-      // Whoever was before may have taken the connection along.
+      // The call before may have kept the connection.
       const free = await this.link();
       await this.#verify(free, definition);
       return await this.#followed(

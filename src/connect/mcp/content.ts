@@ -48,7 +48,7 @@ export function partOf(block: Block, secrets: Secrets): ContentPart {
   }
 }
 
-/** What a tool gave, as a client is shown it: words, files, and its structure where it has one. */
+/** The output of a tool for a client: words, files, and its structure where it has one. */
 export function blocksOf(output: Json): CallToolResult {
   if (typeof output === "string") return { content: [{ type: "text", text: output }] };
   if (isContent(output)) return { content: output.value.map(blockOf) };

@@ -18,7 +18,7 @@ export type Definition = {
 /** A tool that cannot be offered to a model, and why. */
 export type Refused = { readonly name: string; readonly reason: string };
 
-/** What a server is and has, as JSON that can be kept: tools made of it need no connection. */
+/** A server and its tools, as JSON that can be kept: tools made of it need no connection. */
 export type Pin = {
   readonly server: string;
   readonly version: string;
@@ -26,13 +26,13 @@ export type Pin = {
   readonly tools: readonly Definition[];
 };
 
-/** Characters of a description that a model reads, and of a schema. More of either is no description but an attack. */
+/** Limits of a description and of a schema, in characters. A longer one is an attack. */
 const DESCRIPTION = 8_000;
 const SCHEMA = 100_000;
 /** Characters that a text may hold and that nobody sees: what they say is meant for models alone. */
 const UNSEEN = /[\p{Cf}\p{Cs}\p{Co}\p{Cn}]|(?![\n\t])\p{Cc}/gu;
 
-/** The definitions in a list that a server gave, and what of it is none. */
+/** The definitions in a list of a server, and the entries that are refused. */
 export function definitionsIn(list: readonly unknown[]): {
   readonly tools: readonly Definition[];
   readonly refused: readonly Refused[];
@@ -121,7 +121,7 @@ export function flawIn(tool: string, { input }: Definition): string | undefined 
   }
 }
 
-/** What can make the time of a check anything: references, and patterns that stand for names of fields. */
+/** Keywords that can make a check take any time: references, and patterns for names of fields. */
 const REFERENCES: ReadonlySet<string> = new Set([
   "$ref",
   "$dynamicRef",
@@ -216,7 +216,7 @@ function first<One>(list: readonly One[], find: (one: One) => string | undefined
   return undefined;
 }
 
-/** What of an answer to a form does not fit it, if anything. The schema may be a stranger's. */
+/** The problem of an answer to a form, if any. The schema may come from a stranger. */
 export async function misfit(content: unknown, schema: Json): Promise<string | undefined> {
   const tame = tamed(schema as JsonObject);
   if (tame === undefined) return undefined;
@@ -224,7 +224,7 @@ export async function misfit(content: unknown, schema: Json): Promise<string | u
   try {
     ({ check } = inputChecker("answer", tame));
   } catch {
-    // A schema that nobody can check with; whoever asked looks at the answer itself.
+    // The schema cannot be used: the server checks the answer itself.
     return undefined;
   }
   const result = await check(content ?? {});

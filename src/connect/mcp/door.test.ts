@@ -85,7 +85,7 @@ describe("who calls by HTTP", () => {
       error: { data: { reason: "Nobody says who may come in.", hint: expect.stringContaining("authorize") } },
     });
     expect(() => served(memory(), { open: true, authorize: users })).toThrow(/leave out one/);
-    expect(() => served(memory(), { authorize: "ada" as never })).toThrow(/no function/);
+    expect(() => served(memory(), { authorize: "ada" as never })).toThrow(/must be a function/);
     expect(() => served(memory(), { by: "ada" as never })).toThrow(/`by` is "ada"/);
   });
 
@@ -154,7 +154,7 @@ describe("who calls by HTTP", () => {
     const waits = await client.callTool({ name: "transfer", arguments: { amount: 5 } });
     expect([asking, paid, JSON.stringify(waits)]).toEqual([0, [], expect.stringContaining("mayAnswer")]);
     expect(() => served(memory(), { open: true, selfApproval: true })).toThrow(/needs a person/);
-    expect(() => served(memory(), { open: true, selfApproval: "yes" as never })).toThrow(/not a boolean/);
+    expect(() => served(memory(), { open: true, selfApproval: "yes" as never })).toThrow(/must be a boolean/);
   });
 
   it("[S15] what others are asked is not asked of the client, and what a question wants is", async () => {
@@ -271,7 +271,7 @@ describe("the sessions of the store", () => {
     expect((await called(served(rath), "session_list", {}).catch(() => ({ isError: true }))).isError).toBe(
       true,
     );
-    expect(() => served(rath, { store: "yes" as never })).toThrow(/`store` is "yes"/);
+    expect(() => served(rath, { store: "yes" as never })).toThrow(/`store` must be a boolean/);
   });
 
   it("[S13] a caller goes on from what their own calls came to, and from nothing else", async () => {

@@ -3,7 +3,7 @@ import type { Refuse } from "../../workflow/index.js";
 import { isSender, requireAccess, SENDERS } from "../options.js";
 import { loadServer } from "./error.js";
 
-/** Who may come in by HTTP, and under which names. */
+/** Access by HTTP, and the names of the host. */
 export type DoorOptions = {
   /**
    * Says who sent a request, which is on the record as `by` and separates what belongs to whom; or answers instead, with a
@@ -36,7 +36,7 @@ export function requireDoor(
       throw refuse(`its \`${option}\` must be a list of names`, `${option}: ["tools.example.com"]`);
 }
 
-/** Who sent a request, or what to answer instead. */
+/** The sender of a request, or the response that refuses it. */
 export async function whoSent(
   request: Request,
   { authorize, open, hosts, origins }: DoorOptions,

@@ -124,14 +124,14 @@ export class McpSamplingError extends RathError {
   }
 }
 
-/** What a call that runs as a module failed with, under the code that it failed with. */
+/** The failure of a call that runs as a module, under its own code. */
 export class McpCallError extends RathError {
   constructor(code: string, message: string, data: { [key: string]: Json }) {
     super(code, message, { hint: "read what it says, and try another input or another way", data });
   }
 }
 
-/** What decides whether a failure may pass, or is a doubt, looks at the codes of causes. */
+/** Retries and doubts are decided by the codes of causes. */
 function coded(code: string, cause?: unknown): Error {
   const why = cause instanceof Error ? cause.message : code;
   return Object.assign(new Error(why, { cause }), { code });

@@ -9,7 +9,7 @@ import { defined, parseJson } from "../../util/index.js";
 import { type Signal, signal } from "../../workflow/index.js";
 import type { Waiting } from "./served.js";
 
-/** What a client can do for a server: ask a person, ask a model, tell its roots. */
+/** The abilities of a client: ask a person, ask a model, list its roots. */
 export type Abilities = {
   readonly elicitation?: unknown;
   readonly sampling?: unknown;
@@ -23,7 +23,7 @@ export function abilityFor({ kind, shown }: Waiting): keyof Abilities | undefine
   return kind === "approval" || kind === "signal" ? "elicitation" : undefined;
 }
 
-/** What a client is asked, and which question of a run each of it is. Keys are the names that the run gave. */
+/** The requests to a client, and the question of the run behind each. Keys are the names that the run gave. */
 export function questionsOf(
   waiting: readonly Waiting[],
   { inputRequired }: Pick<typeof import("@modelcontextprotocol/server"), "inputRequired">,
@@ -46,7 +46,6 @@ export function questionsOf(
   };
 }
 
-/** What a person reads. */
 function messageOf({ kind, shown, problem, execution }: Waiting): string {
   const { message } = (shown ?? {}) as { readonly message?: unknown };
   const words =
@@ -100,7 +99,7 @@ export const APPROVAL: ElicitRequestFormParams["requestedSchema"] = {
 const WANTED =
   'say { "approved": true }, with "edit" for other arguments as JSON, or { "approved": false, "why": "…" }, with "instead" for what a person did';
 
-/** What is wrong with a filled-in form, if anything. A yes that could be meant otherwise is none. */
+/** The problem of a filled-in form, if any. An ambiguous yes is refused. */
 export function approvalProblem({ action, content }: Given): string | undefined {
   if (action !== "accept") return undefined;
   const { approved, edit, instead } = fieldsOf(content);
@@ -109,7 +108,7 @@ export function approvalProblem({ action, content }: Given): string | undefined 
   return approved === false && edit === undefined ? undefined : WANTED;
 }
 
-/** Gives what a person said to an approval; or why it cannot be taken. What was shown is what is agreed to, and nothing else. */
+/** Gives the answer of a person to an approval; returns the reason when it is refused. It covers exactly what was shown. */
 export async function giveApproval(
   rath: Rath,
   run: string,
@@ -135,13 +134,13 @@ export async function giveApproval(
   }
 }
 
-/** The fields that were filled in: whoever leaves one empty has said nothing there. */
+/** The fields that were filled in: an empty one says nothing. */
 function fieldsOf(content: unknown): { readonly [field: string]: Json } {
   const fields = Object.entries(Object(content) as { readonly [field: string]: Json });
   return Object.fromEntries(fields.filter(([, value]) => value !== "" && value !== null));
 }
 
-/** What was written as JSON, if it was. */
+/** The value of a JSON text. */
 function written(text: Json): Json | undefined {
   return typeof text === "string" ? (parseJson(text) as Json | undefined) : text;
 }
@@ -152,7 +151,7 @@ export type ClientQuestion = {
   readonly params?: Json;
 };
 
-/** What the client's model is asked: messages as the protocol writes them. */
+/** A prompt for the client's model: messages as the protocol writes them. */
 export type ClientPrompt = {
   readonly messages: readonly {
     readonly role: "user" | "assistant";

@@ -3,7 +3,7 @@ import { Secrets as Concealed } from "../../runtime/index.js";
 import type { Json } from "../../session/index.js";
 import { Breach, type Limits, Meter } from "./limits.js";
 
-/** What goes with every request: names, and values or where to get them. They are never recorded. */
+/** Values by name, or functions that return them. They are never recorded. */
 export type Values = {
   readonly [name: string]: string | (() => string | Promise<string>);
 };
@@ -28,7 +28,7 @@ export function limitedFetch(
   const meter = new Meter(limits.burst);
   return async (url, init) => {
     const all = new Headers(await headers());
-    // What the protocol says about itself is not for anybody else to say.
+    // Headers of the protocol itself cannot be replaced.
     new Headers(init?.headers).forEach((value, name) => {
       all.set(name, value);
     });
@@ -137,7 +137,7 @@ export function authorizedFetch(
     // Somebody else got leave meanwhile.
     if (response.status === 401 && before !== undefined && before.access_token !== used) return;
     const scope = response.status === 403 ? computeScopeUnion(before?.scope, challenged) : challenged;
-    // A token that is no good any more may be of an authority that is not the server's any more.
+    // A refused token may be of an authority that the server has replaced.
     if (response.status === 401 && used !== undefined) await provider.invalidateCredentials?.("discovery");
     const settings = {
       serverUrl: url,
@@ -155,7 +155,7 @@ export function authorizedFetch(
       throw new Error("a person has to agree first, and nobody waits for that: give auth a callback");
     const back = await callback();
     const [code, iss] = [back.get("code"), back.get("iss")];
-    // Whoever comes back with another state was led here by somebody else.
+    // Another state means that somebody else started this authorization.
     if (typeof sent.state === "string" && back.get("state") !== sent.state)
       throw new Error(
         "what came back belongs to another request for leave: its state is not the one that was sent",
@@ -214,7 +214,7 @@ export class Secrets {
   /** Learns values by their names. One that was another value before is still kept off the record. */
   add(values: { readonly [name: string]: string }): void {
     const more = Object.entries(values).flatMap(([name, value]) => {
-      // What a header says before the secret itself is no secret, and the secret alone is one.
+      // The scheme before the secret is public, and the secret alone is one too.
       const [, bare] = /^(?:Bearer|Basic|Token)\s+(.+)$/i.exec(value) ?? [];
       return bare === undefined ? [[name, value] as const] : [[name, value] as const, [name, bare] as const];
     });

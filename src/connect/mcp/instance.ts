@@ -18,7 +18,6 @@ import { offerPrompts, offerResources, offerSessions, offerSuggestions, outcome 
 
 import type { Report } from "./served.js";
 
-/** What is offered. */
 export type Offer = {
   /** Modules as tools, by the names that clients call. Each is given a task. */
   readonly modules: { readonly [tool: string]: Module };
@@ -60,7 +59,7 @@ export async function instanceOf(
   const codec = createRequestStateCodec<State>({
     key,
     ttlSeconds: 7 * 24 * 3600,
-    // Whoever got hold of another's state cannot answer in their place.
+    // Nobody can answer with the state of another caller.
     bind: () => by,
   });
   const server = new McpServer(
@@ -147,7 +146,7 @@ async function offerTools(server: Package, tools: Offer["tools"], desk: Desk): P
   });
 }
 
-/** A schema that is shown as it is. What a call is made with is checked by the tool itself, on the record. */
+/** A schema that is shown as it is. The tool itself checks the input of a call, on the record. */
 function shownAs(json: object): StandardSchemaWithJSON {
   const schema = () => ({ ...json });
   return {
@@ -219,7 +218,6 @@ function subscriptions(server: Package, wanted: boolean): ReadonlySet<string> {
   return subscribed;
 }
 
-/** Who makes the calls of clients. */
 const CALLER = "mcp";
 
 /**
@@ -239,7 +237,7 @@ export function callModule(tool: Tool): Module {
   return Object.freeze(module);
 }
 
-/** What became of the call that a run was made for. */
+/** The outcome of the call that a run was made for. */
 export function outcomeIn(session: Session): FactOf<"tool-result"> | FactOf<"tool-failure"> | undefined {
   let node: Session | undefined = session;
   while (node !== undefined && node.fact.type !== "tool-result" && node.fact.type !== "tool-failure")

@@ -1,6 +1,6 @@
 import type { Loss } from "./error.js";
 
-/** What a server may take and send. A peer that keeps none of it must not cost more than this. */
+/** The limits of a server. A hostile one must not cost more than this. */
 export type Limits = {
   /** Milliseconds that one request may take. Default 60,000. */
   readonly deadline: number;
@@ -22,9 +22,9 @@ export const LIMITS: Limits = {
   burst: 20_000,
 };
 
-/** Pages of one list. Whoever needs more sends pages of nothing. */
+/** Maximum number of pages of one list. */
 export const PAGES = 100;
-/** Messages that are none, before the connection is given up: some servers print a few words on the wrong stream. */
+/** Lines that are not messages, before the connection is given up: some servers print a few words on the wrong stream. */
 export const NOISE = 100;
 /** How deep a message may be nested: what reads it recurses. */
 export const DEPTH = 100;

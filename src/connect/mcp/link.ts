@@ -16,7 +16,7 @@ import { Aborted, type Limits, PAGES, pause, timed } from "./limits.js";
 import type { Peer } from "./peer.js";
 import { type Fault, StdioTransport } from "./stdio.js";
 
-/** What a server may ask of whoever calls it, while it is called. */
+/** The requests that a server may make during a call. */
 export interface Helper {
   /** Asks a model on behalf of the server. */
   sample?(params: unknown, signal: AbortSignal): Promise<CreateMessageResult>;
@@ -38,7 +38,7 @@ export type Root = { readonly uri: string; readonly name?: string };
 
 export type Ask = {
   readonly signal?: AbortSignal;
-  /** Whoever asks looks at the time. */
+  /** The caller has its own deadline. */
   readonly patient?: boolean;
   readonly onprogress?: (progress: Json) => void;
 };
@@ -52,7 +52,7 @@ export class Link {
   readonly protocol: string;
   /** Whether servers ask by sending requests themselves (2025), or by what they answer (2026). */
   readonly era: "legacy" | "modern";
-  /** Who helps the server with what it asks. Before 2026 nothing says which call a question belongs to. */
+  /** Answers requests of the server. Before 2026 nothing says which call a question belongs to. */
   helper: Helper | undefined;
   /** Told when the list of its tools is another one. */
   changed = false;
@@ -91,7 +91,7 @@ export class Link {
     return this.#client.getServerCapabilities()?.[capability] !== undefined;
   }
 
-  /** What there is to say when the time is over. */
+  /** The error for a deadline that has passed. */
   late(what: string): McpTimeoutError {
     const { peer, limits } = this.#options;
     return new McpTimeoutError(peer.name, what, limits.deadline, this.#transport.noise);
@@ -102,7 +102,7 @@ export class Link {
     this.#fault ??= fault;
   }
 
-  /** Calls a tool. What the server wants to know first comes back as a result of its own. */
+  /** Calls a tool. Questions of the server come back as a result of their own. */
   async call(
     params: Omit<CallToolRequestParams, "arguments"> & { readonly arguments: Json },
     definition: Definition,
@@ -112,13 +112,13 @@ export class Link {
     return this.#within(`the call of ${JSON.stringify(name)}`, ask, (signal) =>
       this.#client.callTool(params as CallToolRequestParams, {
         ...this.#settings(signal, ask),
-        // Its schema says which parameters go into headers. What comes back is checked here, not there.
+        // Its schema says which parameters go into headers. The result is checked here, not there.
         toolDefinition: { name, inputSchema: input as Tool["inputSchema"] },
       }),
     );
   }
 
-  /** Asks for anything else, and takes any object for an answer: whoever asked looks into it. */
+  /** Makes any other request. Any object is an answer, which the caller checks. */
   async ask(method: string, params: { readonly [field: string]: unknown }, ask: Ask = {}): Promise<Fields> {
     const found = await this.#within(method, ask, (signal) =>
       this.#client.request({ method, params }, ANYTHING, this.#settings(signal, ask)),
@@ -160,7 +160,7 @@ export class Link {
 
   async close(): Promise<void> {
     this.lost({ loss: "closed", reason: "the connection was closed" });
-    // Whoever hangs up need not wait for a server that does not.
+    // Closing must not wait for a server that does not close.
     await Promise.race([this.#client.close().catch(() => {}), pause(2_000)]);
     await this.#transport.close().catch(() => {});
   }
@@ -198,7 +198,7 @@ export class Link {
   #said(what: string, error: unknown): unknown {
     const { peer, secrets } = this.#options;
     if (error instanceof McpTimeoutError) {
-      // Whatever comes next would be taken for the rest of it, and lost for whoever waits for that.
+      // The next message would be taken for the rest of this one and lost.
       if (this.#transport instanceof StdioTransport && this.#transport.partial) void this.close();
       return error;
     }

@@ -14,12 +14,12 @@ import type { SamplingOptions } from "./sampling.js";
 import { type Book, bookSteps, type ToolSettings, toolOf } from "./tools.js";
 
 export type McpOptions = Partial<Limits> & {
-  /** What begins the names of its tools, so that no server can take the name of another's. Default: its name and "_". */
+  /** The prefix of the names of its tools, so that no server can take the name of another's. Default: its name and "_". */
   readonly prefix?: string;
   /** Which tools to take, by the names that the server gives them. Default: all. */
   readonly only?: readonly string[];
   readonly settings?: { readonly [tool: string]: ToolSettings };
-  /** What the server was when somebody agreed to it: `await server.pin()`. Its tools are made of that, without asking it. */
+  /** The server as it was agreed to: the result of `await server.pin()`. Its tools are made of it, without a connection. */
   readonly pin?: Pin;
   /** Lets the server ask a model. */
   readonly sampling?: SamplingOptions;
@@ -39,11 +39,11 @@ export interface McpServer extends Book, AsyncDisposable {
   readonly name: string;
   /** Its tools. Those that were pinned, or listed before, need no connection. */
   tools(): Promise<Tool[]>;
-  /** What it is and has, as JSON to keep: the tools that are agreed to. */
+  /** The server and its agreed tools, as JSON to keep. */
   pin(): Promise<Pin>;
   /** Agrees to what it has now, and gives the tools that it has now. */
   repin(): Promise<Tool[]>;
-  /** What it has now, agreed to or not. */
+  /** The tools that it has now, agreed to or not. */
   definitions(): Promise<readonly Definition[]>;
   /** Tools of its list that cannot be offered to a model, and why. */
   refused(): Promise<readonly Refused[]>;

@@ -59,7 +59,7 @@ export async function offerSessions(
     throw new McpOptionError("served here", `there is no module ${word(input.module)}`, `one of ${known}`);
   };
   const names = Object.keys(runnable());
-  // A list of nothing is no schema; what is offered later can be named all the same.
+  // An empty enum is not a schema; modules that are offered later can be named all the same.
   const run = { ...session, module: { ...text, ...(names.length > 0 && { enum: names }) } };
   const all = <Properties extends object>(properties: Properties) => ({
     properties,
@@ -128,7 +128,7 @@ export async function offerSessions(
   );
 }
 
-/** What goes wrong is a result that the other side's model reads. */
+/** Returns an error as a result, so that the model of the client can read it. */
 export async function outcome<Value>(act: () => Promise<Value>): Promise<Value | CallToolResult> {
   try {
     return await act();
@@ -143,7 +143,7 @@ export async function outcome<Value>(act: () => Promise<Value>): Promise<Value |
 export type PromptArgument = {
   readonly description?: string;
   readonly required?: boolean;
-  /** What it could be, given what was typed so far. */
+  /** Suggestions for the text typed so far. */
   readonly suggest?: (typed: string) => readonly string[] | Promise<readonly string[]>;
 };
 
@@ -169,7 +169,7 @@ export type OfferedPrompt = {
 export type OfferedResource = {
   readonly uri: string;
   readonly description?: string;
-  /** What sort of file it is. Default "text/plain". */
+  /** The media type. Default "text/plain". */
   readonly media?: string;
   readonly read: (
     uri: string,

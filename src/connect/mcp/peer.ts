@@ -26,7 +26,7 @@ export type AddressPeer = {
 
 export type Peer = CommandPeer | AddressPeer;
 
-/** Refuses what is no server. */
+/** Refuses a peer that is not a server. */
 export function checkPeer(peer: Peer): void {
   const { name } = (peer ?? {}) as Partial<Peer>;
   const refuse = (reason: string, hint: string): Error => new McpOptionError(String(name), reason, hint);

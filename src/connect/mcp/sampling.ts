@@ -15,7 +15,7 @@ export type SamplingOptions = {
   readonly tokens?: number;
 };
 
-/** What a server wants to hear from a model. */
+/** A request of a server to a model. */
 export type Sample = { readonly key: string; readonly params: Json };
 
 export const MOST = 5;

@@ -14,7 +14,7 @@ import { misfit, withDefaults } from "./definition.js";
 import { McpOptionError } from "./error.js";
 import { approvalProblem, clientQuestion, type Given, giveApproval } from "./form.js";
 
-/** What a client is told of a run: how it stands, where it is kept, what was said last, and what it waits for. */
+/** A run as a client sees it: its status, its name and session, the last words, and the open questions. */
 export type Report = {
   readonly status: string;
   readonly run: string;
@@ -28,23 +28,23 @@ export type Waiting = {
   readonly kind: string;
   readonly name: string;
   readonly shown: Json;
-  /** Who may answer, and by when. */
+  /** Who may answer, and until when. */
   readonly to?: readonly Principal[];
   readonly expires?: string;
   /** Where it is a question: the JSON schema of an answer. */
   readonly answer?: Json;
-  /** Why the answer before was none. */
+  /** The reason why the answer before was refused. */
   readonly problem?: string;
   /** Whether the caller may answer it. */
   readonly mayAnswer?: boolean;
-  /** What else is known of it, such as its digest; of a call in doubt, its key, when it was begun and who approved it. */
+  /** Other details, such as its digest; of a call in doubt, its key, when it began and who approved it. */
   readonly [detail: string]: Json | undefined;
 };
 
-/** Who calls, whether every session of the store is theirs to go on from, and whether they may approve their own calls. */
+/** The caller, whether every session of the store is open to them, and whether they may approve their own calls. */
 export type Caller = { readonly by: Principal; readonly store: boolean; readonly selfApproval: boolean };
 
-/** What the names of runs begin with that clients began. */
+/** The prefix of the names of runs that clients began. */
 export const RUNS = "mcp/";
 
 /** Begins a run of a module for a caller, on a new session or on one that is there. */
@@ -110,7 +110,7 @@ export async function wentOn(
   return { ...report, waiting };
 }
 
-/** What is wrong with an answer, if it is none. */
+/** The problem of an answer, if any. */
 async function problemIn(given: Given, { type, shown, answer }: Awaited): Promise<string | undefined> {
   const question = shown === undefined ? undefined : clientQuestion(shown);
   if (question !== undefined) {
@@ -181,7 +181,6 @@ function reportOf(session: Session, run: string): Omit<Report, "waiting"> {
   return { status: statusOf(session), run, session: session.id, text: lastWords(session) };
 }
 
-/** What was said last, if anything was. */
 function lastWords(session: Session): string {
   const said = session.transcript.findLast(
     (message) => message.role === "assistant" && textOf(message.content) !== "",

@@ -23,13 +23,13 @@ export type McpServerOptions = Partial<Offer> &
     readonly store?: boolean;
     /** How the server introduces itself. Default "openrath". */
     readonly name?: string;
-    /** Who calls, begins runs and answers where nobody is asked who they are: by stdio, and when it is `open`. Default "service:mcp", whose words no policy trusts: a model wrote them. */
+    /** The caller by stdio, and when it is `open`. Default "service:mcp", whose words no policy trusts: a model wrote them. */
     readonly by?: Principal;
   };
 
 /** Workflows, agents, tools and sessions for clients of the Model Context Protocol, in both of its eras. */
 export interface ServedMcp {
-  /** Serves the process's own input and output until the input ends: there the caller is whoever owns the process. */
+  /** Serves the process's own input and output until the input ends. The caller is the owner of the process. */
   serveStdio(): Promise<{ close(): Promise<void> }>;
   /** Serves one HTTP request, for any server that speaks in `Request` and `Response`. It needs `authorize`, or `open`. */
   fetch(request: Request): Promise<Response>;

@@ -23,9 +23,9 @@ export class StdioTransport implements Transport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: Transport["onmessage"];
-  /** Whoever negotiates takes a transport with these two for one that a silent server of old may be behind. */
+  /** The negotiation expects an older, perhaps silent server behind a transport with these two. */
   readonly stderr = null;
-  /** Why it is over, and what was seen last that was no message. */
+  /** The reason of the end, and the last line that was not a message. */
   fault: Fault | undefined;
   noise: string | undefined;
   readonly #command: () => Promise<Command>;
@@ -60,14 +60,14 @@ export class StdioTransport implements Transport {
       this.#words = (this.#words + bytes.toString("utf8")).slice(-LAST_WORDS);
     });
     stdout?.on("data", (piece: Buffer) => this.#read(piece));
-    // One that goes on without its output can tell nothing any more; one that ends has more to say about it.
+    // A process without its output can report nothing; one that ends has a code to report.
     stdout?.once("end", () => {
       const over = (): void => this.#over({ loss: "ended", reason: "it closed its output" });
       setTimeout(over, 2 * DRAIN_MILLISECONDS).unref();
     });
     child.process.once("exit", (code, signal) => {
       const over = (): void => this.#over({ loss: "ended", reason: this.#ending(code, signal) });
-      // What it wrote before may still be on its way; what it left behind may hold the pipe for ever.
+      // Its last output may still be on its way; its children may hold the pipe forever.
       if (stdout === null || stdout.closed) over();
       else {
         stdout.once("close", over);
@@ -133,7 +133,7 @@ export class StdioTransport implements Transport {
     }
   }
 
-  /** What reads a message may stumble over it; that is no reason to stop reading. */
+  /** An error of the reader of a message is not a reason to stop reading. */
   #tell(message: JSONRPCMessage): void {
     try {
       this.onmessage?.(message);

@@ -9,9 +9,9 @@ import { outputOf } from "./content.js";
 import { checkerOf, type Definition, nameFor, type Pin } from "./definition.js";
 import { McpAnswerError } from "./error.js";
 
-/** What may be said of single tools, by the name that the server gives them. */
+/** Settings of single tools, by the names that the server gives them. */
 export type ToolSettings = {
-  /** What it does to the world, where the server says it wrongly, or is not believed. */
+  /** The effect of the tool, where the server states it wrongly or is not trusted. */
   readonly effect?: Effect;
   /** Whether a person must agree to each call. */
   readonly approval?: boolean | Terms | ((input: Json) => boolean | Terms);
@@ -85,7 +85,7 @@ function sourceOf({ name, digest }: Definition, { server, version, protocol }: P
   return { mcp: server, version, protocol, tool: name, digest, ...(trusted && { trusted }) };
 }
 
-/** What a call that ran as a module came to: the value of its last step. */
+/** The output of a call that ran as a module: the value of its last step. */
 const answerIn: NonNullable<Tool["answer"]> = (session) => {
   let node = session;
   while (node.fact.type !== "step-result") {
@@ -96,7 +96,7 @@ const answerIn: NonNullable<Tool["answer"]> = (session) => {
   return (node.fact.value as { readonly output?: Json }).output ?? null;
 };
 
-/** What a server has to read: resources and prompts. Each is a step, so that what was read is on the record. */
+/** Resources and prompts of a server. Each is a step, so that the content is on the record. */
 export interface Book {
   readonly listResources: Step<null, Json>;
   readonly listTemplates: Step<null, Json>;

@@ -61,7 +61,7 @@ export class Web {
     return (await this.handler()).fetch(request, { authInfo: { token: "", clientId: by, scopes: [] } });
   }
 
-  /** What serves single requests, and tells those who listen that something is new. */
+  /** Serves single requests, and notifies the listeners. */
   handler(): Promise<McpHttpHandler> {
     this.#handler ??= loadServer().then(({ createMcpHandler }) =>
       createMcpHandler(({ era, authInfo }) =>
@@ -116,7 +116,7 @@ export class Web {
     });
     await server.connect(transport);
     const response = await transport.handleRequest(request);
-    // Whoever was refused has no session to end.
+    // A refused client has no session to end.
     if (transport.sessionId === undefined) void server.close().catch(() => {});
     return response;
   }
@@ -132,7 +132,7 @@ export class Web {
   }
 }
 
-/** What was sent to one client, the last of it. */
+/** The last messages to one client. */
 class Events implements EventStore {
   readonly #events: { readonly id: string; readonly stream: string; readonly text: string }[] = [];
   readonly #told: () => void;

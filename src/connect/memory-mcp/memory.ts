@@ -51,7 +51,7 @@ export function mcpMemory(options: McpMemoryOptions): Backend {
   });
 }
 
-/** What others have said about the entity, and how it is related, stays. */
+/** Observations of others about the entity, and its relations, stay. */
 async function keep(graph: GraphTools, memory: Memory, context: BackendContext): Promise<Kept> {
   const use = "keep a memory";
   const wanted = entityOf(memory);
@@ -162,7 +162,7 @@ export function oursIn(entity: Entity): readonly string[] {
   return entity.observations.filter((one) => tags.includes(one) || texts.has(digestOf(one)));
 }
 
-/** What an entity says: of ours the newest text, of others what is known about it, as much as anybody would read. */
+/** The text of an entity: our newest text, or the observations of others, cut to a readable length. */
 export function saidIn(entity: Entity): {
   readonly text: string;
   readonly memory?: FactId;
@@ -178,7 +178,7 @@ export function saidIn(entity: Entity): {
   return { text: `${entity.name}: ${known.join("; ")}`.slice(0, LONGEST).toWellFormed() };
 }
 
-/** The entities of an answer; undefined where it is none. */
+/** The entities of an answer; undefined where it is malformed. */
 export function entitiesIn(answer: unknown): readonly Entity[] | undefined {
   const list = (answer as { readonly entities?: Json } | null)?.entities;
   if (!Array.isArray(list)) return undefined;

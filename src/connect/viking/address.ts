@@ -31,7 +31,7 @@ export function vikingAddress(given: string): VikingAddress {
   return parsed(given);
 }
 
-/** The same for an address that the server gave: undefined where it is none that we would ask for. */
+/** The same for an address that the server gave: undefined where we would not ask for it. */
 export function addressIn(given: unknown): VikingAddress | undefined {
   return typeof given === "string" && flawIn(given) === undefined ? parsed(given) : undefined;
 }
@@ -111,13 +111,13 @@ export function fileOf({ id, version, text }: Pick<Memory, "id" | "version" | "t
   return `<!-- openrath memory=${id} version=${version} -->\n\n${text}`;
 }
 
-/** The memory whose address this is, whoever it is asked by: the server says it with the name of its user in it. */
+/** The memory of an address. The server may put the name of its user into it. */
 export function memoryAt(address: string): FactId | undefined {
   const path = addressIn(address)?.path ?? [];
   return FOLDER.test(path.at(-2) ?? "") ? NAME.exec(path.at(-1) ?? "")?.[1] : undefined;
 }
 
-/** What a file of ours holds; undefined for one that is somebody else's, whatever its name says. */
+/** The content of a file of ours; undefined for a file of others, whatever its name says. */
 export function keptIn(address: string, content: string): KeptFile | undefined {
   const [header, memory, version] = HEADER.exec(content) ?? [];
   if (header === undefined || memory === undefined || version === undefined) return undefined;

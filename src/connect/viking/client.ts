@@ -22,7 +22,7 @@ export type VikingListOptions = {
   readonly depth?: number;
 };
 
-/** What is written, and how far it got: the text is there, what is derived from it may follow. */
+/** A written text. Its summaries may follow later. */
 export type VikingWritten = { readonly address: string; readonly created: boolean };
 
 /** OpenViking as it is: folders and files at `viking://` addresses, in three levels of detail. */

@@ -13,7 +13,7 @@ export type VikingEntry = {
   readonly changed?: string;
 };
 
-/** The entries of a listing. Those whose address we would not ask for are left out; what is no listing is undefined. */
+/** The entries of a listing, without those whose address we would not ask for; undefined where it is malformed. */
 export function entriesIn(answer: Json, folder: string): readonly VikingEntry[] | undefined {
   if (!Array.isArray(answer)) return undefined;
   const entries: VikingEntry[] = [];
@@ -64,7 +64,7 @@ const LISTS = { memories: "memory", resources: "resource", skills: "skill" } as 
 /** More than any sentence about a folder has. */
 const LONGEST = 4_000;
 
-/** The matches of an answer, the best first; undefined where it is no such answer. */
+/** The matches of an answer, the best first; undefined where it is malformed. */
 export function foundIn(answer: Json, limit: number): readonly VikingMatch[] | undefined {
   if (!isObject(answer)) return undefined;
   const matches: VikingMatch[] = [];
@@ -82,7 +82,7 @@ export function foundIn(answer: Json, limit: number): readonly VikingMatch[] | u
     .slice(0, limit);
 }
 
-/** Nothing where the address is none that we would ask for. */
+/** Undefined where we would not ask for the address. */
 function matchIn(one: { readonly [key: string]: Json }, kind: VikingMatch["kind"]): VikingMatch | undefined {
   const address = addressIn(one.uri);
   if (address === undefined) return undefined;
@@ -120,7 +120,7 @@ export interface VikingReader {
   tree(address: string, options?: { readonly limit?: number }): Promise<readonly VikingEntry[]>;
 }
 
-/** Reads as little as is wanted: the next level is asked for only when whoever reads goes on. */
+/** Reads as little as is wanted: the next level is requested when the reader goes on. */
 export async function* levelsOf(
   client: VikingReader,
   folder: VikingAddress,
@@ -145,7 +145,7 @@ export async function* levelsOf(
     const overview = await made(() => client.overview(address));
     if (overview !== undefined) yield taken(1, address, overview);
     const entries = await client.tree(address, { limit: files * 10 });
-    // What the server has written about folders was read above.
+    // The summaries of folders were read above.
     const plain = entries.filter(({ folder, name }) => !folder && !name.startsWith("."));
     for (const entry of plain.slice(0, files)) {
       if (room === 0) return;

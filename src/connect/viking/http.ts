@@ -159,7 +159,7 @@ function without(secret: string | undefined, text: string): string {
   return secret === undefined ? text : text.replaceAll(secret, "(the key)");
 }
 
-/** What fetch says is "fetch failed"; why stands below it. */
+/** The message of fetch is "fetch failed"; its cause has the reason. */
 function reasonOf(error: unknown): string {
   const below = (error as { readonly cause?: { readonly code?: unknown; readonly message?: unknown } }).cause;
   const code = typeof below?.code === "string" ? below.code : undefined;

@@ -138,7 +138,7 @@ export type VikingSnapshot = {
   readonly at?: string;
 };
 
-/** What going back did, or would do. It is a new version on top: nothing is lost by it. */
+/** The changes of a restore. It is a new version on top, so nothing is lost. */
 export type VikingRestored = {
   readonly done: boolean;
   readonly id?: string;

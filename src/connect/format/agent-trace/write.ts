@@ -122,7 +122,7 @@ export function versionsOf(main: readonly Told[], head: Session, after: Digest):
   return versions.at(-1)?.tree === after ? versions : [...versions, { tree: after, session: head }];
 }
 
-/** Which facts put the lines of a file there that were not in it before; undefined when it is no text. */
+/** The facts that added the new lines of a file; undefined when it is not text. */
 export async function blamed(
   trees: Trees,
   path: string,

@@ -35,7 +35,7 @@ export function tellUiMessage(arrival: Arrival, message: Fields, role: Role, lef
   arrival.rest("message", fields.rest);
 }
 
-/** What is said and done in one step: the words and calls of one reply, then what the calls gave. */
+/** One step: the words and calls of one reply, then the results of the calls. */
 class Step {
   readonly #arrival: Arrival;
   readonly #role: Role;
@@ -47,7 +47,7 @@ class Step {
     this.#role = role;
   }
 
-  /** Takes a part of the message; what is left of it comes back. */
+  /** Takes a part of the message and returns the fields that are left. */
   take(part: Json): Json | undefined {
     if (!isFields(part) || typeof part.type !== "string") {
       this.#parts.push({ type: "other", value: part });
@@ -72,7 +72,7 @@ class Step {
       this.#parts.push(...partsOf(use));
       return fields.rest;
     }
-    // What is said after a result is said by another reply.
+    // Words after a result belong to another reply.
     if (this.#uses.some(({ outcome, provider }) => outcome !== undefined && !provider)) this.close();
     const said = saidIn(type, fields);
     this.#parts.push(said ?? { type: "other", value: part });
@@ -282,7 +282,7 @@ export function toolUseOf(name: string, fields: FieldReader): ToolUse {
   if (executed === false) fields.keep("providerExecuted", false);
   const meta = fields.object("callProviderMetadata");
   const outcome = outcomeIn(state, fields, ask);
-  // How far it went is told by the facts; what was still on its way when the chat was kept is not.
+  // Facts tell how far it went, but not that it was still on its way when the chat was kept.
   if (outcome === undefined && state !== "input-available" && !state.startsWith("approval-"))
     fields.keep("state", state);
   const provider = executed === true ? executed : undefined;
@@ -304,7 +304,7 @@ export function denial(reason: Json | undefined): Failure {
   };
 }
 
-/** What the message of the assistant says of it. */
+/** The parts of the assistant's message. */
 export function partsOf({ call, name, input, outcome, provider, meta }: ToolUse): readonly Part[] {
   const asked: Part = { type: "tool-call", call, name, input, ...defined({ provider, meta }) };
   if (!provider || outcome === undefined) return [asked];

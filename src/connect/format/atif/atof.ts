@@ -85,7 +85,7 @@ class Stream {
       return { category, of: arrival.call(name, data ?? {}, profile(event, "tool_call_id")) };
     if (category !== "llm") return { category, of: arrival.add({ type: "step-call", name, input: data }) };
     for (const { role, parts } of askedIn(data)) {
-      // The whole conversation is sent each time; what was answered stands there already.
+      // The whole conversation is sent each time, with answers that are recorded already.
       const key = JSON.stringify([role, parts]);
       if ((role !== "user" && role !== "system") || parts.length === 0 || this.#said.has(key)) continue;
       this.#said.add(key);
@@ -127,7 +127,7 @@ function profile(event: Fields, key: string): string | undefined {
   return textIn(fieldsIn(event, "category_profile"), key);
 }
 
-/** What was said, in the words of a provider's interface: messages of OpenAI and Anthropic, contents of Gemini. */
+/** A message of a provider's interface: messages of OpenAI and Anthropic, contents of Gemini. */
 export type Saying = { readonly role: string; readonly parts: readonly Part[] };
 
 /** The messages that a model was asked with. */
@@ -147,7 +147,7 @@ export function askedIn(data: Json | undefined): readonly Saying[] {
   return [...first, ...messages, ...contents];
 }
 
-/** What a model answered. A call without an id has an empty one. */
+/** The answer of a model. A call without an id has an empty one. */
 export function answeredIn(data: Json | undefined): readonly Part[] {
   if (typeof data === "string") return [{ type: "text", text: data }];
   if (!isFields(data)) return [];

@@ -18,7 +18,7 @@ import { Arrival, contentOf, nameOf, partsIn } from "../trajectory/arrival.js";
 
 import { breachesOf, copiedStep, embeddedIn } from "./rules.js";
 
-/** What the notes of an imported trajectory keep. */
+/** The kinds of notes of an imported trajectory. */
 export const NOTES = {
   trajectory: "atif trajectory",
   step: "atif step",
@@ -138,7 +138,7 @@ class Story {
     else this.#tellAgent(step, calls);
     const asked = new Map<Json, FactId>();
     for (const call of calls) {
-      // A call without a result asks for nothing any more: that it was made stands in the answer.
+      // A call without a result waits for nothing: the answer says that it was made.
       if (!results.some((result) => result.source_call_id === call.tool_call_id)) continue;
       const id = String(call.tool_call_id);
       const input = own(call, "arguments") ?? {};
@@ -149,7 +149,7 @@ class Story {
       const content = own(result, "content") ?? null;
       for (const ref of objectsIn(result, "subagent_trajectory_ref")) this.#takeIn(ref);
       if (of === undefined) {
-        // What the world answers to words instead of calls; a second result of one call reads the same.
+        // Results without a call, and second results of one call.
         if (content !== null && content !== "") arrival.say("user", saidIn(content), "tool");
         continue;
       }

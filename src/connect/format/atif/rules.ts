@@ -13,7 +13,7 @@ const AGENT_ONLY = ["model_name", "reasoning_effort", "reasoning_content", "tool
 type Check = (value: Json, where: string) => readonly Breach[];
 type Shape = { readonly [key: string]: Check | readonly [Check, "required"] };
 
-/** What a document breaks of the rules of ATIF 1.7, or of the version that it says it is of; nothing when it is valid. */
+/** The rules of ATIF that a document breaks: those of the version that it names. */
 export function breachesOf(document: Json): readonly Breach[] {
   if (!isFields(document)) return [{ where: "", reason: "a trajectory is an object" }];
   return trajectory(document, "");

@@ -7,7 +7,7 @@ import type { Action, Turn } from "../trajectory/turn.js";
 import { outcomeOf, partsOf, plain, textOf, thoughtsOf, wordsOf } from "../trajectory/turn.js";
 import { IMAGES } from "./rules.js";
 
-/** A turn as a step of ATIF. What has no field there stands in `extra.openrath`: ids, facts beside, what is withheld. */
+/** A turn as a step of ATIF. Ids, other facts and withheld content have no field there and stand in `extra.openrath`. */
 export function stepOf(turn: Turn, number: number, embed: (side: Side) => string): Fields {
   const agent = turn.role === "assistant";
   const results = [
@@ -57,7 +57,7 @@ function imageOf(part: Part): Json | undefined {
   return { type: "image", source: { media_type: part.media, path } };
 }
 
-/** What a model wanted done, whether it was done or not, and what was done without a model. */
+/** The calls that a model asked for, made or not, and the calls made without a model. */
 function callsOf(turn: Turn): readonly Fields[] {
   const calls = new Map<string, Fields>();
   if (turn.role === "assistant")

@@ -176,7 +176,7 @@ function totalsOf(steps: readonly Fields[], inside: number): Fields {
   };
 }
 
-/** What of a line came from a trajectory, as it was there, and the facts that came after it. */
+/** The part of a line that came from a trajectory, as it was there, and the facts after it. */
 export type Restored = {
   /** The document without its steps; undefined when the line is not from one. */
   readonly header: Fields | undefined;

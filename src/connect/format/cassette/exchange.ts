@@ -16,7 +16,6 @@ export type Exchange = {
   readonly got: Json;
   /** Why the body of the answer cannot be read; then `got` has its bytes. */
   readonly unreadable?: string;
-  /** What else the recorder kept. */
   readonly rest: Json;
 };
 
@@ -70,7 +69,7 @@ async function exchangeOf(value: Json, where: string, foreign: Foreign): Promise
 
 type Body = { readonly body: Json; readonly unreadable?: string };
 
-/** What was sent: parsed by the recorder, as text, which may be JSON, or as bytes, which may be compressed. */
+/** The body: parsed by the recorder, as text, which may be JSON, or as bytes, which may be compressed. */
 async function bodyOf(fields: FieldReader, headers: Json | undefined): Promise<Body> {
   const ready = fields.json("parsed_body");
   if (ready !== undefined) return { body: ready };

@@ -2,13 +2,13 @@ import type { Json } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { amount, type Fields, fieldsOf, isFields, objectsOf, parsed, stringOf, wordsFor } from "../fields.js";
 
-/** What a request to a model says, in the shape of the GenAI conventions. */
+/** A request to a model, in the shape of the GenAI conventions. */
 export type Asked = {
   readonly model: string;
   readonly instructions?: string;
   readonly messages: readonly Fields[];
 };
-/** What a model answered, likewise. */
+/** The answer of a model, likewise. */
 export type Answered = {
   readonly parts: readonly Fields[];
   readonly finish: string;
@@ -26,7 +26,7 @@ export type Answered = {
 export type Provider = {
   readonly path: RegExp;
   asked(body: Fields, path: string): Asked;
-  /** A whole answer; undefined when it is none. */
+  /** A whole answer; undefined when it is something else. */
   answered(body: Fields, asked: Asked): Answered | undefined;
   /** The pieces of a stream as a whole answer. */
   joined(events: readonly Fields[]): Fields | undefined;
@@ -230,7 +230,7 @@ export const anthropic: Provider = {
     return {
       parts: blocks(body.content),
       finish: wordsFor(body.stop_reason ?? "unknown"),
-      // What was read from a cache is not among the input tokens here.
+      // Tokens read from a cache are not among the input tokens here.
       usage: {
         input: tokens(usage.input_tokens) + cached + tokens(usage.cache_creation_input_tokens),
         output: tokens(usage.output_tokens),

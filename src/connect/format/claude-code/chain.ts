@@ -26,7 +26,7 @@ export type Chains = {
   readonly loose: readonly Line[];
 };
 
-/** How the lines of a file follow each other. What leads to a line that is not there is reported. */
+/** The order of the lines of a file. References to lines that are missing are reported. */
 export function chainsOf(foreign: Foreign, read: readonly Line[]): Chains {
   const lines = read.map(idGiven);
   const before = linesBefore(lines);
@@ -165,7 +165,7 @@ function afterGap(foreign: Foreign, group: Group, done: readonly Group[]): Group
   return parent;
 }
 
-/** Everything that can be reached, from the leaves up; what cannot goes round in a circle. */
+/** Everything that can be reached, from the leaves up; the rest is a circle. */
 function rootsOf(foreign: Foreign, groups: readonly Group[]): readonly Group[] {
   const roots = groups.filter(({ parent }) => parent === undefined);
   const order: Group[] = [];

@@ -165,7 +165,7 @@ class Story {
     for (const line of lines) if (line.value.type === "user") this.#user(line, arrival, { calls });
   }
 
-  /** A line in the role of the user. What the program puts there says the runtime, and a sub-agent is asked by an agent. */
+  /** A line in the role of the user. The author of the program's own texts is the runtime, and an agent asks a sub-agent. */
   #user(
     { value }: Line,
     arrival: Arrival,
@@ -272,7 +272,7 @@ function partOf(block: Fields): Part {
   return { type: "other", value: block };
 }
 
-/** The lines of one answer repeat its usage; the last knows most. What came from the cache counts as read. */
+/** The lines of one answer repeat its usage; the last knows most. Cached tokens count as input. */
 function usageOf(messages: readonly Fields[]): Usage {
   const newest = messages
     .map((message) => fieldsIn(message, "usage"))

@@ -143,7 +143,7 @@ class Story {
     for (const { call, name, input } of calls) this.#wanted.set(call, { name, input });
   }
 
-  /** A call is told with what came of it: one that was never answered asks for nothing any more. */
+  /** A call is recorded with its outcome: a call without an answer waits for nothing. */
   #output({ payload, line }: Item): void {
     const id = this.#foreign.string(own(payload, "call_id"), `line ${line}.payload.call_id`);
     const wanted = this.#wanted.get(id);

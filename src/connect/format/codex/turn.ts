@@ -14,7 +14,7 @@ export type Item = {
   readonly isRepeated?: true;
 };
 
-/** What lines do to the conversation. */
+/** The effect of lines on the conversation. */
 export type Instruction =
   | { readonly do: "answer"; readonly items: Item[]; usage?: Fields }
   | { readonly do: "rollback"; readonly items: readonly Item[]; readonly turns: number }
@@ -76,7 +76,7 @@ export function instructionsOf(items: readonly Item[]): readonly Instruction[] {
     const usage = item.type === "event_msg" && kind === "token_count" ? usageIn(item.payload) : undefined;
     if (usage !== undefined && answer !== undefined && answer.usage === undefined) answer.usage = usage;
     const instruction = instructionOf(item, kind);
-    // What is told beside an answer does not end it; what was heard or counted does.
+    // Notes beside an answer do not end it; messages and token counts do.
     if (instruction.do !== "other" || usage !== undefined) open = false;
     instructions.push(instruction);
   }
@@ -109,7 +109,7 @@ function usageIn(payload: Fields): Fields | undefined {
   return isFields(last) ? last : undefined;
 }
 
-/** What a model said, thought or wanted, in the record's words. */
+/** The words, thoughts or calls of a model as parts of the record. */
 export function partsOf(payload: Fields): readonly Part[] {
   const kind = kindOf(payload);
   if (kind === "message") return contentIn(own(payload, "content"));
@@ -149,7 +149,7 @@ export function isExecEvent(value: Fields): boolean {
   return /^(thread\.started|turn\.(started|completed|failed)|item\.\w+)$/.test(type);
 }
 
-/** The lines of a stream as those of a rollout that says the same. What has no counterpart there stays beside it. */
+/** The lines of a stream as lines of an equal rollout. Lines without a counterpart stay beside it. */
 export function rolloutOf(
   lines: readonly { readonly line: number; readonly value: Fields }[],
 ): readonly Item[] {
@@ -191,7 +191,7 @@ function kindOfEntry(item: Fields): Json {
   return own(item, "type") ?? own(item, "item_type") ?? "";
 }
 
-/** What the model said, thought or had its provider search. */
+/** The words and thoughts of the model, and searches by its provider. */
 function wordsOf(item: Fields): Fields | undefined {
   const text = own(item, "text") ?? "";
   switch (kindOfEntry(item)) {
@@ -225,7 +225,7 @@ function callOfEntry(item: Fields): { readonly name: string; readonly arguments:
   }
 }
 
-/** What came of a call: `content` and whether it was a success, as rollouts say it. */
+/** The outcome of a call in the form of rollouts: `content` and `success`. */
 function outputOf(item: Fields): Fields {
   const status = own(item, "status");
   const success = status !== "failed" && status !== "declined";

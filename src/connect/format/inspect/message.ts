@@ -40,7 +40,7 @@ export function failureIn(error: Json): Failure {
   };
 }
 
-/** What a message says as inspect writes it, without the calls in it. */
+/** The content of a message as inspect writes it, without calls. */
 export function contentFor(content: Content | Withheld | undefined): Json {
   const parts = partsOf(content).flatMap(partFor);
   const [only] = parts;
@@ -142,7 +142,7 @@ export function errorFor(error: Failure): Fields {
   return { type: ERRORS.has(code) ? code : "unknown", message };
 }
 
-/** Tools as Inspect tells a model about them. What its schemas cannot say stands in the event of the configuration. */
+/** Tools in the form of Inspect. The event of the configuration has the rest of their schemas. */
 export function toolsFor(tools: unknown): readonly Json[] {
   if (!Array.isArray(tools)) return [];
   return (tools as readonly unknown[]).filter(isFields).map((tool) => {

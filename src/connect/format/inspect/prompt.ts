@@ -10,7 +10,7 @@ const ATTACHED_LENGTH = 100;
 const MESSAGES = 100_000;
 const NEWEST = 5;
 
-/** What models were asked with. */
+/** The prompts of model calls. */
 export class Prompts {
   readonly attachments = new Map<string, string>();
   readonly #configs = new Map<FactId, { readonly instructions?: string; readonly tools: readonly Json[] }>();

@@ -59,7 +59,7 @@ function logAlone(foreign: Foreign, log: Fields, others: Fields | undefined): Im
 type Log = {
   readonly log: Fields;
   readonly samples: readonly Fields[];
-  /** What else is in an archive. */
+  /** The other files of an archive. */
   readonly others?: Fields;
 };
 

@@ -21,7 +21,7 @@ import { Arrival } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
 import { contentIn, failureIn, numberOf } from "./message.js";
 
-/** What the notes of an imported sample keep. */
+/** The kinds of notes of an imported sample. */
 export const NOTES = {
   log: "inspect log",
   archive: "inspect archive",
@@ -247,7 +247,7 @@ export class SampleStory {
     line.arrival.add({ type: "module-exit", of: span.of });
   }
 
-  /** What the next prompt has no more was compacted; what it has instead is the summary. */
+  /** The messages that the next prompt lacks were compacted; its new messages are the summary. */
   #compress(line: Line, input: readonly Fields[]): void {
     const event = line.compacted as Fields;
     line.compacted = undefined;
@@ -317,7 +317,7 @@ export class SampleStory {
     arrival.add({ type: "step-failure", of, error: { name: "EvalError", message } });
   }
 
-  /** What only the end of the sample tells: a log without events has the whole conversation there. */
+  /** Reads the end of the sample: a log without events has the whole conversation there. */
   #finish(): void {
     const sample = this.#sample;
     const line = this.#main;
@@ -392,7 +392,7 @@ function keyed(messages: readonly Fields[]): readonly (readonly [key: string, me
   });
 }
 
-/** What a message is known by that was just said, perhaps not for the first time. */
+/** The key of a message that was just said, perhaps not for the first time. */
 function freeKey(line: Line, message: Fields): string {
   const key = keyOf(message);
   let [free, count] = [key, 0];

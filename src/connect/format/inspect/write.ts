@@ -250,7 +250,7 @@ function usageByModel(head: Session): Fields {
   return Object.fromEntries([...totals].map(([model, total]) => [model, usageFor(total)]));
 }
 
-/** What of a session came from a log: the log without samples, the sample, and the facts that came after it. */
+/** The part of a session that came from a log: the log without samples, the sample, and the facts after it. */
 export type Restored = {
   readonly log: Fields;
   readonly sample: Fields;

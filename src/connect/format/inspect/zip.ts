@@ -12,7 +12,7 @@ const LOCAL = 0x04034b50;
 const NO_TIME = { time: 0, date: 0x21 };
 const UTF8_NAMES = 0x800;
 
-/** Why bytes are no archive that can be read. */
+/** The reason why bytes cannot be read as an archive. */
 export class ArchiveFault extends Error {}
 
 export function isZip(bytes: Uint8Array): boolean {

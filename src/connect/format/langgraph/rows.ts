@@ -31,7 +31,7 @@ export type WriteRow = {
   readonly value: Dumped;
 };
 
-/** What a row has that is not understood: kept as it is. */
+/** A row that is not understood: kept as it is. */
 export type OddRow = { readonly thread: string; readonly what: string; readonly row: Json };
 
 export type Rows = {

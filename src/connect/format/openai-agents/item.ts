@@ -2,7 +2,7 @@ import type { Content, Json, Part } from "../../../session/index.js";
 import { FieldReader, type Fields, fieldsIn, fieldsOf, isFields, listOf } from "../fields.js";
 import { plainContent } from "../trajectory/arrival.js";
 
-/** What a model gave, in parts. What facts have no words for rides along as `meta`. */
+/** The output of a model in parts. Fields that facts cannot express are kept as `meta`. */
 export function partsOf(item: Json): readonly Part[] {
   if (!isFields(item)) return [{ type: "other", value: item }];
   const fields = new FieldReader(item);
@@ -45,7 +45,7 @@ export function callIn(item: Json): Extract<Part, { type: "tool-call" }> | undef
   return part?.type === "tool-call" && part.provider === undefined ? part : undefined;
 }
 
-/** What somebody said in the input: one message, or undefined when the item is none. */
+/** A message of the input; undefined for other items. */
 export function messageOf(
   item: Fields,
 ): { readonly role: "user" | "assistant" | "system"; readonly content: Content } | undefined {

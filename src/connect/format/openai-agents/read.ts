@@ -98,7 +98,7 @@ function minorOf(state: Fields, where: string, newest: number, foreign: Foreign)
   return Number(minor);
 }
 
-/** A key of this name means the prototype of the object to whoever copies it carelessly. */
+/** Code that copies a key of this name carelessly sets the prototype of the object. */
 function requirePlain(value: Json, where: string, foreign: Foreign): void {
   const open: (readonly [Json, string])[] = [[value, where]];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -150,7 +150,7 @@ function requireSandbox(state: Fields, where: string, minor: number, foreign: Fo
   }
 }
 
-/** The name of the agent that a state is at. What a session cannot be made without must be there. */
+/** The name of the current agent. The fields that a session needs must be there. */
 export function requireAgent(state: Fields, where: string, foreign: Foreign): string {
   const { currentAgent, originalInput, modelResponses, generatedItems } = state;
   const at = (key: string) => (where === "" ? key : `${where}.${key}`);
@@ -174,7 +174,7 @@ export class StateReader {
   readonly #foreign: Foreign;
   /** Every call that was asked for, by its id. */
   readonly #calls = new Map<string, FactId>();
-  /** What was asked about each call. A state repeats what the states inside of it wait for. */
+  /** The question about each call. A state repeats the questions of the states inside of it. */
   readonly #asked = new Map<string, Json>();
 
   constructor(foreign: Foreign) {
@@ -192,7 +192,7 @@ export class StateReader {
     const responses = (fields.list("modelResponses") ?? []) as readonly Fields[];
     const items = (fields.list("generatedItems") ?? []) as readonly Fields[];
     this.#turns(arrival, responses, items, agent, config);
-    // What was answered last is the last of what was answered.
+    // The last response is the last of the responses.
     fields.drop("lastModelResponse", responses.at(-1) ?? null);
     this.#nested(arrival, fields, where, depth);
     this.#interruptions(arrival, fields);
@@ -355,7 +355,6 @@ export class StateReader {
     fields.keep("pendingAgentToolRuns", Object.keys(left).length > 0 ? left : undefined);
   }
 
-  /** What the run waits for. */
   #interruptions(arrival: Arrival, fields: FieldReader): void {
     const step = fields.inside("currentStep");
     if (step.names.length === 0) return;

@@ -3,12 +3,11 @@ import { parseJson } from "../../../util/index.js";
 import { type Fields, listOf, objectsIn, toolSpec } from "../fields.js";
 import { type Arrival, contentOf, textParts } from "../trajectory/arrival.js";
 
-/** What the notes of imported events are called. */
 export const NOTE = "openhands event";
 
 export type Call = { readonly call: string; readonly name: string; readonly input: Json };
 
-/** What models used, and what of it is not told yet. */
+/** The tokens and the cost of all models. */
 export type Total = Required<Usage> & { readonly cost: number };
 export const NOTHING: Total = { input: 0, output: 0, cached: 0, reasoning: 0, cost: 0 };
 

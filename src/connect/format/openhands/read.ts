@@ -71,7 +71,7 @@ class Story {
   /** The actions of one answer of the model. */
   readonly #together = new Map<string, Fields[]>();
   #model = "unknown";
-  /** What was used so far, and how much of that is told already. */
+  /** The usage so far, and the part of it that is recorded already. */
   #used = NOTHING;
   #told = NOTHING;
 
@@ -119,7 +119,7 @@ class Story {
     this.arrival.keep(NOTE, value, String(value.kind));
   }
 
-  /** What the file does not say the end of is over all the same. */
+  /** Calls without an end in the file are over all the same. */
   end(): void {
     for (const of of this.#calls.values()) this.arrival.outcome(of, { error: UNKNOWN_OUTCOME });
   }

@@ -116,7 +116,7 @@ export class StoryOfV0 {
     this.#calls.set(id, this.arrival.call(name, input, call));
   }
 
-  /** What was used since the answer before, as the answer says it or as the totals do. */
+  /** The usage since the answer before, from the answer or from the totals. */
   #spent(event: Fields, usage: Fields): { readonly usage: Partial<Usage>; readonly cost?: number } {
     const metrics = fieldsIn(event, "llm_metrics");
     const total = fieldsIn(metrics, "accumulated_token_usage");

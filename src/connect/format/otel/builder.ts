@@ -73,7 +73,7 @@ export class Builder {
     return this.#head.id;
   }
 
-  /** Tells how a span began; what comes back tells how it ended. */
+  /** Records the beginning of a span; the returned function records its end. */
   #enter(branch: Branch, isRoot: boolean): () => void {
     const { span, is } = branch;
     const at = timeOf(span.start) ?? UNKNOWN_TIME;
@@ -261,7 +261,7 @@ export class Builder {
         ? adopt
         : place;
     this.#head = ours.merge(others, { adopt: side ?? "none", at, by: "runtime", ...defined({ why }) });
-    // What was merged goes on in one place.
+    // Merged branches have one head.
     for (const branch of new Set(branches)) this.#heads.set(branch, this.#head);
     return {};
   }

@@ -81,7 +81,7 @@ function partOf(part: Part): Json {
   }
 }
 
-/** What was erased stays erased; that it was, is said. */
+/** A mark in place of erased content. */
 export function withheld({ reason, digest }: Withheld): Json {
   return { type: "withheld", reason, digest };
 }

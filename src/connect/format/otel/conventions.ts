@@ -83,7 +83,7 @@ export const PARAMETERS: readonly (readonly [recorded: string, attribute: string
   ["frequencyPenalty", GEN_AI.frequencyPenalty],
 ];
 
-/** Attributes that are numbers with a fraction, also where there is none. */
+/** Attributes that are always doubles, also when they are whole numbers. */
 export const DOUBLES: ReadonlySet<string> = new Set([
   GEN_AI.temperature,
   GEN_AI.topP,

@@ -85,7 +85,7 @@ function requestAttributes(parameters: { readonly [name: string]: unknown }): At
   return attributes;
 }
 
-/** What the outcome of a call adds to its span. */
+/** The attributes that the outcome of a call adds to its span. */
 export function outcomeAttributes(fact: Fact, call: Session, { content }: Detail): Attributes {
   switch (fact.type) {
     case "model-reply": {
@@ -130,7 +130,7 @@ export function errorOf(
   };
 }
 
-/** What is done with memories: it is over when it is recorded, so its span has no length. */
+/** An operation on memories: it is over when it is recorded, so its span has no length. */
 export function memoryOf(fact: Fact, { content }: Detail): Described | undefined {
   const described = (operation: string, attributes: Attributes, kind: Span["kind"] = INTERNAL) => ({
     name: operation,
@@ -219,7 +219,7 @@ function words(value: string | Withheld): Json {
   return value instanceof Withheld ? withheld(value) : value;
 }
 
-/** A value as JSON text; what was erased says so. */
+/** A value as JSON text, with a mark in place of erased content. */
 function text(value: Json | Withheld): string {
   return JSON.stringify(value instanceof Withheld ? withheld(value) : value);
 }

@@ -54,7 +54,7 @@ function callOf({ toolCallId, toolName, input, args }: Fields): Fields {
   return { type: "tool_call", id: wordsFor(toolCallId), name: wordsFor(toolName), arguments: given };
 }
 
-/** What the model answered: thoughts, words or an object, and calls. */
+/** The answer of the model: thoughts, words or an object, and calls. */
 export function aiSdkOutput(left: FieldReader): readonly Fields[] {
   const reasoning = left.text("ai.response.reasoning");
   const words = left.text("ai.response.text") ?? left.text("ai.response.object");
@@ -122,7 +122,7 @@ function messageOf(fields: ReadonlyMap<string, Json>): Fields {
   return { role, parts: [...words, ...asked] };
 }
 
-/** Parts of a message: `contents.0.message_content.type`. What is not text is kept as it is. */
+/** Parts of a message: `contents.0.message_content.type`. Other parts than text are kept as they are. */
 function contentsOf(fields: ReadonlyMap<string, Json>): readonly Fields[] {
   const parts = new Map<number, { [field: string]: Json }>();
   for (const [name, value] of fields) {

@@ -34,11 +34,11 @@ export type ReadLink = {
   readonly rest?: Fields | undefined;
 };
 
-/** The spans of an OTLP/JSON document, or of several, one on each line. */
+/** The spans of OTLP/JSON: one document, or one on each line. */
 export function spansIn(foreign: Foreign): readonly ReadSpan[] {
   const text = foreign.text();
   const [first = ""] = text.trimStart().split("\n", 1);
-  // One document may have many lines, and each of several documents has one.
+  // One document may have many lines, but each of many documents has one.
   const isMany = parseJson(text) === undefined && parseJson(first) !== undefined;
   const documents = isMany
     ? foreign.jsonLines((value) => value).map(({ line, value }) => [value, `line ${line}: `] as const)
@@ -133,7 +133,7 @@ function attributesAndRest(fields: FieldReader): {
   return { attributes, rest: fields.rest };
 }
 
-/** Ids are hex in OTLP; whoever writes the JSON of protocol buffers as it comes writes base64. */
+/** Ids are hex in OTLP, but base64 in the plain JSON of protocol buffers. */
 function idOf(value: Json | undefined, bytes: number): string {
   const text = typeof value === "string" ? value : JSON.stringify(value ?? "");
   if (new RegExp(`^[0-9a-f]{${bytes * 2}}$`, "i").test(text)) return text.toLowerCase();

@@ -54,7 +54,7 @@ function sessionOf(key: string, told: readonly Told[], foreign: Foreign): Import
   return foreign.imported(name, builder.finish(), notes);
 }
 
-/** Spans below the spans that they name, by the time they began. What leads nowhere, or round in a circle, is a root. */
+/** Spans below their parents, by the time they began. A span without a known parent, or in a circle, is a root. */
 function treesOf(told: readonly Told[]): readonly Branch[] {
   type Growing = { readonly span: ReadSpan; readonly is: Understood; readonly below: Growing[] };
   const all: readonly Growing[] = [...told]

@@ -13,7 +13,7 @@ export type SendOptions = {
   /** Where to: an address, or that of a receiver (`http://localhost:4318`). Default: that of the environment. */
   readonly url?: string;
   readonly headers?: { readonly [name: string]: string };
-  /** What was said, arguments and results go along. Default: they do not. */
+  /** Include messages, arguments and results. Default false. */
   readonly content?: boolean;
   /** The `service.name` of the spans. Default "openrath". */
   readonly service?: string;
@@ -33,7 +33,7 @@ export type SentSpans = {
   readonly batches: number;
   /** How many of them the receiver took and did not want. */
   readonly rejected: number;
-  /** What the receiver said about it. */
+  /** The messages of the receiver about them. */
   readonly messages: readonly string[];
 };
 
@@ -41,7 +41,7 @@ const OPTIONS = optionNames<SendOptions>()(
   "url headers content service batch attempts backoff timeout signal",
 );
 const EXAMPLE = 'sendSpans(subject, { url: "http://localhost:4318" })';
-/** What the protocol says may be tried again. */
+/** The statuses that the protocol allows to try again. */
 const AGAIN: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 /** A receiver that wants more time than this is as good as gone. */
 const LONGEST_WAIT = 60_000;
@@ -175,7 +175,7 @@ class Sender {
   }
 }
 
-/** What a receiver says about spans that it did not want. */
+/** The answer of a receiver that rejected spans. */
 function answerIn(text: string): Answer {
   const partial = fieldsIn(fieldsOf(parseJson(text)), "partialSuccess");
   const rejected = Number(partial.rejectedSpans ?? 0);
@@ -186,7 +186,7 @@ function answerIn(text: string): Answer {
   };
 }
 
-/** The beginning of an answer: nobody shall fill the memory with it. */
+/** The beginning of an answer, so that a long answer cannot fill the memory. */
 async function beginning(response: Response): Promise<string> {
   if (response.body === null) return "";
   const pieces: Uint8Array[] = [];
@@ -219,7 +219,7 @@ function requireNumber(name: string, value: unknown, least: number): void {
 export type Endpoint = {
   readonly url: URL;
   readonly headers: { readonly [name: string]: string };
-  /** What may stand in messages: the address without a user, a password or a query. */
+  /** The address for messages, without a user, a password or a query. */
   readonly shown: string;
   readonly timeout: number;
 };
@@ -315,7 +315,7 @@ function headersIn(text: string | undefined): { readonly [name: string]: string 
   return checked(headers);
 }
 
-/** Headers that can be sent. What they hold is told to nobody. */
+/** Refuses headers that cannot be sent, without showing their values. */
 function checked(headers: { readonly [name: string]: string }): { readonly [name: string]: string } {
   for (const [name, value] of Object.entries(headers)) {
     try {

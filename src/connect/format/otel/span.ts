@@ -42,7 +42,7 @@ export function nanosecondsOf(at: string): string {
   return String(seconds * 1_000_000_000n + BigInt(fraction.slice(0, 9).padEnd(9, "0")));
 }
 
-/** The time of so many nanoseconds, with all its digits; undefined for what is no time, or none that is known. */
+/** The time of so many nanoseconds, with all its digits; undefined when it is not a time or not known. */
 export function timeOf(nanoseconds: Json | undefined): string | undefined {
   if (typeof nanoseconds === "number" && !(Number.isSafeInteger(nanoseconds) && nanoseconds > 0))
     return undefined;

@@ -206,7 +206,7 @@ class Tracer {
     Object.assign(span.attributes, outcomeAttributes(fact, begun.node, this.#detail));
     if ("error" in fact) this.#fail(span, fact.error);
     const enclosing = this.#places.get(begun.node.id)?.enclosing;
-    // The agent is served by whoever serves its model.
+    // The provider of an agent is that of its model.
     const provider = span.attributes[GEN_AI.provider];
     if (provider !== undefined && enclosing?.span.attributes[GEN_AI.agent] !== undefined)
       enclosing.span.attributes[GEN_AI.provider] ??= provider;

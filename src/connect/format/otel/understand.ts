@@ -18,7 +18,7 @@ import type { ReadSpan } from "./parse.js";
 
 export type Role = "chat" | "tool" | "agent" | "workflow" | "session" | "memory" | "fork" | "merge" | "step";
 
-/** What a span is about, whoever's names it uses. What was understood is taken from `left`. */
+/** The meaning of a span, under any of the known conventions. The attributes that were understood are taken from `left`. */
 export type Understood = {
   readonly role: Role;
   readonly left: FieldReader;
@@ -73,7 +73,7 @@ function roleOf(
   return KINDS.get(kind?.toLowerCase() ?? "") ?? KINDS.get(observation ?? "");
 }
 
-/** What a span is that does not name its operation: the AI SDK's own, and whatever says which model it asked for how much. */
+/** The role of a span that does not name its operation: one of the AI SDK, or one with a model and its usage. */
 function roleByContent(left: FieldReader): Role | undefined {
   const operation = left.text(AI.operation);
   const role = operation === undefined ? undefined : aiSdkRole(operation);
@@ -91,7 +91,7 @@ function roleByContent(left: FieldReader): Role | undefined {
   return isAsked && isAnswered ? "chat" : undefined;
 }
 
-/** What a call of a model says about itself. */
+/** The attributes of a call of a model. */
 export type ReadChat = {
   readonly model: string;
   readonly provider: string | undefined;

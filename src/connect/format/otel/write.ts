@@ -24,7 +24,7 @@ export const otelExport: ExportFormat = {
 /** Longer documents are given as bytes: a string has no room for them. */
 const LONGEST_STRING = 2 ** 28;
 
-/** What made the spans, and where the session stood. */
+/** The service that made the spans, and the head of the session. */
 export function resourceOf({ session }: Subject, service = "openrath"): { readonly [name: string]: string } {
   return { [SERVICE]: service, [OURS.head]: session.id };
 }

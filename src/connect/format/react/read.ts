@@ -15,7 +15,7 @@ export const react: ImportFormat = defineImport({
 });
 
 const EPISODE = /^(\d+) ((?:Claim|Question): .*)$/m;
-/** What begins something of an episode. All that follows belongs to it, up to the next beginning. */
+/** The beginning of a piece of an episode. The piece ends at the next beginning. */
 const MARK =
   /^(Thought|Action|Observation) (\d+):|^(?=\{'.*\}\s*$)|^(?=\d+ \d+ [\d.e-]+ [\d.e-]+\s*$)|^(?=-----------\s*$)|^(?=ohh\.\.\.)/gm;
 
@@ -85,7 +85,7 @@ function* piecesOf(body: string): Generator<Piece> {
   }
 }
 
-/** `Search[Rome]` asks a tool; what does not read like that was not understood by the environment either. */
+/** `Search[Rome]` calls a tool; the environment did not understand other forms either. */
 function askedIn(text: string): { readonly name: string; readonly input: Json } {
   const [, name, input] = /^ ?(\w+)\[(.*)\]\n*$/s.exec(text) ?? [];
   return name === undefined ? { name: "invalid", input: text } : { name, input: input as string };
@@ -108,7 +108,7 @@ export function literalOf(text: string): { readonly [key: string]: Json } | unde
   if (!text.startsWith("{") || !text.endsWith("}")) return undefined;
   const entries: [string, Json][] = [];
   let place = 1;
-  // Blanks belong to one piece of the pattern only: where two could take them, a long row of them takes for ever.
+  // Blanks belong to one piece of the pattern only, or a long row of them would take exponential time.
   const pair =
     /\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\s*:\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,{}'"][^,{}'"]*)(?=[,}])/y;
   while (place < text.length - 1) {

@@ -4,7 +4,7 @@ import { amountIn, type Fields, fieldsIn, fieldsOf, own, parsed, textIn, without
 import { beginning, defineImport, type Foreign } from "../foreign.js";
 import { Arrival, contentOf, nameOf, partsIn, textParts } from "../trajectory/arrival.js";
 
-/** What the notes of an imported run keep. */
+/** The kinds of notes of an imported run. */
 export const NOTES = { run: "swe-agent run", entry: "swe-agent history", step: "swe-agent step" } as const;
 
 export const sweAgent: ImportFormat = defineImport({
@@ -138,7 +138,7 @@ class Story {
       : [];
   }
 
-  /** What came of an action; where nothing was asked, somebody says something. */
+  /** The outcome of an action; without an action, a message. */
   #heard(entry: Fields, role: string, content: Content): void {
     const ids = own(entry, "tool_call_ids");
     const named = Array.isArray(ids)

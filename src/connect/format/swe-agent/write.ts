@@ -116,7 +116,7 @@ async function infoOf(subject: Subject, { head, main }: Lines): Promise<Fields> 
   try {
     submission = (await acceptedIn("swe-agent", head, main, subject.store))?.patch ?? null;
   } catch (error) {
-    // Files that are gone are no reason to tell nothing of the run.
+    // Without its files, the rest of the run is still written.
     if (!(error instanceof ExportError)) throw error;
   }
   const replies = main.flatMap(({ fact }) => (fact.type === "model-reply" ? [fact] : []));

@@ -6,7 +6,7 @@ import { Arrival, partsIn } from "../trajectory/arrival.js";
 
 const FORMAT = "tau-bench";
 const AGENT = "tau-bench";
-/** A reward is a product of ones and zeros; what is written as 1.0 may come as 0.999999. */
+/** A reward is a product of ones and zeros; 1.0 may come as 0.999999. */
 const FULL = 1 - 1e-6;
 const GATHERED = "the trials are gathered so that one session has them all";
 

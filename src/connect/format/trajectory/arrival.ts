@@ -134,7 +134,6 @@ export class Arrival {
     return this.add({ type: "tool-call", name, input, ...defined({ call, by: principalOf(agent) }) });
   }
 
-  /** What became of a call. */
   outcome(
     of: FactId,
     outcome: { readonly output: Json } | { readonly error: Failure },
@@ -165,7 +164,7 @@ export class Arrival {
     this.add({ type: "approval-give", of, decision, digest, by, ...defined({ why, edit }) });
   }
 
-  /** Keeps a piece of the file. What the facts since the last piece do not say of it is told to whoever imports. */
+  /** Keeps a piece of the file. The fields that the facts since the last piece do not say are reported. */
   keep(what: string, piece: Json, telling: string = what, told: Json = piece): void {
     const facts: Fact[] = [];
     for (
@@ -206,7 +205,7 @@ export function contentOf(parts: readonly Part[]): Content {
   return parts.length === 0 ? "" : plainContent(parts);
 }
 
-/** The parts of content; words alone are one part, and no words are none. */
+/** The parts of content; words alone are one part. */
 export function partsIn(content: Content): readonly Part[] {
   return typeof content !== "string" ? content : content === "" ? [] : [{ type: "text", text: content }];
 }

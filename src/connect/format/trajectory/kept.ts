@@ -21,7 +21,7 @@ export function kept(piece: Json, facts: readonly Fact[]): Kept {
   return named(piece, places);
 }
 
-/** The piece that a note keeps; what was erased since is said to be. */
+/** The piece that a note keeps, with marks in place of erased texts. */
 export function restored(note: Session, piece: Kept): Json {
   const past: Session[] = [];
   const factBefore = (count: number): Fact => {
@@ -32,7 +32,7 @@ export function restored(note: Session, piece: Kept): Json {
   return resolved(piece, factBefore);
 }
 
-/** What stands for content that is not there. */
+/** The mark in place of content that is not there. */
 export function withheldText({ reason }: Pick<Withheld, "reason">): string {
   return reason === "erased" ? "[erased]" : reason === "missing" ? "[not here]" : "[damaged]";
 }

@@ -4,7 +4,7 @@ import type { Store } from "../../../store/index.js";
 import { ExportError } from "../exchange.js";
 import type { Lines, Told } from "./line.js";
 
-/** What a session made of the files that it began with. */
+/** The change of a session to the files that it began with. */
 export type Accepted = {
   readonly before: Digest;
   readonly after: Digest;

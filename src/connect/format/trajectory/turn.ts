@@ -10,7 +10,7 @@ export type Action = {
   readonly input: Json;
   readonly asked?: Told;
   outcome?: Told;
-  /** What came of it where no fact says so: a provider ran the tool, or the session was detached. */
+  /** The output where no fact has it: a provider ran the tool, or the session was detached. */
   output?: Json;
   sides: readonly Side[];
 };
@@ -175,7 +175,7 @@ export function partsOf(content: Content | Withheld | undefined): readonly Part[
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
-/** What a message says in words. What is withheld says so. */
+/** The words of a message, with marks in place of withheld content. */
 export function wordsOf(content: Content | Withheld | undefined): string {
   return partsOf(content)
     .flatMap((part) => {
@@ -187,7 +187,7 @@ export function wordsOf(content: Content | Withheld | undefined): string {
     .join("\n");
 }
 
-/** What a model thought aloud. */
+/** The thoughts of a model. */
 export function thoughtsOf(content: Content | Withheld | undefined): string | undefined {
   const thoughts = partsOf(content).flatMap((part) => (part.type === "reasoning" ? [part.text] : []));
   return thoughts.length === 0 ? undefined : thoughts.join("\n");
@@ -198,7 +198,7 @@ export function plain(value: unknown): Json {
   return JSON.parse(JSON.stringify(value ?? null)) as Json;
 }
 
-/** What came of an action, in words, and whether it failed. */
+/** The outcome of an action in words, and whether it failed. */
 export function outcomeOf({
   outcome,
   output,
@@ -213,7 +213,7 @@ export function outcomeOf({
   };
 }
 
-/** What an error says; all of it where it has no message. */
+/** The message of an error; all of it where it has none. */
 export function errorText(error: unknown): string {
   return textOf((error as { readonly message?: unknown }).message ?? error);
 }
