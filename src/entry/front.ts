@@ -1,4 +1,3 @@
-export { type A2aOptions, a2a } from "../connect/front/a2a.js";
-export { type AguiOptions, agui } from "../connect/front/agui.js";
-export { FrontError } from "../connect/front/error.js";
-export type { Handler } from "../connect/front/request.js";
+export { type A2aOptions, a2a } from "../connect/front/a2a/a2a.js";
+export { type AguiOptions, agui } from "../connect/front/agui/agui.js";
+export { FrontError, type Handler } from "../connect/front/door.js";

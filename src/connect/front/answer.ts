@@ -1,6 +1,6 @@
 import { type Awaited, mayAnswer, type Rath, type Sender } from "../../runtime/index.js";
 import type { FactId, Json, Settlement } from "../../session/index.js";
-import { RequestError } from "./error.js";
+import { RequestError } from "./door.js";
 
 /** An answer from outside to something that a run waits for. */
 export type Reply = { readonly of: FactId; readonly value: Json };

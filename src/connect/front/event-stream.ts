@@ -1,5 +1,6 @@
-import type { Json } from "../../session/index.js";
-import type { DoorOptions } from "./request.js";
+import type { Observation, Rath } from "../../runtime/index.js";
+import type { Json, Session } from "../../session/index.js";
+import type { DoorOptions } from "./door.js";
 
 export type EventStreamOptions<Event> = {
   /** The last event for a reader that is too slow. */
@@ -122,4 +123,20 @@ export class EventStream<Event extends { readonly [field: string]: Json | undefi
     this.#closed = true;
     clearInterval(this.#heartbeat);
   }
+}
+
+/**
+ * Hears what happens in the run of a name, from when it begins, or goes on if `run` says which. Gives back the way to stop.
+ */
+export function follow(
+  rath: Rath,
+  { name, run }: { readonly name: string; readonly run: string | undefined },
+  hear: (observation: Observation) => void,
+): () => void {
+  let nonce = run;
+  return rath.observe((observation) => {
+    const { fact }: Session = observation.kind === "fact" ? observation.session : observation.request;
+    if (fact.type === "run-start" && fact.name === name) nonce = fact.nonce;
+    if (nonce !== undefined && fact.run === nonce) hear(observation);
+  });
 }

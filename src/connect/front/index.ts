@@ -1,5 +1,4 @@
-export { a2a } from "./a2a.js";
-export type { A2aCard } from "./a2a-card.js";
-export { agui } from "./agui.js";
-export { FrontError } from "./error.js";
-export type { Handler } from "./request.js";
+export { a2a } from "./a2a/a2a.js";
+export type { A2aCard } from "./a2a/card.js";
+export { agui } from "./agui/agui.js";
+export { FrontError, type Handler } from "./door.js";

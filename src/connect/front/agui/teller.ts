@@ -1,10 +1,9 @@
-import { within } from "../../agent/index.js";
-import { textOf } from "../../agent/model/index.js";
-import type { Awaited, Observation } from "../../runtime/index.js";
-import type { FactId, FactOf, Failure, Json, Part, Session } from "../../session/index.js";
-import { AGUI_VERSION, type AguiEvent } from "./agui-event.js";
-import type { AguiInput } from "./agui-input.js";
-import { interruptOf } from "./agui-interrupt.js";
+import { within } from "../../../agent/index.js";
+import { textOf } from "../../../agent/model/index.js";
+import type { Awaited, Observation } from "../../../runtime/index.js";
+import type { FactId, FactOf, Failure, Json, Part, Session } from "../../../session/index.js";
+import { AGUI_VERSION, type AguiEvent, interruptOf } from "./event.js";
+import type { AguiInput } from "./input.js";
 
 /** A message that is being told, or that was. */
 type Told = { readonly id: string; readonly subagent: FactId | undefined; readonly reasoning: boolean };

@@ -1,16 +1,15 @@
-import type { Awaited, Budget, Module, Rath, Sender } from "../../runtime/index.js";
-import { CancelledError, mayAnswer, RunFailedError, statusOf } from "../../runtime/index.js";
-import { type Failure, type Json, type Principal, type Session, warnOf } from "../../session/index.js";
-import { defined, optionNames } from "../../util/index.js";
-import { requireModule } from "../../workflow/index.js";
-import { type AguiEvent, mergedEvent } from "./agui-event.js";
-import { type AguiInput, inputOf } from "./agui-input.js";
-import { AguiTeller } from "./agui-teller.js";
-import { opened, type Prepared } from "./agui-thread.js";
-import { FrontError, RequestError, refusal, toldOf } from "./error.js";
-import { EventStream } from "./event-stream.js";
-import { follow } from "./follow.js";
-import { type DoorOptions, type Handler, jsonOf, requireDoor, whoSent } from "./request.js";
+import type { Awaited, Budget, Module, Rath, Sender } from "../../../runtime/index.js";
+import { CancelledError, mayAnswer, RunFailedError, statusOf } from "../../../runtime/index.js";
+import { type Failure, type Json, type Principal, type Session, warnOf } from "../../../session/index.js";
+import { defined, optionNames } from "../../../util/index.js";
+import { requireModule } from "../../../workflow/index.js";
+import type { DoorOptions, Handler } from "../door.js";
+import { FrontError, jsonOf, RequestError, refusal, requireDoor, toldOf, whoSent } from "../door.js";
+import { EventStream, follow } from "../event-stream.js";
+import { type AguiEvent, mergedEvent } from "./event.js";
+import { type AguiInput, inputOf } from "./input.js";
+import { AguiTeller } from "./teller.js";
+import { opened, type Prepared } from "./thread.js";
 
 export type AguiOptions = DoorOptions & {
   /** The name of the session of a thread. Default: `agui/<who>/<thread>`, so that nobody reaches into another's. */

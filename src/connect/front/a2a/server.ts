@@ -1,17 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { within } from "../../agent/index.js";
-import { textOf } from "../../agent/model/index.js";
-import { CancelledError, type Module, type Rath, RunFailedError, statusOf } from "../../runtime/index.js";
-import { type Json, type Principal, type Session, warnOf } from "../../session/index.js";
-import { defined } from "../../util/index.js";
+import { within } from "../../../agent/index.js";
+import { textOf } from "../../../agent/model/index.js";
+import { CancelledError, type Module, type Rath, RunFailedError, statusOf } from "../../../runtime/index.js";
+import { type Json, type Principal, type Session, warnOf } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
+import { giveReplies } from "../answer.js";
+import { EventStream, follow } from "../event-stream.js";
 import type { A2aOptions } from "./a2a.js";
-import { CARD_PATH } from "./a2a-card.js";
-import { type A2aMessage, contentOf, messageOf, repliesOf } from "./a2a-message.js";
-import { errorOf, type Params, type RpcCall, RpcError, resultOf } from "./a2a-rpc.js";
-import { type A2aTask, agentMessage, type Ids, idsIn, TASK_NOTE, taskOf } from "./a2a-task.js";
-import { giveReplies } from "./answer.js";
-import { EventStream } from "./event-stream.js";
-import { follow } from "./follow.js";
+import { CARD_PATH } from "./card.js";
+import type { A2aMessage, Params, RpcCall } from "./message.js";
+import { contentOf, errorOf, messageOf, RpcError, repliesOf, resultOf } from "./message.js";
+import { type A2aTask, agentMessage, type Ids, idsIn, TASK_NOTE, taskOf } from "./task.js";
 
 /** A task that is under way in this process; settled with what kept it from getting on the record, if anything did. */
 type Live = { readonly ids: Ids; readonly controller: AbortController; readonly settled: Promise<unknown> };

@@ -1,8 +1,8 @@
-import { textOf } from "../../agent/model/index.js";
-import { type Awaited, detailsOf, type Rath, type Status, statusOf } from "../../runtime/index.js";
-import type { FactId, Failure, Json, Session } from "../../session/index.js";
-import { isWorkflow, transcriptView } from "../../session/index.js";
-import { replySchema } from "./answer.js";
+import { textOf } from "../../../agent/model/index.js";
+import { type Awaited, detailsOf, type Rath, type Status, statusOf } from "../../../runtime/index.js";
+import type { FactId, Failure, Json, Session } from "../../../session/index.js";
+import { isWorkflow, transcriptView } from "../../../session/index.js";
+import { replySchema } from "../answer.js";
 
 /** A task of A2A as it is sent: what the record says of a run. */
 export type A2aTask = {

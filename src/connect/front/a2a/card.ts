@@ -1,5 +1,5 @@
-import type { Json } from "../../session/index.js";
-import { FrontError } from "./error.js";
+import type { Json } from "../../../session/index.js";
+import { FrontError } from "../door.js";
 
 /** The agent's description of itself, as A2A writes it. The server adds its interface and capabilities. */
 export type A2aCard = {

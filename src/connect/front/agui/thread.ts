@@ -1,8 +1,8 @@
-import { type Budget, type Module, type Rath, type Sender, statusOf } from "../../runtime/index.js";
-import type { Principal, Session, View } from "../../session/index.js";
-import type { AguiInput } from "./agui-input.js";
-import { giveReplies, isAnswerable } from "./answer.js";
-import { RequestError } from "./error.js";
+import { type Budget, type Module, type Rath, type Sender, statusOf } from "../../../runtime/index.js";
+import type { Principal, Session, View } from "../../../session/index.js";
+import { giveReplies, isAnswerable } from "../answer.js";
+import { RequestError } from "../door.js";
+import type { AguiInput } from "./input.js";
 
 /** The result of a request: a run that begins, or one that goes on. */
 export type Prepared = {

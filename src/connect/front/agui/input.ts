@@ -1,6 +1,6 @@
-import type { Content, Json, Part } from "../../session/index.js";
-import { isObject } from "../../util/index.js";
-import { RequestError } from "./error.js";
+import type { Content, Json, Part } from "../../../session/index.js";
+import { isObject } from "../../../util/index.js";
+import { RequestError } from "../door.js";
 
 /** The request of a front end: the AG-UI `RunAgentInput`, as far as it is used here. */
 export type AguiInput = {

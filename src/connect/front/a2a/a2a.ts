@@ -1,12 +1,11 @@
-import type { Budget, Module, Rath } from "../../runtime/index.js";
-import type { Json } from "../../session/index.js";
-import { optionNames } from "../../util/index.js";
-import { requireModule } from "../../workflow/index.js";
-import { A2A_VERSION, type A2aCard, CARD_PATH, cardOf } from "./a2a-card.js";
-import { callOf, errorOf, RpcError, resultOf } from "./a2a-rpc.js";
-import { TaskServer } from "./a2a-server.js";
-import { refusal } from "./error.js";
-import { type DoorOptions, type Handler, jsonOf, requireDoor, whoSent } from "./request.js";
+import type { Budget, Module, Rath } from "../../../runtime/index.js";
+import type { Json } from "../../../session/index.js";
+import { optionNames } from "../../../util/index.js";
+import { requireModule } from "../../../workflow/index.js";
+import { type DoorOptions, type Handler, jsonOf, refusal, requireDoor, whoSent } from "../door.js";
+import { A2A_VERSION, type A2aCard, CARD_PATH, cardOf } from "./card.js";
+import { callOf, errorOf, RpcError, resultOf } from "./message.js";
+import { TaskServer } from "./server.js";
 
 export type A2aOptions = DoorOptions & {
   /** The agent card, which anybody may read. */

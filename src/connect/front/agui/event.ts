@@ -1,0 +1,75 @@
+import { type Awaited, detailsOf } from "../../../runtime/index.js";
+import type { FactId, Json, Session } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
+import { replySchema } from "../answer.js";
+
+/** The version of the protocol that is spoken. */
+export const AGUI_VERSION = "1.0";
+
+type Fields = { readonly [field: string]: Json | undefined };
+
+/** An event of the AG-UI protocol, version 1.0, as far as a run of ours has something to say. */
+export type AguiEvent = Fields & { readonly type: AguiEventType };
+
+export type AguiEventType =
+  | "RUN_STARTED"
+  | "RUN_FINISHED"
+  | "RUN_ERROR"
+  | "STEP_STARTED"
+  | "STEP_FINISHED"
+  | "TEXT_MESSAGE_START"
+  | "TEXT_MESSAGE_CONTENT"
+  | "TEXT_MESSAGE_END"
+  | "REASONING_START"
+  | "REASONING_MESSAGE_START"
+  | "REASONING_MESSAGE_CONTENT"
+  | "REASONING_MESSAGE_END"
+  | "REASONING_END"
+  | "TOOL_CALL_START"
+  | "TOOL_CALL_ARGS"
+  | "TOOL_CALL_END"
+  | "TOOL_CALL_RESULT"
+  | "SUBAGENT_STARTED"
+  | "SUBAGENT_FINISHED"
+  | "SUBAGENT_ERROR"
+  | "STATE_SNAPSHOT"
+  | "CUSTOM";
+
+/** Two pieces of one message as one piece: what a slow reader gets instead of both. */
+export function mergedEvent(earlier: AguiEvent, later: AguiEvent): AguiEvent | undefined {
+  const { type, messageId, delta } = earlier;
+  if (type !== "TEXT_MESSAGE_CONTENT" && type !== "REASONING_MESSAGE_CONTENT") return undefined;
+  if (later.type !== type || later.messageId !== messageId) return undefined;
+  return { ...later, delta: `${delta}${later.delta}` };
+}
+
+/**
+ * Something that is awaited, as an interrupt: its id names exactly what is shown.
+ *
+ * @param mayAnswer whether the reader is one of those who may answer it
+ */
+export function interruptOf(one: Awaited, session: Session, mayAnswer: boolean): Json {
+  const schema = replySchema(one);
+  const call =
+    one.type === "approval-ask" ? callOf(session, one.id) : one.doubt === true ? one.id : undefined;
+  return {
+    id: one.id,
+    reason: one.doubt === true ? "in-doubt" : (REASONS.get(one.type) ?? one.type),
+    message: one.what,
+    ...defined({ toolCallId: call, responseSchema: schema, expiresAt: one.expires }),
+    metadata: { openrath: { ...detailsOf(one), mayAnswer } },
+  };
+}
+
+const REASONS: ReadonlyMap<string, string> = new Map([
+  ["approval-ask", "tool_call"],
+  ["signal-await", "input_required"],
+  ["timer-set", "timer"],
+]);
+
+/** The tool call that an approval is of. */
+function callOf(session: Session, ask: FactId): FactId | undefined {
+  for (const { id, fact } of session.history())
+    if (id === ask) return fact.type === "approval-ask" ? fact.of : undefined;
+  return undefined;
+}
