@@ -10,18 +10,30 @@ import {
   type Request,
 } from "../runtime/index.js";
 import {
+  backFrom,
   canonical,
   type FactId,
   type FactInput,
-  type FactOf,
   type Failure,
   type Json,
   type Principal,
   type Session,
 } from "../session/index.js";
 import { isPromise } from "../util/index.js";
-import { enter, type Module, termsOrNone, textOrNone, texts, wrong, yesOrNo } from "../workflow/index.js";
-import { brokenCall, type CallRequest, textOf, transcriptFor } from "./model/index.js";
+import {
+  enter,
+  type Module,
+  requireName,
+  termsOrNone,
+  textOrNone,
+  texts,
+  wrong,
+  yesOrNo,
+} from "../workflow/index.js";
+import { AgentError } from "./error.js";
+import { brokenCall, type CallRequest } from "./model/index.js";
+import { lastReply, outputIn } from "./output.js";
+import { stopOf } from "./stop.js";
 import {
   type Checked,
   checkInput,
@@ -32,7 +44,7 @@ import {
   ToolOutputError,
   unknownTool,
 } from "./tool/index.js";
-import type { Toolbox } from "./toolbox.js";
+import { type Callable, type Toolbox, toolboxOf } from "./toolbox.js";
 
 /** Why no call of a reply may be made, or why a call may not. */
 export type Refusals = {
@@ -69,10 +81,9 @@ export async function act(
 /** Whether a call that was made between two sessions has a result. */
 export function isDone({ call }: CallRequest, before: Session, after: Session): boolean {
   const done = new Set<FactId>();
-  for (let node: Session = after; node !== before; node = node.soleParent ?? (node.parents[0] as Session)) {
-    const { fact } = node;
+  for (const { id, fact } of backFrom(after, before)) {
     if (fact.type === "tool-result") done.add(fact.of);
-    else if (fact.type === "tool-call" && fact.call === call) return done.has(node.id);
+    else if (fact.type === "tool-call" && fact.call === call) return done.has(id);
   }
   return false;
 }
@@ -255,50 +266,26 @@ function insideOf(tool: Tool, module: Module, input: unknown, agent: string): No
     },
     outcome: (session) => ({
       type: "tool-result",
-      output: tool.answer?.(session) ?? answerOf(module, session, since),
+      output: tool.answer?.(session) ?? answered(module, session, since),
       by: actor(tool.name),
     }),
   };
 }
 
-function answerOf(module: Module, session: Session, since: FactId | undefined): Json {
-  const { output } = module as { readonly output?: (session: Session) => Json | undefined };
-  const structured = typeof output === "function" ? output(session) : undefined;
-  if (structured !== undefined) return structured;
-  const said = transcriptFor(since === undefined ? {} : { since }, session).findLast(
-    (message) => message.role === "assistant" && textOf(message.content) !== "",
-  );
-  const answer =
-    said?.role === "assistant" ? textOf(said.content) : `${module.name} ended without an answer.`;
+function answered(module: Module, session: Session, since: FactId | undefined): Json {
+  const output = outputIn(module, session);
+  if (output !== undefined) return output;
+  const answer = lastReply(session, since) ?? `${module.name} ended without an answer.`;
   const stop = stopOf(session);
-  // What it said on the way is no answer, and the caller must not take it for one.
-  return stop === undefined
-    ? answer
-    : `${answer}\n[${module.name} stopped before it was done: its limit of ${stop.allowed} ${stop.limit} is reached.]`;
+  // A text that was said on the way is not the answer, and the caller must not take it for the answer.
+  return stop === undefined ? answer : `${answer}\n[${module.name} stopped before it was done: ${stop}.]`;
 }
 
-/** The limit that ended the work on a session, if one did. */
-function stopOf(session: Session): FactOf<"budget-stop"> | undefined {
-  let end: Session | undefined = session;
-  while (end?.fact.type === "module-exit") end = end.soleParent;
-  return end?.fact.type === "budget-stop" ? end.fact : undefined;
-}
-
-function contextOf({
-  signal,
-  key,
-  number,
-  request,
-  emit,
-  secret,
-  redact,
-  sandbox,
-  record,
-  store,
-}: Attempt): ToolContext {
-  const report = (fact: FactInput): void => {
-    // Which files there are, and what was run, is for the runtime to say: it was there.
-    // What was recalled a tool may say; what stands in prompts of it is not for tools to decide.
+function contextOf(attempt: Attempt): ToolContext {
+  const { signal, key, number, request, emit, secret, redact, sandbox, store } = attempt;
+  const record = (fact: FactInput): void => {
+    // The runtime records file changes and commands: it observed them. A tool may record what it recalled, but not what
+    // prompts show of it.
     const read = fact?.type === "memory-read" && fact.shown === undefined;
     if (fact?.type !== "validation-report" && fact?.type !== "note" && !read)
       throw new RefusedError(
@@ -306,24 +293,52 @@ function contextOf({
         `a tool cannot leave ${JSON.stringify(fact?.type)}`,
         'it can leave what it found: record({ type: "validation-report", name, passed }), or record({ type: "note", kind, … })',
       );
-    record(fact);
+    attempt.record(fact);
   };
-  return {
-    signal,
-    key,
-    attempt: number,
-    store,
-    call: request.id,
-    session: request,
-    emit,
-    secret,
-    redact,
-    sandbox,
-    record: report,
-  };
+  const common = { signal, key, store, emit, secret, redact, sandbox };
+  return { ...common, attempt: number, call: request.id, session: request, record };
 }
 
 /** Models invent names, the empty one too. */
 function actor(tool: string): Principal {
   return tool === "" ? "tool" : `tool:${tool}`;
+}
+
+/** A call that a program makes: the tool by its name, and what it is given. */
+export type ToolRequest = { readonly tool: string; readonly input?: Json };
+
+/**
+ * Calls tools from a workflow, as an agent would: all requests on the record in order, each decided about by the policies,
+ * agreed to where it must be, done as its effect allows, and answered whatever comes of it. `by` is who calls.
+ *
+ * ```ts
+ * session = await callTools(session, [{ tool: "search", input: { query: "bees" } }], { by: "librarian", tools: [search] });
+ * ```
+ */
+export function callTools(
+  session: Session,
+  calls: readonly ToolRequest[],
+  { by, tools }: { readonly by: string; readonly tools: readonly Callable[] },
+): Promise<Session> {
+  requireName(
+    by,
+    "caller of tools",
+    'callTools(session, [{ tool: "search" }], { by: "librarian", tools: [search] })',
+  );
+  if (!Array.isArray(calls) || calls.length === 0)
+    throw new AgentError(
+      by,
+      "it calls no tools",
+      'name what to call: [{ tool: "search", input: { query } }]',
+    );
+  const requests = calls.map(
+    ({ tool, input = {} }, place): CallRequest => ({
+      type: "tool-call",
+      // Calls are told apart within one session by where they were made from.
+      call: `call_${session.id.slice(0, 16)}_${place}`,
+      name: tool,
+      input,
+    }),
+  );
+  return act(session, requests, by, toolboxOf(by, tools, []), { of: () => undefined });
 }

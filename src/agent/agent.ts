@@ -18,8 +18,7 @@ import { AgentError, OutputError } from "./error.js";
 import { callsOf, configFact, type LanguageModel, type ModelConfig, type Parameters } from "./model/index.js";
 import { type Given, given, stopsOf } from "./options.js";
 import { checked, outputBy, outputFor, repairOf } from "./output.js";
-import { counted, GIVE_UP, isNew, NONE, POINT_OUT } from "./repeat.js";
-import type { Stop } from "./stop.js";
+import { counted, GIVE_UP, isNew, NONE, POINT_OUT, type Stop, stopAt } from "./stop.js";
 import type { InputOf, InputSchema, Tool } from "./tool/index.js";
 import { type Callable, replaced, type Toolbox, toolboxOf, transferName } from "./toolbox.js";
 import { handoffsIn, within } from "./within.js";
@@ -224,13 +223,13 @@ class Reasoner {
       if (target !== undefined && isDone(target, before, session)) return this.#handOver(session, target);
       const known = repeats;
       repeats = counted(known, before, session);
-      if (repeats.count >= GIVE_UP) return stopped(session, "identical failing calls", GIVE_UP);
+      if (repeats.count >= GIVE_UP) return stopAt(session, "identical failing calls", GIVE_UP);
       const info = { step, calls: calls.map(({ name }) => name) };
       if (this.#stops.some((stop) => yesOrNo(stop(session, info), "stop", `agent "${this.name}"`)))
         return session;
       if (isNew(repeats, known)) session = session.say(pointedOut(repeats.name), { by: "runtime" });
     }
-    return stopped(session, "steps", this.#maxSteps);
+    return stopAt(session, "steps", this.#maxSteps);
   }
 
   #configOf(entered: Session): ModelConfig {
@@ -306,11 +305,6 @@ function notHandedOver(other: boolean): Failure {
 
 function pointedOut(tool: string): string {
   return `The tool ${tool} was called ${POINT_OUT} times with the same input and failed each time. Do something else, or say what stands in the way.`;
-}
-
-/** An end that nobody can overlook. */
-function stopped(session: Session, limit: string, allowed: number): Session {
-  return session.append({ type: "budget-stop", limit, allowed, spent: allowed, asked: 1 });
 }
 
 /** To whom an agent may hand over. Asked when it is first needed: two that hand over to each other are not there at once. */

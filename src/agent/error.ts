@@ -1,4 +1,4 @@
-import { type Failure, type Json, RathError, type Session } from "../session/index.js";
+import { type Failure, type Json, RathError, type Session, SessionError } from "../session/index.js";
 
 /** An agent that cannot be: no name, no model, two tools under one name. */
 export class AgentError extends RathError {
@@ -8,20 +8,17 @@ export class AgentError extends RathError {
 }
 
 /** None of an agent's models answered. Their failures are on the record: `session` ends with the last one. */
-export class ModelFailedError extends RathError {
-  readonly session: Session;
-
+export class ModelFailedError extends SessionError {
   constructor(
     agent: string,
     session: Session,
     failures: readonly { readonly model: string; readonly error: Failure }[],
   ) {
     const said = failures.map(({ model, error }) => `\n- ${model}: ${error.message}`).join("");
-    super("model-failed", `No model answered the agent "${agent}".${said}`, {
+    super(session, "model-failed", `No model answered the agent "${agent}".${said}`, {
       hint: hintsFor(failures).join("; "),
       data: { agent, failures: failures as unknown as Json },
     });
-    this.session = session;
   }
 }
 
@@ -43,17 +40,14 @@ function hintsFor(
 }
 
 /** The answer did not become what it shall be, however often the model was told. `session` ends with the last check. */
-export class OutputError extends RathError {
-  readonly session: Session;
-
+export class OutputError extends SessionError {
   constructor(agent: string, session: Session, tries: number, problem: string, hopeless = false) {
     const often = tries === 1 ? "one try" : `${tries} tries`;
-    super("output-refused", `The agent "${agent}" gave no fitting output in ${often}: ${problem}`, {
+    super(session, "output-refused", `The agent "${agent}" gave no fitting output in ${often}: ${problem}`, {
       hint: hopeless
         ? "repair the schema: the model was not asked again, since no answer would pass"
         : "allow more repairs, ask for something simpler, or use a model with structured output",
       data: { agent, tries, problem },
     });
-    this.session = session;
   }
 }

@@ -1,6 +1,7 @@
 import { hold } from "../runtime/index.js";
 import {
   drafted,
+  type FactId,
   type FactOf,
   type Failure,
   type Json,
@@ -10,8 +11,10 @@ import {
   type Session,
   type View,
 } from "../session/index.js";
+import { defined } from "../util/index.js";
+import type { Module } from "../workflow/index.js";
 import { AgentError } from "./error.js";
-import { textOf } from "./model/index.js";
+import { textOf, transcriptFor } from "./model/index.js";
 import { checkInput, type InputSchema, type Issue, type Tool, tool } from "./tool/index.js";
 
 /** What an agent's answer shall be: shown to the model as a JSON Schema, and checked when it comes. */
@@ -19,18 +22,26 @@ export type Output = { readonly schema: Json; readonly checker: Tool };
 
 export function outputFor(agent: string, schema: InputSchema): Output {
   try {
-    // The same rules as for what a tool takes: one place that knows schemas is enough.
-    const checker = tool({
-      name: "output",
-      description: "The expected answer.",
-      input: schema,
-      effect: "pure",
-      run: (value) => value,
-    }) as Tool;
+    const checker = checkerFor("output", schema);
     return { schema: checker.input.json, checker };
   } catch (error) {
     if (!(error instanceof RathError)) throw error;
     throw new AgentError(agent, `its output cannot be checked: ${error.data.reason}`, error.hint);
+  }
+}
+
+/** The check of an answer, by the rules for the input of a tool. */
+export function checkerFor(name: string, schema: InputSchema): Tool {
+  const description = "The expected answer.";
+  return tool({ name, description, input: schema, effect: "pure", run: (value) => value }) as Tool;
+}
+
+/** The value of an answer in JSON. Many models put JSON between fences, even when told not to. */
+export function parseAnswer(text: string): { readonly value: unknown } | { readonly problem: string } {
+  try {
+    return { value: JSON.parse(/^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text)?.[1] ?? text) };
+  } catch (error) {
+    return { problem: `it is not JSON (${error instanceof Error ? error.message : error})` };
   }
 }
 
@@ -54,6 +65,20 @@ export function outputBy(agent: string, session: Session): Json | undefined {
     .view(outputView)
     .toArray()
     .findLast((output) => output.agent === agent)?.value;
+}
+
+/** The structured output of a module that has one. */
+export function outputIn(module: Module, session: Session): Json | undefined {
+  const { output } = module as { readonly output?: (session: Session) => Json | undefined };
+  return typeof output === "function" ? output(session) : undefined;
+}
+
+/** The last words of an assistant since a fork, if there are any. */
+export function lastReply(session: Session, since: FactId | undefined): string | undefined {
+  const last = transcriptFor(defined({ since }), session).findLast(
+    (message) => message.role === "assistant" && textOf(message.content) !== "",
+  );
+  return last?.role === "assistant" ? textOf(last.content) : undefined;
 }
 
 /** Answers that passed, oldest first: of this line of the conversation, and of what was merged into it unless it lost. */
@@ -87,15 +112,10 @@ export async function checked(session: Session, agent: string, output: Output): 
   const { output: said } = (reply.meta ?? {}) as { readonly output?: Json };
   const text = typeof said === "string" ? said : textOf(reply.content);
   const found = await hold(session, () => valueIn(text, output));
-  const report = (passed: boolean, detail: Json) =>
-    session.append({
-      type: "validation-report",
-      name: "output",
-      passed,
-      detail,
-      of: session.id,
-      by: `agent:${agent}`,
-    });
+  const report = (passed: boolean, detail: Json) => {
+    const by = `agent:${agent}` as const;
+    return session.append({ type: "validation-report", name: "output", passed, detail, of: session.id, by });
+  };
   if (found.ok) return { session: report(true, found.value) };
   const { problem, hopeless = false } = found;
   return { session: report(false, problem), problem, hopeless };
@@ -111,24 +131,16 @@ type Found =
   | { readonly ok: false; readonly problem: string; readonly hopeless?: boolean };
 
 async function valueIn(text: string, { checker }: Output): Promise<Found> {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(unfenced(text));
-  } catch (error) {
-    return { ok: false, problem: `it is not JSON (${error instanceof Error ? error.message : error}).` };
-  }
-  const result = await checkInput(checker, parsed);
+  const parsed = parseAnswer(text);
+  if ("problem" in parsed) return { ok: false, problem: `${parsed.problem}.` };
+  const result = await checkInput(checker, parsed.value);
   if (!result.ok) return misfit(result.failure);
   try {
     // A schema may make something of the answer that no record can hold.
     drafted({ type: "note", value: result.value as Json });
   } catch (error) {
-    const { data } = error as Partial<RathError>;
-    return {
-      ok: false,
-      problem: `its schema makes of it what no record can hold: ${data?.reason}.`,
-      hopeless: true,
-    };
+    const problem = `its schema makes of it what no record can hold: ${(error as Partial<RathError>).data?.reason}.`;
+    return { ok: false, problem, hopeless: true };
   }
   return { ok: true, value: result.value as Json };
 }
@@ -140,10 +152,4 @@ function misfit({ message, data }: Failure): Found {
     return { ok: false, problem: `its schema is broken: ${reason ?? message}.`, hopeless: true };
   const lines = issues.map(({ path, message: said }) => `\n- ${path === "" ? said : `${path}: ${said}`}`);
   return { ok: false, problem: `it does not fit the schema.${lines.join("")}` };
-}
-
-/** Many models put JSON between fences, even when told not to. */
-function unfenced(text: string): string {
-  const match = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text);
-  return match?.[1] ?? text;
 }

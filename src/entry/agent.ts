@@ -1,10 +1,9 @@
+export { callTools } from "../agent/act.js";
 export { type Agent, type AgentOptions, agent } from "../agent/agent.js";
-export { callTools } from "../agent/call-tools.js";
 export { ModelFailedError, OutputError } from "../agent/error.js";
 export { outputOf } from "../agent/output.js";
 export { activeSkills } from "../agent/skill/active.js";
 export { loadInstructions } from "../agent/skill/instructions.js";
 export type { Skill } from "../agent/skill/skill.js";
-export { skilled } from "../agent/skill/skilled.js";
-export { loadSkills, type Skills } from "../agent/skill/skills.js";
+export { loadSkills, type Skills, skilled } from "../agent/skill/skills.js";
 export { type Stop, stopAfter, stopWhenCalled } from "../agent/stop.js";

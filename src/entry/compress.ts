@@ -1,6 +1,5 @@
-export { type CompressOptions, type Compressor, compress } from "../agent/compress/compress.js";
+export { type CompressOptions, type Compressor, ContextError, compress } from "../agent/compress/compress.js";
 export { beforeCompression, type Compression, compressionsOf } from "../agent/compress/compression.js";
 export { dropOutputs } from "../agent/compress/drop.js";
-export { ContextError } from "../agent/compress/error.js";
 export { recallTool } from "../agent/compress/recall.js";
 export { condense, summarise } from "../agent/compress/summarise.js";

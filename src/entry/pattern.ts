@@ -1,30 +1,33 @@
 export { withTextCalls } from "../pattern/reason/codec.js";
 export { debate } from "../pattern/reason/debate.js";
 export { deedsOf } from "../pattern/reason/deed.js";
-export { type RecordedEpisode, readReact } from "../pattern/reason/episode.js";
-export { episodeOf } from "../pattern/reason/episode-of.js";
-export { importReact } from "../pattern/reason/import-react.js";
+export { episodeOf, importReact, type RecordedEpisode, readReact } from "../pattern/reason/episode.js";
 export { inlineTools } from "../pattern/reason/inline.js";
 export { mapReduce } from "../pattern/reason/map-reduce.js";
 export { PLAN, planExecute, planOf } from "../pattern/reason/plan.js";
 export { react } from "../pattern/reason/react.js";
 export { reflectionsOf, reflexion } from "../pattern/reason/reflexion.js";
-export { bandit } from "../pattern/selector/bandit.js";
+export { bandit, trialsOf } from "../pattern/selector/bandit.js";
 export type { Chooser, Route } from "../pattern/selector/choice.js";
-export { firstOf } from "../pattern/selector/first.js";
 export { byModel } from "../pattern/selector/model.js";
-export { routeOf } from "../pattern/selector/route.js";
+export { routeOf, routeTable } from "../pattern/selector/route.js";
 export { byScore } from "../pattern/selector/score.js";
 export { selector } from "../pattern/selector/selector.js";
 export { bySimilarity } from "../pattern/selector/similarity.js";
-export { routeTable } from "../pattern/selector/table.js";
-export { trialsOf } from "../pattern/selector/trials.js";
-export { vote } from "../pattern/selector/vote.js";
-export { chat } from "../pattern/team/chat.js";
+export { firstOf, vote } from "../pattern/selector/vote.js";
+export {
+  allOf,
+  anyOf,
+  chat,
+  handedOver,
+  lasted,
+  maxMessages,
+  mentions,
+  tokens,
+} from "../pattern/team/chat.js";
 export { crew } from "../pattern/team/crew.js";
-export { allOf, anyOf, handedOver, lasted, maxMessages, mentions, tokens } from "../pattern/team/ending.js";
+export type { FlowStep } from "../pattern/team/flow.js";
 export { flow, keep, keptIn } from "../pattern/team/flow.js";
-export type { FlowStep } from "../pattern/team/flow-step.js";
 export { groupChat } from "../pattern/team/group-chat.js";
 export { nestedChat } from "../pattern/team/nested-chat.js";
 export { supervisor } from "../pattern/team/supervisor.js";

@@ -1,4 +1,5 @@
 import type { Json } from "./json.js";
+import type { Session } from "./session.js";
 
 /**
  * Every error of this library: what was attempted and what stood in the way (`message`), the next thing to
@@ -24,6 +25,16 @@ export class RathError extends Error {
 
   toJSON(): Json {
     return { name: this.name, code: this.code, message: this.message, hint: this.hint, data: this.data };
+  }
+}
+
+/** An error in the middle of work: `session` holds everything that happened up to it. */
+export class SessionError extends RathError {
+  readonly session: Session;
+
+  constructor(session: Session, ...rest: ConstructorParameters<typeof RathError>) {
+    super(...rest);
+    this.session = session;
   }
 }
 

@@ -12,6 +12,7 @@ export {
   PlacementMismatchError,
   RathError,
   RecordError,
+  SessionError,
 } from "./error.js";
 export type {
   Adopt,
@@ -64,7 +65,7 @@ export {
   typeOf,
   writeLine,
 } from "./line.js";
-export { branchView, lineageView } from "./lineage.js";
+export { backFrom, branchView, lineageView } from "./lineage.js";
 export { List } from "./list.js";
 export { dueOf, type Pending, pendingView } from "./pending.js";
 export { placementView } from "./placement.js";

@@ -1,7 +1,17 @@
 import type { FactId, Principal } from "./fact/index.js";
 import { frozen, type Json } from "./json.js";
 import { List } from "./list.js";
+import type { Session } from "./session.js";
 import { adopted, type View } from "./view.js";
+
+/** A session and the ones before it on its own line, newest first: of a merge the first parent. Ends before `until`. */
+export function* backFrom(session: Session, until?: Session): Generator<Session, void> {
+  let node: Session | undefined = session;
+  while (node !== undefined && node !== until) {
+    yield node;
+    node = node.soleParent ?? node.parents[0];
+  }
+}
 
 /** One place where the history began, branched or came together: where, when, by whom, and why. */
 export type LineageStep = {

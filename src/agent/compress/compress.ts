@@ -1,5 +1,5 @@
 import { forward, isOfVersion01, type Module } from "../../runtime/index.js";
-import type { Session } from "../../session/index.js";
+import { type FactId, type Json, type Session, SessionError } from "../../session/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { refusing, requireCount, requireName, requireOptions } from "../../workflow/index.js";
 import type { Fitter } from "../ask.js";
@@ -12,11 +12,9 @@ import {
 } from "../model/index.js";
 import { within } from "../within.js";
 import { dropOutputs, dropTurns } from "./drop.js";
-import { ContextError, type Weight } from "./error.js";
 import { type Pins, pinned, pinsOf, requirePins, sparser } from "./pin.js";
-import type { Policy } from "./policy.js";
+import { idOf, type Policy, tokensOf, type Unit, unitsOf } from "./policy.js";
 import { condense, type SummariseOptions, summarise } from "./summarise.js";
-import { idOf, tokensOf, type Unit, unitsOf } from "./unit.js";
 
 export type CompressOptions = {
   /** Maximum number of tokens in a prompt, by estimate. */
@@ -222,4 +220,39 @@ function policiesOf(policies: unknown, refuse: ReturnType<typeof refusing>): rea
     )
       throw refuse(`one of its policies is ${showValue(policy)}`, EXAMPLE);
   return Object.freeze([...policies]) as readonly Policy[];
+}
+
+/** Something that stays in a prompt although it is too large. */
+export type Weight = {
+  readonly fact: FactId;
+  readonly what: string;
+  readonly tokens: number;
+  readonly why: string;
+};
+
+/** A prompt does not fit its budget whatever may be left out. No model was asked; `session` is where it stands. */
+export class ContextError extends SessionError {
+  constructor(
+    agent: string,
+    session: Session,
+    sizes: { readonly budget: number; readonly tokens: number; readonly head: number },
+    weights: readonly Weight[],
+    failures: readonly string[],
+  ) {
+    const { budget, tokens, head } = sizes;
+    const said = weights.map(
+      ({ fact, what, tokens: own, why }) => `\n- ${what} (${fact.slice(0, 16)}): about ${own} tokens, ${why}`,
+    );
+    const first = head > budget / 2 ? `\n- its instructions and tools: about ${head} tokens` : "";
+    const failed = failures.map((failure) => `\n- ${failure}`);
+    super(
+      session,
+      "context-overflow",
+      `Cannot ask a model for "${agent}": its prompt is about ${tokens} tokens and may have ${budget}, and nothing more can be left out of view.${first}${said.join("")}${failed.join("")}`,
+      {
+        hint: "raise `budget`, pin fewer messages, leave out `policies`, or limit the outputs of tools with `maxOutput`",
+        data: { agent, ...sizes, stays: weights as unknown as Json, failures },
+      },
+    );
+  }
 }

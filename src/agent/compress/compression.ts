@@ -15,7 +15,7 @@ import {
   type View,
   Withheld,
 } from "../../session/index.js";
-import { pastOf } from "../model/past.js";
+import { pastOf } from "../model/transcript.js";
 import { within } from "../within.js";
 
 /** A claim that a summary keeps, and the facts that it is from. */

@@ -1,7 +1,7 @@
 import type { Entry, Session } from "../../session/index.js";
 import { DROP_OUTPUTS, stubbed } from "../../session/index.js";
 import type { Crowded, Policy } from "./policy.js";
-import { idOf, stretchesOf, tokensOf, type Unit } from "./unit.js";
+import { idOf, stretchesOf, tokensOf, type Unit } from "./policy.js";
 
 /**
  * Leaves the outputs of tools out of view, the oldest first: a line that names the fact stands in their place. What was

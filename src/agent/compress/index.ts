@@ -1,10 +1,9 @@
-export { type CompressOptions, compress } from "./compress.js";
+export { type CompressOptions, ContextError, compress } from "./compress.js";
 export {
   beforeCompression,
   compressionsOf,
 } from "./compression.js";
 export { dropOutputs } from "./drop.js";
-export { ContextError } from "./error.js";
 export type { Pins } from "./pin.js";
 export type { Policy } from "./policy.js";
 export { type Page, recallTool } from "./recall.js";

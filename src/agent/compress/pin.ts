@@ -1,7 +1,7 @@
 import type { FactId, Message } from "../../session/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { type Refuse, requireCount, requireFunction, requireOptions, yesOrNo } from "../../workflow/index.js";
-import type { Unit } from "./unit.js";
+import type { Unit } from "./policy.js";
 
 /** The messages that stay in view unchanged. */
 export type Pins = {

@@ -1,11 +1,11 @@
 import { type Entry, type FactId, type Json, type Session, Withheld } from "../../session/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { refusing, requireCount, requireOptions } from "../../workflow/index.js";
-import { pastOf } from "../model/past.js";
+import { pastOf } from "../model/transcript.js";
 import { type Tool, tool } from "../tool/index.js";
 import { within } from "../within.js";
 import { type Compression, type Covered, compressionsView } from "./compression.js";
-import { short, wordsOf } from "./material.js";
+import { short, wordsOf } from "./summary.js";
 
 export type RecallOptions = {
   /** What models call it by. Default "recall". */

@@ -15,8 +15,8 @@ import type { LanguageModel, Parameters } from "../model/index.js";
 import { type Compression, compressionsView, wholeEntries } from "./compression.js";
 import { withoutOutputs } from "./drop.js";
 import type { Crowded, Policy, Relieved } from "./policy.js";
+import { idOf, stretchesOf, type Unit } from "./policy.js";
 import { INSTRUCTIONS, outputOf, tokensOfSummary, type Writer, write } from "./summary.js";
-import { idOf, stretchesOf, type Unit } from "./unit.js";
 
 export type SummariseOptions = {
   /** The model that writes the summary, or several in order of preference; the next is tried when one fails permanently. */

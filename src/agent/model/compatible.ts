@@ -1,5 +1,5 @@
+import { MissingPackageError } from "./error.js";
 import type { LanguageModel } from "./model.js";
-import { optionalPackage } from "./optional-package.js";
 
 export type CompatibleOptions = {
   /** Where the API is, up to and with its version: `http://localhost:11434/v1`. */
@@ -33,4 +33,22 @@ export async function compatible({
     ...(key !== undefined && { apiKey: key }),
   });
   return provider.chatModel(model);
+}
+
+/** Loads a package that users install themselves. When it is missing, the error names it and its use. */
+export async function optionalPackage<Module>(
+  name: string,
+  use: string,
+  load: () => Promise<Module>,
+): Promise<Module> {
+  try {
+    return await load();
+  } catch (error) {
+    if (!isMissing(error) && !isMissing((error as { cause?: unknown } | null)?.cause)) throw error;
+    throw new MissingPackageError(name, use, error);
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return /MODULE_NOT_FOUND$/.test(String((error as { code?: unknown } | undefined)?.code));
 }

@@ -1,6 +1,6 @@
 import { type Failure, type Json, RathError, readableError } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import { plainJson } from "./plain.js";
+import { plainJson } from "./content.js";
 
 /** So much of a provider's answer is kept with a failure. */
 const BODY = 2_000;

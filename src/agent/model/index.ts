@@ -1,7 +1,6 @@
-export { callModel } from "./call.js";
-export { compatible } from "./compatible.js";
+export { compatible, optionalPackage } from "./compatible.js";
 export { configFact, configOf, type ModelConfig, type Parameters, type ToolSpec } from "./config.js";
-export { brokenCall, type CallRequest, callsOf, textOf } from "./content.js";
+export { brokenCall, type CallRequest, callsOf, plainJson, textOf } from "./content.js";
 export {
   MissingPackageError,
   NoPromptError,
@@ -10,19 +9,16 @@ export {
   ScriptEndedError,
   WithheldPromptError,
 } from "./error.js";
-export { estimateTokens } from "./estimate.js";
 export { failureOf, isRetryable, ModelError, retryAfterOf } from "./failure.js";
 export type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js";
-export { optionalPackage } from "./optional-package.js";
-export { plainJson } from "./plain.js";
+export { callModel } from "./model.js";
 export { costOf, defaultPrices, priceOf } from "./prices.js";
 export type { Prompt, PromptMessage } from "./prompt.js";
+export { estimateTokens } from "./prompt.js";
 export { askedLast, beginsTurn, messagesFor } from "./recalled.js";
 export { recorded } from "./recorded.js";
 export { renderPrompt } from "./render.js";
-export { renderedPrompt } from "./rendered.js";
+export { renderedPrompt, sentPrompt } from "./rendered.js";
 export type { ModelReply } from "./reply.js";
 export { type ScriptedReply, scripted } from "./scripted.js";
-export { sentPrompt } from "./sent.js";
-export { transcriptFor } from "./transcript.js";
-export { turnOf } from "./turn.js";
+export { transcriptFor, turnOf } from "./transcript.js";

@@ -1,3 +1,12 @@
+import type { Json } from "../../session/index.js";
+import type { ModelConfig, Parameters } from "./config.js";
+import { OWN } from "./content.js";
+import { inDialect } from "./dialect.js";
+import { ModelError } from "./failure.js";
+import type { Prompt } from "./prompt.js";
+import { type ModelReply, replyOf } from "./reply.js";
+import { assemble } from "./stream.js";
+
 /**
  * Who answers: any language model object of the AI SDK, specification V2 (ai 5), V3 (ai 6) or V4 (ai 7). This is the
  * part of those that is used here, written down as a shape of our own, so that nobody needs the AI SDK to compile.
@@ -40,3 +49,88 @@ export type Reader<Item> = {
 /** A word in V2, the provider's word beside it since V3. */
 export type FinishReason = string | { readonly unified: string; readonly raw?: string | undefined };
 export type Typed = { readonly type: string };
+
+export type CallSettings = {
+  readonly signal?: AbortSignal;
+  /** Whether the reply shall come piece by piece; the reply is the same. */
+  readonly stream?: boolean;
+  /** Hears each piece of a streamed reply: `{ type: "text" | "reasoning" | "tool-input", text, … }`. */
+  readonly onDelta?: (delta: Json) => void;
+  /** Keeps every piece of a stream as it came, as evidence. They take much more room than the reply. */
+  readonly chunks?: boolean;
+  /** How many replies this agent has had before (`turnOf`): scripted models go by it. */
+  readonly turn?: number;
+  /** Whether a tool was called since the agent was asked: then a `toolChoice` that demands a call is met. */
+  readonly called?: boolean;
+};
+
+/**
+ * Asks a model and gives its whole reply. What the model throws comes as a `ModelError` that says whether to try again;
+ * an abort comes as the signal's reason.
+ */
+export async function callModel(
+  model: LanguageModel,
+  prompt: Prompt,
+  config: ModelConfig,
+  settings: CallSettings = {},
+): Promise<ModelReply> {
+  const { signal, stream = false, onDelta = () => {} } = settings;
+  const mint = (place: number) => `call_${prompt.digest.slice(0, 20)}_${place}`;
+  try {
+    signal?.throwIfAborted();
+    const options = optionsFor(model, prompt, config, settings);
+    const came = stream
+      ? await assemble(await model.doStream(options), signal, onDelta)
+      : await model.doGenerate(options);
+    return replyOf(came, model.provider, mint);
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    throw ModelError.of(error);
+  }
+}
+
+function optionsFor(
+  model: LanguageModel,
+  prompt: Prompt,
+  config: ModelConfig,
+  { signal, stream, chunks, turn, called }: CallSettings,
+): CallOptions {
+  const { reasoning, toolChoice, stop, providerOptions, headers, ...numbers } = config.parameters ?? {};
+  const tools = config.tools ?? [];
+  const all: { readonly [option: string]: unknown } = {
+    ...numbers,
+    ...(stop !== undefined && { stopSequences: [...stop] }),
+    ...(headers !== undefined && { headers }),
+    ...(reasoning !== undefined && model.specificationVersion === "v4" && { reasoning }),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, input }) => ({
+        type: "function",
+        name,
+        ...(description !== undefined && { description }),
+        inputSchema: input,
+      })),
+      toolChoice: choiceOf(called === true && toolChoice !== "none" ? "auto" : toolChoice),
+    }),
+    ...(config.output !== undefined && { responseFormat: { type: "json", schema: config.output } }),
+    ...(stream === true && chunks === true && { includeRawChunks: true }),
+  };
+  return {
+    ...all,
+    prompt: inDialect(model, prompt),
+    ...(signal !== undefined && { abortSignal: signal }),
+    // For models that answer from a script or a record; providers read only what stands under their own name.
+    providerOptions: {
+      ...providerOptions,
+      [OWN]: {
+        prompt: prompt.digest,
+        agent: config.agent,
+        tokens: prompt.tokens,
+        ...(turn !== undefined && { turn }),
+      },
+    },
+  };
+}
+
+function choiceOf(choice: Parameters["toolChoice"] = "auto"): object {
+  return typeof choice === "string" ? { type: choice } : { type: "tool", toolName: choice.tool };
+}

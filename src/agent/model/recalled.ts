@@ -11,8 +11,7 @@ import {
   type View,
   Withheld,
 } from "../../session/index.js";
-import { pastOf } from "./past.js";
-import { transcriptFor } from "./transcript.js";
+import { pastOf, transcriptFor } from "./transcript.js";
 
 /** What stands in the prompt of one reading of a memory. */
 type Recalled = {

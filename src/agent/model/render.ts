@@ -2,9 +2,9 @@ import { createHash, type Hash } from "node:crypto";
 import type { Digest, Message } from "../../session/index.js";
 import { headOf, type ModelConfig } from "./config.js";
 import { isPlain } from "./dialect.js";
-import { estimateTokens } from "./estimate.js";
 import { isBlank, note } from "./part.js";
 import type { AssistantPart, Prompt, PromptMessage } from "./prompt.js";
+import { estimateTokens } from "./prompt.js";
 import { type Books, emptyBooks, enter, type Turn, takeTurns } from "./turns.js";
 
 const BEGIN = "[The conversation begins here.]";

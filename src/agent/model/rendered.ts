@@ -1,12 +1,19 @@
-import { type Digest, type Json, type Message, type Session, Withheld } from "../../session/index.js";
+import {
+  canonical,
+  type Digest,
+  digestOf,
+  type Json,
+  type Message,
+  type Session,
+  Withheld,
+} from "../../session/index.js";
 import { configOf } from "./config.js";
 import { isRecord } from "./content.js";
 import { NoPromptError, PromptMismatchError, WithheldPromptError } from "./error.js";
-import { pastOf } from "./past.js";
 import type { Prompt, PromptMessage } from "./prompt.js";
 import { messagesFor } from "./recalled.js";
 import { renderPrompt } from "./render.js";
-import { promptAsSent } from "./sent.js";
+import { pastOf } from "./transcript.js";
 
 /**
  * The exact prompt of a recorded model call, rendered again from the record and checked against the digest that the
@@ -64,4 +71,74 @@ function withheldIn(message: Message): readonly Gone[] {
 function gone(value: Json | undefined): readonly Gone[] | undefined {
   if (!isRecord(value) || typeof value.withheld !== "string") return undefined;
   return [{ reason: value.withheld, digest: String(value.digest) }];
+}
+
+/**
+ * The prompt that somebody else's loop sent, next to the one that the record would give. Where the two differ, the call
+ * must record `parameters`: the messages that were sent, or `[first, count]` for some of the record's own.
+ */
+export function sentPrompt(
+  own: Prompt,
+  messages: readonly Json[],
+): { readonly prompt: Prompt; readonly parameters?: Json } {
+  const items: Json[] = [];
+  let places: ReadonlyMap<string, number> | undefined;
+  // The stretch of our own messages that goes on.
+  let [from, next] = [0, 0];
+  const close = () => {
+    if (next > from) items.push([from, next - from]);
+  };
+  for (const message of messages) {
+    if (!isSame(message, own.messages[next])) {
+      close();
+      places ??= new Map(own.messages.map((ours, place) => [keyOf(ours), place]));
+      from = next = places.get(canonical(message)) ?? own.messages.length;
+    }
+    if (next === own.messages.length) items.push(message);
+    else next++;
+  }
+  close();
+  const [only] = items;
+  const isOwn = items.length === 1 && Array.isArray(only) && only[0] === 0 && only[1] === own.messages.length;
+  if (isOwn) return { prompt: own };
+  const parameters = { messages: items };
+  return { prompt: promptAsSent(own, parameters), parameters };
+}
+
+/** Mostly the bytes are the same too, which costs less to find out. */
+function isSame(message: Json, ours: PromptMessage | undefined): boolean {
+  if (ours === undefined) return false;
+  return JSON.stringify(message) === JSON.stringify(ours) || canonical(message) === keyOf(ours);
+}
+
+const spelled = new WeakMap<PromptMessage, string>();
+
+/** Our own messages are the same objects from call to call. */
+function keyOf(message: PromptMessage): string {
+  const key = spelled.get(message) ?? canonical(message as Json);
+  spelled.set(message, key);
+  return key;
+}
+
+/** What a call really sent, from the prompt that the record gives and the call's `parameters`. */
+export function promptAsSent(own: Prompt, parameters: Json | undefined): Prompt {
+  const items = isRecord(parameters) ? parameters.messages : undefined;
+  if (!Array.isArray(items)) return own;
+  const messages = (items as readonly Json[]).flatMap((item) => {
+    if (!Array.isArray(item)) return [item as unknown as PromptMessage];
+    const [from = 0, count = 0] = item as readonly number[];
+    return own.messages.slice(from, from + count);
+  });
+  const [head = ""] = own.text.split("\n", 1);
+  const lines = messages.map((message) => canonical(message as Json));
+  const text = `${[head, ...lines].join("\n")}\n`;
+  return Object.freeze({
+    messages: Object.freeze(messages),
+    text,
+    digest: digestOf(text),
+    tokens: own.tokens,
+    replies: messages.filter(({ role }) => role === "assistant").length,
+    // It is in the words of the model that it was sent to.
+    plain: true,
+  });
 }

@@ -1,7 +1,6 @@
 import type { Content, Json, Part, Usage } from "../../session/index.js";
-import { isRecord, OWN, ownMeta } from "./content.js";
+import { isRecord, OWN, ownMeta, plainJson } from "./content.js";
 import type { FinishReason, Generated, Typed } from "./model.js";
-import { plainJson } from "./plain.js";
 
 /**
  * What a model answered, the same for all versions: the body of a `model-reply` fact but for what it answers and costs.

@@ -1,9 +1,9 @@
 import type { Json } from "../../session/index.js";
 import { OWN } from "./content.js";
 import { ScriptEndedError } from "./error.js";
-import { estimateTokens } from "./estimate.js";
 import type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js";
 import type { PromptMessage } from "./prompt.js";
+import { estimateTokens } from "./prompt.js";
 
 /** A call to a tool. The id is made up unless given. */
 export type ScriptedCall = { readonly tool: string; readonly input?: Json; readonly id?: string };

@@ -1,8 +1,7 @@
 import type { Json } from "../../session/index.js";
-import { isRecord } from "./content.js";
+import { isRecord, plainJson } from "./content.js";
 import { ModelError } from "./failure.js";
 import type { Reader, Streamed, Typed } from "./model.js";
-import { plainJson } from "./plain.js";
 import type { Came } from "./reply.js";
 
 type Part = { [field: string]: unknown; type: string; broken?: string };

@@ -3,11 +3,12 @@ import {
   type FactId,
   type Message,
   messagesOf,
+  RathError,
   type Session,
   type Transcript,
   transcriptView,
+  type View,
 } from "../../session/index.js";
-import { pastOf } from "./past.js";
 
 /**
  * The messages that a configuration lets its model see: all of the conversation, or with `since` what is shown now
@@ -32,4 +33,65 @@ export function transcriptFor(config: { readonly since?: FactId }, session: Sess
 function* entriesFrom(transcript: Transcript, place: number): Generator<Entry, void> {
   yield* transcript.settled.from(place);
   yield* transcript.open;
+}
+
+/** Where a session was found from; asked again from a session further on, only the way up to here is walked. */
+const found = new WeakMap<Session, Session>();
+
+/** The session with this id in the past of another, or that other itself. */
+export function pastOf(session: Session, id: FactId): Session {
+  const seen = new Set<Session>();
+  const open: Session[] = [session];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (seen.has(node)) continue;
+    seen.add(node);
+    const earlier = found.get(node);
+    const target = earlier?.id === id ? earlier : node.id === id ? node : undefined;
+    if (target !== undefined) {
+      found.set(session, target);
+      return target;
+    }
+    const sole = node.soleParent;
+    if (sole !== undefined) open.push(sole);
+    else open.push(...node.parents.toReversed());
+  }
+  throw new RathError(
+    "not-in-past",
+    `There is no ${id.slice(0, 12)} in the past of ${session.id.slice(0, 12)}.`,
+    {
+      hint: "name a session that this one descends from",
+      data: { session: session.id, missing: id },
+    },
+  );
+}
+
+type Turns = {
+  readonly replies: { readonly [agent: string]: number };
+  /** Calls without an answer, and who made them. */
+  readonly open: { readonly [call: FactId]: string };
+};
+
+const turnView: View<Turns> = {
+  start: { replies: {}, open: {} },
+  step(state, fact, session) {
+    const { replies, open } = state;
+    switch (fact.type) {
+      case "model-call":
+        return { replies, open: { ...open, [session.id]: fact.agent ?? "" } };
+      case "model-reply":
+      case "model-failure": {
+        const { [fact.of]: agent, ...rest } = open;
+        if (agent === undefined) return state;
+        if (fact.type === "model-failure") return { replies, open: rest };
+        return { replies: { ...replies, [agent]: (replies[agent] ?? 0) + 1 }, open: rest };
+      }
+      default:
+        return state;
+    }
+  },
+};
+
+/** How many replies an agent has had in the past of a session: the same in any process, and on each branch its own. */
+export function turnOf(session: Session, agent: string): number {
+  return session.view(turnView).replies[agent] ?? 0;
 }

@@ -16,7 +16,6 @@ import {
   thought,
 } from "./part.js";
 import type { AssistantPart, FilePart, Output, TextPart } from "./prompt.js";
-import { toldOf } from "./told.js";
 
 /** What one side says until the other has its turn. `from` is the place in the transcript where it begins. */
 export type Turn =
@@ -271,4 +270,35 @@ function itemOf(meta: Json | undefined): string | undefined {
   for (const options of Object.values(meta))
     if (isRecord(options) && typeof options.itemId === "string") return options.itemId;
   return undefined;
+}
+
+/**
+ * What another agent said, or the result of a tool that it called, in words for one who was not it. Calls are told and not
+ * repeated: who hears of them may not have the tool, and did not decide to call it.
+ */
+export function toldOf(message: Message): readonly (TextPart | FilePart)[] {
+  const agent = JSON.stringify(message.author);
+  if (message.role === "tool") {
+    const { name, output, error, edited } = message;
+    const gave = outputText(edit(outputOf(output, error), edited));
+    return [text(`[The tool "${nameOf(name)}", called by the agent ${agent}, gave:]\n${gave}`)];
+  }
+  const parts = partsOf(message.content).flatMap((part) => told(part) ?? []);
+  return parts.length === 0 ? [] : [text(`[The agent ${agent} said:]`), ...parts];
+}
+
+/** What it thought is its own affair, and what its provider needs back nobody else's. */
+function told(part: Part): TextPart | FilePart | undefined {
+  switch (part.type) {
+    case "tool-call":
+      return text(`[It called the tool "${nameOf(part.name)}" with ${JSON.stringify(part.input)}]`);
+    case "tool-result":
+      return text(`[The tool "${nameOf(part.name)}" gave:]\n${outputText(outputOf(part.output))}`);
+    default: {
+      const piece = shown(part);
+      if (piece === undefined) return undefined;
+      const { providerOptions: _, ...bare } = piece;
+      return bare;
+    }
+  }
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { campaign } from "../../session/testing/campaign.js";
-import { readFrontmatter } from "./frontmatter.js";
+import { readFrontmatter } from "./skill.js";
 
 const file = (frontmatter: string): string => `---\n${frontmatter}\n---\nbody`;
 
@@ -112,7 +112,7 @@ describe("frontmatter", () => {
     vi.doMock("yaml", () => {
       throw Object.assign(new Error("Cannot find package"), { code: "ERR_MODULE_NOT_FOUND" });
     });
-    const fresh = await import("./frontmatter.js");
+    const fresh = await import("./skill.js");
     const thrown = await fresh.readFrontmatter(file("name: a")).catch((error: unknown) => error);
     vi.doUnmock("yaml");
     expect(thrown).toMatchObject({ code: "package-missing", hint: "npm install yaml" });

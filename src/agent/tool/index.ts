@@ -22,7 +22,7 @@ export type {
   OutputSchema,
   StandardJson,
 } from "./schema.js";
-export { customChecker, inputChecker } from "./schema.js";
+export { customChecker, inputChecker, objectSchema } from "./schema.js";
 export {
   build,
   DEFAULT_OUTPUT,

@@ -1,8 +1,7 @@
 import { type Json, thrownMessage } from "../../session/index.js";
 import { type Issue, ToolSchemaError } from "./error.js";
-import { flawOf } from "./flaw.js";
 import { jsonOf, jsonOfOutput, NotJson, pathOf } from "./json.js";
-import { jsonSchemaCheck, ordered } from "./json-schema.js";
+import { flawOf, jsonSchemaCheck, ordered } from "./json-schema.js";
 
 /** What zod, valibot, arktype and others share (standardschema.dev), written out here so as to depend on nobody. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -51,6 +50,19 @@ export type OutputOf<Schema> = Schema extends StandardSchema
     ? unknown
     : Json;
 type TypesOf<Schema extends StandardSchema> = NonNullable<Schema["~standard"]["types"]>;
+
+/** The schema of an object with these fields and no others. All of them are required unless some are named. */
+export function objectSchema(
+  properties: { readonly [field: string]: JsonSchema },
+  required = Object.keys(properties),
+): JsonSchema {
+  return {
+    type: "object",
+    properties,
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+  };
+}
 
 /** A schema made ready: says whether a value fits and what becomes of it. A check that waits for nothing answers at once. */
 export interface Checker {

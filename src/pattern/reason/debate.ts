@@ -1,11 +1,11 @@
-import { agent } from "../../agent/index.js";
+import { agent, stopOf } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
+import { objectSchema } from "../../agent/tool/index.js";
 import type { Module } from "../../runtime/index.js";
 import type { FactOf, Json, Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import {
   allOf,
-  anything,
   called,
   defineModule,
   enter,
@@ -17,9 +17,9 @@ import {
   type Rebuilds,
   requireCount,
 } from "../../workflow/index.js";
-import { withDefaults } from "../options.js";
+import { elsewhere, withDefaults } from "../options.js";
 import { AnswerFormError } from "./error.js";
-import { answerOf, inWords, stopOf } from "./found.js";
+import { answerOf, inWords } from "./found.js";
 
 /** Who won, if anybody, and why. */
 export type DebateVerdict = { readonly winner: string | null; readonly why?: string };
@@ -61,7 +61,7 @@ export function debate(options: DebateOptions): Debate {
       example: 'debate({ name: "trial", sides: { for: advocate, against: sceptic }, judge: model })',
       parts: { ...own, judge: isModule(judge) ? judge : judgeOf(name, order, judge) },
       options: withDefaults(options, { rounds: 2 }),
-      checks: { name: anything, sides: anything, rounds: requireCount, judge: anything },
+      checks: { ...elsewhere("name", "sides", "judge"), rounds: requireCount },
       learnable: ["rounds"],
       check({ refuse }) {
         if (order.length < 2)
@@ -76,20 +76,14 @@ export function debate(options: DebateOptions): Debate {
   );
 }
 
-async function run(
-  entered: Session,
-  {
-    name,
-    order,
-    rounds,
-    parts,
-  }: {
-    readonly name: string;
-    readonly order: readonly string[];
-    readonly rounds: number;
-    readonly parts: Parts;
-  },
-): Promise<Session> {
+type Trial = {
+  readonly name: string;
+  readonly order: readonly string[];
+  readonly rounds: number;
+  readonly parts: Parts;
+};
+
+async function run(entered: Session, { name, order, rounds, parts }: Trial): Promise<Session> {
   let session = entered;
   for (let round = 1; round <= rounds; round++) {
     const before = session;
@@ -141,11 +135,9 @@ function decided(
   answer: Json | undefined,
 ): DebateVerdict {
   const { winner, why } = (answer ?? {}) as { readonly winner?: Json; readonly why?: Json };
-  if (winner === null || winner === NONE || order.includes(winner as string))
-    return {
-      winner: winner === NONE ? null : (winner as string | null),
-      ...(typeof why === "string" && { why }),
-    };
+  const chosen = winner === NONE ? null : winner;
+  if (chosen === null || order.includes(chosen as string))
+    return { winner: chosen as string | null, ...(typeof why === "string" && { why }) };
   throw new AnswerFormError(
     called("debate", name),
     session,
@@ -170,14 +162,9 @@ function judgeOf(name: string, order: readonly string[], model: LanguageModel): 
     model,
     instructions:
       "You judge a debate. Weigh the arguments that were made, not the side you would take. You take no part in it.",
-    output: {
-      type: "object",
-      properties: {
-        winner: { type: "string", enum: [...order, NONE] },
-        why: { type: "string", description: "The argument that decided it, in one or two sentences." },
-      },
-      required: ["winner", "why"],
-      additionalProperties: false,
-    },
+    output: objectSchema({
+      winner: { type: "string", enum: [...order, NONE] },
+      why: { type: "string", description: "The argument that decided it, in one or two sentences." },
+    }),
   });
 }

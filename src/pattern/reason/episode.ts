@@ -1,5 +1,8 @@
-import type { Json } from "../../session/index.js";
+import { type Content, digestOf, type FactId, type Json, Session, secretFrom } from "../../session/index.js";
 import { parseJson } from "../../util/index.js";
+import { refusing, requireName, requireOptions } from "../../workflow/index.js";
+import { wordsOf } from "./argument.js";
+import { plainText } from "./found.js";
 
 /** What a step does: a tool and the words between its brackets. */
 export type Action = { readonly tool: string; readonly argument: string };
@@ -158,4 +161,158 @@ function dictionaryOf(words: string): { readonly [name: string]: Json } | undefi
       names[word] ?? JSON.stringify((single ?? double ?? "").replace(/\\(.)/g, "$1")),
   );
   return parseJson(json) as { readonly [name: string]: Json } | undefined;
+}
+
+/**
+ * The episode that a session holds, read from its facts: the same whether the model wrote its actions, called tools by
+ * itself, or the episode was imported. With a name, only what that agent did.
+ */
+export function episodeOf(session: Session, agent?: string): Episode {
+  const steps: { thought: string; action?: Action; observation?: string }[] = [];
+  const calls = new Map<FactId, { observation?: string }>();
+  const askers = new Map<FactId, string | undefined>();
+  let question: string | undefined;
+  let last: string | undefined;
+  let isWritten = false;
+  const isOwn = (name: string | undefined) => agent === undefined || name === agent;
+  for (const { id, fact } of session.history()) {
+    if (fact.type === "session-start" && fact.text !== undefined) question = plainText(fact.text);
+    else if (fact.type === "model-call") askers.set(id, fact.agent);
+    else if (fact.type === "model-reply" && isOwn(askers.get(fact.of))) said(fact.content);
+    else if (fact.type === "message-say" && fact.role === "assistant" && isOwn(nameOf(fact.by)))
+      said(fact.content);
+    else if (fact.type === "message-say" && fact.role === "user") question ??= plainText(fact.content);
+    else if (fact.type === "tool-call" && isOwn(nameOf(fact.by))) {
+      const newest = steps.at(-1);
+      // Of several calls in one reply, each is a step; what was thought stands with the first.
+      const step: (typeof steps)[number] =
+        newest === undefined || newest.action !== undefined ? { thought: "" } : newest;
+      if (step !== newest) steps.push(step);
+      step.action = { tool: fact.name, argument: wordsOf(fact.input) };
+      calls.set(id, step);
+    } else if (fact.type === "tool-result") observed(fact.of, outputWords(fact.output));
+    else if (fact.type === "tool-failure") observed(fact.of, fact.error.message);
+  }
+  const end = steps.at(-1);
+  // A model that calls tools by itself answers by calling none.
+  if (end !== undefined && last !== undefined && !isWritten)
+    steps[steps.length - 1] = { thought: "", action: { tool: FINISH, argument: last } };
+  const { action, observation } = steps.at(-1) ?? {};
+  const answer = action?.tool === FINISH && !isInvalid(observation) ? action.argument : undefined;
+  return {
+    question: question ?? "",
+    steps: Object.freeze(steps.map((step) => Object.freeze({ ...step }))),
+    ...(answer !== undefined && { answer }),
+  };
+
+  function said(content: Content): void {
+    const words = plainText(content);
+    const { thought, action } = readStep(words);
+    const isCalling = typeof content !== "string" && content.some((part) => part.type === "tool-call");
+    isWritten ||= action !== undefined;
+    last = isCalling ? undefined : words;
+    // A written action that became a call is told by that call.
+    steps.push({ thought, ...(!isCalling && action !== undefined && { action }) });
+  }
+
+  function observed(of: FactId, words: string): void {
+    const step = calls.get(of);
+    if (step !== undefined) step.observation = words;
+  }
+}
+
+function nameOf(by: string): string | undefined {
+  return by.startsWith("agent:") ? by.slice("agent:".length) : undefined;
+}
+
+function outputWords(output: Json): string {
+  return typeof output === "string" ? output : JSON.stringify(output);
+}
+
+export type ImportReactOptions = {
+  /** What the record calls the text: a file, an address. */
+  readonly source: string;
+  /** When it happened, as far as that is known; with it, the same text gives the same ids. Default: now. */
+  readonly at?: string;
+  /** Who it was. Default "react". */
+  readonly agent?: string;
+};
+
+/**
+ * Recorded episodes as sessions: where they are from, each thought, each action as a tool call, each observation as its
+ * outcome, and how it ended as a `validation-report`.
+ *
+ * ```ts
+ * for (const session of importReact(text, { source: "FEVER-output.txt" })) await store.save(session, { name: … });
+ * ```
+ */
+export function importReact(text: string, options: ImportReactOptions): readonly Session[] {
+  const refuse = refusing("an import");
+  requireOptions(options, refuse, EXAMPLE, { source: true, at: true, agent: true });
+  requireName(options.source, "import", EXAMPLE);
+  const { source, at = new Date().toISOString(), agent = "react" } = options;
+  const digest = digestOf(text);
+  return readReact(text).map((episode, place) => {
+    const secret = secretFrom(text, `${place + 1}`);
+    const begun = Session.start(episode.question, { nonce: `${digest}:${place + 1}`, at, secret }).append({
+      type: "record-import",
+      format: "react",
+      source,
+      digest,
+      detail: { episode: place + 1, from: episode.from, to: episode.to },
+      by: "runtime",
+      at,
+    });
+    return judged(stepped(begun, episode, agent, at), episode, at);
+  });
+}
+
+const EXAMPLE = 'importReact(text, { source: "FEVER-output.txt" })';
+
+function stepped(begun: Session, { steps }: Episode, agent: string, at: string): Session {
+  let session = begun;
+  const by = `agent:${agent}` as const;
+  for (const [place, { thought, action, observation }] of steps.entries()) {
+    const words = `Thought ${place + 1}: ${thought}`;
+    if (action === undefined) {
+      session = session.say(words, { role: "assistant", by, at });
+      continue;
+    }
+    const { tool: name, argument } = action;
+    const call = `step-${place + 1}`;
+    const input = { argument };
+    session = session
+      .say(
+        [
+          { type: "text", text: `${words}\nAction ${place + 1}: ${name}[${argument}]` },
+          { type: "tool-call", call, name, input },
+        ],
+        { role: "assistant", by, at },
+      )
+      .append({ type: "tool-call", name, input, call, by, at });
+    if (observation === undefined) continue;
+    const outcome = { of: session.id, by: `tool:${name}`, at } as const;
+    session = session.append(
+      isInvalid(observation)
+        ? { type: "tool-failure", error: { name: "InvalidActionError", message: observation }, ...outcome }
+        : { type: "tool-result", output: observation, ...outcome },
+    );
+  }
+  return session;
+}
+
+/** What was noted about the end. An exact match counts where one was looked for, else a whole reward. */
+function judged(session: Session, { outcome }: RecordedEpisode, at: string): Session {
+  if (outcome === undefined) return session;
+  const { em, reward } = outcome as { readonly em?: Json; readonly reward?: Json };
+  return session.append({
+    type: "validation-report",
+    name: "outcome",
+    passed: Number(em ?? reward) === 1,
+    ...(typeof reward === "number" && { score: reward }),
+    detail: outcome,
+    of: session.id,
+    by: "service",
+    at,
+  });
 }

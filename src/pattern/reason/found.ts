@@ -1,20 +1,37 @@
-import { textOf, transcriptFor } from "../../agent/model/index.js";
-import type { Module } from "../../runtime/index.js";
-import { type Content, diff, type FactOf, type Json, type Session } from "../../session/index.js";
+import { lastReply, outputIn, stopOf } from "../../agent/index.js";
+import { textOf } from "../../agent/model/index.js";
+import { BudgetError, CancelledError, failureOf, type Module } from "../../runtime/index.js";
+import {
+  type Content,
+  diff,
+  type FactOf,
+  type Failure,
+  type Json,
+  type Session,
+} from "../../session/index.js";
+import { enter, restAt } from "../../workflow/index.js";
 
 /**
- * What came of a module's work since a session: its output if it has one, else what was said last. Where a limit ended
- * the work there is no answer: what was said on the way is none, and an output is one of before.
+ * The result of a module's work since a session: its output if it has one, else its last words. Undefined where a limit
+ * ended the work: the last words are not an answer then, and an output is an older one.
  */
 export function answerOf(module: Module, session: Session, since: Session): Json | undefined {
   if (stopOf(session) !== undefined) return undefined;
-  const { output } = module as { readonly output?: (session: Session) => Json | undefined };
-  const structured = typeof output === "function" ? output(session) : undefined;
-  if (structured !== undefined) return structured;
-  const said = transcriptFor({ since: since.id }, session).findLast(
-    (message) => message.role === "assistant" && textOf(message.content) !== "",
-  );
-  return said?.role === "assistant" ? textOf(said.content) : undefined;
+  const output = outputIn(module, session);
+  return output === undefined ? lastReply(session, since.id) : output;
+}
+
+/** Enters a module on a fork. Its failure is a result, unless the whole run is cancelled or out of budget. */
+export async function attempt(
+  module: Module,
+  fork: Session,
+): Promise<{ readonly session: Session; readonly failure?: Failure }> {
+  try {
+    return { session: await enter(module, fork) };
+  } catch (error) {
+    if (error instanceof CancelledError || error instanceof BudgetError) throw error;
+    return { session: restAt(error, fork), failure: failureOf(error) };
+  }
 }
 
 /** An answer in words. */
@@ -41,23 +58,10 @@ export function shortfall(session: Session, since: Session): string | undefined 
   return stopOf(session);
 }
 
-/** The limit that ended the work on a session, in words, if one did. */
-export function stopOf(session: Session): string | undefined {
-  const end = endOf(session);
-  return end.type === "budget-stop" ? `its limit of ${end.allowed} ${end.limit} is reached` : undefined;
-}
-
 /** A failed finding in words. */
 export function reasonOf({ fact: { name, detail, score } }: Report): string {
   const known = detail ?? (score === undefined ? undefined : `score ${score}`);
   return known === undefined ? `${name} did not pass` : `${name} did not pass: ${inWords(known)}`;
-}
-
-/** The last fact of what a module did, before it was left. */
-export function endOf(session: Session): Session["fact"] {
-  let end = session;
-  while (end.fact.type === "module-exit" && end.soleParent !== undefined) end = end.soleParent;
-  return end.fact;
 }
 
 /** The words of some content, none where it was erased. */

@@ -1,9 +1,7 @@
 export { type DebateOptions, debate } from "./debate.js";
 export { deedsOf } from "./deed.js";
-export { readReact } from "./episode.js";
-export { episodeOf } from "./episode-of.js";
+export { episodeOf, importReact, readReact } from "./episode.js";
 export { PartsFailedError, PlanFailedError, UnreadableError } from "./error.js";
-export { importReact } from "./import-react.js";
 export { type InlineToolsOptions, inlineTools } from "./inline.js";
 
 export { type MapReduceOptions, mapReduce, type PartResult } from "./map-reduce.js";

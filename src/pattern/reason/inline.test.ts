@@ -7,7 +7,7 @@ import { graph, type Session } from "../../session/index.js";
 import { stateOf, withState, workflow } from "../../workflow/index.js";
 import { all, failed, ran } from "../../workflow/testing/ran.js";
 import { type InlineToolsOptions, inlineTools } from "./index.js";
-import { rendered, textIn } from "./inline-call.js";
+import { rendered, textIn } from "./inline.js";
 
 const calculator = tool({
   name: "calc",

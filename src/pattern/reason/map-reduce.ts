@@ -1,8 +1,8 @@
-import { BudgetError, CancelledError, failureOf, type Module } from "../../runtime/index.js";
+import { stopOf } from "../../agent/index.js";
+import type { Module } from "../../runtime/index.js";
 import type { Content, Failure, Json, Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import {
-  anything,
   called,
   defineModule,
   enter,
@@ -14,13 +14,12 @@ import {
   type Rebuilds,
   recordable,
   requireCount,
-  restAt,
   workflow,
   wrong,
 } from "../../workflow/index.js";
-import { moduleOr, withDefaults } from "../options.js";
+import { elsewhere, moduleOr, withDefaults } from "../options.js";
 import { AnswerFormError, PartsFailedError } from "./error.js";
-import { answerOf, inWords, stopOf } from "./found.js";
+import { answerOf, attempt, inWords } from "./found.js";
 
 /** What became of one part: its answer or its failure, and the branch that shows how. */
 export type PartResult = {
@@ -71,9 +70,8 @@ export function mapReduce(options: MapReduceOptions): Module & Rebuilds {
       },
       options: withDefaults(options, { concurrency: 8, need: 1 }),
       checks: {
-        name: anything,
+        ...elsewhere("name", "map"),
         split: moduleOr(functionLike("split: (session) => […], or a module")),
-        map: anything,
         reduce: moduleOr(functionLike("reduce: a module, or (parts) => an answer")),
         concurrency: requireCount,
         need: (need, option, refuse) => requireCount(need, option, refuse, 0),
@@ -103,13 +101,7 @@ async function run(entered: Session, given: Given): Promise<Session> {
   const together = gathered(session, [mapped.session], `${name}: what came of the parts`);
   const failures = parts.flatMap((part) => ("failure" in part ? [part] : []));
   if (parts.length > 0 && parts.length - failures.length < need)
-    throw new PartsFailedError(
-      name,
-      together,
-      need,
-      failures.map(({ branch, failure }) => ({ branch, failure })),
-      parts.length,
-    );
+    throw new PartsFailedError(name, together, need, failures, parts.length);
   const told = together.say(toldOf(name, parts), { by: `agent:${mapper.name}` });
   if (isModule(reduce)) return enter(reduce, told);
   const answer = recordable(reduce(parts), "reduce", called("mapReduce", name));
@@ -144,14 +136,9 @@ async function divided(
 /** The same module, whose failure is a result: the other parts go on. */
 function settled(mapper: Module): Module {
   return workflow(mapper.name, { [mapper.name]: mapper }, async (session) => {
-    try {
-      const done = await enter(mapper, session);
-      const stop = stopOf(done);
-      return report(done, mapper, stop === undefined ? undefined : { name: "LimitError", message: stop });
-    } catch (error) {
-      if (error instanceof CancelledError || error instanceof BudgetError) throw error;
-      return report(restAt(error, session), mapper, failureOf(error));
-    }
+    const { session: done, failure } = await attempt(mapper, session);
+    const stop = failure === undefined ? stopOf(done) : undefined;
+    return report(done, mapper, stop === undefined ? failure : { name: "LimitError", message: stop });
   });
 }
 

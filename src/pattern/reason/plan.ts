@@ -1,19 +1,11 @@
-import { BudgetError, CancelledError, failureOf, type Module } from "../../runtime/index.js";
+import { stopAt, stopOf } from "../../agent/index.js";
+import type { Module } from "../../runtime/index.js";
 import type { Json, Session, View } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
-import {
-  anything,
-  called,
-  defineModule,
-  enter,
-  joined,
-  type Rebuilds,
-  requireCount,
-  restAt,
-} from "../../workflow/index.js";
-import { withDefaults } from "../options.js";
+import { called, defineModule, enter, joined, type Rebuilds, requireCount } from "../../workflow/index.js";
+import { elsewhere, withDefaults } from "../options.js";
 import { AnswerFormError, PlanFailedError } from "./error.js";
-import { answerOf, inWords, shortfall, stopOf } from "./found.js";
+import { answerOf, attempt, shortfall } from "./found.js";
 
 /** A step of a plan, what became of it, and where. */
 export type PlanStep = {
@@ -74,9 +66,7 @@ export function planExecute(options: PlanExecuteOptions): Module & Rebuilds {
       parts: { planner, executor },
       options: withDefaults(options, { replans: 2, maxSteps: 20 }),
       checks: {
-        name: anything,
-        planner: anything,
-        executor: anything,
+        ...elsewhere("name", "planner", "executor"),
         replans: (replans, option, refuse) => requireCount(replans, option, refuse, 0),
         maxSteps: requireCount,
       },
@@ -117,7 +107,8 @@ async function run(entered: Session, given: Required<PlanExecuteOptions>): Promi
     const fork = session
       .fork(branch, { why: `${name}: ${open.task}`, by: "runtime" })
       .say(`Now do step ${place + 1} of the plan, and nothing else: ${open.task}`, { by: "runtime" });
-    const { session: done, why } = await attempted(executor, fork);
+    const { session: done, failure } = await attempt(executor, fork);
+    const why = failure === undefined ? shortfall(done, fork) : failure.message;
     const state = why === undefined ? "done" : "failed";
     const steps = plan.steps.with(place, { task: open.task, state, branch, ...defined({ why }) });
     if (why === undefined) {
@@ -125,18 +116,10 @@ async function run(entered: Session, given: Required<PlanExecuteOptions>): Promi
       continue;
     }
     // What was done on the way to a failure stays on its branch: the next plan begins where this step did.
-    const told = noted(joined([session, done], { adopt: "ours", why: `${name}: ${branch} failed` }), name, {
-      ...plan,
-      steps,
-    });
+    const back = joined([session, done], { adopt: "ours", why: `${name}: ${branch} failed` });
+    const told = noted(back, name, { ...plan, steps });
     if (plan.version > replans) {
-      const stopped = told.append({
-        type: "budget-stop",
-        limit: "plans",
-        allowed: replans + 1,
-        spent: plan.version,
-        asked: 1,
-      });
+      const stopped = stopAt(told, "plans", replans + 1, plan.version);
       throw new PlanFailedError(name, stopped, open.task, why, replans);
     }
     const asked = told.say(
@@ -180,27 +163,6 @@ async function planned(
   return noted(answered, name, { version: before.version + 1, steps: [...before.steps, ...steps] });
 }
 
-async function attempted(
-  executor: Module,
-  fork: Session,
-): Promise<{ readonly session: Session; readonly why?: string }> {
-  try {
-    const session = await enter(executor, fork);
-    const why = shortfall(session, fork);
-    return { session, ...defined({ why }) };
-  } catch (error) {
-    if (error instanceof CancelledError || error instanceof BudgetError) throw error;
-    return { session: restAt(error, fork), why: inWords(failureOf(error).message) };
-  }
-}
-
 function noted(session: Session, plan: string, { version, steps }: Plan): Session {
-  return session.append({
-    type: "note",
-    kind: "plan",
-    plan,
-    version,
-    steps: steps as unknown as Json,
-    by: "runtime",
-  });
+  return session.append({ type: "note", kind: "plan", plan, version, steps: steps as Json, by: "runtime" });
 }

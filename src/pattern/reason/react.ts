@@ -1,8 +1,8 @@
-import { type AgentOptions, agent } from "../../agent/index.js";
+import { type AgentOptions, agent, endOf, stopAt } from "../../agent/index.js";
 import { type LanguageModel, textOf, turnOf } from "../../agent/model/index.js";
 import type { Budget, Module } from "../../runtime/index.js";
 import type { FactOf, Session } from "../../session/index.js";
-import { defined, optionNames, showValue } from "../../util/index.js";
+import { defined, optionNames } from "../../util/index.js";
 import {
   called,
   createModule,
@@ -17,11 +17,10 @@ import {
   type State,
   withState,
 } from "../../workflow/index.js";
+import { oneOf } from "../options.js";
 import { withTextCalls } from "./codec.js";
-import { FINISH, readStep } from "./episode.js";
-import { episodeOf } from "./episode-of.js";
+import { episodeOf, FINISH, readStep } from "./episode.js";
 import { UnreadableError } from "./error.js";
-import { endOf } from "./found.js";
 
 export type ReactOptions = Pick<
   AgentOptions,
@@ -76,8 +75,7 @@ export function react(options: ReactOptions): React {
   requireName(name, "react", EXAMPLE);
   const refuse = refusing(called("react", name));
   requireOptions(options, refuse, EXAMPLE, OPTIONS);
-  if (codec !== "text" && codec !== "calls")
-    throw refuse(`its \`codec\` is ${showValue(codec)}`, 'codec: "text", or "calls"');
+  oneOf("text", "calls")(codec, "codec", refuse);
   requireCount(repairs, "repairs", refuse, 0);
   requireCount(maxSteps, "maxSteps", refuse);
   const { codec: _codec, repairs: _repairs, budget, policy, instructions, ...rest } = options;
@@ -148,8 +146,7 @@ async function written(entered: Session, { name, repairs }: Given, thinker: Modu
     if (readStep(said).action?.tool === FINISH) return session;
     if (refusals >= repairs) throw new UnreadableError(name, session, refusals + 1, said);
     const left = allowed - (turnOf(session, name) - before);
-    if (left <= 0)
-      return session.append({ type: "budget-stop", limit: "steps", allowed, spent: allowed, asked: 1 });
+    if (left <= 0) return stopAt(session, "steps", allowed);
     one = withState(thinker, { maxSteps: left });
     session = session.say(UNREADABLE, { by: "runtime" });
   }

@@ -1,8 +1,8 @@
-import { BudgetError, CancelledError, failureOf, type Module } from "../../runtime/index.js";
+import { stopAt, stopOf } from "../../agent/index.js";
+import type { Module } from "../../runtime/index.js";
 import type { FactId, Json, Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import {
-  anything,
   called,
   defineModule,
   enter,
@@ -11,12 +11,11 @@ import {
   joined,
   type Rebuilds,
   requireCount,
-  restAt,
   wrong,
 } from "../../workflow/index.js";
-import { moduleOr, withDefaults } from "../options.js";
+import { elsewhere, moduleOr, withDefaults } from "../options.js";
 import { AnswerFormError } from "./error.js";
-import { answerOf, inWords, type Report, reasonOf, reportsSince, stopOf } from "./found.js";
+import { answerOf, inWords, type Report, reasonOf, reportsSince, attempt as runOnFork } from "./found.js";
 
 /** What somebody made of a failed trial. It never changes; a later trial adds another. */
 export type Reflection = {
@@ -64,10 +63,8 @@ export function reflexion(options: ReflexionOptions): Module & Rebuilds {
       parts: { attempt, reflect, ...(isModule(check) && { check }) },
       options: withDefaults(options, { trials: 3, shown: 3 }),
       checks: {
-        name: anything,
-        attempt: anything,
+        ...elsewhere("name", "attempt", "reflect"),
         check: moduleOr(functionLike("check: a module, or (session) => true or false")),
-        reflect: anything,
         trials: requireCount,
         shown: requireCount,
       },
@@ -104,25 +101,19 @@ async function run(entered: Session, given: Required<ReflexionOptions>): Promise
       by: "runtime",
     });
     const { session, problem, stop } = await tried(offered(fork, given, learned), given);
-    // Nobody who goes on from here has anything left to spend.
-    if (stop !== undefined) return joined([session, ...failed], { adopt: "ours", why: `${name}: ${stop}` });
-    if (problem === undefined)
-      return joined([session, ...failed], { adopt: "ours", why: `${name}: trial ${trial} passed` });
-    if (trial >= trials)
-      return joined([session, ...failed], { adopt: "ours", why: `${name}: no trial passed` }).append({
-        type: "budget-stop",
-        limit: "trials",
-        allowed: trials,
-        spent: trials,
-        asked: 1,
-      });
+    const end = (last: Session, why: string) =>
+      joined([last, ...failed], { adopt: "ours", why: `${name}: ${why}` });
+    // Whoever continues from here has nothing left to spend.
+    if (stop !== undefined) return end(session, stop);
+    if (problem === undefined) return end(session, `trial ${trial} passed`);
+    if (trial >= trials) return stopAt(end(session, "no trial passed"), "trials", trials);
     const asked = session.say(
       `This trial failed: ${reasonOf(problem)}\nSay in a few sentences what went wrong and what to do differently next time.`,
       { by: "runtime" },
     );
     const thought = await enter(reflect, asked);
-    const end = stopOf(thought);
-    if (end !== undefined) return joined([thought, ...failed], { adopt: "ours", why: `${name}: ${end}` });
+    const limit = stopOf(thought);
+    if (limit !== undefined) return end(thought, limit);
     const text = inWords(answerOf(reflect, thought, asked));
     const noted = thought.append({
       type: "note",
@@ -168,14 +159,9 @@ type Tried = {
 /** One trial and what was found of it. An attempt that throws is one that failed. */
 async function tried(fork: Session, given: Required<ReflexionOptions>): Promise<Tried> {
   const { name, attempt, check } = given;
-  let done: Session;
-  try {
-    done = await enter(attempt, fork);
-  } catch (error) {
-    if (error instanceof CancelledError || error instanceof BudgetError) throw error;
-    const { message, name: kind } = failureOf(error);
-    return concluded(restAt(error, fork), name, { passed: false, detail: `${kind}: ${message}` });
-  }
+  const { session: done, failure } = await runOnFork(attempt, fork);
+  if (failure !== undefined)
+    return concluded(done, name, { passed: false, detail: `${failure.name}: ${failure.message}` });
   if (isModule(check)) return checkedBy(check, done, name);
   const said: unknown = check(done);
   const verdict = typeof said === "boolean" ? { passed: said } : said;

@@ -1,8 +1,9 @@
 import type { Services } from "../../runtime/index.js";
-import { optionNames, showValue } from "../../util/index.js";
-import { refusing, requireFunction, requireOptions } from "../../workflow/index.js";
-import type { Choice, Decider } from "./choice.js";
-import { type Trial, trialsOf } from "./trials.js";
+import { type FactId, List, type Session, type View } from "../../session/index.js";
+import type { Store } from "../../store/index.js";
+import { showValue } from "../../util/index.js";
+import { type Checks, checkOptions, functionLike, optional, refusing } from "../../workflow/index.js";
+import { type Choice, type Decider, ranked } from "./choice.js";
 
 export type BanditOptions = {
   /**
@@ -17,12 +18,8 @@ export type BanditOptions = {
 /** Learns from what validations said after earlier choices which route is worth most. */
 export function bandit(options: BanditOptions = {}): Decider {
   const refuse = refusing("a bandit");
-  requireOptions(options, refuse, 'bandit({ explore: "ucb1" })', OPTIONS);
+  checkOptions(options, CHECKS, refuse, 'bandit({ explore: "ucb1" })');
   const { explore = "ucb1", trials } = options;
-  if (typeof explore === "number" ? !(explore >= 0 && explore <= 1) : !["ucb1", "thompson"].includes(explore))
-    throw refuse(`its \`explore\` is ${showValue(explore)}`, '"ucb1", "thompson", or a number from 0 to 1');
-  if (trials !== undefined)
-    requireFunction(trials, "trials", refuse, 'trials: () => trialsIn(store, "desk")');
   return {
     name: "bandit",
     async decide(session, routes, { selector, services }) {
@@ -35,7 +32,15 @@ export function bandit(options: BanditOptions = {}): Decider {
   };
 }
 
-const OPTIONS = optionNames<BanditOptions>()("explore trials");
+const CHECKS: Checks<BanditOptions> = {
+  explore: optional((explore, _, refuse) => {
+    if (
+      typeof explore === "number" ? !(explore >= 0 && explore <= 1) : !/^(ucb1|thompson)$/.test(`${explore}`)
+    )
+      throw refuse(`its \`explore\` is ${showValue(explore)}`, '"ucb1", "thompson", or a number from 0 to 1');
+  }),
+  trials: optional(functionLike('trials: () => trialsIn(store, "desk")')),
+};
 
 /** A route, how often it was tried and what came of it in all. */
 type Arm = { readonly name: string; readonly count: number; readonly sum: number };
@@ -45,7 +50,7 @@ function armOf(name: string, trials: readonly Trial[]): Arm {
   return { name, count: own.length, sum: own.reduce((sum, { reward }) => sum + reward, 0) };
 }
 
-function chosenOf(arms: readonly Arm[], explore: "ucb1" | "thompson" | number, services: Services): Choice {
+function chosenOf(arms: readonly Arm[], explore: Explore, services: Services): Choice {
   const detail = Object.fromEntries(arms.map(({ name, count, sum }) => [name, { count, sum }]));
   const fresh = arms.find(({ count }) => count === 0);
   if (fresh !== undefined && explore !== "thompson")
@@ -55,19 +60,13 @@ function chosenOf(arms: readonly Arm[], explore: "ucb1" | "thompson" | number, s
     return { chosen: drawn.name, why: "by chance", detail };
   }
   const total = arms.reduce((sum, { count }) => sum + count, 0);
-  const scores = Object.fromEntries(
-    arms.map((arm) => [arm.name, worthOf(arm, total, explore, services)] as const),
-  );
-  const [best] = Object.entries(scores).sort(([, one], [, other]) => other - one);
-  return { chosen: best?.[0] ?? null, scores, detail };
+  const scores = Object.fromEntries(arms.map((arm) => [arm.name, worthOf(arm, total, explore, services)]));
+  return { chosen: ranked(scores)[0]?.[0] ?? null, scores, detail };
 }
 
-function worthOf(
-  { count, sum }: Arm,
-  total: number,
-  explore: "ucb1" | "thompson" | number,
-  { random }: Services,
-): number {
+type Explore = NonNullable<BanditOptions["explore"]>;
+
+function worthOf({ count, sum }: Arm, total: number, explore: Explore, { random }: Services): number {
   if (explore === "thompson") return betaDraw(1 + sum, 1 + count - sum, random);
   const mean = sum / count;
   return explore === "ucb1" ? mean + Math.sqrt((2 * Math.log(total)) / count) : mean;
@@ -88,4 +87,58 @@ function gammaDraw(shape: number, random: () => number): number {
     const v = (1 + c * normal) ** 3;
     if (v > 0 && Math.log(1 - random()) < 0.5 * normal ** 2 + d - d * v + d * Math.log(v)) return d * v;
   }
+}
+
+/** A choice, and what a validation said after it: from 0 to 1. */
+export type Trial = { readonly route: string; readonly reward: number; readonly validation: FactId };
+
+/**
+ * What came of the choices of a selector, as far as a session knows: each with the validation that followed it on its way,
+ * before the selector chose again.
+ */
+export function trialsOf(session: Session, selector: string): readonly Trial[] {
+  return [...session.view(viewFor(selector)).trials];
+}
+
+/** The same over all named sessions of a store, each once. */
+export async function trialsIn(store: Store, selector: string): Promise<readonly Trial[]> {
+  const all = new Map<FactId, Trial>();
+  for (const { id } of await store.names())
+    for (const trial of trialsOf(await store.load(id), selector)) all.set(trial.validation, trial);
+  return [...all.values()];
+}
+
+type Trials = { readonly chosen: string | null; readonly trials: List<Trial> };
+
+const views = new Map<string, View<Trials>>();
+
+function viewFor(selector: string): View<Trials> {
+  let view = views.get(selector);
+  if (view === undefined) {
+    view = {
+      start: Object.freeze({ chosen: null, trials: List.empty }),
+      step(state, fact, session) {
+        if (fact.type === "route-choose" && fact.selector === selector)
+          return Object.freeze({ ...state, chosen: fact.chosen });
+        if (fact.type !== "validation-report" || state.chosen === null) return state;
+        const reward = Math.min(1, Math.max(0, fact.score ?? (fact.passed ? 1 : 0)));
+        const trial = Object.freeze({ route: state.chosen, reward, validation: session.id });
+        return Object.freeze({ chosen: null, trials: state.trials.push(trial) });
+      },
+      // Branches each have their own: what was chosen on one must not be credited to another.
+      merge(sides) {
+        let [{ chosen, trials }] = sides as [Trials];
+        const known = new Set([...trials].map(({ validation }) => validation));
+        for (const side of sides.slice(1))
+          for (const trial of side.trials)
+            if (!known.has(trial.validation)) {
+              known.add(trial.validation);
+              trials = trials.push(trial);
+            }
+        return Object.freeze({ chosen, trials });
+      },
+    };
+    views.set(selector, view);
+  }
+  return view;
 }

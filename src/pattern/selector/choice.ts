@@ -1,7 +1,8 @@
-import type { Services } from "../../runtime/index.js";
-import type { Json, Principal, Session } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { hostServices, type Outcome, perform, type Request, type Services } from "../../runtime/index.js";
+import type { FactOf, Failure, Json, Principal, Session, View } from "../../session/index.js";
+import { defined, showValue } from "../../util/index.js";
 import type { Refuse } from "../../workflow/index.js";
+import { ChoiceError, listed } from "./error.js";
 
 /** What there is to choose: the name of a route, and what it is good for. */
 export type Route = { readonly name: string; readonly description?: string };
@@ -49,6 +50,11 @@ export type Chooser = Decider | Asker;
 /** A rule: from the session and the routes, the name of one, or null when none fits. */
 export type Rule = Decider["decide"];
 
+/** Routes with their scores, the best first. */
+export function ranked(scores: { readonly [route: string]: number }): readonly (readonly [string, number])[] {
+  return Object.entries(scores).sort(([, one], [, other]) => other - one);
+}
+
 export function isAsker(chooser: Chooser): chooser is Asker {
   return "choose" in chooser;
 }
@@ -61,3 +67,100 @@ export function chooserOf(choose: unknown, name: string, refuse: Refuse, example
     return choose as Chooser;
   throw refuse(`its \`choose\` is ${showValue(choose)}, neither a rule nor somebody who chooses`, example);
 }
+
+/** What came of asking somebody: a choice, or why there is none. The session ends with it. */
+export type Asked = { readonly session: Session } & (
+  | { readonly choice: Choice; readonly cost: number }
+  | { readonly failure: Failure }
+);
+
+/** Asks a chooser. Its own work stays on a branch: the conversation continues without it. */
+export async function ask(
+  session: Session,
+  chooser: Chooser,
+  routes: readonly Route[],
+  context: ChoiceContext,
+): Promise<Asked> {
+  const asked = await perform(session, requestTo(session, chooser, routes, context));
+  return answerOf(asked, asked.fact as Ballot);
+}
+
+/** The request to a chooser, to be performed alone or beside others. */
+export function requestTo(
+  session: Session,
+  chooser: Chooser,
+  routes: readonly Route[],
+  context: ChoiceContext,
+): Request {
+  const { name, by = `tool:${name}` } = chooser;
+  let choice: Choice | undefined;
+  // The origin is the session's: a choice is one of the known routes. Modules that were asked on a branch bring labels of their own.
+  const outcome = (cost: number): Outcome => {
+    return {
+      type: "step-result",
+      value: { ...choice, ...(cost > 0 && { cost }) } as Json,
+      origin: "input",
+      by,
+    };
+  };
+  return {
+    fact: {
+      type: "step-call",
+      name: `choose by ${name}`,
+      input: { selector: context.selector },
+      effect: "read",
+    },
+    effect: "read",
+    failed: (error) => ({ type: "step-failure", error, by }),
+    act: async ({ signal, request }) => {
+      if (isAsker(chooser)) throw new Error("it runs inside");
+      const services = hostServices(request);
+      choice = checked(name, await chooser.decide(session, routes, { ...context, services, signal }), routes);
+      return outcome(0);
+    },
+    ...(isAsker(chooser) && {
+      inside: {
+        branch: name,
+        body: async (fork: Session) => {
+          const chosen = await chooser.choose(fork, routes, context);
+          choice = checked(name, chosen.choice, routes);
+          return chosen.session;
+        },
+        outcome: (end: Session) => outcome(end.view(costView) - session.view(costView)),
+      },
+    }),
+  };
+}
+
+/** The recorded answer of a chooser. */
+export type Ballot = FactOf<"step-result" | "step-failure">;
+
+/** What one of several requests that were performed together came to. */
+export function answerOf(session: Session, fact: Ballot): Asked {
+  if (fact.type === "step-failure") return { session, failure: fact.error };
+  const { cost = 0, ...choice } = fact.value as unknown as Choice & { readonly cost?: number };
+  return { session, choice, cost };
+}
+
+/** The choice, if it is one: a route that there is, and scores that are numbers. */
+function checked(chooser: string, decision: Decision, routes: readonly Route[]): Choice {
+  const names = routes.map(({ name }) => name);
+  const refuse = (reason: string, said?: string) => new ChoiceError(chooser, reason, names, said);
+  const choice: unknown = typeof decision === "string" || decision === null ? { chosen: decision } : decision;
+  if (typeof choice !== "object" || choice === null) throw refuse(`it said ${showValue(choice)}`);
+  const { chosen, why, scores, detail } = choice as Partial<Choice>;
+  if (chosen !== null && typeof chosen !== "string") throw refuse(`it chose ${showValue(chosen)}`);
+  if (chosen !== null && !names.includes(chosen))
+    throw refuse(`there is no route ${JSON.stringify(chosen)} among ${listed(names)}`, chosen);
+  for (const [name, score] of Object.entries(scores ?? {})) {
+    if (!names.includes(name)) throw refuse(`it scored ${JSON.stringify(name)}, which is not a route`);
+    if (!Number.isFinite(score)) throw refuse(`the score of ${JSON.stringify(name)} is ${showValue(score)}`);
+  }
+  return { chosen, ...(why !== undefined && { why: String(why) }), ...defined({ scores, detail }) };
+}
+
+/** What models have cost so far, where that is known. */
+const costView: View<number> = {
+  start: 0,
+  step: (sum, fact) => (fact.type === "model-reply" ? sum + (fact.cost ?? 0) : sum),
+};

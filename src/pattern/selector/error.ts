@@ -1,4 +1,4 @@
-import { type Failure, type Json, RathError, type Session } from "../../session/index.js";
+import { type Failure, type Json, RathError, type Session, SessionError } from "../../session/index.js";
 import { nearestOf } from "../../util/index.js";
 
 /** What was chosen is no route, or what was said is no choice. */
@@ -12,15 +12,12 @@ export class ChoiceError extends RathError {
 }
 
 /** Whoever should choose failed, and nobody was there to ask instead. `session` ends with the failure. */
-export class ChoiceFailedError extends RathError {
-  readonly session: Session;
-
+export class ChoiceFailedError extends SessionError {
   constructor(selector: string, session: Session, failure: Failure) {
-    super("choice-failed", `Nobody chose for "${selector}": ${failure.message}`, {
+    super(session, "choice-failed", `Nobody chose for "${selector}": ${failure.message}`, {
       hint: hintFor(failure),
       data: { selector, failure: failure as Json },
     });
-    this.session = session;
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Agent, agent } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
-import type { InputSchema } from "../../agent/tool/index.js";
+import { type JsonSchema, objectSchema } from "../../agent/tool/index.js";
 import type { Budget, Retry } from "../../runtime/index.js";
 import { optionNames } from "../../util/index.js";
 import { refusing, requireName, requireOptions } from "../../workflow/index.js";
@@ -80,16 +80,11 @@ function routerOf(
   } as Parameters<typeof agent>[0]) as unknown as Agent<Answer>;
 }
 
-function schemaOf(routes: readonly Route[], none: string): InputSchema {
-  return {
-    type: "object",
-    properties: {
-      route: { type: "string", enum: [...routes.map(({ name }) => name), none] },
-      why: { type: "string", description: "The reason, in one sentence." },
-    },
-    required: ["route", "why"],
-    additionalProperties: false,
-  };
+function schemaOf(routes: readonly Route[], none: string): JsonSchema {
+  return objectSchema({
+    route: { type: "string", enum: [...routes.map(({ name }) => name), none] },
+    why: { type: "string", description: "The reason, in one sentence." },
+  });
 }
 
 /** The word for none of them, which no route has. */

@@ -1,4 +1,7 @@
-import { adopted, type Session, type View } from "../../session/index.js";
+import { digestOfModule } from "../../runtime/index.js";
+import { adopted, canonical, type Digest, digestOf, type Session, type View } from "../../session/index.js";
+import { type Parts, partsOf } from "../../workflow/index.js";
+import type { Route } from "./choice.js";
 
 /**
  * What a selector chose last on the way to a session: a route, null when none fitted, undefined when it was not asked.
@@ -24,4 +27,78 @@ function viewFor(selector: string): View<string | null | undefined> {
     views.set(selector, view);
   }
   return view;
+}
+
+/** Routes that can be changed while sessions are under way. */
+export interface RouteTable {
+  readonly routes: Parts;
+  /** Tells what there was to choose from: the names, what they are good for, and what the modules are. */
+  readonly version: Digest;
+  /** Replaces all routes. Sessions that have chosen go on with what they chose. */
+  set(routes: Parts): void;
+  /** The routes of a version, as long as this process knows them. */
+  at(version: Digest): Parts | undefined;
+}
+
+/**
+ * Routes for a selector that can be changed later.
+ *
+ * ```ts
+ * const table = routeTable({ billing, support });
+ * const desk = selector("desk", table, byModel(model));
+ * table.set({ billing, support, refunds });
+ * ```
+ */
+export function routeTable(routes: Parts): RouteTable {
+  let current = partsOf(routes, "a route table");
+  // Those that were replaced: a session that chose among them may still be under way.
+  const former: Parts[] = [];
+  return {
+    get routes() {
+      return current;
+    },
+    get version() {
+      return versionOf(current);
+    },
+    set(next) {
+      const parts = partsOf(next, "a route table");
+      former.push(current);
+      current = parts;
+    },
+    at: (version) => [current, ...former.toReversed()].find((one) => versionOf(one) === version),
+  };
+}
+
+export function isTable(routes: Parts | RouteTable): routes is RouteTable {
+  return typeof (routes as Partial<RouteTable>).set === "function";
+}
+
+export function versionOf(routes: Parts): Digest {
+  return digestOf(
+    canonical(
+      Object.entries(routes).map(([name, module]) => [
+        name,
+        descriptionOf(module) ?? null,
+        digestOfModule(module),
+      ]),
+    ),
+  );
+}
+
+/** The routes as they are shown to who chooses. */
+export function routesIn(
+  routes: Parts,
+  described: { readonly [route: string]: string } = {},
+): readonly Route[] {
+  return Object.freeze(
+    Object.entries(routes).map(([name, module]) => {
+      const description = Object.hasOwn(described, name) ? described[name] : descriptionOf(module);
+      return Object.freeze({ name, ...(description !== undefined && { description }) });
+    }),
+  );
+}
+
+function descriptionOf(module: object): string | undefined {
+  const { description } = module as { readonly description?: unknown };
+  return typeof description === "string" ? description : undefined;
 }

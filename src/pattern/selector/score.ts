@@ -1,6 +1,6 @@
 import type { Session } from "../../session/index.js";
-import { optionNames, showValue } from "../../util/index.js";
-import { refusing, requireFunction, requireOptions } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import { type Check, checkOptions, optional, refusing, requireFunction } from "../../workflow/index.js";
 import type { Decider, Route } from "./choice.js";
 
 export type ByScoreOptions = {
@@ -15,9 +15,8 @@ export function byScore(
 ): Decider {
   const refuse = refusing("a choice by score");
   requireFunction(score, "score", refuse, "byScore((session, route) => a number)");
-  requireOptions(options, refuse, "byScore(score, { threshold: 0.5 })", OPTIONS);
+  checkOptions(options, { threshold: optional(between()) }, refuse, "byScore(score, { threshold: 0.5 })");
   const { threshold = Number.NEGATIVE_INFINITY } = options;
-  if (Number.isNaN(threshold)) throw refuse(`its \`threshold\` is ${showValue(threshold)}`, "a number");
   return {
     name: "score",
     async decide(session, routes) {
@@ -33,4 +32,13 @@ export function byScore(
   };
 }
 
-const OPTIONS = optionNames<ByScoreOptions>()("threshold");
+/** The option is a number between two others. */
+export function between(least = Number.NEGATIVE_INFINITY, most = Number.POSITIVE_INFINITY): Check {
+  return (value, option, refuse) => {
+    if (!((value as number) >= least && (value as number) <= most))
+      throw refuse(
+        `its \`${option}\` is ${showValue(value)}`,
+        Number.isFinite(least) ? `a number from ${least} to ${most}` : "a number",
+      );
+  };
+}

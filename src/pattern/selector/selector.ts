@@ -18,10 +18,9 @@ import {
   type State,
   step,
 } from "../../workflow/index.js";
-import { type Asked, ask } from "./ask.js";
-import { type Choice, type Chooser, chooserOf, type Route, type Rule } from "./choice.js";
+import { type Asked, ask, type Choice, type Chooser, chooserOf, type Route, type Rule } from "./choice.js";
 import { ChoiceFailedError, listed, meantBy, RouteGoneError } from "./error.js";
-import { isTable, type RouteTable, routesIn, versionOf } from "./table.js";
+import { isTable, type RouteTable, routesIn, versionOf } from "./route.js";
 
 export type SelectorOptions = {
   /** Who goes on when none fits. Default: nobody, and the session goes on as it is. */

@@ -1,8 +1,16 @@
 import { textOf } from "../../agent/model/index.js";
 import type { Session } from "../../session/index.js";
-import { optionNames, showValue } from "../../util/index.js";
-import { refusing, requireFunction, requireOptions } from "../../workflow/index.js";
-import type { Decider, Route } from "./choice.js";
+import {
+  anything,
+  type Checks,
+  checkOptions,
+  functionLike,
+  optional,
+  refusing,
+  requireFunction,
+} from "../../workflow/index.js";
+import { type Decider, type Route, ranked } from "./choice.js";
+import { between } from "./score.js";
 
 /** Texts as vectors, in the order of the texts: a function, or an embedding model of the AI SDK. */
 export type Embedding =
@@ -31,13 +39,8 @@ export type BySimilarityOptions = {
 /** The route that is described, or asked for in the examples, by what comes nearest to what was said last. */
 export function bySimilarity(options: BySimilarityOptions): Decider {
   const refuse = refusing("a choice by similarity");
-  requireOptions(options, refuse, "bySimilarity({ embed: async (texts) => vectors })", OPTIONS);
+  checkOptions(options, CHECKS, refuse, "bySimilarity({ embed: async (texts) => vectors })");
   const { embed, threshold = 0, examples = {}, query = saidLast } = options;
-  if (typeof (embed as EmbeddingModel)?.doEmbed !== "function")
-    requireFunction(embed, "embed", refuse, "embed: async (texts) => vectors, or an embedding model");
-  if (!(threshold >= -1 && threshold <= 1))
-    throw refuse(`its \`threshold\` is ${showValue(threshold)}`, "a number from -1 to 1");
-  requireFunction(query, "query", refuse, "query: (session) => the text to compare");
   return {
     name: "similarity",
     async decide(session, routes, { signal }) {
@@ -47,14 +50,11 @@ export function bySimilarity(options: BySimilarityOptions): Decider {
       const vectors = await vectorsOf(embed, [text, ...known.flat()], signal);
       const [asked, ...others] = vectors as [readonly number[], ...(readonly number[])[]];
       const scores: { [route: string]: number } = {};
-      let place = 0;
-      for (const [index, { name }] of routes.entries()) {
-        const own = (known[index] as readonly string[]).map(() =>
-          cosine(asked, others[place++] as readonly number[]),
-        );
-        scores[name] = Math.max(...own);
+      for (const [place, { name }] of routes.entries()) {
+        const own = others.splice(0, known[place]?.length);
+        scores[name] = Math.max(...own.map((other) => cosine(asked, other)));
       }
-      const [best] = Object.entries(scores).sort(([, one], [, other]) => other - one);
+      const [best] = ranked(scores);
       if (best === undefined || best[1] < threshold)
         return { chosen: null, scores, why: `nothing comes nearer than ${threshold}` };
       return { chosen: best[0], scores };
@@ -62,7 +62,15 @@ export function bySimilarity(options: BySimilarityOptions): Decider {
   };
 }
 
-const OPTIONS = optionNames<BySimilarityOptions>()("embed threshold examples query");
+const CHECKS: Checks<BySimilarityOptions> = {
+  embed(embed, option, refuse) {
+    if (typeof (embed as EmbeddingModel | undefined)?.doEmbed !== "function")
+      requireFunction(embed, option, refuse, "embed: async (texts) => vectors, or an embedding model");
+  },
+  threshold: optional(between(-1, 1)),
+  examples: anything,
+  query: optional(functionLike("query: (session) => the text to compare")),
+};
 
 function saidLast(session: Session): string {
   const last = session.transcript.findLast(({ role }) => role === "user");
@@ -76,11 +84,9 @@ function textsOf(
   return [description ?? name, ...(Object.hasOwn(examples, name) ? (examples[name] ?? []) : [])];
 }
 
-async function vectorsOf(
-  embed: Embedding,
-  texts: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly (readonly number[])[]> {
+type Vectors = readonly (readonly number[])[];
+
+async function vectorsOf(embed: Embedding, texts: readonly string[], signal: AbortSignal): Promise<Vectors> {
   const vectors =
     typeof embed === "function" ? await embed(texts, signal) : await modelled(embed, texts, signal);
   const length = vectors[0]?.length ?? 0;
@@ -93,14 +99,12 @@ async function modelled(
   model: EmbeddingModel,
   texts: readonly string[],
   signal: AbortSignal,
-): Promise<readonly (readonly number[])[]> {
+): Promise<Vectors> {
   const most = (await model.maxEmbeddingsPerCall) ?? texts.length;
   const all: (readonly number[])[] = [];
   for (let from = 0; from < texts.length; from += most) {
-    const { embeddings } = await model.doEmbed({
-      values: texts.slice(from, from + most),
-      abortSignal: signal,
-    });
+    const values = texts.slice(from, from + most);
+    const { embeddings } = await model.doEmbed({ values, abortSignal: signal });
     all.push(...embeddings);
   }
   return all;

@@ -1,9 +1,10 @@
+import { type Agent, agent } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
+import { moduleTool, objectSchema, type Tool } from "../../agent/tool/index.js";
 import type { Module } from "../../runtime/index.js";
-import { adopted, type FactId, type Json, type Session, type View } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { adopted, backFrom, type FactId, type Json, type Session, type View } from "../../session/index.js";
 import {
-  anything,
+  branch,
   type Checks,
   called,
   checkOptions,
@@ -20,7 +21,7 @@ import {
   type State,
   workBeside,
 } from "../../workflow/index.js";
-import { MANAGER, managerOf } from "./manager.js";
+import { elsewhere, oneOf } from "../options.js";
 import { type CrewTask, changedTasks, doTask, type Task, tasksOf, tasksState } from "./task.js";
 
 export type CrewOptions = {
@@ -77,14 +78,8 @@ export function crew(options: CrewOptions): Crew {
 
 const EXAMPLE = 'crew({ agents: [writer], tasks: [{ name: "write", description: "…", agent: "writer" }] })';
 const CHECKS: Checks<CrewOptions> = {
-  name: anything,
-  agents: anything,
-  tasks: anything,
-  process: optional((process, _, refuse) => {
-    if (process !== "sequential" && process !== "hierarchical")
-      throw refuse(`its process is ${showValue(process)}`, 'process: "sequential", or "hierarchical"');
-  }),
-  manager: anything,
+  ...elsewhere("name", "agents", "tasks", "manager"),
+  process: optional(oneOf("sequential", "hierarchical")),
 };
 
 type Made = {
@@ -133,10 +128,7 @@ function made(given: Made, refuse: Refuse): Crew {
       const last = tasks.at(-1) as Task;
       const by = `agent:${lead?.name ?? agents[last.agent as string]?.name}` as const;
       const answer = results[last.name] as Json;
-      return now.say(typeof answer === "string" ? answer : JSON.stringify(answer), {
-        role: "assistant",
-        by,
-      });
+      return now.say(typeof answer === "string" ? answer : JSON.stringify(answer), { role: "assistant", by });
     },
   );
 }
@@ -167,3 +159,57 @@ const resultsView: View<Answers> = {
   },
   merge: (sides, merge) => sides[adopted(merge) ?? 0] ?? NONE,
 };
+
+const MANAGER = "manager";
+
+/** An agent that can do nothing itself but give work and put questions to the others. */
+function managerOf(
+  model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]],
+  coworkers: Parts,
+): Agent<undefined> {
+  const lines = Object.entries(coworkers).map(([name, module]) => {
+    const { description } = module as { readonly description?: unknown };
+    return typeof description === "string" ? `- ${name}: ${description}` : `- ${name}`;
+  });
+  return agent({
+    name: MANAGER,
+    model,
+    instructions: [INSTRUCTIONS, ...lines].join("\n"),
+    tools: [
+      toCoworker(coworkers, "delegate_work_to_coworker", "Gives a task to a coworker, who does it.", "task"),
+      toCoworker(coworkers, "ask_question_to_coworker", "Puts a question to a coworker.", "question"),
+    ],
+  });
+}
+
+const INSTRUCTIONS =
+  "You manage a crew. You do no work yourself: delegate it, ask, look at what comes back, and give the final answer. A coworker knows only what you write. Your coworkers are:";
+
+/** A tool by which a coworker is told something. Who it is stands in the call, and the choice of it on the branch of the call. */
+function toCoworker(coworkers: Parts, name: string, description: string, what: string): Tool<never, unknown> {
+  return moduleTool(branch(name, coworkerIn, { routes: coworkers }), {
+    name,
+    description,
+    input: objectSchema(
+      {
+        coworker: { type: "string", enum: Object.keys(coworkers) },
+        [what]: { type: "string", description: `The whole ${what}.` },
+        context: { type: "string", description: "Everything the coworker needs to know." },
+      },
+      ["coworker", what],
+    ),
+    say: (input) => {
+      const { [what]: told, context } = input as { readonly [field: string]: string };
+      return context ? `${told}\n\nWhat you need to know:\n${context}` : `${told}`;
+    },
+  }) as unknown as Tool<never, unknown>;
+}
+
+/** The coworker that the call names on whose branch a session is. */
+function coworkerIn(session: Session): string | null {
+  for (const node of backFrom(session)) {
+    const call = node.fact.type === "branch-fork" ? node.soleParent?.fact : undefined;
+    if (call?.type === "tool-call") return (call.input as { readonly coworker: string }).coworker;
+  }
+  return null;
+}

@@ -2,7 +2,6 @@ import type { Module } from "../../runtime/index.js";
 import type { Content, Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import {
-  anything,
   called,
   defineModule,
   enter,
@@ -13,6 +12,7 @@ import {
   workBeside,
   wrong,
 } from "../../workflow/index.js";
+import { elsewhere } from "../options.js";
 import { lastSaid } from "./said.js";
 
 export type NestedChatOptions = {
@@ -48,11 +48,9 @@ export function nestedChat(options: NestedChatOptions): Module & Rebuilds {
       parts: { chat, ...defined({ summary }) },
       options,
       checks: {
-        name: anything,
+        ...elsewhere("name", "chat", "summary"),
         description: optional((text) => requireName(text, "description of a nested chat", EXAMPLE)),
-        chat: anything,
         task: optional(functionLike("task: (session) => what the inner chat is told")),
-        summary: anything,
       },
       more: () => defined({ description }),
     },

@@ -1,6 +1,6 @@
 import { callsOf } from "../../agent/model/index.js";
 import { adopted, type Fact, type FactId, List, type Session, type View } from "../../session/index.js";
-import { endOf, plainText } from "../reason/found.js";
+import { plainText } from "../reason/found.js";
 
 /** Something that was said in a conversation, and who said it: the name of an agent, else who it was on the record. */
 export type Said = { readonly id: FactId; readonly by: string; readonly text: string };
@@ -42,11 +42,6 @@ export function saidSince(session: Session, since: Session): readonly Said[] {
 /** What was said last since an earlier session, if anything. */
 export function lastSaid(session: Session, since: Session): Said | undefined {
   return saidSince(session, since).at(-1);
-}
-
-/** Whether the work on a session ended at a limit: nobody who goes on from here has anything left to spend. */
-export function isStopped(session: Session): boolean {
-  return endOf(session).type === "budget-stop";
 }
 
 /** The agent behind a fact that says something. */

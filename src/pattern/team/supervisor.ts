@@ -1,20 +1,22 @@
-import { type Agent, agent, type StepInfo } from "../../agent/index.js";
-import type { LanguageModel } from "../../agent/model/index.js";
+import { type Agent, agent, type StepInfo, stopOf } from "../../agent/index.js";
+import { type LanguageModel, transcriptFor } from "../../agent/model/index.js";
+import { moduleTool, objectSchema, type Tool, tool } from "../../agent/tool/index.js";
 import type { Budget, Module } from "../../runtime/index.js";
-import type { Session } from "../../session/index.js";
+import type { FactId, FactOf, Json, Session } from "../../session/index.js";
+import { backFrom } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import {
-  anything,
   called,
   defineModule,
+  enter,
   type Parts,
   partsOf,
   type Rebuilds,
   refusing,
+  workflow,
 } from "../../workflow/index.js";
-import { withDefaults } from "../options.js";
-import { FORWARD, forwarded, forwardTool } from "./forward-message.js";
-import { type HandoffOutput, handoffTo } from "./handoff.js";
+import { elsewhere, oneOf, withDefaults } from "../options.js";
+import { lastSaid } from "./said.js";
 
 export type SupervisorOptions = {
   /** The name of the supervisor; the record has it as `agent:<name>`. */
@@ -58,21 +60,12 @@ export function supervisor(options: SupervisorOptions): Module & Rebuilds {
       parts: { lead: leadOf(options, workers, output, passes) },
       options: withDefaults(options, { output, forward: passes }),
       checks: {
-        name: anything,
-        description: anything,
-        model: anything,
-        instructions: anything,
-        workers: anything,
-        output(value, _, refuse) {
-          if (value !== "full" && value !== "last")
-            throw refuse(`its output is ${showValue(value)}`, 'output: "last", or "full"');
-        },
+        ...elsewhere("name", "description", "model", "instructions", "workers", "budget", "maxSteps"),
+        output: oneOf("last", "full"),
         forward(value, _, refuse) {
           if (typeof value !== "boolean")
-            throw refuse(`its forward is ${showValue(value)}`, "forward: true, or false");
+            throw refuse(`its \`forward\` is ${showValue(value)}`, "forward: true, or false");
         },
-        budget: anything,
-        maxSteps: anything,
       },
       learnable: ["output", "forward"],
       check({ refuse, options: checked }) {
@@ -119,3 +112,125 @@ function leadOf(
 
 const LEAD =
   "You lead a team. Hand each piece of work to whom it suits, with everything that is needed to do it; hand over several at once when none needs the others. Answer when the work is done.";
+
+/** What whoever hands over gets to see of the work: the last message, or all of it. */
+type HandoffOutput = "full" | "last";
+
+/**
+ * A worker as a tool of whoever leads: over to it and back, on a branch of the call. Both ways are a `route-choose` there,
+ * so the branch alone tells who had the work when, and on whose word.
+ */
+function handoffTo(
+  lead: string,
+  worker: string,
+  module: Module,
+  workers: readonly string[],
+  output: HandoffOutput,
+): Tool<never, unknown> {
+  const { description } = module as { readonly description?: unknown };
+  const over = workflow(`${lead} to ${worker}`, { [worker]: module }, async (session, parts) => {
+    const handed = session.append({
+      type: "route-choose",
+      selector: lead,
+      candidates: workers.map((name) => ({ name })),
+      chosen: worker,
+      by: `agent:${lead}`,
+    });
+    const done = await enter(parts[worker] as Module, handed);
+    return done.append({
+      type: "route-choose",
+      selector: worker,
+      candidates: [{ name: lead }],
+      chosen: lead,
+      why: stopOf(done) !== undefined ? STOPPED : "it is done",
+      by: `agent:${worker}`,
+    });
+  });
+  return moduleTool(over, {
+    name: transferName(worker),
+    description: `Hands work to "${worker}" and waits for what comes of it.${typeof description === "string" ? ` ${description}` : ""}`,
+    answer: output === "full" ? everythingIn : answerIn,
+  }) as unknown as Tool<never, unknown>;
+}
+
+const STOPPED = "it reached a limit before it was done";
+
+/** The name of the tool that hands work to a worker. */
+function transferName(worker: string): string {
+  return `transfer_to_${worker}`.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64);
+}
+
+/** What a worker said last, on the branch that it handed back. */
+function answerIn(end: Session): string {
+  const { handed, back } = waysIn(end);
+  const answer = lastSaid(end, handed)?.text ?? `${back.selector} handed back without a word.`;
+  // What it said on the way is no answer, and nobody must take it for one.
+  return back.why === STOPPED ? `${answer}\n[${back.selector}: ${STOPPED}.]` : answer;
+}
+
+/** All that a worker said and did on its branch, as messages. */
+function everythingIn(end: Session): Json {
+  return transcriptFor({ since: waysIn(end).handed.id }, end) as unknown as Json;
+}
+
+/** The way over to a worker and the way back, from the end of its branch. */
+function waysIn(end: Session): { readonly handed: Session; readonly back: FactOf<"route-choose"> } {
+  let back: FactOf<"route-choose"> | undefined;
+  for (const node of backFrom(end)) {
+    const { fact } = node;
+    if (fact.type !== "route-choose") continue;
+    back ??= fact;
+    if (fact.chosen === back.selector && fact.selector === back.chosen) return { handed: node, back };
+  }
+  throw new Error("a branch that was handed back was handed over before");
+}
+
+/** The tool by which a worker's answer is passed on as it is. */
+const FORWARD = "forward_message";
+
+/** What was passed on, and whose words these are. */
+type Forwarded = { readonly from: string; readonly text: string };
+
+/** Passes the newest answer of a worker on, word for word: what a model says in other words is no quotation. */
+function forwardTool(workers: readonly string[]): Tool<never, unknown> {
+  return tool({
+    name: FORWARD,
+    description:
+      "Gives the last answer of a worker as your own final answer, word for word. Use it when there is nothing to add.",
+    input: objectSchema({ from: { type: "string", enum: [...workers], description: "Whose answer." } }),
+    effect: "pure",
+    run(input, { session }) {
+      const { from } = input as { readonly from: string };
+      const text = answerOf(session, from);
+      if (text === undefined) throw new Error(`${from} has not answered yet. Hand the work over first.`);
+      return { from, text };
+    },
+  }) as unknown as Tool<never, unknown>;
+}
+
+/** What the newest reply passed on, if it passed on anything. */
+function forwarded(session: Session): Forwarded | undefined {
+  const outputs = new Map<FactId, Json>();
+  for (const node of backFrom(session)) {
+    const { fact } = node;
+    if (fact.type === "model-reply") return undefined;
+    if (fact.type === "tool-result") outputs.set(fact.of, fact.output);
+    if (fact.type === "tool-call" && fact.name === FORWARD && outputs.has(node.id))
+      return outputs.get(node.id) as unknown as Forwarded;
+  }
+  return undefined;
+}
+
+/** What a worker answered last: from the branch itself, since the supervisor may have been told more or less. */
+function answerOf(session: Session, worker: string): string | undefined {
+  const ends = new Map<FactId, Session>();
+  for (const node of backFrom(session)) {
+    const { fact } = node;
+    const end = node.soleParent === undefined ? node.parents[1] : undefined;
+    if (fact.type === "tool-result" && end !== undefined) ends.set(fact.of, end);
+    const found = ends.get(node.id);
+    if (fact.type === "tool-call" && fact.name === transferName(worker) && found !== undefined)
+      return answerIn(found);
+  }
+  return undefined;
+}

@@ -2,7 +2,6 @@ import type { Module } from "../../runtime/index.js";
 import { adopted, type Session, type View } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import {
-  anything,
   called,
   defineModule,
   enter,
@@ -11,7 +10,7 @@ import {
   partsOf,
   type Rebuilds,
 } from "../../workflow/index.js";
-import { withDefaults } from "../options.js";
+import { elsewhere, withDefaults } from "../options.js";
 
 export type SwarmOptions = {
   /** Default "swarm". */
@@ -44,7 +43,7 @@ export function swarm(options: SwarmOptions): Module & Rebuilds {
       example: EXAMPLE,
       parts: own,
       options: withDefaults(options, { name, ...defined({ start: names[0] }) }),
-      checks: { name: anything, members: anything, start: anything },
+      checks: elsewhere("name", "members", "start"),
       learnable: ["start"],
       check({ refuse, options: { start } }) {
         if (start === undefined) throw refuse("it has no members", EXAMPLE);

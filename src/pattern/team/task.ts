@@ -1,11 +1,11 @@
-import type { InputSchema } from "../../agent/tool/index.js";
-import type { Json, Session } from "../../session/index.js";
+import { checkerFor, parseAnswer, stopOf } from "../../agent/index.js";
+import { checkInput, type InputSchema, type Tool } from "../../agent/tool/index.js";
+import { hold } from "../../runtime/index.js";
+import { type Json, RathError, type Session } from "../../session/index.js";
 import { optionNames, showValue } from "../../util/index.js";
-import type { Parts, State } from "../../workflow/index.js";
-import { type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
-import { type Shape, shapeOf } from "./answer.js";
-import { TaskError } from "./error.js";
-import { isStopped, lastSaid } from "./said.js";
+import { type Parts, type Refuse, requireCount, requireOptions, type State } from "../../workflow/index.js";
+import { listed } from "../selector/error.js";
+import { lastSaid } from "./said.js";
 
 export type CrewTask = {
   /** What it is called by other tasks, and the name of its branch. */
@@ -51,14 +51,17 @@ export function tasksOf(
         );
       const before = tasks.slice(0, place).map((one: CrewTask) => one.name);
       if (before.includes(name)) throw refuse(`two tasks are called "${name}"`, "give one another name");
+      if (isManaged && agent !== undefined)
+        throw refuse(`the task "${name}" names an agent, and the manager chooses`, "leave agent out");
       if (!isManaged && agent === undefined)
-        throw refuse(`the task "${name}" has no agent`, `say who does it: agent: ${namesIn(agents)}`);
-      if (isManaged ? agent !== undefined : agent === undefined || !Object.hasOwn(agents, agent))
         throw refuse(
-          isManaged
-            ? `the task "${name}" names an agent, and the manager chooses`
-            : `the task "${name}" names an unknown agent ${showValue(agent)}`,
-          isManaged ? "leave agent out" : `the agents are ${namesIn(agents)}`,
+          `the task "${name}" has no agent`,
+          `say who does it: agent: ${listed(Object.keys(agents))}`,
+        );
+      if (!isManaged && !Object.hasOwn(agents, agent as string))
+        throw refuse(
+          `the task "${name}" names an unknown agent ${showValue(agent)}`,
+          `the agents are ${listed(Object.keys(agents))}`,
         );
       const unknown = (context ?? []).find((one) => !before.includes(one));
       if (unknown !== undefined)
@@ -69,12 +72,6 @@ export function tasksOf(
       return Object.freeze({ ...rest, ...(output !== undefined && { shape: shapeOf(output) }), attempt: 1 });
     }),
   );
-}
-
-function namesIn(agents: Parts): string {
-  return Object.keys(agents)
-    .map((name) => JSON.stringify(name))
-    .join(", ");
 }
 
 /** What learning may change about tasks, by path; and `attempt`, by which a what-if does a task again. */
@@ -101,18 +98,11 @@ export function changedTasks(tasks: readonly Task[], state: State, refuse: Refus
       if (JSON.stringify(read("task")) !== JSON.stringify(now[`tasks.${task.name}.task`]))
         throw refuse(`who does "${task.name}", and to what end, is code, not a value`, "make another crew");
       if (typeof description !== "string" || description.trim() === "" || typeof expected !== "string")
-        throw refuse(
-          `the task "${task.name}" is told ${showValue(typeof expected === "string" ? description : expected)}`,
-          TASK,
-        );
+        throw refuse(`a text of the task "${task.name}" is empty or not a text`, TASK);
       requireCount(attempt, `tasks.${task.name}.attempt`, refuse);
       const { expected: _, ...rest } = task;
-      return Object.freeze({
-        ...rest,
-        description,
-        ...(expected !== "" && { expected }),
-        attempt: attempt as number,
-      });
+      const changed = { ...rest, description, ...(expected !== "" && { expected }) };
+      return Object.freeze({ ...changed, attempt: attempt as number });
     }),
   );
 }
@@ -133,7 +123,7 @@ export function doTask(
         session = await ask(session);
         const said = lastSaid(session, before)?.text;
         // What it said on the way is no answer, and the next task must not build on it.
-        if (isStopped(session)) throw new TaskError(task.name, agent, "it reached a limit first");
+        if (stopOf(session) !== undefined) throw new TaskError(task.name, agent, "it reached a limit first");
         if (said === undefined) throw new TaskError(task.name, agent, "it said nothing");
         if (task.shape === undefined) {
           answer = said;
@@ -141,11 +131,12 @@ export function doTask(
         }
         const found = await task.shape.check(session, said);
         const passed = "value" in found;
+        const detail = passed ? found.value : found.problem;
         session = session.append({
           type: "validation-report",
           name: task.name,
           passed,
-          detail: passed ? found.value : found.problem,
+          detail,
           by: "runtime",
         });
         if (passed) {
@@ -153,9 +144,8 @@ export function doTask(
           return session;
         }
         if (refusals === REPAIRS) throw new TaskError(task.name, agent, found.problem);
-        session = session.say(`Your answer cannot be used: ${found.problem}. ${JSON_ALONE}`, {
-          by: "runtime",
-        });
+        const told = `Your answer cannot be used: ${found.problem}. ${JSON_ALONE}`;
+        session = session.say(told, { by: "runtime" });
       }
     },
     value: () => answer,
@@ -177,4 +167,31 @@ function toldOf(
     ...(shape === undefined ? [] : [`${JSON_ALONE} The schema: ${JSON.stringify(shape.schema)}`]),
     ...(known.length === 0 ? [] : ["What came of other tasks:", ...known]),
   ].join("\n");
+}
+
+/** What an answer shall be, and whether one is it. */
+export type Shape = { readonly schema: Json; check(session: Session, text: string): Promise<Found> };
+type Found = { readonly value: Json } | { readonly problem: string };
+
+/** A schema for answers of agents that were not made for it. The same rules as for what a tool takes. */
+function shapeOf(schema: InputSchema): Shape {
+  const checker = checkerFor("answer", schema);
+  return { schema: checker.input.json, check: (session, text) => hold(session, () => found(checker, text)) };
+}
+
+async function found(checker: Tool, text: string): Promise<Found> {
+  const parsed = parseAnswer(text);
+  if ("problem" in parsed) return parsed;
+  const result = await checkInput(checker, parsed.value);
+  return result.ok ? { value: result.value as Json } : { problem: result.failure.message };
+}
+
+/** A task of a crew that came to no answer. It is the failure of the task's branch, and so on the record. */
+export class TaskError extends RathError {
+  constructor(task: string, agent: string, reason: string) {
+    super("task-unanswered", `${agent} did not do the task "${task}": ${reason}.`, {
+      hint: `give the agent more room or a clearer task, and go on from there: rath.replay(run, withState(crew, { "tasks.${task}.attempt": 2 }), { mode: "what-if" })`,
+      data: { task, agent, reason },
+    });
+  }
 }

@@ -1,4 +1,7 @@
+import type { PatchFiles } from "../../../sandbox/index.js";
 import { PatchRefusedError } from "./error.js";
+import { placeOf } from "./options.js";
+import { bufferOf } from "./text.js";
 
 /** What one section of a "*** Begin Patch" does to one file. */
 export type FileSection =
@@ -121,4 +124,155 @@ function withoutEmptyEnd(body: readonly string[]): readonly string[] {
 
 function refused(line: number, why: string): PatchRefusedError {
   return new PatchRefusedError([{ line, why }]);
+}
+
+/** Makes the changes of all sections, or none, and says what was done. */
+export async function appliedSections(
+  files: PatchFiles,
+  sections: readonly FileSection[],
+): Promise<readonly string[]> {
+  const draft = new Map<string, Buffer | undefined>();
+  const before = new Map<string, Buffer | undefined>();
+  const read = async (path: string): Promise<Buffer | undefined> => {
+    if (draft.has(path)) return draft.get(path);
+    const bytes = await files.read(path);
+    before.set(path, bytes && bufferOf(bytes));
+    return before.get(path);
+  };
+  const refused = (path: string, line: number, why: string): PatchRefusedError =>
+    new PatchRefusedError([{ path, line, why }]);
+  const done: string[] = [];
+  for (const section of sections) {
+    const { type, line } = section;
+    const path = placeOf(section.path);
+    const there = await read(path);
+    if (type === "add") {
+      if (there !== undefined)
+        throw refused(path, line, "it is there already: update it, or delete it first");
+      draft.set(path, Buffer.from(section.text, "utf8"));
+      done.push(`add ${path}`);
+      continue;
+    }
+    if (there === undefined) throw refused(path, line, "there is no such file");
+    if (type === "delete") {
+      draft.set(path, undefined);
+      done.push(`delete ${path}`);
+      continue;
+    }
+    // Each byte as one character: whatever the rest of the file is, it stays as it is.
+    const after = Buffer.from(withHunks(there.toString("latin1"), section), "latin1");
+    const moveTo = section.moveTo === undefined ? undefined : placeOf(section.moveTo);
+    if (moveTo !== undefined && moveTo !== path) {
+      if ((await read(moveTo)) !== undefined) throw refused(path, line, `there is a file ${moveTo} already`);
+      draft.set(path, undefined);
+    }
+    draft.set(moveTo ?? path, after);
+    done.push(moveTo === undefined ? `modify ${path}` : `move ${path} to ${moveTo}`);
+  }
+  await written(files, draft, before);
+  return done;
+}
+
+/** Where files are moved to, and from where. */
+export function movesIn(sections: readonly FileSection[]): ReadonlyMap<string, string> {
+  return new Map(
+    sections.flatMap((section) =>
+      section.type === "update" && section.moveTo !== undefined
+        ? [[placeOf(section.moveTo), placeOf(section.path)] as const]
+        : [],
+    ),
+  );
+}
+
+/** Writes everything; what was written is taken back when something cannot be. */
+async function written(
+  files: PatchFiles,
+  draft: ReadonlyMap<string, Buffer | undefined>,
+  before: ReadonlyMap<string, Buffer | undefined>,
+): Promise<void> {
+  const begun: string[] = [];
+  const put = (path: string, bytes: Buffer | undefined): Promise<void> =>
+    bytes === undefined ? files.remove(path) : files.write(path, bytes);
+  try {
+    for (const [path, bytes] of draft) {
+      begun.push(path);
+      await put(path, bytes);
+    }
+  } catch (error) {
+    for (const path of begun.reverse()) await put(path, before.get(path)).catch(() => {});
+    throw error;
+  }
+}
+
+/** The file after the hunks of a section. Lines that only have other white space than the patch says keep their own. */
+export function withHunks(file: string, section: Extract<FileSection, { type: "update" }>): string {
+  const lines = file.split("\n");
+  // What follows the last line end is no line, unless there is something.
+  const ended = lines.at(-1) === "";
+  if (ended) lines.pop();
+  const made: string[] = [];
+  let at = 0;
+  for (const hunk of section.hunks) {
+    const texts = hunk.lines.map(({ mark, text }) => ({
+      mark,
+      text: Buffer.from(text, "utf8").toString("latin1"),
+    }));
+    const old = texts.filter(({ mark }) => mark !== "+").map(({ text }) => text);
+    const from = placeOfHunk(lines, old, at, hunk, section.path);
+    for (; at < from; at++) made.push(lines[at] as string);
+    for (const { mark, text } of texts) {
+      if (mark === "+") made.push(text);
+      else {
+        if (mark === " ") made.push(lines[at] as string);
+        at += 1;
+      }
+    }
+  }
+  for (; at < lines.length; at++) made.push(lines[at] as string);
+  return made.length === 0 ? "" : made.join("\n") + (ended ? "\n" : "");
+}
+
+const SAME: readonly ((one: string, other: string) => boolean)[] = [
+  (one, other) => one === other,
+  (one, other) => one.trimEnd() === other.trimEnd(),
+  (one, other) => one.trim() === other.trim(),
+];
+
+/** Where a hunk goes. It must be clear: one place, or the first below what its headers name. */
+function placeOfHunk(
+  lines: readonly string[],
+  old: readonly string[],
+  after: number,
+  { headers, atEnd, line }: Hunk,
+  path: string,
+): number {
+  const refused = (why: string): PatchRefusedError => new PatchRefusedError([{ path, line, why }]);
+  let from = after;
+  for (const header of headers) {
+    const same = lines.findIndex((one, place) => place >= from && one.trim() === header);
+    const near = same >= 0 ? same : lines.findIndex((one, place) => place >= from && one.includes(header));
+    if (near < 0) throw refused(`no line from line ${from + 1} on says ${JSON.stringify(header)}`);
+    from = near + 1;
+  }
+  if (old.length === 0) return headers.length > 0 && !atEnd ? from : lines.length;
+  for (const same of SAME) {
+    const places: number[] = [];
+    for (let place = from; place + old.length <= lines.length; place++) {
+      if (atEnd && place + old.length !== lines.length) continue;
+      if (old.every((text, offset) => same(lines[place + offset] as string, text))) places.push(place);
+    }
+    const [first] = places;
+    if (first === undefined) continue;
+    if (places.length > 1 && headers.length === 0) {
+      const shown = places.slice(0, 10).map((place) => place + 1);
+      throw refused(
+        `its lines stand there ${places.length} times, at the lines ${shown.join(", ")}. Give more lines around them, or "@@ " with a line above them`,
+      );
+    }
+    return first;
+  }
+  const behind = after > 0 ? ` behind line ${after}` : "";
+  throw refused(
+    `its lines do not stand there${behind}, beginning with ${JSON.stringify(old[0]?.slice(0, 200))}`,
+  );
 }

@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import { campaign } from "../../../session/testing/campaign.js";
 import { editTool } from "./edit.js";
 import type { EditRefusedError } from "./error.js";
-import { replaced, stretchesOf } from "./match.js";
-import { nearestTo } from "./nearest.js";
+import { nearestTo, replaced, stretchesOf } from "./match.js";
 import { shellTool } from "./shell.js";
 import { KINDS, type Workspace, within } from "./testing/workspace.js";
 

@@ -1,14 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { campaign } from "../../../session/testing/campaign.js";
-import { findTool } from "./find.js";
 import { globOf } from "./glob.js";
-import { listTool } from "./list.js";
+import { findTool, listTool } from "./list.js";
 import { shellTool } from "./shell.js";
 import { KINDS, within } from "./testing/workspace.js";
 import { textOf } from "./text.js";
-import { viewTool } from "./view.js";
-import { writeTool } from "./write.js";
+import { viewTool, writeTool } from "./view.js";
 
 const [view, list, find, write] = [viewTool(), listTool(), findTool(), writeTool()];
 const PNG = Buffer.from(

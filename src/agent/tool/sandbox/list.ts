@@ -1,9 +1,8 @@
-import type { FileEntry, Sandbox } from "../../../sandbox/index.js";
+import type { FileEntry, Sandbox, SandboxFiles } from "../../../sandbox/index.js";
 import type { Tool } from "../tool.js";
-import { type SandboxToolOptions, SHARED, sandboxTool } from "./options.js";
-import { placeOf, shownPlace } from "./place.js";
+import { globOf, isGlob } from "./glob.js";
+import { placeOf, type SandboxToolOptions, SHARED, sandboxTool, shownPlace } from "./options.js";
 import { plural, printable, sizeOf } from "./text.js";
-import { type Walked, walk } from "./walk.js";
 
 const DEEPEST = 10;
 
@@ -90,4 +89,113 @@ function lineOf({ path, entry, closed }: Walked, start: number): string {
     default:
       return `${name} ${sizeOf(entry.size)}${(entry.mode & 0o100) !== 0 ? " executable" : ""}`;
   }
+}
+
+type FindInput = { readonly name: string; readonly path?: string };
+
+/** A tool that finds files and directories by name. */
+export function findTool(options: SandboxToolOptions = {}): Tool {
+  return sandboxTool<FindInput>(options, {
+    name: "find",
+    description:
+      'Finds files and directories of the workspace by a part of their name ("config"), or by a glob: "*.ts" for names, "src/**/*.ts" for paths.',
+    properties: {
+      name: { type: "string", minLength: 1, description: "A part of a name, or a glob." },
+      path: { type: "string", description: "The directory to look in; default the workspace." },
+    },
+    required: ["name"],
+    effect: "read",
+    ...SHARED,
+    run: async ({ name, path = "" }, context, { maxOutput, skip }) => {
+      const { files } = await context.sandbox();
+      const root = placeOf(path);
+      const { entries, cut } = await walk(files, root, { skip, signal: context.signal });
+      const fits = nameTest(name);
+      const inside = (place: string): string => (root === "" ? place : place.slice(root.length + 1));
+      const found = entries.filter((one) => fits(one.path) || (root !== "" && fits(inside(one.path))));
+      const closed = [
+        ...new Set(entries.filter((one) => one.closed === "skipped").map((one) => one.entry.name)),
+      ];
+      const notes = [
+        ...(closed.length > 0 ? [`, not looking into ${closed.join(", ")}`] : []),
+        ...(cut ? [", among the first 200000 entries"] : []),
+      ];
+      const where = root === "" ? "" : ` in ${shownPlace(root)}`;
+      return fitted(
+        `[${plural(found.length, "match", "matches")} for ${JSON.stringify(name)}${where}${notes.join("")}]`,
+        found.map(
+          ({ path: place, entry }) =>
+            printable(place.toWellFormed().replaceAll("\n", "\\n")) + (entry.kind === "directory" ? "/" : ""),
+        ),
+        maxOutput,
+      );
+    },
+  });
+}
+
+/** Without wildcards a name is a part of one, in capitals or not; with a slash a part of the path. */
+function nameTest(name: string): (path: string) => boolean {
+  if (isGlob(name)) return globOf(name);
+  const names = name.split("/").filter((part) => part !== "" && part !== ".");
+  const wanted = names.join("/").toLowerCase();
+  return (path) => {
+    const where = wanted.includes("/") ? path : path.slice(path.lastIndexOf("/") + 1);
+    return where.toLowerCase().includes(wanted);
+  };
+}
+
+/** Entries that a walk looks at before it gives up: a model learns nothing from more. */
+const ENTRIES = 200_000;
+
+export type Walked = {
+  readonly path: string;
+  readonly entry: FileEntry;
+  /** How many directories it is below the one where the walk began; 1 is in it. */
+  readonly depth: number;
+  /** Why a directory was not looked into. */
+  readonly closed?: "skipped" | "deep" | "unreadable";
+};
+
+export type WalkOptions = {
+  /** Names of directories that are not looked into. */
+  readonly skip: readonly string[];
+  readonly depth?: number;
+  readonly signal?: AbortSignal;
+  /** Entries instead of 200,000. */
+  readonly most?: number;
+};
+
+/**
+ * The entries below a directory, sorted, each directory before what is in it; `cut` when there are too many. No link is
+ * followed.
+ */
+export async function walk(
+  files: SandboxFiles,
+  root: string,
+  { skip, depth = Number.POSITIVE_INFINITY, signal, most = ENTRIES }: WalkOptions,
+): Promise<{ readonly entries: readonly Walked[]; readonly cut: boolean }> {
+  const found: Walked[] = [];
+  const waiting: Walked[] = [];
+  const open = async (path: string, level: number): Promise<void> => {
+    signal?.throwIfAborted();
+    const entries = await files.list(path);
+    for (const entry of [...entries].reverse())
+      waiting.push({ path: path === "" ? entry.name : `${path}/${entry.name}`, entry, depth: level });
+  };
+  await open(root, 1);
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (found.length >= most) return { entries: found, cut: true };
+    found.push(next);
+    if (next.entry.kind !== "directory") continue;
+    let closed: Walked["closed"];
+    if (skip.includes(next.entry.name)) closed = "skipped";
+    else if (next.depth >= depth) closed = "deep";
+    else
+      await open(next.path, next.depth + 1).catch(() => {
+        signal?.throwIfAborted();
+        closed = "unreadable";
+      });
+    if (closed !== undefined) found[found.length - 1] = { ...next, closed };
+  }
+  return { entries: found, cut: false };
 }

@@ -1,10 +1,16 @@
-import { type Capabilities, DEFAULT_LIMITS, type Sandbox, type SandboxRef } from "../../../sandbox/index.js";
+import {
+  type Capabilities,
+  DEFAULT_LIMITS,
+  namesOf,
+  PathRefusedError,
+  type Sandbox,
+  type SandboxRef,
+} from "../../../sandbox/index.js";
 import { defined, unknownOption } from "../../../util/index.js";
 import { MIN_OUTPUT } from "../bound.js";
 import { ToolDefinitionError } from "../error.js";
 import type { JsonSchema } from "../schema.js";
 import { MAX_OUTPUT, type Tool, type ToolContext, type ToolDefinition, tool } from "../tool.js";
-import { placeOf } from "./place.js";
 
 /** What the tools for a sandbox can be told. */
 export type SandboxToolOptions = {
@@ -107,4 +113,30 @@ function isConfined({ spec }: SandboxRef, { isolation }: Capabilities): boolean 
 export function wallOf({ ref }: Sandbox, seconds: number | undefined): number {
   const most = ref.spec.limits?.wall ?? DEFAULT_LIMITS.wall;
   return seconds === undefined ? most : Math.min(most, Math.ceil(seconds * 1000));
+}
+
+/** Where the workspace lies inside a sandbox. */
+const ROOT = "/workspace";
+
+/**
+ * A path of the workspace as the files of a sandbox take it: "" is the workspace itself. Models also write absolute
+ * paths, "./a" and "a/../b"; what leads out of the workspace is a `PathRefusedError`.
+ */
+export function placeOf(path: string): string {
+  let inner = path;
+  if (path === ROOT || path.startsWith(`${ROOT}/`)) inner = path.slice(ROOT.length + 1);
+  else if (path.startsWith("/"))
+    throw new PathRefusedError(path, `it is not in ${ROOT}, where the files are`);
+  const names: string[] = [];
+  for (const name of inner.split("/")) {
+    if (name === "" || name === ".") continue;
+    if (name !== "..") names.push(name);
+    else if (names.pop() === undefined) throw new PathRefusedError(path, "it leads out of the workspace");
+  }
+  return namesOf(names.join("/")).join("/");
+}
+
+/** How a place is shown. */
+export function shownPlace(place: string): string {
+  return place === "" ? "." : place;
 }

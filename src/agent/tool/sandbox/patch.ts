@@ -1,11 +1,9 @@
 import { FileError, type PatchFiles, type Sandbox } from "../../../sandbox/index.js";
 import type { Tool } from "../tool.js";
-import { appliedSections, movesIn } from "./begin-apply.js";
-import { isBeginPatch, readBeginPatch } from "./begin-patch.js";
+import { appliedSections, isBeginPatch, movesIn, readBeginPatch } from "./begin-patch.js";
 import { PatchRefusedError } from "./error.js";
 import { fitted } from "./list.js";
-import { fileFinding, type SandboxToolOptions, SHARED, sandboxTool } from "./options.js";
-import { placeOf } from "./place.js";
+import { fileFinding, placeOf, type SandboxToolOptions, SHARED, sandboxTool } from "./options.js";
 import { bufferOf, plural } from "./text.js";
 
 type PatchInput = { readonly patch: string };

@@ -3,8 +3,7 @@ import type { ExecResult, Sandbox } from "../../../sandbox/index.js";
 import { SandboxLostError } from "../../../sandbox/index.js";
 import { runTool } from "../call.js";
 import type { ToolContext } from "../tool.js";
-import { printedOf, shownResult } from "./command.js";
-import { shellTool } from "./shell.js";
+import { printedOf, shellTool, shownResult } from "./shell.js";
 import { KINDS, within } from "./testing/workspace.js";
 
 const shell = shellTool();

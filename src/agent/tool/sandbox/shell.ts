@@ -1,7 +1,11 @@
+import { stripVTControlCharacters } from "node:util";
+import { type ExecOptions, type ExecResult, type Sandbox, SandboxLostError } from "../../../sandbox/index.js";
 import { defined } from "../../../util/index.js";
-import type { Tool } from "../tool.js";
-import { runCommand, shownResult } from "./command.js";
+import { cutText, MIN_OUTPUT } from "../bound.js";
+import type { Tool, ToolContext } from "../tool.js";
+import { CommandUnstartedError } from "./error.js";
 import { COMMAND, commandFinding, type SandboxToolOptions, sandboxTool, wallOf } from "./options.js";
+import { bufferOf, plural, printable } from "./text.js";
 
 type ShellInput = {
   readonly command: string;
@@ -36,4 +40,85 @@ export function shellTool(options: SandboxToolOptions = {}): Tool {
       return shownResult(result, maxOutput);
     },
   });
+}
+
+/** Runs a command to its end and tells observers what it prints. Lost sandboxes and commands that never began are thrown. */
+export async function runCommand(
+  sandbox: Sandbox,
+  command: string | readonly string[],
+  context: ToolContext,
+  options: ExecOptions = {},
+): Promise<ExecResult> {
+  const execution = sandbox.exec(command, { signal: context.signal, ...options });
+  const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+  for await (const event of execution) {
+    if (event.type !== "output") continue;
+    const text = decoders[event.from].decode(event.bytes, { stream: true });
+    if (text !== "") context.emit({ type: "output", from: event.from, text });
+  }
+  const result = await execution.result;
+  const { outcome, why } = result;
+  if (outcome === "lost")
+    throw new SandboxLostError(sandbox.ref.id, why ?? "a command has no end that is known");
+  if (outcome === "unstarted")
+    throw new CommandUnstartedError(
+      typeof command === "string" ? command : command.join(" "),
+      why ?? "it could not be started",
+    );
+  // Ended because nobody wants it any more; one that came to its end first has a result.
+  if (outcome === "killed") context.signal.throwIfAborted();
+  return result;
+}
+
+/** What a command printed, as people read it: no colours, and of a line that was overwritten what stands there at last. */
+export function printedOf(bytes: Uint8Array): string {
+  const text = stripVTControlCharacters(bufferOf(bytes).toString("utf8")).replaceAll("\r\n", "\n");
+  if (!text.includes("\r")) return printable(text);
+  const lines = text.split("\n").map((line) => {
+    const whole = line.endsWith("\r") ? line.slice(0, -1) : line;
+    return whole.slice(whole.lastIndexOf("\r") + 1);
+  });
+  return printable(lines.join("\n"));
+}
+
+/** The output of a command and how it ended, in at most so many characters: the end is always there. */
+export function shownResult(result: ExecResult, most: number): string {
+  const notes = notesOf(result);
+  const stdout = printedOf(result.stdout).trimEnd();
+  const stderr = printedOf(result.stderr).trimEnd();
+  const label = stderr === "" ? "" : "[stderr]\n";
+  const room = most - notes.join("\n").length - label.length - CUT.length - 6;
+  // What one of them does not need is the other's.
+  const half = Math.floor(room / 2);
+  const first = Math.max(MIN_OUTPUT, stderr.length < half ? room - stderr.length : half);
+  const second = Math.max(MIN_OUTPUT, stdout.length < half ? room - stdout.length : half);
+  const cut = stdout.length > first || stderr.length > second;
+  return [
+    ...(stdout === "" ? [] : [cutText(stdout, first)]),
+    ...(stderr === "" ? [] : [label + cutText(stderr, second)]),
+    ...(cut ? [CUT] : []),
+    ...notes,
+  ].join("\n");
+}
+
+const CUT = "[the output is cut here, the record holds all of it: print less, or into a file to view]";
+
+/** How a command ended. */
+export function notesOf({ outcome, code, signal, cut, milliseconds, why }: ExecResult): readonly string[] {
+  const after = `after ${(milliseconds / 1000).toFixed(1)} s`;
+  const because = why === undefined ? "" : `: ${why}`;
+  const ended: { readonly [name in ExecResult["outcome"]]?: string } = {
+    timeout: `ended ${after}: it took too long`,
+    oom: `ended ${after}: it needed more memory than it may have`,
+    disk: `ended ${after}: it wrote more than it may`,
+    killed: `killed ${after}${because}`,
+  };
+  const how = ended[outcome];
+  const exit =
+    how !== undefined
+      ? `[${how}]`
+      : signal !== undefined
+        ? `[ended by ${signal}${because}]`
+        : `[exit code ${code ?? "unknown"}]`;
+  return [...(cut > 0 ? [`[${plural(cut, "byte")} of output were too much and are not kept]`] : []), exit];
 }

@@ -3,9 +3,8 @@ import { describe, expect, it } from "vitest";
 import { campaign } from "../../../session/testing/campaign.js";
 import { editTool } from "./edit.js";
 import { shellTool } from "./shell.js";
-import { checkChange } from "./syntax.js";
+import { checkChange, checkModules } from "./syntax.js";
 import { jsonProblem } from "./syntax-json.js";
-import { checkModules } from "./syntax-program.js";
 import { checkScript, checkYaml, parsedBy } from "./syntax-thread.js";
 import { lacking, within } from "./testing/workspace.js";
 

@@ -4,10 +4,9 @@ import { parseJson } from "../../../util/index.js";
 import { cutText, MIN_OUTPUT } from "../bound.js";
 import { ToolInputError } from "../error.js";
 import type { Tool } from "../tool.js";
-import { notesOf, printedOf, runCommand, shownResult } from "./command.js";
-import { COMMAND, commandFinding, type SandboxToolOptions, sandboxTool, wallOf } from "./options.js";
-import { placeOf } from "./place.js";
+import { COMMAND, commandFinding, placeOf, type SandboxToolOptions, sandboxTool, wallOf } from "./options.js";
 import { parseTests, TEST_KINDS, type TestKind, type TestReport } from "./report.js";
+import { notesOf, printedOf, runCommand, shownResult } from "./shell.js";
 import { bufferOf, printable } from "./text.js";
 
 type TestInput = {

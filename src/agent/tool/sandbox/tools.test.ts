@@ -4,16 +4,14 @@ import type { Sandbox } from "../../../sandbox/index.js";
 import { ToolDefinitionError } from "../error.js";
 import { specOf, type ToolContext } from "../tool.js";
 import { editTool } from "./edit.js";
-import { findTool } from "./find.js";
-import { listTool } from "./list.js";
+import { findTool, listTool } from "./list.js";
 import { patchTool } from "./patch.js";
 import { searchTool } from "./search.js";
 import { shellTool } from "./shell.js";
 import { testTool } from "./test.js";
 import { KINDS, within } from "./testing/workspace.js";
 import { sandboxTools } from "./tools.js";
-import { viewTool } from "./view.js";
-import { writeTool } from "./write.js";
+import { viewTool, writeTool } from "./view.js";
 
 const makers = {
   shellTool,

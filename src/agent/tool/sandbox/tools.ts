@@ -1,14 +1,12 @@
 import type { Tool } from "../tool.js";
 import { editTool } from "./edit.js";
-import { findTool } from "./find.js";
-import { listTool } from "./list.js";
+import { findTool, listTool } from "./list.js";
 import { type SandboxToolOptions, settingsOf } from "./options.js";
 import { patchTool } from "./patch.js";
 import { searchTool } from "./search.js";
 import { shellTool } from "./shell.js";
 import { testTool } from "./test.js";
-import { viewTool } from "./view.js";
-import { writeTool } from "./write.js";
+import { viewTool, writeTool } from "./view.js";
 
 /**
  * The tools an agent works with in the sandbox of its session: shell, view, list, find, search, write, edit, patch, test.
