@@ -1,7 +1,7 @@
 import { canonical, digestOf, type Fact, type FactId, isPerson, type Json } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { optionNames, showValue } from "../util/index.js";
-import { requireOptions } from "../workflow/index.js";
+import { type Checks, checkOptions, optional } from "../workflow/index.js";
+import { listOf, oneOf } from "./checks.js";
 import { MemoryRefusedError, refusing } from "./error.js";
 import type { Scope } from "./scope.js";
 import { SOURCES, type Source } from "./source.js";
@@ -34,25 +34,18 @@ export type Admitting = {
 /** The rules of a space. They are in its record and bind every writer. */
 export type Rules = { readonly admit?: readonly Admission[] };
 
-const KNOWN = optionNames<Admission>()("needs trust sources");
+const CHECKS: Checks<Admission> = {
+  needs: oneOf(["validation", "approval"]),
+  trust: optional(oneOf(["untrusted"])),
+  sources: optional(listOf(SOURCES)),
+};
 const EXAMPLE = 'admit: { needs: "approval", trust: "untrusted" }';
 
 export function rulesOf(admit: Admission | readonly Admission[] | undefined, use: string): Rules {
   if (admit === undefined) return {};
   const all = Array.isArray(admit) ? (admit as readonly Admission[]) : [admit as Admission];
   const refuse = refusing(use);
-  for (const one of all) {
-    requireOptions(one, refuse, EXAMPLE, KNOWN);
-    if (!isNeeds(one.needs))
-      throw refuse(`what it needs is ${showValue(one.needs)}`, '"validation" or "approval"');
-    if (one.trust !== undefined && one.trust !== "untrusted")
-      throw refuse(`its trust is ${showValue(one.trust)}`, EXAMPLE);
-    if (
-      one.sources !== undefined &&
-      !(Array.isArray(one.sources) && one.sources.every((source) => SOURCES.includes(source)))
-    )
-      throw refuse(`its sources are ${JSON.stringify(one.sources)}`, `a list of ${SOURCES.join(", ")}`);
-  }
+  for (const one of all) checkOptions(one, CHECKS, refuse, EXAMPLE);
   return all.length === 0 ? {} : { admit: all };
 }
 

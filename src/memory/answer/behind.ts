@@ -1,7 +1,7 @@
 import { beginsTurn } from "../../agent/model/index.js";
 import { type Fact, type FactId, isPerson, parentsOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { factOf, idsIn, isId, writerOf } from "./fact-line.js";
+import { factOf, isId, writerOf } from "./fact-line.js";
 import type { Ground } from "./why.js";
 
 /** How one fact rests on another. */
@@ -23,6 +23,29 @@ type Known = { readonly id: FactId; readonly parents: readonly FactId[]; readonl
 /** How many facts of a turn are looked at for what a model saw. */
 const TURN = 1_000;
 
+const CHANGE = { because: "because", of: "of" } as const;
+const RESULT = { from: "from", of: "of" } as const;
+
+/** The fields in which a fact cites others; of other types `of`. */
+const LINKS: { readonly [type in Fact["type"]]?: { readonly [field: string]: Relation } } = {
+  "memory-write": { because: "because", merges: "merges" },
+  "memory-revise": CHANGE,
+  "memory-promote": CHANGE,
+  "memory-revoke": CHANGE,
+  "memory-expire": CHANGE,
+  "memory-link": { of: "of", to: "of" },
+  "memory-read": {},
+  "tool-result": RESULT,
+  "step-result": RESULT,
+  "tool-failure": RESULT,
+  "step-failure": RESULT,
+  "answer-take": { answer: "answer" },
+  "session-detach": { from: "from" },
+  "context-compress": { from: "covers", to: "covers" },
+  "model-reply": { from: "from" },
+  "workspace-resolve": { merge: "of", of: "of" },
+};
+
 /** The facts that one rests on. `more` says that a turn was too long to be looked at whole. */
 export async function behind(
   store: Store,
@@ -32,58 +55,17 @@ export async function behind(
   const add = (relation: Relation, ...ids: readonly unknown[]): void => {
     for (const to of ids) if (isId(to)) links.push({ to, relation });
   };
-  const body = fact as { readonly [field: string]: unknown };
-  switch (fact.type) {
-    case "memory-write":
-      add("because", ...idsIn(body.because));
-      add("merges", ...idsIn(body.merges));
-      break;
-    case "memory-revise":
-    case "memory-promote":
-    case "memory-revoke":
-    case "memory-expire":
-      add("because", ...idsIn(body.because));
-      add("of", fact.of);
-      break;
-    case "memory-link":
-      add("of", fact.of, fact.to);
-      break;
-    case "memory-read":
-      if (Array.isArray(fact.hits))
-        for (const { version, memory } of fact.hits) add("found", version ?? memory);
-      break;
-    case "tool-result":
-    case "step-result":
-    case "tool-failure":
-    case "step-failure":
-      add("from", fact.from);
-      add("of", fact.of);
-      // Whoever worked as a tool ended there.
-      if (parents.length > 1) {
-        const worker = await concludedBy(store, parents[1]);
-        if (worker !== undefined) add("made by", worker);
-      }
-      break;
-    case "answer-take":
-      add("answer", fact.answer);
-      break;
-    case "session-detach":
-      add("from", fact.from);
-      add("saw", ...(await saidBefore(store, [fact.from])).seen);
-      break;
-    case "context-compress":
-      add("covers", fact.from, fact.to);
-      break;
-    case "model-reply":
-      add("from", fact.from);
-      break;
-    case "workspace-resolve":
-      add("of", fact.merge, fact.of);
-      break;
-    default:
-      // A call is told with its result; what led to it is another question.
-      if (!fact.type.endsWith("-call")) add("of", body.of);
+  // What led to a call is another question than what led to its result.
+  const fields = LINKS[fact.type] ?? (fact.type.endsWith("-call") ? {} : { of: "of" });
+  for (const [field, relation] of Object.entries(fields)) {
+    const value = (fact as { readonly [field: string]: unknown })[field];
+    add(relation, ...(Array.isArray(value) ? value : [value]));
   }
+  if (fact.type === "memory-read" && Array.isArray(fact.hits))
+    for (const { version, memory } of fact.hits) add("found", version ?? memory);
+  // The session of a module that worked as a tool ended there.
+  if (LINKS[fact.type] === RESULT && parents.length > 1) add("made by", await concludedBy(store, parents[1]));
+  if (fact.type === "session-detach") add("saw", ...(await saidBefore(store, [fact.from])).seen);
   // A session wrote it, after all that it had seen, whatever it names as evidence.
   const writer = fact.type.startsWith("memory-") ? writerOf(fact) : undefined;
   const from = isConcluded(fact) ? parents : isId(writer) ? [writer] : undefined;

@@ -13,6 +13,7 @@ import { showValue } from "../../util/index.js";
 import { type Checks, checkOptions, functionLike, optional, requireCount } from "../../workflow/index.js";
 import type { Progress } from "../derived.js";
 import { type MemoryRefusedError, refusing } from "../error.js";
+import { memoriesOf } from "../state.js";
 
 /** The fact of a line with the content of its blobs, or of these fields alone; what is not there is `Withheld`. */
 export async function factOf(store: Store, line: string, fields?: readonly string[]): Promise<Fact> {
@@ -55,34 +56,26 @@ export function brief(value: unknown, most = 120): string {
   return lineOf(textOf(value), most);
 }
 
-/** What a fact says, in a few words: its own words where it has some, else what happened. */
+/** A fact in a few words: its own words where it has some, else a description. */
 export function saidBy(fact: Fact, most = 120): string {
-  const words = wordsOf(fact);
+  const field = WORDS[fact.type];
+  const words = field === undefined ? undefined : (fact as { readonly [field: string]: unknown })[field];
   return words === undefined ? describeFact(fact, { most }) : lineOf(textOf(words), most);
 }
 
-/** Words that stand for the fact: what was said, returned or remembered, and why a memory was changed. */
-function wordsOf(fact: Fact): unknown {
-  switch (fact.type) {
-    case "session-start":
-    case "memory-write":
-    case "memory-revise":
-      return fact.text;
-    case "message-say":
-    case "model-reply":
-      return fact.content;
-    case "tool-result":
-      return fact.output;
-    case "step-result":
-      return fact.value;
-    case "memory-revoke":
-    case "memory-promote":
-    case "memory-expire":
-      return fact.why;
-    default:
-      return undefined;
-  }
-}
+/** The field with the words of a fact: a statement, a result, a memory, or the reason for a change of one. */
+const WORDS: { readonly [type in Fact["type"]]?: string } = {
+  "session-start": "text",
+  "memory-write": "text",
+  "memory-revise": "text",
+  "message-say": "content",
+  "model-reply": "content",
+  "tool-result": "output",
+  "step-result": "value",
+  "memory-revoke": "why",
+  "memory-promote": "why",
+  "memory-expire": "why",
+};
 
 export type AskOptions = {
   /** The maximum length of each list; default 1,000. Totals are exact whatever it is. */
@@ -117,16 +110,7 @@ export async function knownMemory(store: Store, given: unknown): Promise<FactId>
   // One that was collected may have been read by sessions that are still here.
   if (line === undefined) return id;
   const fact = readFact(line, undefined);
-  switch (fact.type) {
-    case "memory-write":
-      return id;
-    case "memory-revise":
-    case "memory-revoke":
-    case "memory-promote":
-    case "memory-expire":
-    case "memory-link":
-      return fact.of;
-    default:
-      throw refuse(`${id.slice(0, 12)} is a ${fact.type}`, HINT, { fact: id });
-  }
+  const [memory] = fact.type === "memory-write" ? [id] : memoriesOf(id, fact);
+  if (memory === undefined) throw refuse(`${id.slice(0, 12)} is a ${fact.type}`, HINT, { fact: id });
+  return memory;
 }

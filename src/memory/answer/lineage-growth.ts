@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { beginsTurn } from "../../agent/model/index.js";
 import {
   type Fact,
@@ -37,6 +38,8 @@ const NOWHERE: Standing = Object.freeze({ node: 0, turn: false, branch: undefine
 const ROOT: Standing = Object.freeze({ node: 0, turn: false, branch: "main" });
 /** The maximum number of facts in memory: most facts come from one that was met lately. */
 const MET = 100_000;
+/** The longest time that other work of this process waits. */
+const SLICE_MS = 12;
 /** How far back the beginning of a branch is looked for. */
 const BACK = 20_000;
 /** How far back from a reading the call is looked for that it is evidence of. */
@@ -49,7 +52,8 @@ export class LineageGrowth {
   readonly #again: boolean;
   /** Whether facts were cited before: then each new one may be what somebody waits for. */
   readonly #cited: boolean;
-  readonly #breather = new Breather();
+  #since = performance.now();
+  #steps = 0;
   readonly #met = new Map<FactId, Standing>();
   readonly #amounts = new Map<number, Map<string, number>>();
   /** Facts that were cited by what came in. */
@@ -66,7 +70,7 @@ export class LineageGrowth {
 
   async add(lines: readonly Line[]): Promise<void> {
     for (const { id, line } of lines) {
-      if (this.#breather.isDue) await this.#breather.breathe();
+      await this.#breathe();
       if (this.#amounts.size >= MET) await this.#flush();
       if (this.#fresh.has(id)) this.#seen.add(id);
       const known = this.#again ? this.#file.find(id) : undefined;
@@ -84,12 +88,19 @@ export class LineageGrowth {
     await this.#flush();
     const elsewhere: FactId[] = [];
     for (const cited of this.#fresh) {
-      if (this.#breather.isDue) await this.#breather.breathe();
+      await this.#breathe();
       const row = this.#file.find(cited);
       if (row !== undefined) this.#point(cited, row.node);
       else if (!this.#seen.has(cited)) elsewhere.push(cited);
     }
     return elsewhere;
+  }
+
+  /** Lets other work of this process go on, now and then. Reading the clock costs as much as some of the work. */
+  async #breathe(): Promise<void> {
+    if (++this.#steps % 64 !== 0 || performance.now() - this.#since <= SLICE_MS) return;
+    await turn();
+    this.#since = performance.now();
   }
 
   async #take(id: FactId, line: string): Promise<Standing> {
@@ -243,7 +254,7 @@ export class LineageGrowth {
 
   async #flush(): Promise<void> {
     for (const [node, amounts] of this.#amounts) {
-      if (this.#breather.isDue) await this.#breather.breathe();
+      await this.#breathe();
       for (const [type, n] of amounts)
         this.#file.run(
           "INSERT INTO amount VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
@@ -259,7 +270,7 @@ export class LineageGrowth {
   async #branchAt(from: FactId | undefined): Promise<string | undefined> {
     let id = from;
     for (let steps = 0; steps < BACK && id !== undefined; steps++) {
-      if (this.#breather.isDue) await this.#breather.breathe();
+      await this.#breathe();
       const known = this.#met.get(id)?.branch;
       if (known !== undefined) return known;
       const line = await this.#store.line(id);
@@ -320,24 +331,4 @@ function adoptedIn(line: string, sides: number): number {
   const { adopt } = readFact(line, undefined) as FactOf<"branch-merge">;
   const side = adopt === "theirs" ? 1 : typeof adopt === "number" ? adopt : 0;
   return side < sides ? side : 0;
-}
-
-/** As long may this process be kept busy at a time. */
-const MILLISECONDS = 12;
-/** Asking for the time costs as much as some of the work. */
-const EVERY = 64;
-
-/** Lets others of this process go on now and then while something long is done. */
-export class Breather {
-  #since = performance.now();
-  #asked = 0;
-
-  get isDue(): boolean {
-    return ++this.#asked % EVERY === 0 && performance.now() - this.#since > MILLISECONDS;
-  }
-
-  async breathe(): Promise<void> {
-    await new Promise((done) => setImmediate(done));
-    this.#since = performance.now();
-  }
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Because, FactId, Json, Principal, Session } from "../../session/index.js";
+import type { Because, FactId, Principal, Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import {
   anything,
@@ -177,7 +177,7 @@ export async function mergeGroup(space: Space, group: Group, text: string, merge
 /** Adds the links that a crash after a merge has prevented. */
 async function addMissingLinks(space: Space, by: Principal, signal?: AbortSignal): Promise<void> {
   for (const [place, memory] of (await space.list({ statuses: ["live", "held"] })).entries()) {
-    if (place % 1_000 === 0) await breath(signal, undefined, place, undefined);
+    if (place % 1_000 === 0) await breath(signal, undefined, place);
     if (memory.merges.length > 0) await takeOverLinks(space, memory, by);
   }
 }
@@ -205,12 +205,7 @@ export function keyOf(space: string, group: readonly Pick<Memory, "version">[]):
 }
 
 /** Writes one memory in the place of several, with all that they rest on. Undefined when the merge was taken back. */
-export async function merge(
-  space: Space,
-  group: Group,
-  text: string,
-  merger: Merger,
-): Promise<Memory | undefined> {
+async function merge(space: Space, group: Group, text: string, merger: Merger): Promise<Memory | undefined> {
   const [kept] = group;
   const { by, from, of } = merger;
   const importances = group.flatMap(({ importance }) => importance ?? []);
@@ -222,17 +217,19 @@ export async function merge(
     by,
     scope: kept.scope,
     merges: group.map(({ id }) => id),
-    ...defined({ subject: kept.subject }),
-    ...(importances.length > 0 && { importance: Math.max(...importances) }),
-    ...defined({ expires: end }),
-    ...(of !== undefined && { meta: { of } as Json }),
+    ...defined({
+      subject: kept.subject,
+      importance: importances.length > 0 ? Math.max(...importances) : undefined,
+      expires: end,
+      meta: of === undefined ? undefined : { of },
+    }),
   };
-  const deed = { key: keyOf(space.name, group), ...defined({ from }) };
+  const options = { key: keyOf(space.name, group), ...defined({ from }) };
   const shared = group.every(({ source }) => source === kept.source) ? kept.source : "reflection";
-  const written = await space.write({ ...draft, source: shared }, deed).catch((error: unknown) => {
+  const written = await space.write({ ...draft, source: shared }, options).catch((error: unknown) => {
     // What the words were learnt from is further back than what can be named here.
     if (error instanceof MemoryRefusedError && error.code === "memory-source")
-      return space.write({ ...draft, source: "reflection" }, deed);
+      return space.write({ ...draft, source: "reflection" }, options);
     throw error;
   });
   const merged = await space.get(written.memory);
@@ -248,7 +245,7 @@ function evidenceOf(group: Group, more: readonly FactId[]): Because {
 }
 
 /** Gives a merged memory the links of those that it took the place of; those that it has already stay as they are. */
-export async function takeOverLinks(space: Space, merged: Memory, by: Principal): Promise<number> {
+async function takeOverLinks(space: Space, merged: Memory, by: Principal): Promise<void> {
   const parts = new Set<FactId>([merged.id, ...merged.merges]);
   const known = new Set(merged.links.map(({ to, relation }) => `${to} ${relation}`));
   for (const id of merged.contradicts) known.add(`${id} contradicts`);
@@ -271,5 +268,4 @@ export async function takeOverLinks(space: Space, merged: Memory, by: Principal)
       );
     }
   }
-  return made;
 }

@@ -18,9 +18,17 @@ export class Live {
   readonly ids: FactId[] = [];
   readonly rows: number[] = [];
   readonly #subjects: (string | null)[] = [];
-  #kinds: Uint32Array = new Uint32Array(256);
-  #times: Float64Array = new Float64Array(256);
-  #ends: Float64Array = new Float64Array(256);
+  readonly #kinds: number[] = [];
+  readonly #times: number[] = [];
+  readonly #ends: number[] = [];
+  readonly #columns: readonly unknown[][] = [
+    this.ids,
+    this.rows,
+    this.#subjects,
+    this.#kinds,
+    this.#times,
+    this.#ends,
+  ];
   readonly #codes = new Map<string, number>();
   readonly #known: Kind[] = [];
   readonly neighbours: Neighbours = new Neighbours(this.ids);
@@ -37,9 +45,7 @@ export class Live {
 
   clear(): void {
     this.#places.clear();
-    this.ids.length = 0;
-    this.rows.length = 0;
-    this.#subjects.length = 0;
+    for (const column of this.#columns) column.length = 0;
     this.lacking.clear();
     this.neighbours.clear();
   }
@@ -54,7 +60,6 @@ export class Live {
     if (place === undefined) {
       place = this.ids.length;
       this.#places.set(row, place);
-      if (place >= this.#kinds.length) this.#grow();
     }
     this.ids[place] = idOf(from.id);
     this.rows[place] = row;
@@ -116,18 +121,11 @@ export class Live {
     const last = this.ids.length - 1;
     const moved = this.rows[last] as number;
     this.neighbours.move(last, place);
-    if (place !== last) {
-      this.ids[place] = this.ids[last] as FactId;
-      this.rows[place] = moved;
-      this.#subjects[place] = this.#subjects[last] as string | null;
-      this.#kinds[place] = this.#kinds[last] as number;
-      this.#times[place] = this.#times[last] as number;
-      this.#ends[place] = this.#ends[last] as number;
-      this.#places.set(moved, place);
+    if (place !== last) this.#places.set(moved, place);
+    for (const column of this.#columns) {
+      column[place] = column[last];
+      column.length = last;
     }
-    this.ids.length = last;
-    this.rows.length = last;
-    this.#subjects.length = last;
   }
 
   #codeOf({ scope, source, trust, by }: SqliteRow): number {
@@ -144,15 +142,6 @@ export class Live {
       });
     }
     return code;
-  }
-
-  #grow(): void {
-    const size = this.#kinds.length * 2;
-    const [kinds, times, ends] = [new Uint32Array(size), new Float64Array(size), new Float64Array(size)];
-    kinds.set(this.#kinds);
-    times.set(this.#times);
-    ends.set(this.#ends);
-    [this.#kinds, this.#times, this.#ends] = [kinds, times, ends];
   }
 }
 

@@ -141,10 +141,7 @@ async function chosenFrom(
     return {
       memory,
       meaning: near[place] as number,
-      accessed: {
-        at: Date.parse(access?.at ?? memory.at),
-        step: Math.max(own, access?.step ?? own),
-      },
+      accessed: { at: Date.parse(access?.at ?? memory.at), step: Math.max(own, access?.step ?? own) },
     };
   });
   return best(candidates, profile, moment);
