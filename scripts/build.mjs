@@ -35,6 +35,7 @@ const layers = [
   ["sandbox/path.ts", "sandbox-names"],
   ["sandbox/spec.ts", "sandbox-names"],
   // Loads the rest of the layer on first use.
+  ["sandbox/gated-files.ts", "runtime"],
   ["sandbox/pool/", "runtime"],
   ["sandbox/", "sandbox"],
   ["runtime/", "runtime"],

@@ -4,7 +4,7 @@ import type { Module } from "./module.js";
 import { inMemoryRath, Rath } from "./rath.js";
 import type { Performed, Request, RequestType } from "./request/request.js";
 import { laneOf } from "./run/modules.js";
-import type { Lane, Limits, Prices } from "./run/options.js";
+import type { Limits, Prices } from "./run/options.js";
 import { Scope } from "./run/scope.js";
 import type { Services } from "./services.js";
 
@@ -50,7 +50,7 @@ export async function waitFor(session: Session, fact: FactInput): Promise<Sessio
 }
 
 /** The same session in a scope of its own, so that what happens there can be cancelled alone. */
-export function lane(session: Session): Lane {
+export function lane(session: Session): ReturnType<typeof laneOf> {
   scopeOf(session, "open a lane");
   return laneOf(session);
 }

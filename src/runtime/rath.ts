@@ -27,6 +27,7 @@ import {
 import { Observers } from "./run/observers.js";
 import type { Observation } from "./run/options.js";
 import { Runs } from "./run/runs.js";
+import { hostedBy } from "./run/scope.js";
 import { Secrets } from "./secrets.js";
 import { type Services, services } from "./services.js";
 import { type Unfinished, unfinishedIn } from "./tape/recorded.js";
@@ -71,12 +72,7 @@ export class Rath {
         observe: (observation) => this.#observers.tell(observation),
         outer: store === undefined ? undefined : this,
       },
-      {
-        budget: options.budget,
-        store: open,
-        kept: store !== undefined,
-        hosted: (session) => this.#hosted(session),
-      },
+      { budget: options.budget, store: open },
     );
     this.#people = new People({
       store: open,
@@ -281,7 +277,7 @@ export class Rath {
   }
 
   #hosted(session: Session): Session {
-    return Session.moved(session, Object.freeze({ ...Session.realmOf(session), host: this }));
+    return Session.moved(session, hostedBy(this, Session.realmOf(session)));
   }
 }
 

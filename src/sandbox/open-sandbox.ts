@@ -2,6 +2,7 @@ import type { Digest } from "../session/index.js";
 import { defined } from "../util/index.js";
 import { requireTime } from "./check-spec.js";
 import { SandboxLostError } from "./error.js";
+import { gated } from "./gated-files.js";
 import type { Workspace } from "./local/workspace.js";
 import type {
   ConnectOptions,
@@ -291,26 +292,4 @@ export abstract class OpeningProvider<Kind extends Sandbox> implements SandboxPr
 
 function keyOf({ id, incarnation }: Key): string {
   return `${incarnation} ${id}`;
-}
-
-/** The files of a workspace as long as it is there: every call checks that first. */
-function gated(workspace: Pick<Workspace, "files">, check: () => void): SandboxFiles {
-  const through =
-    <Given extends readonly unknown[], Answer>(
-      call: (files: SandboxFiles, ...given: Given) => Promise<Answer>,
-    ) =>
-    async (...given: Given): Promise<Answer> => {
-      check();
-      return call(workspace.files, ...given);
-    };
-  return {
-    read: through((files, path) => files.read(path)),
-    write: through((files, path, bytes, options) => files.write(path, bytes, options)),
-    list: through((files, path) => files.list(path)),
-    stat: through((files, path) => files.stat(path)),
-    link: through((files, path) => files.link(path)),
-    make: through((files, path) => files.make(path)),
-    remove: through((files, path) => files.remove(path)),
-    move: through((files, from, to) => files.move(from, to)),
-  };
 }

@@ -1,5 +1,5 @@
-import type { ExecOptions, ExecResult, Execution, Sandbox, SandboxFiles } from "../../sandbox/index.js";
-import type { SandboxLease, SandboxPool } from "../../sandbox/pool/index.js";
+import type { ExecOptions, ExecResult, Execution, Sandbox } from "../../sandbox/index.js";
+import { gated, type SandboxLease, type SandboxPool } from "../../sandbox/pool/index.js";
 import {
   EMPTY_TREE,
   type FactInput,
@@ -148,7 +148,10 @@ export class EffectRecorder {
       };
     };
     const named = { sandbox: ref.id, incarnation: ref.incarnation };
-    const files = this.#watchedFiles(sandbox.files);
+    const files = gated(sandbox, (method) => {
+      this.#requireOpen();
+      this.#dirty ||= CHANGING.has(method);
+    });
     return {
       get ref() {
         return sandbox.ref;
@@ -180,26 +183,6 @@ export class EffectRecorder {
         );
       },
       [Symbol.asyncDispose]: async () => {},
-    };
-  }
-
-  #watchedFiles(files: SandboxFiles): SandboxFiles {
-    const changing = <Given extends unknown[]>(change: (...given: Given) => Promise<void>) => {
-      return async (...given: Given): Promise<void> => {
-        this.#requireOpen();
-        this.#dirty = true;
-        return change(...given);
-      };
-    };
-    return {
-      read: async (path) => this.#requireOpen() ?? files.read(path),
-      list: async (path) => this.#requireOpen() ?? files.list(path),
-      stat: async (path) => this.#requireOpen() ?? files.stat(path),
-      link: async (path) => this.#requireOpen() ?? files.link(path),
-      write: changing((path, bytes, options) => files.write(path, bytes, options)),
-      make: changing((path) => files.make(path)),
-      remove: changing((path) => files.remove(path)),
-      move: changing((from, to) => files.move(from, to)),
     };
   }
 
@@ -260,6 +243,9 @@ export class EffectRecorder {
     return execution;
   }
 }
+
+/** Methods that change files. */
+const CHANGING: ReadonlySet<string> = new Set(["write", "make", "remove", "move"]);
 
 /** Bytes without the values of secrets: the name of a secret stands where its value was. */
 function concealed(bytes: Uint8Array, secrets: { readonly [name: string]: string }): Uint8Array {

@@ -82,24 +82,23 @@ export class Answers {
     return (await this.#mailbox.lastAnswerTo(request, this.#run.beginning.start.id)) !== undefined;
   }
 
-  /** Looks for new answers. `none` is called when there are none and all requests wait. */
+  /** Looks for new answers. `none` is called when nobody has answered and all requests wait. */
   collect(none: () => void): void {
     if (this.#collecting) return;
     this.#collecting = true;
     this.#changed = false;
-    const { turns } = this.#run;
-    const done = turns.occupy();
-    void this.#found()
-      .then((answers) => {
-        done();
-        this.#collecting = false;
-        if (this.#closed) return;
-        for (const { request, answer } of answers) this.#takeIn(request, answer);
-        // Something may have happened meanwhile, such as a cancellation: then not all requests wait.
-        if (answers.length > 0 || !turns.idle || !this.isWaiting) turns.wake();
-        else none();
-      })
-      .catch((error: unknown) => this.#run.fail(error));
+    const run = this.#run;
+    const done = run.turns.occupy();
+    const collected = this.#found().then((answers) => {
+      done();
+      this.#collecting = false;
+      if (this.#closed) return;
+      for (const { request, answer } of answers) this.#takeIn(request, answer);
+      // Something may have happened meanwhile, such as a cancellation: then not all requests wait.
+      if (answers.length > 0 || !run.turns.idle || !this.isWaiting) run.turns.wake();
+      else none();
+    });
+    run.watch(collected);
   }
 
   #takeIn(request: FactId, answer: Answer): void {
@@ -115,17 +114,18 @@ export class Answers {
     });
   }
 
+  /** The new answers: a rejection before everything else, then what people did themselves; the rest as it was given. */
   async #found(): Promise<readonly { request: FactId; answer: Answer }[]> {
     await this.#run.recorder.flush();
-    const found: { request: FactId; answer: Answer }[] = [];
+    const found: { request: FactId; answer: Answer; rank: number; at: number }[] = [];
     for (const [request, take] of this.#waiting) {
       const answer = take && (await this.#mailbox.answerTo(request));
-      if (answer !== undefined) found.push({ request, answer });
+      if (answer === undefined) continue;
+      const { decision = "", at } = readFact(answer.line, undefined) as Fact & { decision?: string };
+      const rank = RANKS.indexOf(decision);
+      found.push({ request, answer, rank: rank < 0 ? RANKS.length : rank, at: Date.parse(at) });
     }
-    // Of what came together a no counts before all else, then what somebody did themselves; the rest as it was given.
-    const weights = new Map(found.map((one) => [one, weightOf(one.answer)]));
-    const of = (one: (typeof found)[number]) => weights.get(one) as ReturnType<typeof weightOf>;
-    return found.sort((one, other) => of(one).rank - of(other).rank || of(one).at - of(other).at);
+    return found.sort((one, other) => one.rank - other.rank || one.at - other.at);
   }
 
   /** Answers to requests that were withdrawn: their senders were told that they are kept. */
@@ -165,8 +165,4 @@ export class Answers {
   }
 }
 
-function weightOf({ line }: Answer): { readonly rank: number; readonly at: number } {
-  const { decision, at } = readFact(line, undefined) as Fact & { readonly decision?: string };
-  const rank = ["reject", "take-over"].indexOf(decision ?? "");
-  return { rank: rank < 0 ? 2 : rank, at: Date.parse(at) };
-}
+const RANKS: readonly string[] = ["reject", "take-over"];

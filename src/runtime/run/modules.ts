@@ -2,7 +2,7 @@ import { drafted, type FactInput, readableError, requireSession, Session } from 
 import { CancelledError, DescentError, failureOf } from "../error.js";
 import type { Module } from "../module.js";
 import { Ledger, type Stretch } from "./budget.js";
-import type { Lane, Limits } from "./options.js";
+import type { Limits } from "./options.js";
 import { Scope } from "./scope.js";
 
 /** Modules inside each other before the stack is left. */
@@ -18,11 +18,10 @@ export async function bracketed(
   gaps: readonly Stretch[],
 ): Promise<Session> {
   const { run } = scope;
-  const { budget, policy } = limits;
   if (scope.cancelled !== undefined) throw new CancelledError(scope.cancelled);
   const realm = Session.realmOf(session);
-  const ledger = budget && new Ledger(budget, scope.ledger);
-  const inner = new Scope(run, scope, { ledger, policy, module, given: session });
+  const ledger = ledgerOf(limits, scope);
+  const inner = new Scope(run, scope, { ledger, policy: limits.policy, module, given: session });
   let entered = inner.next(
     [session],
     drafted({ type: "module-enter", module: module.name }),
@@ -63,16 +62,19 @@ export function limited(
 ): Session {
   const [first, ...others] = limitFacts(module, limits);
   if (first === undefined) return session;
-  const { budget, policy } = limits;
-  const ledger = budget && new Ledger(budget, root.ledger);
+  const ledger = ledgerOf(limits, root);
   ledger?.begin(session.fact.at, gaps);
-  const scope = new Scope(root.run, root, { ledger, policy });
+  const scope = new Scope(root.run, root, { ledger, policy: limits.policy });
   const start = scope.next([session], drafted(first), scope.realm(Session.realmOf(session)));
   return others.reduce((last, fact) => last.append(fact), start);
 }
 
-/** The same session in a scope of its own. */
-export function laneOf(session: Session): Lane {
+function ledgerOf({ budget }: Limits, outer: Scope): Ledger | undefined {
+  return budget && new Ledger(budget, outer.ledger);
+}
+
+/** The same session in a scope of its own, which can be cancelled alone. */
+export function laneOf(session: Session) {
   const realm = Session.realmOf(session);
   const outer = realm.host as Scope;
   const scope = new Scope(outer.run, outer);
@@ -80,20 +82,20 @@ export function laneOf(session: Session): Lane {
   outer.run.recorder.replace(session, inside);
   return {
     session: inside,
+    /** The newest session that was made in it. */
     rest: () => scope.last ?? inside,
-    cancel: (why) => scope.cancel(why),
+    cancel: (why: string) => scope.cancel(why),
     leave: () => scope.leave(),
   };
 }
 
 /** The limits of a module, as facts. */
 function limitFacts({ name }: Module, { budget, policy }: Limits): readonly FactInput[] {
-  return [
-    ...(budget === undefined ? [] : [{ type: "budget-set", limits: { ...budget }, by: "runtime" } as const]),
-    ...(policy === undefined
-      ? []
-      : [{ type: "policy-set", module: name, policy: policy.name, version: policy.version } as const]),
-  ];
+  const facts: FactInput[] = [];
+  if (budget !== undefined) facts.push({ type: "budget-set", limits: { ...budget }, by: "runtime" });
+  if (policy !== undefined)
+    facts.push({ type: "policy-set", module: name, policy: policy.name, version: policy.version });
+  return facts;
 }
 
 const sessions = new WeakMap<object, Session>();

@@ -64,13 +64,3 @@ export type RunOptions = RunServices & {
   /** Taken before the tape was read, so that nobody can have gone on since. */
   readonly lease?: Lease | undefined;
 };
-
-/** A part of a run that can be cancelled alone. */
-export type Lane = {
-  /** The session that it begins with. */
-  readonly session: Session;
-  /** Where it has come to: the newest session that was made in it. */
-  rest(): Session;
-  cancel(why: string): void;
-  leave(): void;
-};

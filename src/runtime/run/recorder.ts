@@ -3,6 +3,7 @@ import { RunClosedError } from "../error.js";
 import type { Entry } from "../tape/tape.js";
 import { withoutLongText } from "./long-text.js";
 import type { Run } from "./run.js";
+import { hostedBy } from "./scope.js";
 
 /** How a run came to rest. */
 export type Stop = "ended" | "suspended" | "given up";
@@ -118,11 +119,10 @@ export class Recorder {
         `it was ${this.#abandoned ? "cancelled" : this.#stopped}, and its body does not go on`,
       );
     const { run: _run, seq: _seq, ...plain } = fact;
-    const { host: _host, ...rest } = realm;
     return Session.made(
       parents,
       Object.freeze({ ...plain, at: fact.at === "" ? services.time() : fact.at }) as unknown as Fact,
-      Object.freeze(options.outer === undefined ? rest : { ...rest, host: options.outer }),
+      hostedBy(options.outer, realm),
     );
   }
 

@@ -20,7 +20,7 @@ import type { Limits, RunOptions } from "./options.js";
 import { type StartFact, startFactOf } from "./program.js";
 import { Recorder } from "./recorder.js";
 import { Replay } from "./replay.js";
-import { Scope } from "./scope.js";
+import { hostedBy, Scope } from "./scope.js";
 import { Turns } from "./turns.js";
 import { RunWriter } from "./writer.js";
 
@@ -223,11 +223,7 @@ export class Run {
     this.#close();
     this.recorder.stop(how);
     const { outer, base, mode, module } = this.options;
-    const { host: _host, ...realm } = Session.realmOf(base);
-    const out = Session.moved(
-      session,
-      Object.freeze(outer === undefined ? realm : { ...realm, host: outer }),
-    );
+    const out = Session.moved(session, hostedBy(outer, Session.realmOf(base)));
     void this.lease.release().then(() => {
       const body = this.body;
       if (how === "ended" && body !== undefined && "error" in body && mode !== "replay" && mode !== "verify")

@@ -21,17 +21,13 @@ import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js"
 import { newNonce, reopen } from "../tape/reopen.js";
 import type { RunOptions, RunServices } from "./options.js";
 import { Run } from "./run.js";
-import { Scope } from "./scope.js";
+import { hostedBy, Scope } from "./scope.js";
 import { unnamed } from "./writer.js";
 
 type RunHost = {
   /** The budget of each run, unless the run has its own. */
   readonly budget: Budget | undefined;
   readonly store: () => Promise<Store>;
-  /** Whether runs are kept in the store; otherwise their facts are on the session alone. */
-  readonly kept: boolean;
-  /** The same session, hosted by the runtime. */
-  readonly hosted: (session: Session) => Session;
 };
 
 /** The runs of a runtime: begins them, runs recorded ones again, and knows which are under way. */
@@ -45,23 +41,32 @@ export class Runs {
     this.#host = host;
   }
 
+  /** Whether runs are kept in the store; otherwise their facts are on the session alone. */
+  get #isKept(): boolean {
+    return this.#shared.outer !== undefined;
+  }
+
+  #hosted(session: Session): Session {
+    return Session.moved(session, hostedBy(this.#shared.outer, Session.realmOf(session)));
+  }
+
   async run(module: Module, session: Session, settings: RunSettings): Promise<Session> {
     requireModule(module, "run it");
-    requireSession(session, `run ${module.name}`);
-    requireBudget(settings.budget, `run ${module.name}`);
-    requireFreeName(settings.name, `run ${module.name}`);
-    requirePrincipal(settings.by, `run ${module.name}`);
-    requireKnown(settings, RUN_SETTINGS, `run ${module.name}`);
+    const use = `run ${module.name}`;
+    requireSession(session, use);
+    requireBudget(settings.budget, use);
+    requireFreeName(settings.name, use);
+    requirePrincipal(settings.by, use);
+    requireKnown(settings, RUN_SETTINGS, use);
     const { host } = session;
     if (host instanceof Scope && host.run.recorder.stopped === undefined)
       throw new RefusedError(
-        `run ${module.name}`,
+        use,
         `its session is inside run ${host.nonce}, and a replay of that would run it again`,
         "make it a part of that run: await module.forward(session); or run it beside: rath.run(module, await rath.load(session.id))",
       );
-    if (session.fact.type === "run-suspend" && this.#host.kept)
-      return this.resume(session.id, module, settings);
-    const base = this.#host.kept ? await this.#withinReach(await this.#host.store(), session) : session;
+    if (session.fact.type === "run-suspend" && this.#isKept) return this.resume(session.id, module, settings);
+    const base = this.#isKept ? await this.#withinReach(await this.#host.store(), session) : session;
     const { pending } = base;
     if (pending.length > 0) throw new PendingWorkError(pending);
     this.#shared.pool.require(base.placement?.sandbox);
@@ -182,7 +187,7 @@ export class Runs {
     const session = await this.#begin({
       ...reopened,
       module,
-      base: this.#host.hosted(await store.load(base, { fetch: true })),
+      base: this.#hosted(await store.load(base, { fetch: true })),
       signal,
       mode,
       ...(lease && { lease }),
@@ -198,7 +203,7 @@ export class Runs {
     const run = new Run({
       ...this.#shared,
       ...options,
-      store: this.#host.kept ? await this.#host.store() : undefined,
+      store: this.#isKept ? await this.#host.store() : undefined,
       body: async (session) => closeSandboxOf(await module.forward(session)),
     });
     this.#underWay.add(run);
@@ -218,7 +223,7 @@ export class Runs {
   async #withinReach(store: Store, session: Session): Promise<Session> {
     if (isWithinReach(session)) return session;
     if (!(await store.has(session.id))) await store.save(session);
-    return this.#host.hosted(await store.load(session.id, { fetch: true }));
+    return this.#hosted(await store.load(session.id, { fetch: true }));
   }
 }
 

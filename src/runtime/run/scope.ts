@@ -119,6 +119,11 @@ export class Scope implements Host {
   }
 }
 
+/** The same realm with another host, or without one. */
+export function hostedBy(host: Realm["host"], { host: _, ...realm }: Realm): Realm {
+  return Object.freeze(host === undefined ? realm : { ...realm, host });
+}
+
 /** The principal that acts in the body of a module. */
 function principalOf({ kind, name }: Module): Principal {
   const acting = kind === "agent" ? "agent" : "workflow";

@@ -1,2 +1,3 @@
+export { gated } from "../gated-files.js";
 export { joinFiles, type SandboxLease, SandboxPool, staysOpen } from "./pool.js";
 export type { ProviderSource } from "./providers.js";
