@@ -43,9 +43,7 @@ export class ContainerFiles implements SandboxFiles {
             path,
             "it is another name of a file, and can be read by that one only",
           );
-        const chunks: Buffer[] = [];
-        for await (const chunk of body()) chunks.push(chunk);
-        return Buffer.concat(chunks);
+        return collected(body());
       }
       throw missing(path);
     });
@@ -70,23 +68,14 @@ export class ContainerFiles implements SandboxFiles {
     return this.#host.still(async () => {
       const there = await this.#walk(path, names);
       if (there === undefined) throw missing(path);
-      if (there.kind === "link")
-        throw new PathRefusedError(path, `${JSON.stringify(names.at(-1))} is a link`);
-      if (there.kind !== "directory") throw new FileError("not-a-directory", path, "it is not a directory");
+      requireDirectory(there, path, names.at(-1));
       const entries: FileEntry[] = [];
       const sizes = new Map<string, number>();
       // The engine has no way to show one directory alone: its archive holds all that is below it too.
-      for await (const { name, kind, size, mode, target } of this.#host.archive.read(placeOf(names))) {
-        const own = ownName(name);
-        if (kind === "file") sizes.set(name.toString("latin1"), size);
-        if (own === undefined) continue;
-        const hard = kind === "hard-link" ? sizes.get(target.toString("latin1")) : undefined;
-        entries.push({
-          name: own,
-          kind: kind === "hard-link" ? "file" : kind,
-          size: kind === "link" ? target.length : (hard ?? size),
-          mode: mode & 0o777,
-        });
+      for await (const entry of this.#host.archive.read(placeOf(names))) {
+        if (entry.kind === "file") sizes.set(entry.name.toString("latin1"), entry.size);
+        const own = ownName(entry.name);
+        if (own !== undefined) entries.push(shownEntry(own, entry, sizes));
       }
       return entries.sort((one, other) => (one.name < other.name ? -1 : 1));
     });
@@ -140,14 +129,7 @@ export class ContainerFiles implements SandboxFiles {
   async #walk(path: string, names: readonly string[]): Promise<FileEntry | undefined> {
     let there: FileEntry | undefined = { name: "", kind: "directory", size: 0, mode: 0o755 };
     for (let length = 1; length <= names.length; length++) {
-      if (there.kind === "link")
-        throw new PathRefusedError(path, `${JSON.stringify(names[length - 2])} is a link`);
-      if (there.kind !== "directory")
-        throw new FileError(
-          "not-a-directory",
-          path,
-          `${JSON.stringify(names[length - 2])} is not a directory`,
-        );
+      requireDirectory(there, path, names[length - 2]);
       there = await this.#host.archive.look(placeOf(names.slice(0, length)));
       if (there === undefined) return undefined;
       there = { ...there, name: names[length - 1] ?? "" };
@@ -165,10 +147,7 @@ export class ContainerFiles implements SandboxFiles {
     while (present < names.length) {
       const there = await this.#host.archive.look(placeOf(names.slice(0, present + 1)));
       if (there === undefined) break;
-      const name = JSON.stringify(names[present]);
-      if (there.kind === "link") throw new PathRefusedError(path, `${name} is a link`);
-      if (there.kind !== "directory")
-        throw new FileError("not-a-directory", path, `${name} is not a directory`);
+      requireDirectory(there, path, names[present]);
       present += 1;
     }
     if (file === undefined && present === names.length) return;
@@ -205,6 +184,31 @@ function joined(names: readonly string[]): Buffer {
 /** The name of an entry directly in the directory that an archive is of. */
 function ownName(name: Buffer): string | undefined {
   return name.length === 0 || name.includes(0x2f) ? undefined : textOfName(name);
+}
+
+/** An entry of an archive as callers see it: a hard link is a file, as long as the entry that it names. */
+function shownEntry(
+  name: string,
+  entry: ReadEntry,
+  sizes: ReadonlyMap<string, number> = new Map(),
+): FileEntry {
+  const { kind, target, size, mode } = entry;
+  if (kind === "link") return { name, kind, size: target.length, mode: mode & 0o777 };
+  if (kind !== "hard-link") return { name, kind, size, mode: mode & 0o777 };
+  return { name, kind: "file", size: sizes.get(target.toString("latin1")) ?? size, mode: mode & 0o777 };
+}
+
+/** Refuses a step of a path that does not lead on. */
+function requireDirectory({ kind }: FileEntry, path: string, name: string | undefined): void {
+  if (kind === "link") throw new PathRefusedError(path, `${JSON.stringify(name)} is a link`);
+  if (kind !== "directory")
+    throw new FileError("not-a-directory", path, `${JSON.stringify(name)} is not a directory`);
+}
+
+async function collected(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 function missing(path: string): FileError {
@@ -288,9 +292,7 @@ export class Archive {
     try {
       for await (const entry of this.read(Buffer.from(path))) {
         if (entry.kind !== "file") return undefined;
-        const chunks: Buffer[] = [];
-        for await (const chunk of entry.body()) chunks.push(chunk);
-        return Buffer.concat(chunks).toString("utf8");
+        return (await collected(entry.body())).toString("utf8");
       }
     } catch (error) {
       if (!(error instanceof EngineError) || error.status !== 404) throw error;
@@ -300,14 +302,7 @@ export class Archive {
 
   async #find(path: Buffer): Promise<FileEntry | undefined> {
     const entry = await this.#entry(path);
-    if (entry === undefined) return undefined;
-    const { kind, target, size, mode } = entry;
-    return {
-      name: "",
-      kind: kind === "hard-link" ? "file" : kind,
-      size: kind === "link" ? target.length : size,
-      mode: mode & 0o777,
-    };
+    return entry === undefined ? undefined : shownEntry("", entry);
   }
 
   /** An entry as the archive of the directory shows it that it is in. */

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import type { Digest } from "../../session/index.js";
 import { SandboxLostError } from "../error.js";
 import type { ConnectOptions, ExecResult, Sandbox, SandboxProvider } from "../sandbox.js";
@@ -98,11 +99,7 @@ export class Attempt {
   async #within(performing: Promise<JobOutcome>): Promise<JobOutcome> {
     const { signal } = this.#stop;
     const over = new AbortController();
-    const aborted = new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener("abort", () => resolve(), { once: true });
-    });
-    const late = aborted
+    const late = (signal.aborted ? Promise.resolve() : once(signal, "abort"))
       .then(() => this.#clock.wait(GRACE_MILLISECONDS, over.signal))
       .then((): JobOutcome => ({ ...stopped(signal), why: "it did not end when it was told to" }));
     try {

@@ -1,9 +1,8 @@
-import { execFile } from "node:child_process";
 import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, unlink } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { AFTERWARDS_BYTES, readSlowly } from "../execution.js";
-import { programOf } from "./probe.js";
+import { programOf, runProgram } from "./probe.js";
 
 /** The pipes of one command: three names in the folder of a sandbox. */
 export type Slot = { readonly stdin: string; readonly stdout: string; readonly stderr: string };
@@ -97,12 +96,9 @@ function slotOf(number: number): Slot {
 }
 
 /** Node cannot make a named pipe itself. */
-function makePipes(paths: readonly string[]): Promise<void> {
-  return new Promise((resolve, reject) => {
-    execFile(programOf("mkfifo") ?? "mkfifo", ["-m", "600", "--", ...paths], { timeout: 20_000 }, (error) =>
-      error === null ? resolve() : reject(error),
-    );
-  });
+async function makePipes(paths: readonly string[]): Promise<void> {
+  const { error } = await runProgram(programOf("mkfifo") ?? "mkfifo", ["-m", "600", "--", ...paths]);
+  if (error !== null) throw error;
 }
 
 /** Our end of the pipe that a command reads from. */

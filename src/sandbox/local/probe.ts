@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { type ExecFileException, execFile } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { release } from "node:os";
 import { delimiter, join } from "node:path";
@@ -42,15 +42,15 @@ async function look(given: string | undefined): Promise<Findings> {
   if (bwrap === undefined) throw missing("bubblewrap", "bwrap", "bubblewrap");
   if (programOf("bash", "/bin") === undefined) throw missing("bash", "/bin/bash", "bash");
   if (programOf("mkfifo") === undefined) throw missing("mkfifo", "mkfifo", "coreutils");
-  const asked = await run(bwrap, ["--version"]);
-  if (asked.isMissing) throw missing("bubblewrap", bwrap, "bubblewrap");
+  const asked = await runProgram(bwrap, ["--version"]);
+  if (/^E(NOENT|ACCES)$/.test(String(asked.error?.code))) throw missing("bubblewrap", bwrap, "bubblewrap");
   const version = asked.output.replace(/^bubblewrap /, "");
-  const trial = await run(bwrap, [
+  const trial = await runProgram(bwrap, [
     ...namespaceArguments({ mode: "none" }),
     ...systemArguments(),
     ...["--", "/bin/true"],
   ]);
-  if (!trial.isOk) throw refusal(version, trial.output);
+  if (trial.error !== null) throw refusal(version, trial.output);
   const groups = await probeGroups();
   // Root is exempt; and before 5.14 all processes of the user were counted, also those outside.
   const countsProcesses = process.getuid?.() !== 0 && kernelIsAtLeast(5, 14);
@@ -80,17 +80,14 @@ function capabilities(version: string, groups: Groups | undefined, countsProcess
   };
 }
 
-function run(
+/** Runs a program of the host with nothing of our environment. The output is that of both kinds, or the error. */
+export function runProgram(
   program: string,
   words: readonly string[],
-): Promise<{ readonly isOk: boolean; readonly isMissing: boolean; readonly output: string }> {
+): Promise<{ readonly error: ExecFileException | null; readonly output: string }> {
   return new Promise((resolve) => {
-    execFile(program, [...words], { env: {}, timeout: 20_000 }, (error, stdout, stderr) =>
-      resolve({
-        isOk: error === null,
-        isMissing: error?.code === "ENOENT" || error?.code === "EACCES",
-        output: `${stdout}${stderr}`.trim() || (error === null ? "" : error.message),
-      }),
+    execFile(program, [...words], { env: {}, cwd: "/", timeout: 20_000 }, (error, stdout, stderr) =>
+      resolve({ error, output: `${stdout}${stderr}`.trim() || (error?.message ?? "") }),
     );
   });
 }

@@ -1,7 +1,7 @@
-import { execFile } from "node:child_process";
 import { lstatSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { type Digest, EMPTY_TREE } from "../../session/index.js";
+import { firstLine } from "../../util/index.js";
 import { SandboxLostError, SnapshotLimitError } from "../error.js";
 import type { SandboxFiles, Snapshot } from "../sandbox.js";
 import type { Trees } from "../trees.js";
@@ -12,7 +12,7 @@ import { Folder } from "../workspace/folder.js";
 import { type Frozen, frozen } from "../workspace/frozen.js";
 import { StatCache } from "../workspace/stat-cache.js";
 import { WORKSPACE } from "./arguments.js";
-import { programOf } from "./probe.js";
+import { programOf, runProgram } from "./probe.js";
 
 /** The files of a sandbox, seen from the host. */
 export interface Workspace {
@@ -200,15 +200,9 @@ export async function overlayObstacle(root: string): Promise<string | undefined>
     }) as [string, string, string, string];
     writeFileSync(join(lower, "old"), "old");
     const trial = 'cd "$1" && test -f old && rm old && echo new >new';
-    const said = await run([
-      ...mounting(lower, upper, work, merged),
-      "/bin/sh",
-      "-c",
-      trial,
-      "trial",
-      merged,
-    ]);
-    if (said !== undefined) return said;
+    const [program = "", ...words] = mounting(lower, upper, work, merged);
+    const { error, output } = await runProgram(program, [...words, "/bin/sh", "-c", trial, "trial", merged]);
+    if (error !== null) return firstLine(output);
     const made = lstatSync(join(upper, "new"), { throwIfNoEntry: false })?.isFile() === true;
     const hidden = lstatSync(join(upper, "old"), { throwIfNoEntry: false })?.isCharacterDevice() === true;
     return made && hidden ? undefined : "the upper layer does not show what was changed";
@@ -219,13 +213,4 @@ export async function overlayObstacle(root: string): Promise<string | undefined>
     await removeEntry(parent, basename(folder)).catch(() => {});
     parent.close();
   }
-}
-
-/** The error message; undefined on success. */
-function run([program = "", ...words]: readonly string[]): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    execFile(program, words, { env: {}, cwd: "/", timeout: 20_000 }, (error, _stdout, stderr) =>
-      resolve(error === null ? undefined : stderr.trim().split("\n")[0] || error.message),
-    );
-  });
 }
