@@ -189,7 +189,7 @@ describe.skipIf(why !== undefined)(title, { timeout: 120_000 }, () => {
     ]);
   });
 
-  it("[D23] what a process left behind that has ended is removed by the next one, unless its time is not over", async () => {
+  it("[D23] containers of an ended process are removed by the next one, unless their time is not over", async () => {
     const identity = thisProcess();
     if (identity === undefined) return;
     const dead = ownerOf({ ...identity, start: identity.start - 1 }, "00000000");

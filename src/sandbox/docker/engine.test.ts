@@ -61,7 +61,7 @@ describe("finding the engine", () => {
     expect(engine.about).toEqual({ name: "docker", version: "x", api: wanted });
   });
 
-  it("[D8] an engine that is too old is none, and Podman is known by its own name", async () => {
+  it("[D8] an engine that is too old is unavailable, and Podman is known by its own name", async () => {
     fake.on("GET /version", () => ({ json: { ApiVersion: "1.39" } }));
     expect((await refusal(Engine.open(fake.socket, 1_000))).message).toContain("1.39");
     fake.on("GET /version", () => ({
@@ -70,7 +70,7 @@ describe("finding the engine", () => {
     expect((await Engine.open(fake.socket, 1_000)).about.name).toBe("podman");
   });
 
-  it("[D8] what the engine cannot limit or connect is not claimed, and asking for it is refused", async () => {
+  it("[D8] limits and networks that the engine lacks are not claimed, and refused on request", async () => {
     fake.on("GET /info", () => ({ json: { OSType: "linux", MemoryLimit: false, PidsLimit: false } }));
     fake.on("GET /networks", () => ({ json: [] }));
     const provider = dockerSandbox({ socket: fake.socket, image: "img" });
@@ -161,7 +161,7 @@ describe("the engine's answers", () => {
     await expect(engine.json("GET", "/x", { signal: control.signal })).rejects.toBe(reason);
   });
 
-  it("[D9] what cannot be read to its end is never sent as if it were whole", async () => {
+  it("[D9] a source that cannot be read to its end is never sent as if it were whole", async () => {
     const engine = await Engine.open(fake.socket, 2_000);
     fake.on("PUT /x", () => ({ status: 200 }));
     const broken = async function* (): AsyncGenerator<Uint8Array> {
@@ -331,7 +331,7 @@ describe("a command on a connection that fails", () => {
     expect((await box.status()).phase).toBe("lost");
   });
 
-  it("[D14] what the engine refuses to start is unstarted, with its reason; nonsense on the connection is not output", async () => {
+  it("[D14] a command that the engine refuses is unstarted, with its reason; nonsense on the connection is not output", async () => {
     fake.withContainer();
     const box = await opened();
     fake.on("POST /containers/[^/]+/exec", () => ({ status: 409, json: { message: "container is paused" } }));

@@ -65,7 +65,7 @@ function plant(root: string): void {
 
 describe("archives", () => {
   it.runIf(hasTar).each(["ustar", "pax", "gnu"])(
-    "[D1] what the system's tar packs (%s) is read exactly: names of any bytes and length, modes, links, hard links, empty directories",
+    "[D1] archives of the system's tar (%s) are read exactly: names of any bytes and length, modes, links, hard links, empty directories",
     async (format) => {
       const root = join(folder, "workspace");
       mkdirSync(root);
@@ -105,7 +105,7 @@ describe("archives", () => {
     },
   );
 
-  it.runIf(hasTar)("[D1] what is packed here the system's tar unpacks exactly", async () => {
+  it.runIf(hasTar)("[D1] the system's tar unpacks our archives exactly", async () => {
     const root = join(folder, "workspace");
     mkdirSync(root);
     plant(root);
@@ -125,7 +125,7 @@ describe("archives", () => {
     expect(await leadsOut(tree, trees)).toBe(true);
   });
 
-  it("[D1] what is packed here is read here, whatever its names and numbers are", async () => {
+  it("[D1] our archives are read back, whatever their names and numbers are", async () => {
     const entries = [
       {
         name: Buffer.alloc(100, "a"),
@@ -223,7 +223,7 @@ describe("archives", () => {
     await expect(consumed(endless)).rejects.toThrow("longer than any name");
   });
 
-  it("[D3] a tree leaves out what is excluded, and says so; what no tree can hold is told", async () => {
+  it("[D3] a tree leaves out excluded paths, and says so; entries that no tree can hold are listed", async () => {
     const archive = Buffer.concat([
       tarHeader({ ...plain, kind: "directory", name: Buffer.from("w") }),
       tarHeader({ ...plain, kind: "directory", name: Buffer.from("w/node_modules") }),

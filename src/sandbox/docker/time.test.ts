@@ -27,7 +27,7 @@ describe("times longer than a timer of Node can wait", () => {
     expect(ring).toHaveBeenCalledOnce();
   });
 
-  it("[D29] what is over rings at once, what is endless never, and what was cleared neither in its first part nor later", () => {
+  it("[D29] a past time rings at once, an endless one never, and a cleared one neither in its first part nor later", () => {
     const [now, never, first, later] = [vi.fn(), vi.fn(), vi.fn(), vi.fn()];
     new LongTimer(-5, now);
     const endless = new LongTimer(Number.POSITIVE_INFINITY, never);

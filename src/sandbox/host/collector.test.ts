@@ -82,7 +82,7 @@ describe("the output of a command", () => {
     );
   });
 
-  it("[H3] what is taken and what is given are copies", async () => {
+  it("[H3] input and output are copies", async () => {
     const collector = new Collector(100);
     const buffer = Buffer.from("abc");
     collector.take("stdout", buffer);

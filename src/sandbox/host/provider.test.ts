@@ -185,7 +185,7 @@ describe("the host as a sandbox", () => {
     await expect(open({}, { directory: "relative" })).rejects.toThrow(SandboxSpecError);
   });
 
-  it("[H14] what is written to a command that does not read, or has ended, is let go of", async () => {
+  it("[H14] input of a command that does not read, or has ended, is dropped", async () => {
     const { sandbox } = await open();
     const execution = sandbox.exec("sleep 1000", { stdin: "open" });
     const written = execution.write(Buffer.alloc(1_000_000));

@@ -167,7 +167,7 @@ describe("the state of a job", () => {
     expect([failed.state.indexes[0]?.state, failed.state.finish]).toEqual(["failed", null]);
   });
 
-  it("[J7] what is lost is tried again and is not a failure, until it was lost too often", () => {
+  it("[J7] a lost attempt is repeated and not a failure, until too many were lost", () => {
     let turn = begin(checkPolicy({ backoffLimit: 0, lostLimit: 2, backoff: { first: 0 } }), START);
     for (let time = 0; time < 2; time++) {
       turn = ended(turn.state, { index: 0, outcome: "lost", code: null }, START);
@@ -201,7 +201,7 @@ describe("the state of a job", () => {
     expect([isOver(turn.state), turn.state.finish?.type]).toEqual([true, "Failed"]);
   });
 
-  it("[J9] suspended, nothing begins; what was ended for it is begun anew and counts as nothing", () => {
+  it("[J9] suspended, nothing begins; attempts that were ended for it begin anew and do not count", () => {
     let turn = begin(checkPolicy({ completions: 3, parallelism: 2, backoffLimit: 0 }), START);
     turn = suspend(turn.state, "end", START);
     expect([turn.stop, turn.start]).toEqual([[0, 1], []]);

@@ -141,7 +141,7 @@ describe("a job on real files", () => {
     expect(await forks()).toEqual([]);
   });
 
-  it("[J14] who succeeded and left files that nobody can see has not succeeded", async () => {
+  it("[J14] an attempt whose files cannot be read has not succeeded", async () => {
     const { result } = runJob(sandbox, { ...quick, lostLimit: 1 }, async (box, { attempt }) => {
       if (attempt === 1) await box.destroy();
       return undefined;

@@ -194,7 +194,7 @@ describe("the janitor", () => {
     expect(lstatSync(outside).isDirectory()).toBe(true);
   });
 
-  it("[J7] takes no path for a control group that is none", async () => {
+  it("[J7] takes no other path for a control group", async () => {
     const state = folder();
     const outside = folder();
     mkdirSync(join(outside, "empty"));

@@ -155,7 +155,7 @@ describe("the proxy", () => {
     expect(text.endsWith(`\r\n\r\n\x16\x03\x01\0${long}`)).toBe(true);
   });
 
-  it("[N9] what is not in the list is refused in both ways, nobody is asked for its address, and it is written down", async () => {
+  it("[N9] hosts that are not in the list are refused in both ways, not looked up, and recorded", async () => {
     const { port, connections } = await server();
     const asked: string[] = [];
     const { proxy: one, socket } = await proxy({
@@ -216,7 +216,7 @@ describe("the proxy", () => {
     expect(checked.seen[0]?.headers.host).toBe(`rebind.example:${checked.port}`);
   });
 
-  it("[N3] an allowed name that leads to a private address is refused without a connection; of several addresses the public are used", async () => {
+  it("[N3] an allowed name that leads to a private address is refused without a connection; among its addresses the public are used", async () => {
     const { port, connections } = await server();
     const { proxy: one, socket } = await proxy({
       hosts: [`name.example:${port}`, `none.example:${port}`],
@@ -250,7 +250,7 @@ describe("the proxy", () => {
     expect(outside.connections()).toBe(0);
   });
 
-  it("[N12] what is not a request, breaks off, or cannot be reached is answered or closed, and the next one is served", async () => {
+  it("[N12] an invalid or broken request, or one to an unreachable host, is answered or closed, and the next one is served", async () => {
     const { port } = await server();
     const closed = await server();
     const { socket } = await proxy({ hosts: [`127.0.0.1:${port}`, `127.0.0.1:${closed.port}`] });

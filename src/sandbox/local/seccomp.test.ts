@@ -282,7 +282,7 @@ describe("the filter as a program", () => {
         expect([command, verdict(filterOf(name), audit, fcntl, [3, command])]).toEqual([command, expected]);
   });
 
-  it("[S7] there is none for a processor without a list", () => {
+  it("[S7] a processor without a list has no filter", () => {
     for (const architecture of ["riscv64", "s390x", "ia32", "toString"])
       expect(seccompFilter(architecture)).toBeUndefined();
   });

@@ -134,7 +134,7 @@ describe("a sweep", () => {
     expect(readdirSync(join(state, "registry"))).toEqual([]);
   });
 
-  it("[J15] what may be somebody's stays: another container, another machine's owner, a later version, names that are not names", async () => {
+  it("[J15] boxes that may be in use stay: another container, another machine's owner, a later version, names that are not names", async () => {
     const state = folder();
     plant(state, "a", { owner: other(newOwner(), /in \d+/, "in 1") });
     plant(state, "b", { owner: "somebody" });

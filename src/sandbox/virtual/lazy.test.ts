@@ -64,7 +64,7 @@ it("[V3] a snapshot writes what changed since the last one, and nothing when not
   expect(space.put[0]).toBe(digestOf("x/y/threemore\n"));
 });
 
-it("[V4] what is kept is not held in memory, and what is withheld is an error and no end", async () => {
+it("[V4] stored files are not held in memory, and withheld ones are an error but not the end", async () => {
   const { open, space } = virtual();
   const sandbox = await open();
   await sandbox.files.write("dir/a.txt", "text");
@@ -86,7 +86,7 @@ it("[V4] what is kept is not held in memory, and what is withheld is an error an
   expect(await said(again, "cat b.txt")).toBe("other");
 });
 
-it("[V5] what the blob space did not take is not taken for kept", async () => {
+it("[V5] a failed put does not count as kept", async () => {
   const { open, space } = virtual();
   const sandbox = await open();
   await sandbox.files.write("dir/a.txt", "text");
@@ -123,7 +123,7 @@ it("[V6] a directory that moves is looked at again where something is excluded b
   expect((await (await open({}, after.tree)).snapshot()).tree).not.toBe(after.tree);
 });
 
-it("[V7] what is copied is shared only until one of both is changed", async () => {
+it("[V7] a copy is shared only until one of both is changed", async () => {
   const { open } = virtual();
   const sandbox = await open();
   await said(

@@ -132,7 +132,7 @@ describe("applying patches", () => {
     expect(files.all).toEqual({ "dir/a": "one\n2\n", "dir/new": "n\n" });
   });
 
-  it.skipIf(!hasGit)("[P20] what git writes: quoted names, renames, no prefixes, no context", async () => {
+  it.skipIf(!hasGit)("[P20] patches of git: quoted names, renames, no prefixes, no context", async () => {
     const here = folder();
     const trees = memoryTrees();
     const before = { grün: "1\n2\n3\n4\n5\n6\n", 'q"': "x\n", plain: "1\n" };
@@ -272,7 +272,7 @@ describe("applying patches", () => {
     );
   });
 
-  it("[P25] what is not a patch, or counts wrong, is told and changes nothing", async () => {
+  it("[P25] an invalid patch, or one that counts wrong, is reported and changes nothing", async () => {
     expect((await run({}, "")).whys).toEqual([expect.stringContaining("no file in it")]);
     expect((await run({}, "hello\n")).whys).toEqual([expect.stringContaining("no file in it")]);
     expect((await run({}, "@@ -1 +1 @@\n-a\n+b\n")).whys).toEqual(["a hunk stands before any file"]);

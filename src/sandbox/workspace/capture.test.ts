@@ -98,7 +98,7 @@ describe("the tree of a directory", () => {
   });
 
   it.runIf(process.platform === "linux")(
-    "[C3] what it cannot hold is told, and nothing waits for it",
+    "[C3] entries that it cannot hold are listed, and nothing waits for them",
     async () => {
       const root = folder();
       mkdirSync(join(root, "a"));
@@ -121,7 +121,7 @@ describe("the tree of a directory", () => {
     },
   );
 
-  it("[C4] what cannot be read is told, and the rest is taken", async (context) => {
+  it("[C4] unreadable entries are listed, and the rest is taken", async (context) => {
     const root = folder();
     mkdirSync(join(root, "closed"));
     writeFileSync(join(root, "closed", "file"), "");
@@ -152,7 +152,7 @@ describe("the tree of a directory", () => {
     ]);
   });
 
-  it("[C5] what is excluded is not looked at, and which patterns it was is part of the tree", async () => {
+  it("[C5] excluded paths are not looked at, and the patterns are part of the tree", async () => {
     const root = folder();
     for (const path of [
       "node_modules/a",
@@ -468,7 +468,7 @@ describe("the tree of a directory", () => {
     }
   });
 
-  it("[C19] what is added beyond the limit is an error, holes in full, and what was there does not count", async () => {
+  it("[C19] additions beyond the limit are an error, holes in full, and earlier content does not count", async () => {
     const root = folder();
     const { space, trees } = newTrees();
     const cache = new StatCache();

@@ -174,7 +174,7 @@ describe("a directory made what a tree says", () => {
     expect((await capture(root, trees, { cache })).tree).toBe(after);
   });
 
-  it("[K6] what was put there is known: the next capture keeps nothing, and reads only what others could change", async () => {
+  it("[K6] a checkout is known afterwards: the next capture keeps nothing, and reads only what others could change", async () => {
     const { space, trees } = newTrees();
     const { tree } = await example(trees);
     const copy = folder();
@@ -255,7 +255,7 @@ describe("a directory made what a tree says", () => {
     }
   });
 
-  it("[K8] what its tree excludes stays where it is", async () => {
+  it("[K8] excluded files stay where they are", async () => {
     const { trees } = newTrees();
     const root = folder();
     mkdirSync(join(root, "src", "node_modules"), { recursive: true });
@@ -294,7 +294,7 @@ describe("a directory made what a tree says", () => {
     expect(readdirSync(copy)).toEqual([]);
   });
 
-  it("[K10] what root puts there belongs to the owner of the workspace", async (context) => {
+  it("[K10] files that root puts there belong to the owner of the workspace", async (context) => {
     if (process.geteuid?.() !== 0) context.skip("needs root");
     const { trees } = newTrees();
     const { tree } = await example(trees);

@@ -81,7 +81,7 @@ describe("the files of a session", () => {
     expect((await whoChanged(loaded, "a")).map(({ id }) => id)).toEqual([right.id, trunk.id]);
   });
 
-  it("[A2] what cannot be read says why: nothing there, a directory, no text, out of the workspace, through a link", async () => {
+  it("[A2] a failed read says why: nothing there, a directory, other bytes than text, out of the workspace, through a link", async () => {
     const trees = memoryTrees();
     const session = await changed(trees, Session.start(), {
       d: { tree: {} },

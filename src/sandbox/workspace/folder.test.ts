@@ -33,7 +33,7 @@ function workspace(): { root: string; outside: string; files: Folder } {
 }
 
 describe("the files of a workspace", () => {
-  it("[F1] what is written is read back, directories on the way are made, and entries are listed by name", async () => {
+  it("[F1] written bytes are read back, directories on the way are made, and entries are listed by name", async () => {
     const { files } = workspace();
     await files.write("src/deep/a.txt", "ä text");
     await files.write("src/b.bin", Uint8Array.of(0, 255, 10));
@@ -271,7 +271,7 @@ describe("the files of a workspace", () => {
     expect(await files.list()).toHaveLength(3);
   });
 
-  it("[F11] what root makes belongs to the owner of the directory", async (context) => {
+  it("[F11] files that root makes belong to the owner of the directory", async (context) => {
     if (process.geteuid?.() !== 0) context.skip("needs root");
     const { root, files } = workspace();
     chownSync(root, 1234, 1235);
@@ -284,7 +284,7 @@ describe("the files of a workspace", () => {
     expect([owner("a"), owner("a/b"), owner("c")]).toEqual(["1234:1235", "1234:1235", "77:78"]);
   });
 
-  it("[F13] what cannot be done is told with its path and what stood in the way", async () => {
+  it("[F13] an impossible call is refused with its path and the obstacle", async () => {
     const { root, files } = workspace();
     await files.write("file", "");
     await files.make("folder");

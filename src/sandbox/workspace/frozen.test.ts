@@ -96,7 +96,7 @@ describe("checkouts that workspaces share", () => {
     await bytes.release();
   });
 
-  it("[K14] a process that died uses nothing, one that lives does; what it left half made goes", async () => {
+  it("[K14] a process that died uses nothing, one that lives does; its unfinished work goes", async () => {
     const { space, trees } = newTrees();
     const cache = folder();
     const [dead, alive, mine] = await Promise.all(
@@ -123,7 +123,7 @@ describe("checkouts that workspaces share", () => {
     await here.release();
   });
 
-  it("[K15] what was kept before the machine was started again is not used, and goes after a day", async () => {
+  it("[K15] checkouts from before the last start of the machine are not used, and go after a day", async () => {
     const { trees } = newTrees();
     const cache = folder();
     const tree = await treeOf(trees, "a");
@@ -144,7 +144,7 @@ describe("checkouts that workspaces share", () => {
     expect([existsSync(before), existsSync(recent)]).toEqual([false, true]);
   });
 
-  it("[K13] what fails leaves nothing half made", async () => {
+  it("[K13] a failure leaves nothing half made", async () => {
     const { space, trees } = newTrees();
     const cache = folder();
     const tree = await treeOf(trees, "a");

@@ -153,7 +153,7 @@ describe.skipIf(!hasGit)("exporting to git", () => {
     );
   });
 
-  it("[G15] what git cannot hold is told: empty directories, modes, names it refuses", async () => {
+  it("[G15] paths that git cannot hold are listed: empty directories, modes, names it refuses", async () => {
     const trees = memoryTrees();
     const path = join(folder(), "repository");
     const steps = await stepsFor(
@@ -304,7 +304,7 @@ describe.skipIf(!hasGit)("exporting to git", () => {
     );
   });
 
-  it("[G22] what is in conflict is not exported, unless it is asked for", async () => {
+  it("[G22] conflicts are not exported, except on request", async () => {
     const trees = memoryTrees();
     const [base, marked, fixed] = (await Promise.all(
       [{ a: "1\n" }, { a: "<<<<<<< ours\n2\n=======\n3\n>>>>>>> theirs\n" }, { a: "2\n" }].map((garden) =>

@@ -194,7 +194,7 @@ describe.skipIf(!hasGit)("importing from git", () => {
     expect(existsSync(ran)).toBe(true);
   });
 
-  it("[G5] what is not a repository, not a commit, or an option in disguise is an error that says so", async () => {
+  it("[G5] a folder that is not a repository, a missing commit, or an option in disguise is an error that says so", async () => {
     const trees = memoryTrees();
     const path = repository({ a: "a\n" });
     mkdirSync(join(path, "inside"));

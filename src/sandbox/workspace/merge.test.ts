@@ -29,7 +29,7 @@ async function merged(
 }
 
 describe("merging trees", () => {
-  it("[M1] what only one side changed is taken: files, modes, links, directories, deletions", async () => {
+  it("[M1] changes of one side are taken: files, modes, links, directories, deletions", async () => {
     const base = { a: "a\n", b: "b\n", c: "c\n", d: { tree: { x: "x\n" } }, l: { link: "a" } };
     const { a: _a, ...ours } = { ...base, b: "B\n", e: { tree: {} }, l: { link: "b" } };
     const theirs = {
@@ -55,7 +55,7 @@ describe("merging trees", () => {
     ]);
   });
 
-  it("[M2] what both sides changed alike is taken once", async () => {
+  it("[M2] equal changes of both sides are taken once", async () => {
     const both = { a: "new\n", d: { tree: { x: "x\n" } } };
     const { files, kinds } = await merged({ z: "gone\n" }, both, { ...both });
     expect(kinds).toEqual({});
@@ -155,7 +155,7 @@ describe("merging trees", () => {
     expect([kinds, files]).toEqual([{ a: "mode" }, ['a 755 "one\\n2\\nthree\\n"']]);
   });
 
-  it("[M7] what one side deleted and the other changed is a conflict, and stays", async () => {
+  it("[M7] a path that one side deleted and the other changed is a conflict, and stays", async () => {
     const { files, kinds, merge } = await merged(
       { a: "a\n", b: "b\n", l: { link: "a" } },
       { b: "B\n" },
@@ -220,7 +220,7 @@ describe("merging trees", () => {
     expect([kinds, files]).toEqual([{ l: "link" }, ["l -> b"]]);
   });
 
-  it("[M15] what the sides leave out goes together like a set", async () => {
+  it("[M15] the excludes of the sides merge like a set", async () => {
     const trees = memoryTrees();
     const root = async (garden: Garden, exclude?: readonly string[]): Promise<Digest> =>
       planted(trees, garden, exclude);

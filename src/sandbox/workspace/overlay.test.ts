@@ -127,7 +127,7 @@ describe("the tree of an overlay", () => {
     expect(readdirSync(mount.upper)).toEqual(["d1"]);
   });
 
-  it("[O4] what is excluded, and what a tree cannot hold, is as in a directory", async (context) => {
+  it("[O4] excluded paths, and entries that a tree cannot hold, are as in a directory", async (context) => {
     const { trees } = newTrees();
     const { lower, base } = await example(trees);
     const mount = overlay(lower);

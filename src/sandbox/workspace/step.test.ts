@@ -60,7 +60,7 @@ describe("the steps of a session", () => {
     expect(steps[1]?.at).toBe(at);
   });
 
-  it("[G21] of branches, the steps of the side that was taken; what others brought in is one step", () => {
+  it("[G21] of branches, the steps of the side that was taken; the changes of the others are one step", () => {
     const trunk = change(Session.start("task"), "base");
     const ours = change(trunk.fork("ours"), "ours");
     const theirs = change(change(trunk.fork("theirs"), "half"), "theirs");

@@ -12,14 +12,14 @@ describe("merging texts", () => {
     expect(merged).toEqual({ text: "ONE\ntwo\nthree\nfour\nfive\nsix\n", conflicts: 0 });
   });
 
-  it("[M10] what both changed alike is taken once", () => {
+  it("[M10] equal changes of both are taken once", () => {
     expect(mergeText("a\nb\nc\nd\n", "a\nB\nc\nx\n", "a\nB\nc\nd\n")).toEqual({
       text: "a\nB\nc\nx\n",
       conflicts: 0,
     });
   });
 
-  it("[M11] what both changed differently stands between markers, with what it was", () => {
+  it("[M11] different changes of both stand between markers, with the original", () => {
     const merged = mergeText("a\nb\nc\n", "a\nours\nc\n", "a\ntheirs\nc\n");
     expect(merged).toEqual({ text: `a\n${markers("ours\n", "b\n", "theirs\n")}c\n`, conflicts: 1 });
   });

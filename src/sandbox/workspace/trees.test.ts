@@ -34,7 +34,7 @@ describe("trees of a blob space", () => {
     expect(await trees.parts(list ?? "")).toEqual(parts);
   });
 
-  it("[C15] what is not there is told by its digest", async () => {
+  it("[C15] missing content is named by its digest", async () => {
     const { trees, space } = newTrees();
     const missing = "0".repeat(64);
     const told = { code: "file-withheld", data: { digest: missing } };
