@@ -115,7 +115,8 @@ export class ContainerSandbox extends OpenSandbox {
   /** Why no command can begin now. */
   async hindrance(): Promise<string | undefined> {
     await this.#mending;
-    return this.obstacle;
+    // A container that was lost is tried again: somebody may have started it.
+    return this.life.phase === "lost" && !this.isDestroyed ? undefined : this.obstacle;
   }
 
   over(execution: ContainerExecution): void {
