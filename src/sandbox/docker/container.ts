@@ -115,8 +115,8 @@ export class ContainerSandbox extends OpenSandbox {
   /** Why no command can begin now. */
   async hindrance(): Promise<string | undefined> {
     await this.#mending;
-    // A container that was lost is tried again: somebody may have started it.
-    return this.life.phase === "lost" && !this.isDestroyed ? undefined : this.obstacle;
+    // The observed status may be old: a container that was lost or paused by others is tried again.
+    return this.isDestroyed || this.isSuspended ? this.obstacle : undefined;
   }
 
   over(execution: ContainerExecution): void {
