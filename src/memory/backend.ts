@@ -95,10 +95,10 @@ function brief(text: string): string {
   return line.length > WORDS ? `${line.slice(0, WORDS).toWellFormed()}…` : line;
 }
 
-/** Asked for in addition, since some of what is found there is not told any more. */
+/** How many more texts are searched there than are returned, since some of them are revoked here. */
 const MORE = 10;
 
-/** Brings a backend to what a space says of some memories: those that are live are kept there, the others are not. */
+/** Brings a backend up to date with some memories: live ones are kept there, others are removed. */
 export async function mirrored(
   space: Space,
   backend: Backend,
@@ -118,9 +118,9 @@ export async function mirrored(
 }
 
 /**
- * What the space finds, and a backend beside it as far as the space's record bears that out: a memory that was revoked, or that
- * holds elsewhere, is not told because some other system still has it. What the record does not know is taken in first, as
- * something imported that nobody trusts. A backend that does not answer leaves what the space finds by itself, and it says so.
+ * The hits of a space and of its backend. A memory that was revoked, or that holds elsewhere, is not returned because the
+ * backend still has it. A text that the record does not know is imported first, and is not trusted. Falls back to the hits of
+ * the space when the backend fails; `without` says why.
  */
 export async function foundIn(
   space: Space,
@@ -164,7 +164,7 @@ export async function foundIn(
   };
 }
 
-/** Something of others, as a memory of ours from now on. The same words at the same address are taken in once. */
+/** Imports a text of another program as a memory. The same text at the same address is imported once. */
 async function adopted(
   space: Space,
   backend: Backend,
@@ -180,7 +180,7 @@ async function adopted(
   return space.get(memory);
 }
 
-/** Whether a memory is one of those that are asked for. */
+/** Whether a memory passes a filter. */
 function isMeant(filter: FindOptions, memory: Memory, now: string): boolean {
   const { expires, revised, at, subject } = memory;
   const time = Date.parse(revised ?? at);

@@ -131,12 +131,12 @@ function ownOrigins(fact: Fact): readonly string[] | undefined {
 
 /** The maximum number of facts of a turn that are named as evidence, the newest. */
 const MOST_OF_TURN = 24;
-/** As far back as this is looked for the beginning of a turn. */
+/** How far back the beginning of a turn is searched. */
 const FARTHEST = 5_000;
 
 /**
- * What a turn rests on so far, as evidence for what is remembered in it: what was asked, what tools gave, what was
- * found, what was recalled, and the words of the model that wants it remembered.
+ * The evidence of a turn so far, for a memory that is written in it: the question, the results of tools, the recalled
+ * memories, and the words of the model that writes it.
  */
 export function groundsOf(session: Session): Because {
   const found: FactId[] = [];

@@ -65,7 +65,7 @@ const RECALL: Checks<RecallOptions> = {
 };
 export const RECALL_OPTIONS: readonly string[] = Object.keys(RECALL);
 
-/** What is put on the record of a recall, and what a second one as of then needs to come to the same. */
+/** The recorded options of a recall: a second one as of then has the same result with them. */
 type Asked = Required<Pick<RecallOptions, "limit" | "threshold" | "show" | "characters">> &
   Omit<Filter, "scope"> & {
     readonly scope: Scope;

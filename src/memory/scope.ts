@@ -5,8 +5,8 @@ import { MemoryRefusedError } from "./error.js";
 export type ScopeStep = `${"user" | "agent" | "project" | "workflow"}:${string}` | `${string}:${string}`;
 
 /**
- * Where a memory holds: a step, or a way from the widest to the narrowest, such as `["project:rath", "user:ada"]`. What is
- * kept for a project holds for every user in it; what is kept for a user in it holds for nobody else.
+ * Where a memory holds: a step, or a path from the widest to the narrowest, such as `["project:rath", "user:ada"]`. A memory
+ * of a project holds for every user in it; a memory of a user in it holds for nobody else.
  */
 export type ScopeGiven = ScopeStep | readonly [ScopeStep, ...ScopeStep[]];
 export type Scope = readonly [ScopeStep, ...ScopeStep[]];
@@ -39,12 +39,12 @@ export function scopeIn(json: Json): Scope {
   return Object.freeze(steps.length === 0 ? ["unknown:"] : steps) as Scope;
 }
 
-/** Whether something kept for `one` holds where `other` is: at the same place, or further in. */
+/** Whether a memory of the scope `one` holds in `other`: the same scope or a narrower one. */
 export function holdsIn(one: Scope, other: Scope): boolean {
   return one.length <= other.length && one.every((step, place) => step === other[place]);
 }
 
-/** Whether something kept for `one` holds where `other` is, and for others beside it. */
+/** Whether the scope `one` is wider than `other`. */
 export function isWider(one: Scope, other: Scope): boolean {
   return one.length < other.length && holdsIn(one, other);
 }

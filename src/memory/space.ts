@@ -292,7 +292,7 @@ export class Space extends SpaceView {
     return { head: id, facts, memories: touched };
   }
 
-  /** A branch of the space under another name. What is written there is not recalled here. */
+  /** A branch of the space under another name. Memories that are written there are not recalled here. */
   async fork(name: string, options: BranchOptions): Promise<Space> {
     const use = `fork the memory "${this.name}"`;
     requireOptions(options, refusing(use), '{ by: "user:ada", why: "an experiment" }', BRANCH);
@@ -345,7 +345,7 @@ export class Space extends SpaceView {
   }
 
   async #written({ session: { fact, id }, replayed }: Appended): Promise<Written> {
-    // What was just written is known without the index, so a caller that writes much does not wait for it.
+    // A new memory is known without the index, so a caller that writes much does not wait for it.
     const isNew = fact.type === "memory-write" && !replayed;
     const memory = fact.type !== "memory-write" && "of" in fact ? (fact.of as FactId) : id;
     const known = isNew ? undefined : await this.get(memory);

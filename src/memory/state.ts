@@ -10,7 +10,7 @@ export type SpaceFact = { readonly id: FactId; readonly depth: number; readonly 
 /** Live memories are recalled. Held ones wait for a validation or an approval. The others are kept, and never recalled. */
 export type Status = "live" | "held" | "revoked" | "expired" | "merged";
 
-/** What a space holds about one thing, as of one id of the space. Its id is that of the fact that wrote it. */
+/** A memory as of one id of its space. Its id is that of the fact that wrote it. */
 export type Memory = {
   readonly id: FactId;
   readonly space: string;
@@ -39,7 +39,7 @@ export type Memory = {
   readonly mergedInto?: FactId;
   readonly links: readonly { readonly to: FactId; readonly relation: string }[];
   readonly meta?: Json;
-  /** Why it is not live any more. */
+  /** Why it is no longer live. */
   readonly why?: string;
 };
 
@@ -53,7 +53,7 @@ export const MEMORY_FACTS: ReadonlySet<string> = new Set([
   "memory-link",
 ] satisfies Fact["type"][]);
 
-/** What comes first: what others came from; of two that do not know of each other, the same one everywhere. */
+/** Sorts facts: ancestors first; of two unrelated facts, the same one first everywhere. */
 export function inOrder(one: Omit<SpaceFact, "fact">, other: Omit<SpaceFact, "fact">): number {
   return one.depth - other.depth || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0);
 }
@@ -127,7 +127,7 @@ export function foldMemory(id: FactId, facts: readonly SpaceFact[]): Memory | un
   const status = over?.status ?? (admitted.length === 0 ? "held" : "live");
   const origins = fact.origins ?? write.origins ?? [];
   const because = [...new Set([...write.because, ...versions.flatMap((one) => one.fact.because)])];
-  // What a revision does not speak of stays as the one before left it.
+  // A field that a revision does not have keeps its value.
   const told = admitted.length === 0 ? versions.slice(0, 1) : admitted;
   return {
     id,
@@ -168,12 +168,12 @@ export function settled(memory: Memory, into: Memory | undefined): Memory {
     : memory;
 }
 
-/** What comes from several is trusted if each of them is; what comes from nowhere is not. */
+/** A text is trusted if it has origins, and each of them is trusted. */
 export function trustOf(origins: readonly string[]): Memory["trust"] {
   return origins.length > 0 && origins.every(isTrusted) ? "trusted" : "untrusted";
 }
 
-/** Content that was erased is none: a memory whose words are gone says nothing. */
+/** The text of a memory; empty when its content was erased. */
 function textOf(content: unknown): string {
   return typeof content === "string" ? content : "";
 }

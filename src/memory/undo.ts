@@ -1,5 +1,5 @@
 import type { FactId, Principal } from "../session/index.js";
-import { optionNames } from "../util/index.js";
+import { defined, optionNames } from "../util/index.js";
 import { requireOptions } from "../workflow/index.js";
 import { type ForkedBefore, forkBefore } from "./answer/fork-before.js";
 import { type Influence, influence } from "./answer/influence.js";
@@ -16,15 +16,16 @@ export type UndoOptions = {
   readonly progress?: Progress;
 };
 
-/** What an undone memory had reached by then, and the forks from before that. */
+/** The influence of an undone memory until then, and the forks from before that. */
 export type Reached = { readonly influence: Influence; readonly forks?: ForkedBefore };
 
 const KNOWN = optionNames<UndoOptions>()("why by fork progress");
-/** Memories whose reach is looked up when very many are undone at once; that of the others can be asked for. */
+const EXAMPLE = '{ why: "it was poisoned", by: "user:ada" }';
+/** The maximum number of memories whose influence is returned; that of the others can be queried. */
 const MOST = 200;
 
 /**
- * Undoes what was done in a space since one of its ids, and says what each memory had reached that is not told any more.
+ * Undoes the changes of a space since one of its ids, and returns the influence of each memory that is no longer recalled.
  *
  * ```ts
  * const { undone, reached } = await rollback(space, head, { why: "it was poisoned", by: "user:ada", fork: true });
@@ -35,29 +36,28 @@ export async function rollback(
   to: FactId,
   options: UndoOptions,
 ): Promise<{ readonly undone: Undone; readonly reached: readonly Reached[]; readonly more: boolean }> {
-  const { why, by } = checked(options, `roll "${space.name}" back`);
+  requireOptions(options, refusing(`roll "${space.name}" back`), EXAMPLE, KNOWN);
+  const { why, by, progress } = options;
   const undone = await space.rollback({ to, why, by });
   const found: Influence[] = [];
-  for (const memory of undone.memories.slice(0, MOST)) found.push(await influenceOf(space, memory, options));
+  for (const memory of undone.memories.slice(0, MOST))
+    found.push(await influence(space.store, memory, defined({ progress })));
   const more = undone.memories.length > MOST;
   return { undone, reached: await forked(space, found, options), more };
 }
 
-/** Takes one memory back, and says what it had reached. */
+/** Revokes one memory, and returns its influence. */
 export async function revoke(
   space: Space,
   memory: FactId,
   options: UndoOptions,
 ): Promise<{ readonly written: Written } & Reached> {
-  const { why, by } = checked(options, `revoke a memory of "${space.name}"`);
+  requireOptions(options, refusing(`revoke a memory of "${space.name}"`), EXAMPLE, KNOWN);
+  const { why, by, progress } = options;
   const written = await space.revoke(memory, { why, by });
-  const found = await influenceOf(space, written.memory, options);
+  const found = await influence(space.store, written.memory, defined({ progress }));
   const [reached = { influence: found }] = await forked(space, [found], options);
   return { written, ...reached };
-}
-
-function influenceOf({ store }: Space, memory: FactId, { progress }: UndoOptions): Promise<Influence> {
-  return influence(store, memory, progress === undefined ? {} : { progress });
 }
 
 /** Forks each session once, to before the first of all that reached it: what is made here is not looked at again. */
@@ -85,9 +85,4 @@ async function forked(
     reached.push({ influence: one, forks: await forkBefore(store, one, { by, why, names }) });
   }
   return reached;
-}
-
-function checked(options: UndoOptions, use: string): UndoOptions {
-  requireOptions(options, refusing(use), '{ why: "it was poisoned", by: "user:ada" }', KNOWN);
-  return options;
 }

@@ -16,24 +16,24 @@ import type { Memory, Status } from "./state.js";
 
 export type ListOptions = Filter & {
   readonly statuses?: readonly Status[];
-  /** The time by which is told what has expired. Default: now. */
+  /** The time at which memories count as expired. Default: now. */
   readonly now?: string;
 };
 
 export type FindOptions = Filter & {
   /** Maximum number of memories. Default 5. */
   readonly limit?: number;
-  /** The score that a memory must have at least, from 0 to 1. */
+  /** The minimum score of a memory, from 0 to 1. */
   readonly threshold?: number;
-  /** The time by which is told what has expired. Default: now. */
+  /** The time at which memories count as expired. Default: now. */
   readonly now?: string;
-  /** What counts: words, meaning, or both (the default). */
+  /** The score: by words, by meaning, or by both (the default). */
   readonly mode?: "fused" | "words" | "meaning";
   readonly signal?: AbortSignal;
   readonly progress?: Progress;
 };
 
-/** What was found, and where the space stood then: the same question as of that id has the same answer. */
+/** The hits, and the id of the space: the same question as of that id has the same answer. */
 export type FoundIn = {
   readonly head: FactId | undefined;
   readonly now: string;

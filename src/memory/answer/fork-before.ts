@@ -26,11 +26,11 @@ export type ForkedBefore = {
 
 const KNOWN = optionNames<ForkBeforeOptions>()("by why names");
 const EXAMPLE = 'forkBefore(store, influence, { by: "user:ada", why: "it was wrong" })';
-/** As many forks of one session before one memory are told apart by a number. */
+/** The maximum number of forks of one session before one memory; their names end with a number. */
 const TRIES = 1_000;
 /** How long a name may be. */
 const LONGEST = 200;
-/** A fork needs nothing of the past but where it hangs. */
+/** A fork needs only the last facts before it. */
 const HORIZON = 1_000;
 
 /** Forks every session that a memory reached to just before it read it first. Nothing is overwritten. */
@@ -60,20 +60,21 @@ export async function forkBefore(
     else if (!(await store.has(before)))
       skipped.push({ session, why: `${before} is no longer in the store` });
     else {
-      const made = (await store.load(before, { horizon: HORIZON })).fork(
-        `before-${influence.memory.slice(0, 8)}`,
-        {
-          by,
-          why,
-        },
-      );
-      forks.push({ session, before, id: made.id, name: await named(store, made, session, influence.memory) });
+      const origin = await store.load(before, { horizon: HORIZON });
+      const fork = origin.fork(`before-${influence.memory.slice(0, 8)}`, { by, why });
+      forks.push({
+        session,
+        before,
+        id: fork.id,
+        name: await saveFork(store, fork, session, influence.memory),
+      });
     }
   }
   return { forks, skipped };
 }
 
-async function named(
+/** Saves a fork under a name that is free. */
+async function saveFork(
   store: Store,
   fork: Parameters<Store["save"]>[0],
   session: string,

@@ -8,11 +8,11 @@ import { askedOf, COMMON, wordsOf } from "./tokens.js";
 
 export type FindOptions = Filter & {
   readonly limit: number;
-  /** What a score must be at least, from 0 to 1. */
+  /** The minimum score, from 0 to 1. */
   readonly threshold: number;
-  /** What has expired by this time is not found. */
+  /** Memories that have expired by this time are not found. */
   readonly now: string;
-  /** What counts: words, meaning, or both (the default). */
+  /** The score: by words, by meaning, or by both (the default). */
   readonly mode?: "fused" | "words" | "meaning";
   readonly signal?: AbortSignal;
 };
@@ -197,7 +197,7 @@ function matchOf(asked: readonly AskedWord[], live: number): string | undefined 
 /** A word of a question: how many live memories have it, and how much it counts. */
 export type AskedWord = { readonly word: string; readonly found: number; readonly weight: number };
 
-/** What a common word counts beside another. */
+/** The weight of a common word beside another. */
 const LITTLE = 0.1;
 /** A word that no memory has is no more telling than one that few have. */
 const UNKNOWN = 0.6;
@@ -207,7 +207,7 @@ export function weighed(connection: Connection, query: string, live: number): re
   const words = askedOf(query).map((word) => {
     const found =
       (connection.get("SELECT doc FROM vocabulary WHERE term = ?", word)?.doc as number | undefined) ?? 0;
-    // Never nothing: whoever writes a word a thousand times must not make it worthless for others.
+    // Never zero: one author who writes a word a thousand times must not make it worthless for others.
     const rare = 1 + Math.log(1 + (live - found + 0.5) / (found + 0.5));
     return { word, found, weight: rare * (COMMON.has(word) ? LITTLE : 1) * (found === 0 ? UNKNOWN : 1) };
   });
@@ -215,7 +215,7 @@ export function weighed(connection: Connection, query: string, live: number): re
 }
 
 /**
- * What share of a question a text answers by its words, from 0 to 1: of what its words weigh, as much as the text has. A
+ * The share of a question that a text answers by its words, from 0 to 1, by their weights. A
  * word that stands in a short text, or more than once, counts in full.
  */
 export function shareOf(asked: readonly AskedWord[], words: readonly string[]): number {
@@ -237,7 +237,7 @@ export function shareOf(asked: readonly AskedWord[], words: readonly string[]): 
 
 /** Memories that are compared for one key of a sketch. More have it when it is of a word that many have. */
 const COMPARED = 12;
-/** What two texts must share at least of all their words. */
+/** The minimum share of all their words that two texts have in common. */
 const NEAR = 0.4;
 
 /** Live memories that share most of their words with a text, the nearest first; equal ones by their ids. */

@@ -164,7 +164,7 @@ export function statusOnly(connection: Connection, id: FactId): Memory | undefin
   return row === undefined ? undefined : ({ status: row.folded as Status } as Memory);
 }
 
-/** What the last word about the space itself says. */
+/** The last fact about the space itself. */
 export function spaceFactFrom(connection: Connection): Fact | undefined {
   const row = connection.get(
     `SELECT ${COLUMNS} FROM fact f WHERE f.type = 'memory-space' AND ${KEPT} ORDER BY f.depth DESC, f.id DESC LIMIT 1`,

@@ -100,7 +100,7 @@ export class Live {
       if (!kinds[this.#kinds[place] as number]) continue;
       if ((this.#ends[place] as number) <= moment) continue;
       const time = this.#times[place] as number;
-      // Written so that a time that is none is in no time.
+      // Written so that an invalid time is in no range.
       if (
         (since !== Number.NEGATIVE_INFINITY || until !== Number.POSITIVE_INFINITY) &&
         !(time >= since && time <= until)
@@ -145,11 +145,11 @@ export class Live {
   }
 }
 
-/** Which memories are meant. */
+/** A filter of memories. */
 export type Filter = {
-  /** Where the reader is: what is kept for there, or for more than that, is meant. */
+  /** The scope of the reader: memories of this scope and of wider ones pass. */
   readonly scope?: Scope;
-  /** Whether what is kept for less than that is meant too. */
+  /** Whether memories of narrower scopes pass too. */
   readonly within?: boolean;
   readonly sources?: readonly Source[];
   readonly trust?: "trusted";
@@ -158,11 +158,11 @@ export type Filter = {
   readonly until?: string;
   readonly by?: Principal;
   readonly subject?: string;
-  /** What its subject begins with. */
+  /** The beginning of its subject. */
   readonly under?: string;
 };
 
-/** What many memories have in common. */
+/** The fields that many memories share. */
 export type Kind = {
   readonly scope: Scope;
   readonly source: string;
@@ -179,7 +179,7 @@ export function isKind({ scope, within, sources, trust, by }: Filter, kind: Kind
   return by === undefined || kind.by === by;
 }
 
-/** From when to when, as numbers; a bound that is no time leaves nothing. */
+/** The range of times as numbers; with an invalid bound, no time is in it. */
 export function timesOf({ since, until }: Filter): readonly [number, number] {
   return [
     since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since),
@@ -187,7 +187,7 @@ export function timesOf({ since, until }: Filter): readonly [number, number] {
   ];
 }
 
-/** When something ends, as a number. What has no end, or one that is no time, does not. */
+/** When a memory expires, as a number; infinity without a valid time. */
 export function endOf(expires: string | null): number {
   const end = expires === null ? Number.NaN : Date.parse(expires);
   return Number.isNaN(end) ? Number.POSITIVE_INFINITY : end;

@@ -163,7 +163,7 @@ export const MEANT_CHARACTERS = 8_192;
 
 /**
  * A vector in whole numbers from -127 to 127, the largest of them the largest: what is computed from it is the same to the
- * bit on every machine. One without a direction, or with numbers that are none, is all zeros and like nothing.
+ * bit on every machine. A vector of zeros, or with numbers that are not finite, is all zeros and like nothing.
  */
 export function quantised(vector: Float32Array): Int8Array {
   let largest = 0;

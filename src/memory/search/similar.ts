@@ -22,7 +22,7 @@ export function sketchOf(words: Iterable<string>): number[] {
   return every.size === 0 ? [] : smallest.map((one, key) => one * 8 + key);
 }
 
-/** What two sets of words share of all their words, from 0 to 1. */
+/** The share of all their words that two sets have in common, from 0 to 1. */
 export function likeness(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
   const [few, many] = one.size < other.size ? [one, other] : [other, one];
   // Too different in length to be alike: not worth counting.

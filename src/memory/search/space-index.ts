@@ -67,7 +67,7 @@ export class SpaceIndex {
     this.#connections = openIndex(this.#path, space);
   }
 
-  /** What it answers as of; undefined before the first sync, or when another process has moved the file since. */
+  /** The id as of which it answers; undefined before the first sync, or when another process has moved the file since. */
   get head(): FactId | undefined {
     if (this.#connections === undefined || this.#broken) return undefined;
     try {
@@ -131,7 +131,7 @@ export class SpaceIndex {
     return this.#spaceFact()?.scope;
   }
 
-  /** What is told about a subject, or waits for it. */
+  /** The live and the held memories about a subject. */
   bySubject(subject: string): readonly Memory[] {
     return this.#read<readonly Memory[]>(
       ({ read }) =>
@@ -320,7 +320,7 @@ export class SpaceIndex {
     );
   }
 
-  /** Makes it anew: as a file, or in memory where a file is no use. */
+  /** Makes it anew: as a file, or in memory when the file cannot be used. */
   #remake(inMemory: boolean): void {
     this.#release();
     closeIndex(this.#open());
@@ -330,7 +330,7 @@ export class SpaceIndex {
     this.#broken = false;
   }
 
-  /** Goes on reading as of one moment. False when the file is not any more where it was loaded from. */
+  /** Goes on reading as of one moment. False when another process has changed the file since it was loaded. */
   #hold(): boolean {
     const { read, path } = this.#open();
     if (path === ":memory:") return true;
