@@ -161,7 +161,7 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
     edit: (changed) => edited({ ...call, input: changed }, agent, tool),
     ...(timeout !== undefined && { timeout }),
     ...(retry !== undefined && { retry }),
-    ...(module !== undefined && { inside: insideOf(tool, module as Module, input, agent) }),
+    ...(module !== undefined && { inside: insideOf(tool, module, input, agent) }),
     ...(tool.reconcile !== undefined && {
       reconcile: (attempt: Attempt) =>
         orLost(tool, async (): Promise<Outcome | "again" | "unknown"> => {

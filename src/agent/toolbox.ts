@@ -39,7 +39,7 @@ export function toolboxOf(
   for (const callable of callables) {
     const one = asTool(agent, callable);
     take(one);
-    if (one.module !== undefined) parts.set(one.name, one.module as Module);
+    if (one.module !== undefined) parts.set(one.name, one.module);
   }
   for (const target of targets) {
     if (!isModule(target) || !isName(target.name))

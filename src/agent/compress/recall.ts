@@ -2,7 +2,7 @@ import { type Entry, type FactId, type Json, type Session, Withheld } from "../.
 import { optionNames, showValue } from "../../util/index.js";
 import { refusing, requireCount, requireOptions } from "../../workflow/index.js";
 import { pastOf } from "../model/transcript.js";
-import { type Tool, tool } from "../tool/index.js";
+import { objectSchema, type Tool, tool } from "../tool/index.js";
 import { within } from "../within.js";
 import { type Compression, type Covered, compressionsView } from "./compression.js";
 import { short, wordsOf } from "./summary.js";
@@ -47,14 +47,13 @@ export function recallTool(options: RecallOptions = {}): Tool<{ readonly [field:
     name,
     description:
       "Reads what was left out of view in this conversation. Without `fact`: lists what was left out. With `fact` (an id as shown in a summary or where an output is left out): gives its content in full, a page at a time; go on with `offset`.",
-    input: {
-      type: "object",
-      properties: {
+    input: objectSchema(
+      {
         fact: { type: "string", description: "The id of a fact, or at least its first 8 characters." },
         offset: { type: "integer", minimum: 0, description: "Where to go on: `next` of the page before." },
       },
-      additionalProperties: false,
-    },
+      [],
+    ),
     effect: "pure",
     // What a page says beside its text is short.
     maxOutput: 2 * characters + 2_000,

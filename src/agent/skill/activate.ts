@@ -1,7 +1,7 @@
-import type { Json, Session } from "../../session/index.js";
-import { nearestOf } from "../../util/index.js";
+import { backFrom, type FactOf, type Json, type Session } from "../../session/index.js";
+import { defined, nearestOf } from "../../util/index.js";
 import { createModule, type Module, step } from "../../workflow/index.js";
-import { moduleTool, type Tool, tool } from "../tool/index.js";
+import { moduleTool, objectSchema, type Tool, tool } from "../tool/index.js";
 import { activeSkills } from "./active.js";
 import { type OpenedSkill, openSkill, PAGE, readSkillFile } from "./catalogue.js";
 import { SkillInactiveError, UnknownSkillError } from "./error.js";
@@ -34,29 +34,17 @@ export function skillTool(skills: ReadonlyMap<string, Skill>): Tool {
       known(skills, name);
       const { session: told, value } = await read.call(entered, { name });
       const { source, digest, instructions } = value as OpenedSkill;
-      const of = requestOf(entered);
-      return told.append({
-        type: "skill-activate",
-        name,
-        source,
-        digest,
-        instructions,
-        ...(of !== undefined && { of }),
-      });
+      const of = findBack(entered, ({ fact }) => fact.type === "tool-call")?.id;
+      return told.append({ type: "skill-activate", name, source, digest, instructions, ...defined({ of }) });
     },
   );
   return moduleTool(module, {
     name: SKILL_TOOL,
     description:
       "Activates a skill: gives back its instructions, and the files that can be read with skill_file.",
-    input: {
-      type: "object",
-      properties: {
-        name: { type: "string", enum: [...skills.keys()], description: "The name of the skill." },
-      },
-      required: ["name"],
-      additionalProperties: false,
-    },
+    input: objectSchema({
+      name: { type: "string", enum: [...skills.keys()], description: "The name of the skill." },
+    }),
     say: (input) => (input as { readonly name: string }).name,
     answer: (session) => answerOf(skills, session),
   }) as Tool;
@@ -67,16 +55,14 @@ export function fileTool(skills: ReadonlyMap<string, Skill>): Tool {
   return tool({
     name: FILE_TOOL,
     description: `Reads a text file of an active skill (references, scripts, assets), ${PAGE} characters at a time.`,
-    input: {
-      type: "object",
-      properties: {
+    input: objectSchema(
+      {
         skill: { type: "string", enum: [...skills.keys()] },
         path: { type: "string", description: "Below the directory of the skill, such as references/api.md." },
         from: { type: "integer", minimum: 0, description: "Where to go on: `next` of what was read before." },
       },
-      required: ["skill", "path"],
-      additionalProperties: false,
-    },
+      ["skill", "path"],
+    ),
     effect: "read",
     async run(input, { session }) {
       const { skill: name, path, from = 0 } = input as { skill: string; path: string; from?: number };
@@ -100,33 +86,23 @@ function askedIn(entered: Session): string {
   return said?.type === "message-say" && typeof said.content === "string" ? said.content : "";
 }
 
-function requestOf(entered: Session): string | undefined {
-  for (let node: Session | undefined = entered; node !== undefined; node = node.soleParent)
-    if (node.fact.type === "tool-call") return node.id;
-  return undefined;
-}
-
+/** The answer of the tool: the instructions, from the step that read them. */
 function answerOf(skills: ReadonlyMap<string, Skill>, session: Session): Json {
-  for (let node: Session | undefined = session; node !== undefined; node = node.soleParent) {
-    if (node.fact.type !== "step-result") continue;
-    const { instructions, files, more } = node.fact.value as unknown as OpenedSkill;
-    const name = askedOf(node);
-    const allowed = skills.get(name)?.allowedTools;
-    return {
-      skill: name,
-      instructions,
-      ...(files.length > 0 && { files }),
-      ...(more !== undefined && { more }),
-      ...(allowed !== undefined && { "allowed-tools": allowed }),
-    };
-  }
-  return null;
+  const read = findBack(session, ({ fact }) => fact.type === "step-result");
+  if (read === undefined) return null;
+  const { value, of } = read.fact as FactOf<"step-result">;
+  const { instructions, files, more } = value as unknown as OpenedSkill;
+  const call = findBack(read, ({ id }) => id === of)?.fact as FactOf<"step-call">;
+  const { name } = call.input as { readonly name: string };
+  return {
+    skill: name,
+    instructions,
+    ...(files.length > 0 && { files }),
+    ...defined({ more, "allowed-tools": skills.get(name)?.allowedTools }),
+  };
 }
 
-function askedOf(result: Session): string {
-  const { of } = result.fact as { readonly of: string };
-  for (let node: Session | undefined = result; node !== undefined; node = node.soleParent)
-    if (node.id === of && node.fact.type === "step-call")
-      return (node.fact.input as { readonly name: string }).name;
-  return "";
+function findBack(session: Session, fits: (node: Session) => boolean): Session | undefined {
+  for (const node of backFrom(session)) if (fits(node)) return node;
+  return undefined;
 }

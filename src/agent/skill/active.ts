@@ -1,4 +1,4 @@
-import type { FactId, Session, View } from "../../session/index.js";
+import { backFrom, type FactId, type Session, type View } from "../../session/index.js";
 import { isModule, type Module, type Rebuilds, rebuild } from "../../workflow/index.js";
 import type { Tool, ToolContext } from "../tool/index.js";
 import type { Callable } from "../toolbox.js";
@@ -50,23 +50,20 @@ function activatedBeside(session: Session, request: FactId): readonly string[] {
   const names: string[] = [];
   const [, ...sides] = session.parents;
   for (const side of sides) {
-    let node: Session | undefined = side;
-    while (node !== undefined && node.id !== request) {
+    for (const node of backFrom(side)) {
+      if (node.id === request) break;
       if (node.fact.type === "skill-activate") names.push(node.fact.name);
       // The work of a module that activated a skill for itself is over.
-      if (node.fact.type === "module-exit" && exited(node) !== "skill") break;
-      node = node.parents[0];
+      if (node.fact.type === "module-exit" && exited(node, node.fact.of) !== "skill") break;
     }
   }
   return names;
 }
 
 /** The name of the module that a session left. */
-function exited(session: Session): string | undefined {
-  if (session.fact.type !== "module-exit") return undefined;
-  const { of } = session.fact;
-  for (let node: Session | undefined = session; node !== undefined; node = node.parents[0])
-    if (node.id === of) return node.fact.type === "module-enter" ? node.fact.module : undefined;
+function exited(session: Session, entry: FactId): string | undefined {
+  for (const { id, fact } of backFrom(session))
+    if (id === entry) return fact.type === "module-enter" ? fact.module : undefined;
   return undefined;
 }
 
@@ -113,7 +110,7 @@ function guardedTool(tool: Tool, refuse: Refuse): Callable {
       refuse(name, context.session);
       return tool.run(input, context);
     },
-    ...(module !== undefined && { module: guardedModule(module as Module, name, refuse) }),
+    ...(module !== undefined && { module: guardedModule(module, name, refuse) }),
   }) as unknown as Callable;
 }
 

@@ -1,7 +1,7 @@
 import type { Terms } from "../../session/index.js";
 import { optionNames } from "../../util/index.js";
 import { ToolDefinitionError } from "./error.js";
-import { inputChecker, type JsonSchema } from "./schema.js";
+import { inputChecker, objectSchema } from "./schema.js";
 import { build, checkOptions, type Tool } from "./tool.js";
 
 export type AskPersonOptions = Omit<Terms, "need"> & {
@@ -45,15 +45,13 @@ export function askPerson(options: AskPersonOptions = {}): Tool<PersonQuestion, 
   );
 }
 
-const INPUT: JsonSchema = {
-  type: "object",
-  properties: {
+const INPUT = objectSchema(
+  {
     question: { type: "string", description: "What to ask, with everything needed to answer it." },
     options: { type: "array", items: { type: "string" }, description: "The answers to choose from." },
   },
-  required: ["question"],
-  additionalProperties: false,
-};
+  ["question"],
+);
 
 const DESCRIPTION =
   "Asks a person, and waits for the answer. For what only they can know or decide; not for what you can find out.";

@@ -31,7 +31,6 @@ export {
   type Tool,
   type ToolContext,
   type ToolDefinition,
-  type ToolRetry,
   type ToolSpec,
   tool,
 } from "./tool.js";

@@ -1,14 +1,9 @@
+import type { Module } from "../../runtime/index.js";
 import type { Json, Session, Terms } from "../../session/index.js";
 import { defined, optionNames } from "../../util/index.js";
 import { ToolDefinitionError } from "./error.js";
-import { type InputOf, type InputSchema, inputChecker, type JsonSchema } from "./schema.js";
+import { type InputOf, type InputSchema, inputChecker, type JsonSchema, objectSchema } from "./schema.js";
 import { build, checkName, checkOptions, type Tool } from "./tool.js";
-
-/** What turns one session into another: an agent, a workflow, anything with a `forward`. */
-export interface ToolModule {
-  readonly name: string;
-  forward(session: Session): Promise<Session>;
-}
 
 export type ModuleToolOptions<In extends InputSchema> = {
   /** Left out, the module's. */
@@ -29,7 +24,7 @@ export type ModuleToolOptions<In extends InputSchema> = {
  * inside is recorded there, each with an effect of its own.
  */
 export function moduleTool<In extends InputSchema = JsonSchema>(
-  module: ToolModule,
+  module: Module,
   options: ModuleToolOptions<In>,
 ): Tool<InputOf<In>, Json> {
   checkOptions(options, OPTIONS, 'moduleTool(module, { description: "…" })');
@@ -54,14 +49,9 @@ const OPTIONS = optionNames<ModuleToolOptions<InputSchema>>()(
   "name description input say answer approval conflicts",
 );
 
-const TASK: JsonSchema = {
-  type: "object",
-  properties: {
-    task: { type: "string", description: "What to do, with everything that is needed to do it." },
-  },
-  required: ["task"],
-  additionalProperties: false,
-};
+const TASK = objectSchema({
+  task: { type: "string", description: "What to do, with everything that is needed to do it." },
+});
 
 function told(input: unknown): string {
   const { task, ...rest } = input as { readonly [key: string]: unknown };

@@ -54,7 +54,7 @@ describe("a definition", () => {
     expect(refusal({ description: "" }).message).toContain("no description");
     expect(refusal({ run: undefined }).message).toContain("no run");
     for (const retry of [{ attempts: Number.NaN }, { attempts: 0 }, { wait: -1 }, { when: true }, 3, null])
-      expect(refusal({ retry }).message).toContain("`retry` makes no sense");
+      expect(refusal({ retry }).message).toMatch(/retry|attempts/);
     for (const conflicts of [7, "database", [1]])
       expect(refusal({ conflicts }).message).toContain("`conflicts`");
     for (const approval of ["yes", 1]) expect(refusal({ approval }).message).toContain("`approval`");

@@ -1,3 +1,4 @@
+import type { Module, Retry } from "../../runtime/index.js";
 import type { Sandbox } from "../../sandbox/index.js";
 import {
   type Effect,
@@ -10,9 +11,9 @@ import {
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined, optionNames, unknownOption } from "../../util/index.js";
+import { type Refuse, requireMilliseconds, requireRetry } from "../../workflow/index.js";
 import { MIN_OUTPUT } from "./bound.js";
 import { ToolDefinitionError } from "./error.js";
-import type { ToolModule } from "./module-tool.js";
 import {
   type Checker,
   type InputChecker,
@@ -28,6 +29,7 @@ import {
 
 /** Something an agent can do. `run` acts and returns evidence; the rest says what may be done with it. */
 export interface Tool<Input = unknown, Output = unknown> {
+  /** Letters, digits, "_" and "-", at most 64: what every provider takes. */
   readonly name: string;
   /** What the model reads to decide whether to call it. */
   readonly description: string;
@@ -48,9 +50,9 @@ export interface Tool<Input = unknown, Output = unknown> {
   readonly timeout?: number;
   /** Characters of output that the model sees, and that are recorded. */
   readonly maxOutput: number;
-  readonly retry?: ToolRetry;
+  readonly retry?: Retry;
   /** A module that does the work on a fork of the request: then `run` is not called. */
-  readonly module?: ToolModule;
+  readonly module?: Module;
   /** Names the deed, so that the other side can tell a repetition. Without it the request is the name. */
   key?(input: Input): string;
   /** Of two calls with a word in common, the later one starts when the earlier one is done. */
@@ -111,40 +113,20 @@ export type ToolTouches = {
   readonly amount?: number;
 };
 
-/** How often and how patiently a call is tried again. */
-export type ToolRetry = {
-  /** Attempts in all, the first included. */
-  readonly attempts?: number;
-  /** Milliseconds before the second attempt, then twice as long each time up to `most`. */
-  readonly wait?: number;
-  readonly most?: number;
-  /** Whether this failure may pass. */
-  readonly when?: (error: unknown) => boolean;
-};
-
 /** A tool as a model is shown it. */
 export type ToolSpec = { readonly name: string; readonly description: string; readonly input: JsonObject };
 
-/** What a tool does, in terms of what its schemas stand for. `effect` has no default: a wrong guess repeats a deed. */
-export type Deed<Input, Output> = {
-  /** Letters, digits, "_" and "-", at most 64: what every provider takes. */
-  readonly name: string;
-  readonly description: string;
-  readonly effect: Effect;
-  /** What policies presume that it does, where what it says of itself is not believed. */
-  readonly presumed?: Effect;
+/** What a tool does. `effect` has no default: a wrong guess repeats an action. */
+export type Deed<Input, Output> = Pick<
+  Tool<Input, Output>,
+  "name" | "description" | "effect" | "presumed" | "timeout" | "retry" | "source" | "origin"
+> & {
   readonly key?: (input: Input) => string;
   readonly conflicts?: readonly string[] | ((input: Input) => readonly string[]);
   /** true: somebody must agree to every call. Terms: who, how many of them, by when, and who after that. */
   readonly approval?: boolean | Terms | ((input: Input) => boolean | Terms);
-  readonly timeout?: number;
   /** Default 100,000, at most 1,000,000. */
   readonly maxOutput?: number;
-  readonly retry?: ToolRetry;
-  /** Where it comes from, if not from this program, such as a server and its version. */
-  readonly source?: Json;
-  /** Where its output comes from. Default "tool", which nobody trusts; "trusted" for what only computes. */
-  readonly origin?: ToolOrigin;
   /** What a call touches, for policies: { paths, commands, hosts, amount }. */
   readonly touches?: (input: Input) => ToolTouches;
   /** Whether a call can be undone. Default: whether it changes nothing. */
@@ -210,36 +192,34 @@ export function build<Input, Output>(
   const { name, description, effect, timeout, retry, key, source, origin, touches, reconcile, run } = deed;
   const { conflicts = [], approval = false, maxOutput = DEFAULT_OUTPUT, reversible, presumed } = deed;
   checkName(name);
-  const need = (holds: boolean, reason: string, hint: string) => check(name, holds, reason, hint);
+  const refuse: Refuse = (reason, hint) => new ToolDefinitionError(name, reason, hint);
+  const need = (holds: boolean, reason: string, hint: string): void => {
+    if (!holds) throw refuse(reason, hint);
+  };
   need(
     typeof description === "string" && description !== "",
     "it has no description",
     "say what it does: a model chooses tools by that",
   );
-  need(
-    effects.has(effect),
-    `${JSON.stringify(effect)} is not an effect`,
-    `say what it does to the world: ${[...effects].join(", ")}`,
-  );
-  need(
-    presumed === undefined || effects.has(presumed),
-    `${JSON.stringify(presumed)} is not an effect`,
-    `say which effect policies presume: ${[...effects].join(", ")}`,
-  );
+  for (const [given, what] of [
+    [effect, "what it does to the world"],
+    [presumed ?? "pure", "which effect policies presume"],
+  ] as const)
+    need(
+      EFFECTS.includes(given),
+      `${JSON.stringify(given)} is not an effect`,
+      `say ${what}: ${EFFECTS.join(", ")}`,
+    );
   need(typeof run === "function", "it has no run", "add run: async (input, context) => …");
+  if (timeout !== undefined) requireMilliseconds(timeout, "timeout", refuse);
+  requireRetry(retry, refuse);
   need(
-    timeout === undefined || (timeout > 0 && timeout <= LONGEST),
-    `\`timeout\` must be a number of milliseconds; got ${timeout}`,
-    "give the milliseconds that one attempt may take, at most 24 days: timeout: 30_000",
-  );
-  checkRetry(name, retry);
-  need(
-    origin === undefined || ORIGINS.has(origin),
+    origin === undefined || ORIGINS.includes(origin),
     `\`origin\` must be an origin; got ${JSON.stringify(origin)}`,
-    `say where its output comes from: ${[...ORIGINS].join(", ")}`,
+    `say where its output comes from: ${ORIGINS.join(", ")}`,
   );
   need(
-    reversible === undefined || typeof reversible === "function" || typeof reversible === "boolean",
+    ["undefined", "function", "boolean"].includes(typeof reversible),
     "its `reversible` is neither true, nor false, nor a function",
     "reversible: true, or reversible: (input) => input.draft === true",
   );
@@ -256,7 +236,7 @@ export function build<Input, Output>(
     'name what only one call at a time may touch: conflicts: (input) => [input.path], or ["database"]',
   );
   need(
-    typeof approval === "function" || typeof approval === "boolean" || typeof approval === "object",
+    ["function", "boolean", "object"].includes(typeof approval),
     "its `approval` is neither true, nor false, nor terms, nor a function",
     "approval: true, or approval: (input) => input.amount > 100",
   );
@@ -274,11 +254,9 @@ export function build<Input, Output>(
     effect,
     maxOutput,
     ...defined({ presumed, timeout, retry, key, source, origin, touches, reconcile }),
-    ...(reversible !== undefined && {
-      reversible: typeof reversible === "function" ? reversible : () => reversible,
-    }),
-    conflicts: typeof conflicts === "function" ? conflicts : () => conflicts,
-    approval: typeof approval === "function" ? approval : () => approval,
+    ...(reversible !== undefined && { reversible: asFunction(reversible) }),
+    conflicts: asFunction(conflicts),
+    approval: asFunction(approval),
     run,
     ...more,
   });
@@ -289,44 +267,18 @@ export function specOf(tool: Tool): ToolSpec {
   return { name: tool.name, description: tool.description, input: tool.input.json };
 }
 
-const ORIGINS: ReadonlySet<string> = new Set([
-  "trusted",
-  "tool",
-  "web",
-  "file",
-  "memory",
-  "agent",
-] satisfies ToolOrigin[]);
-
-/** Node's timers take no more: a longer one would ring at once. */
-const LONGEST = 2 ** 31 - 1;
-
-function checkRetry(name: string, retry: ToolRetry | undefined): void {
-  const { attempts = 1, wait = 0, most = 0, when = () => true } = retry ?? {};
-  check(
-    name,
-    (retry === undefined || (typeof retry === "object" && retry !== null)) &&
-      Number.isSafeInteger(attempts) &&
-      attempts >= 1 &&
-      [wait, most].every((milliseconds) => Number.isFinite(milliseconds) && milliseconds >= 0) &&
-      typeof when === "function" &&
-      Object.keys(retry ?? {}).every((option) => ["attempts", "wait", "most", "when"].includes(option)),
-    "its `retry` makes no sense",
-    "retry: { attempts: 3, wait: 500, most: 30_000, when: (error) => true }, or some of it",
-  );
+function asFunction<Input, Value>(given: Value | ((input: Input) => Value)): (input: Input) => Value {
+  return typeof given === "function" ? (given as (input: Input) => Value) : () => given;
 }
 
-const effects: ReadonlySet<string> = new Set(["pure", "read", "idempotent", "write"]);
+const EFFECTS: readonly Effect[] = ["pure", "read", "idempotent", "write"];
+const ORIGINS: readonly ToolOrigin[] = ["trusted", "tool", "web", "file", "memory", "agent"];
 
 export function checkName(name: string): void {
-  check(
-    String(name),
-    typeof name === "string" && /^[a-zA-Z0-9_-]{1,64}$/.test(name),
-    "providers refuse this name",
-    'use 1 to 64 of a-z, A-Z, 0-9, "_" and "-": "read_file"',
-  );
-}
-
-function check(name: string, holds: boolean, reason: string, hint: string): void {
-  if (!holds) throw new ToolDefinitionError(name, reason, hint);
+  if (typeof name !== "string" || !/^[a-zA-Z0-9_-]{1,64}$/.test(name))
+    throw new ToolDefinitionError(
+      String(name),
+      "providers refuse this name",
+      'use 1 to 64 of a-z, A-Z, 0-9, "_" and "-": "read_file"',
+    );
 }

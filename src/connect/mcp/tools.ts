@@ -1,5 +1,6 @@
-import type { Tool, ToolContext, ToolRetry } from "../../agent/tool/index.js";
+import type { Tool, ToolContext } from "../../agent/tool/index.js";
 import { bounded, build, DEFAULT_OUTPUT, ToolOutputError, tool } from "../../agent/tool/index.js";
+import type { Retry } from "../../runtime/index.js";
 import type { Effect, Json, Terms } from "../../session/index.js";
 import { type Step, step } from "../../workflow/index.js";
 import { askingModule } from "./asking.js";
@@ -16,7 +17,7 @@ export type ToolSettings = {
   /** Whether a person must agree to each call. */
   readonly approval?: boolean | Terms | ((input: Json) => boolean | Terms);
   readonly maxOutput?: number;
-  readonly retry?: ToolRetry;
+  readonly retry?: Retry;
 };
 
 export type ToolsOf = {

@@ -7,6 +7,8 @@ import { checkChange, type LineChange, type SyntaxFinding, shownProblem } from "
 import { bufferOf, linesOf, plural, textOf, windowOf } from "./text.js";
 import { opened } from "./view.js";
 
+const OLD = "The text to replace, without line numbers. Include enough lines to make it unique.";
+
 type EditInput = {
   readonly path: string;
   readonly old?: string;
@@ -26,10 +28,7 @@ export function editTool(options: SandboxToolOptions = {}): Tool {
       "Changes a file of the workspace: replaces `old`, which must stand in it exactly once, with `new`; or inserts `new` behind the line `line`. White space counts. A change that brings a syntax error is not made, and you are told why.",
     properties: {
       path: { type: "string", minLength: 1, description: "Relative to the workspace." },
-      old: {
-        type: "string",
-        description: "The text to replace, without line numbers. Include enough lines to make it unique.",
-      },
+      old: { type: "string", description: OLD },
       new: { type: "string", description: "What shall stand there instead." },
       all: { type: "boolean", description: "Replace every place where `old` stands." },
       line: {
@@ -48,11 +47,8 @@ export function editTool(options: SandboxToolOptions = {}): Tool {
       const { entry, bytes } = await opened(sandbox, place);
       if (entry.kind === "directory") throw new FileError("not-a-file", place, "it is a directory");
       const shown = bytes === undefined ? undefined : textOf(bytes);
-      if (
-        bytes === undefined ||
-        shown?.kind !== "text" ||
-        shown.notes.some((note) => note.startsWith("encoded"))
-      )
+      const isText = shown?.kind === "text" && !shown.notes.some((note) => note.startsWith("encoded"));
+      if (bytes === undefined || !isText)
         throw new EditRefusedError("not-text", place, "it is not UTF-8 text, or too long to edit.");
       // Each byte as one character: whatever the rest of the file is, it stays as it is.
       const before = bufferOf(bytes).toString("latin1");
@@ -127,11 +123,8 @@ function insertion(place: string, before: string, line: number, text: string): C
   const inserted = (open ? "\n" : "") + whole;
   const after = before.slice(0, at) + inserted.replaceAll("\n", ending) + before.slice(at);
   const added = linesOf(whole).length;
-  return {
-    what: `Inserted ${plural(added, "line")} into ${place}.`,
-    after,
-    changes: [{ line: line + 1, removed: 0, added }],
-  };
+  const what = `Inserted ${plural(added, "line")} into ${place}.`;
+  return { what, after, changes: [{ line: line + 1, removed: 0, added }] };
 }
 
 function latin1(text: string): string {
@@ -157,13 +150,9 @@ export function unmatched(place: string, before: string, old: string): EditRefus
     );
   const { line, lines: count, differences } = nearest;
   const why = differences.length === 0 ? "" : ` There ${differences.join("; ")}.`;
-  const from = Math.max(1, line - 2);
-  return new EditRefusedError(
-    "no-match",
-    place,
-    `\`old\` does not stand in it exactly. Most like it is line ${line}.${why}\n${windowOf(place, lines, from, count + 4, WINDOW)}`,
-    { line },
-  );
+  const shown = windowOf(place, lines, Math.max(1, line - 2), count + 4, WINDOW);
+  const most = `\`old\` does not stand in it exactly. Most like it is line ${line}.${why}\n${shown}`;
+  return new EditRefusedError("no-match", place, most, { line });
 }
 
 /** Characters of a window in a refusal, and of all windows behind a change. */
@@ -180,22 +169,18 @@ export function syntaxRefusal(
   const shown = fresh.slice(0, 10).map(shownProblem);
   const more = fresh.length > 10 ? [`and ${fresh.length - 10} more`] : [];
   const had = old.length > 0 ? [`(${plural(old.length, "error")} there before not counted)`] : [];
-  return new EditRefusedError(
-    "syntax",
-    place,
-    [
-      `the edit brings ${plural(fresh.length, "new syntax error")}.`,
-      ...shown,
-      ...more,
-      ...had,
-      "It would have looked like this:",
-      windows(place, after, changes, "after", fresh[0]?.line),
-      "It is like this:",
-      windows(place, before, changes, "before"),
-      "Change the edit, and try again.",
-    ].join("\n"),
-    { problems: shown },
-  );
+  const lines = [
+    `the edit brings ${plural(fresh.length, "new syntax error")}.`,
+    ...shown,
+    ...more,
+    ...had,
+    "It would have looked like this:",
+    windows(place, after, changes, "after", fresh[0]?.line),
+    "It is like this:",
+    windows(place, before, changes, "before"),
+    "Change the edit, and try again.",
+  ];
+  return new EditRefusedError("syntax", place, lines.join("\n"), { problems: shown });
 }
 
 /** The lines around changes, as they were or as they are, and around another line that matters. */
@@ -211,10 +196,8 @@ export function windows(
   const wanted = changes.map((change) => {
     const from = change.line + (side === "after" ? moved : 0);
     moved += change.added - change.removed;
-    return {
-      from: from - AROUND,
-      to: from + (side === "after" ? change.added : change.removed) - 1 + AROUND,
-    };
+    const lines = side === "after" ? change.added : change.removed;
+    return { from: from - AROUND, to: from + lines - 1 + AROUND };
   });
   if (also !== undefined) wanted.push({ from: also - 2, to: also + 2 });
   wanted.sort((one, other) => one.from - other.from);
@@ -229,9 +212,8 @@ export function windows(
   const shown = joined
     .slice(0, SHOWN)
     .map(({ from, to }) => windowOf(place, lines, from, Math.max(1, to - from + 1), room));
-  return joined.length > SHOWN
-    ? `${shown.join("\n")}\n[… ${joined.length - SHOWN} more places]`
-    : shown.join("\n");
+  if (joined.length > SHOWN) shown.push(`[… ${joined.length - SHOWN} more places]`);
+  return shown.join("\n");
 }
 
 /** Places of a change that are shown. */

@@ -57,11 +57,8 @@ export async function listed(
   ];
   const head = `[${shownPlace(place)}: ${cut ? "at least " : ""}${kinds.join(", ")}]`;
   const start = place === "" ? 0 : place.length + 1;
-  return fitted(
-    head,
-    entries.map((one) => lineOf(one, start)),
-    options.maxOutput,
-  );
+  const lines = entries.map((one) => lineOf(one, start));
+  return fitted(head, lines, options.maxOutput);
 }
 
 /** As many lines as there is room for, and how many are left out. */
@@ -77,8 +74,13 @@ export function fitted(head: string, lines: readonly string[], most: number): st
   return more === 0 ? shown.join("\n") : `${shown.join("\n")}\n[… ${more} more are not shown]`;
 }
 
+/** A path on one line. */
+function shownName(path: string): string {
+  return printable(path.toWellFormed().replaceAll("\n", "\\n"));
+}
+
 function lineOf({ path, entry, closed }: Walked, start: number): string {
-  const name = printable(path.slice(start).toWellFormed().replaceAll("\n", "\\n"));
+  const name = shownName(path.slice(start));
   switch (entry.kind) {
     case "directory":
       return `${name}/${closed === "skipped" ? " (not looked into)" : closed === "unreadable" ? " (cannot be read)" : ""}`;
@@ -108,29 +110,33 @@ export function findTool(options: SandboxToolOptions = {}): Tool {
     ...SHARED,
     run: async ({ name, path = "" }, context, { maxOutput, skip }) => {
       const { files } = await context.sandbox();
-      const root = placeOf(path);
-      const { entries, cut } = await walk(files, root, { skip, signal: context.signal });
-      const fits = nameTest(name);
-      const inside = (place: string): string => (root === "" ? place : place.slice(root.length + 1));
-      const found = entries.filter((one) => fits(one.path) || (root !== "" && fits(inside(one.path))));
-      const closed = [
-        ...new Set(entries.filter((one) => one.closed === "skipped").map((one) => one.entry.name)),
-      ];
-      const notes = [
-        ...(closed.length > 0 ? [`, not looking into ${closed.join(", ")}`] : []),
-        ...(cut ? [", among the first 200000 entries"] : []),
-      ];
-      const where = root === "" ? "" : ` in ${shownPlace(root)}`;
-      return fitted(
-        `[${plural(found.length, "match", "matches")} for ${JSON.stringify(name)}${where}${notes.join("")}]`,
-        found.map(
-          ({ path: place, entry }) =>
-            printable(place.toWellFormed().replaceAll("\n", "\\n")) + (entry.kind === "directory" ? "/" : ""),
-        ),
-        maxOutput,
+      const { found, notes, where } = await entriesFitting(files, path, nameTest(name), skip, context.signal);
+      const lines = found.map(
+        ({ path: place, entry }) => shownName(place) + (entry.kind === "directory" ? "/" : ""),
       );
+      const head = `[${plural(found.length, "match", "matches")} for ${JSON.stringify(name)}${where}${notes}]`;
+      return fitted(head, lines, maxOutput);
     },
   });
+}
+
+/** The entries below a directory whose path, from the workspace or from that directory, fits; and what to say about the walk. */
+export async function entriesFitting(
+  files: SandboxFiles,
+  path: string,
+  fits: (path: string) => boolean,
+  skip: readonly string[],
+  signal: AbortSignal,
+): Promise<{ readonly found: readonly Walked[]; readonly notes: string; readonly where: string }> {
+  const root = placeOf(path);
+  const { entries, cut } = await walk(files, root, { skip, signal });
+  const found = entries.filter(
+    (one) => fits(one.path) || (root !== "" && fits(one.path.slice(root.length + 1))),
+  );
+  const closed = new Set(entries.filter((one) => one.closed === "skipped").map((one) => one.entry.name));
+  const looked = closed.size > 0 ? `, not looking into ${[...closed].join(", ")}` : "";
+  const notes = `${looked}${cut ? ", among the first 200000 entries" : ""}`;
+  return { found, notes, where: root === "" ? "" : ` in ${root}` };
 }
 
 /** Without wildcards a name is a part of one, in capitals or not; with a slash a part of the path. */

@@ -167,10 +167,7 @@ function pairsOf(line: string): ReadonlySet<string> {
 }
 
 function squeezed(line: string): string {
-  return line
-    .split(/\s+/)
-    .filter((word) => word !== "")
-    .join(" ");
+  return line.trim().replace(/\s+/g, " ");
 }
 
 /** What makes a line of the file another one than was asked for. */

@@ -6,10 +6,10 @@ import {
   type Sandbox,
   type SandboxRef,
 } from "../../../sandbox/index.js";
-import { defined, unknownOption } from "../../../util/index.js";
+import { anything, type Checks, checkOptions, type Refuse } from "../../../workflow/index.js";
 import { MIN_OUTPUT } from "../bound.js";
 import { ToolDefinitionError } from "../error.js";
-import type { JsonSchema } from "../schema.js";
+import { type JsonSchema, objectSchema } from "../schema.js";
 import { MAX_OUTPUT, type Tool, type ToolContext, type ToolDefinition, tool } from "../tool.js";
 
 /** What the tools for a sandbox can be told. */
@@ -28,21 +28,26 @@ const SETTINGS: Settings = { maxOutput: 16_000, skip: [".git", "node_modules"], 
 
 /** The options with their defaults, or a `ToolDefinitionError`. */
 export function settingsOf(name: string, options: SandboxToolOptions): Settings {
-  const unknown = unknownOption(options, Object.keys(SETTINGS));
-  if (unknown !== undefined)
-    throw new ToolDefinitionError(name, `it has no option ${JSON.stringify(unknown.name)}`, unknown.hint);
+  const refuse: Refuse = (reason, hint) => new ToolDefinitionError(name, reason, hint);
   const settings = { ...SETTINGS, ...options };
-  const { maxOutput, skip } = settings;
-  if (!Number.isInteger(maxOutput) || maxOutput < LEAST || maxOutput > MAX_OUTPUT)
-    throw new ToolDefinitionError(
-      name,
-      `\`maxOutput\` must be a number of characters; got ${maxOutput}`,
-      `give a whole number of characters from ${LEAST} to ${MAX_OUTPUT}`,
-    );
-  if (!Array.isArray(skip) || !skip.every((one) => typeof one === "string"))
-    throw new ToolDefinitionError(name, "`skip` must be a list of names", 'skip: [".git", "dist"]');
+  checkOptions(settings, CHECKS, refuse, "shellTool({ maxOutput: 16_000 })");
   return settings;
 }
+
+const CHECKS: Checks<SandboxToolOptions> = {
+  maxOutput(most, option, refuse) {
+    if (!Number.isInteger(most) || (most as number) < LEAST || (most as number) > MAX_OUTPUT)
+      throw refuse(
+        `\`${option}\` must be a number of characters; got ${most}`,
+        `give a whole number of characters from ${LEAST} to ${MAX_OUTPUT}`,
+      );
+  },
+  skip(skip, option, refuse) {
+    if (!Array.isArray(skip) || !skip.every((one) => typeof one === "string"))
+      throw refuse(`\`${option}\` must be a list of names`, 'skip: [".git", "dist"]');
+  },
+  approval: anything,
+};
 
 type Definition<Input> = Omit<
   ToolDefinition<JsonSchema, JsonSchema>,
@@ -57,12 +62,12 @@ type Definition<Input> = Omit<
 /** A tool that works in the sandbox of the session. Its schema has checked that the input is an `Input`. */
 export function sandboxTool<Input>(
   options: SandboxToolOptions,
-  { properties, required, run, ...definition }: Definition<Input>,
+  { properties, required = [], run, ...definition }: Definition<Input>,
 ): Tool {
   const settings = settingsOf(definition.name, options);
   return tool({
     ...definition,
-    input: { type: "object", properties, ...defined({ required }), additionalProperties: false },
+    input: objectSchema(properties, [...required]),
     maxOutput: settings.maxOutput,
     run: (input, context) => run(input as Input, context, settings),
   });

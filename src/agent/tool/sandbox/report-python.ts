@@ -1,16 +1,12 @@
-import type { Found, TestFailure } from "./report.js";
+import { LINES, linesUntil, Tally } from "./tally.js";
 
-const LINES = 15;
-
-/** What pytest prints at the end, however quiet it is asked to be. */
-export function readPytest(output: string): Found {
-  const lines = output.split("\n");
-  const counts = { passed: 0, failed: 0, skipped: 0 };
+/** The end of the output of pytest, however quiet it is. */
+export function readPytest(output: string): Tally | undefined {
+  const tally = new Tally();
   let found = false;
   const said = new Map<string, string[]>();
   let section: string[] | undefined;
-  const failures: TestFailure[] = [];
-  for (const line of lines) {
+  for (const line of output.split("\n")) {
     const heading = /^_{3,} (.*?) _{3,}$/.exec(line)?.[1];
     if (heading !== undefined) {
       section = [];
@@ -22,7 +18,7 @@ export function readPytest(output: string): Found {
     )?.[1];
     if (summary !== undefined) {
       found = true;
-      tally(summary, counts);
+      tally.countAll(summary.split(", "));
       continue;
     }
     const short = /^(?:FAILED|ERROR) (\S.*)$/.exec(line)?.[1];
@@ -31,52 +27,53 @@ export function readPytest(output: string): Found {
     const name = dash < 0 ? short : short.slice(0, dash);
     // The section is headed by the name without its file, with dots.
     const [file = name, ...rest] = name.split("::");
-    const words = said
-      .get(rest.length === 0 ? file : rest.join("."))
-      ?.slice(0, LINES)
-      .join("\n");
-    failures.push({ name, message: words || (dash < 0 ? "" : short.slice(dash + 3)) });
+    const words = said.get(rest.length === 0 ? file : rest.join(".")) ?? [];
+    const message = words.slice(0, LINES).join("\n") || (dash < 0 ? "" : short.slice(dash + 3));
+    tally.failures.push({ name, message });
   }
-  return found ? { ...counts, failed: Math.max(counts.failed, failures.length), failures } : undefined;
+  return found ? tally.settle() : undefined;
 }
 
-function tally(summary: string, counts: { passed: number; failed: number; skipped: number }): void {
-  for (const part of summary.split(", ")) {
-    const [count = "0", word = ""] = part.split(" ");
-    if (/^(passed|xpassed)$/.test(word)) counts.passed += Number(count);
-    else if (/^(failed|errors?)$/.test(word)) counts.failed += Number(count);
-    else if (/^(skipped|xfailed)$/.test(word)) counts.skipped += Number(count);
-  }
-}
-
-/** What Python's own unittest prints at the end. */
-export function readUnittest(output: string): Found {
+/** The end of the output of Python's own unittest. */
+export function readUnittest(output: string): Tally | undefined {
   const lines = output.split("\n");
   const total = lines.findLast((line) => /^Ran \d+ tests? in /.test(line));
   const verdict = lines.findLast((line) => /^(OK|FAILED|NO TESTS RAN)( \(|$)/.test(line));
   if (total === undefined || verdict === undefined) return undefined;
-  const counts = new Map(
-    [...verdict.matchAll(/([a-z ]+)=(\d+)/g)].map(([, word = "", count]) => [word.trim(), Number(count)]),
-  );
-  const sum = (...words: string[]): number => words.reduce((all, word) => all + (counts.get(word) ?? 0), 0);
-  const failed = sum("failures", "errors", "unexpected successes");
-  const skipped = sum("skipped", "expected failures");
-  const failures: TestFailure[] = [];
+  const tally = new Tally();
+  for (const [, word = "", count] of verdict.matchAll(/([a-z ]+)=(\d+)/g))
+    if (/^(failures|errors|unexpected successes)$/.test(word.trim())) tally.failed += Number(count);
+    else if (/^(skipped|expected failures)$/.test(word.trim())) tally.skipped += Number(count);
+  tally.passed = Math.max(0, Number(/\d+/.exec(total)?.[0] ?? 0) - tally.failed - tally.skipped);
   lines.forEach((line, at) => {
     const name = /^(?:FAIL|ERROR): (.*)$/.exec(line)?.[1];
     if (name === undefined || !/^-{20,}$/.test(lines[at + 1] ?? "")) return;
-    const rest = lines.slice(at + 2);
-    const end = rest.findIndex((one) => /^[=-]{20,}$/.test(one));
-    const words = rest.slice(0, end < 0 ? undefined : end).filter((one) => one.trim() !== "");
+    const words = linesUntil(lines.slice(at + 2), /^[=-]{20,}$/);
     // What was raised stands behind the last trace, at the margin.
     const trace = words.findLastIndex((one) => one.startsWith("Traceback "));
     const raised = words.findIndex((one, place) => place > trace && /^\S/.test(one));
-    failures.push({ name, message: words.slice(Math.max(0, raised), raised + LINES).join("\n") });
+    const message = words.slice(Math.max(0, raised), raised + LINES).join("\n");
+    tally.failures.push({ name, message });
   });
-  return {
-    passed: Math.max(0, Number(/\d+/.exec(total)?.[0] ?? 0) - failed - skipped),
-    failed,
-    skipped,
-    failures,
-  };
+  return tally;
+}
+
+/** The output of `cargo test`, all its binaries together. */
+export function readCargo(output: string): Tally | undefined {
+  const lines = output.split("\n");
+  const tally = new Tally();
+  let found = false;
+  lines.forEach((line, at) => {
+    const result = /^test result: \w+\. (\d+ passed; \d+ failed; \d+ ignored)/.exec(line)?.[1];
+    if (result !== undefined) {
+      found = true;
+      tally.countAll(result.split("; "));
+    }
+    const name = /^---- (.*) stdout ----$/.exec(line)?.[1];
+    if (name === undefined) return;
+    const rest = lines.slice(at + 1, at + 1 + 2 * LINES);
+    const words = linesUntil(rest, /^(stack backtrace:|note: |----|failures:)/);
+    tally.failures.push({ name, message: words.slice(0, LINES).join("\n") });
+  });
+  return found ? tally : undefined;
 }

@@ -1,6 +1,5 @@
 import { parseJson } from "../../../util/index.js";
-import { dedented, indentOf } from "./lines.js";
-import type { Found, TestFailure } from "./report.js";
+import { dedented, indentOf, Tally } from "./tally.js";
 
 /** A result that nothing above it has claimed as one of its parts yet. */
 type Result = { readonly depth: number; readonly bad: boolean };
@@ -9,13 +8,13 @@ type Result = { readonly depth: number; readonly bad: boolean };
  * TAP 13 and 14, with parts before their whole (node, tap) or after it in braces (vitest). Only the innermost results
  * count as tests; a whole that failed though none of its parts did counts as one more.
  */
-export function readTap(output: string): Found {
+export function readTap(output: string): Tally | undefined {
   const lines = output.split("\n");
   let plan: number | undefined;
-  let [passed, failed, skipped, top, seen] = [0, 0, 0, 0, 0];
+  const tally = new Tally();
+  let [top, seen] = [0, 0];
   let [claimed, bailed] = [0, false];
   const open: Result[] = [];
-  const failures: TestFailure[] = [];
   const path: { readonly depth: number; readonly name: string }[] = [];
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] as string;
@@ -39,9 +38,8 @@ export function readTap(output: string): Found {
     if (result === null) continue;
     seen += 1;
     if (depth === 0) top += 1;
-    const { name, directive, opens } = described(result[4] ?? "");
+    const { name, skip, opens } = described(result[4] ?? "");
     while ((path.at(-1)?.depth ?? -1) >= depth) path.pop();
-    const skip = directive !== undefined;
     const bad = result[1] !== undefined && !skip;
     if (opens) {
       path.push({ depth, name });
@@ -57,47 +55,34 @@ export function readTap(output: string): Found {
     open.push({ depth, bad });
     at += diagnostics.length;
     if (parts > 0 && !(bad && badParts === 0)) continue;
-    if (skip) skipped += 1;
-    else if (bad) {
-      failed += 1;
-      failures.push({
-        name: [...path.map((one) => one.name), name].join(" > "),
-        message: messageIn(diagnostics),
-      });
-    } else passed += 1;
+    tally.count(skip ? "skipped" : bad ? "failed" : "passed");
+    const names = [...path.map((one) => one.name), name];
+    if (bad) tally.failures.push({ name: names.join(" > "), message: messageIn(diagnostics) });
   }
   // Without its first line or a plan, a line that begins with "ok" is just a line.
   if (!/^TAP version 1[34]/m.test(output) && (plan === undefined || seen === 0)) return undefined;
-  const notes = [
-    ...(bailed ? ["the tests bailed out"] : []),
-    ...(plan !== undefined && top < plan ? [`${plan} results were promised, ${top} came`] : []),
-    ...(plan === undefined ? ["the plan is missing: the run was cut off"] : []),
-  ];
-  return { passed, failed: Math.max(failed, claimed), skipped, failures, notes };
+  if (bailed) tally.notes.push("the tests bailed out");
+  if (plan !== undefined && top < plan) tally.notes.push(`${plan} results were promised, ${top} came`);
+  if (plan === undefined) tally.notes.push("the plan is missing: the run was cut off");
+  tally.failed = Math.max(tally.failed, claimed);
+  return tally;
 }
 
 /** The name, and whether it is skipped or to be done, without the time that some print. */
-function described(text: string): {
-  readonly name: string;
-  readonly directive?: "skip" | "todo";
-  readonly opens: boolean;
-} {
+function described(text: string): { readonly name: string; readonly skip: boolean; readonly opens: boolean } {
   const opens = text.endsWith("{");
   const whole = opens ? text.slice(0, -1).trimEnd() : text;
   let name = whole;
-  let directive: "skip" | "todo" | undefined;
+  let skip = false;
   for (let at = whole.lastIndexOf("#"); at >= 0; at = whole.lastIndexOf("#", at - 1)) {
-    if (whole[at - 1] === "\\") {
-      if (at < 1) break;
-      continue;
-    }
+    if (whole[at - 1] === "\\") continue;
     const word = /^# *(skip|todo|time=)/i.exec(whole.slice(at))?.[1]?.toLowerCase();
     if (word === undefined) break;
-    if (word === "skip" || word === "todo") directive = word;
+    skip ||= word !== "time=";
     name = whole.slice(0, at).trimEnd();
     if (at === 0) break;
   }
-  return { name: plainName(name), ...(directive !== undefined && { directive }), opens };
+  return { name: plainName(name), skip, opens };
 }
 
 function plainName(name: string): string {

@@ -1,16 +1,13 @@
 import { stripVTControlCharacters } from "node:util";
-import { readCargo } from "./report-cargo.js";
-import { readJson } from "./report-json.js";
+import { readJson } from "./report-file.js";
 import { readJunit } from "./report-junit.js";
-import { readPytest, readUnittest } from "./report-python.js";
+import { readCargo, readPytest, readUnittest } from "./report-python.js";
 import { readJest, readMocha, readNode, readVitest } from "./report-script.js";
 import { readTap } from "./report-tap.js";
+import type { Tally, TestFailure } from "./tally.js";
 
 /** What prints test results: a format that many runners write, or a runner's own words. */
 export type TestKind = keyof typeof READERS;
-
-/** One test that failed, or a file of tests that could not be run. */
-export type TestFailure = { readonly name: string; readonly message: string };
 
 /** What a run of tests came to. */
 export type TestReport = {
@@ -32,17 +29,6 @@ export type TestCounts = {
   readonly total: number;
 };
 
-/** What a reader finds; undefined when the output is not of its kind. */
-export type Found =
-  | {
-      readonly passed: number;
-      readonly failed: number;
-      readonly skipped: number;
-      readonly failures: readonly TestFailure[];
-      readonly notes?: readonly string[];
-    }
-  | undefined;
-
 const READERS = {
   junit: readJunit,
   tap: readTap,
@@ -54,7 +40,7 @@ const READERS = {
   pytest: readPytest,
   unittest: readUnittest,
   json: readJson,
-} satisfies { readonly [kind: string]: (output: string) => Found };
+} satisfies { readonly [kind: string]: (output: string) => Tally | undefined };
 
 export const TEST_KINDS = Object.keys(READERS) as readonly TestKind[];
 
@@ -76,23 +62,13 @@ export function parseTests(
   return { kind: "exit-code", passed: code === 0, failures: [], notes: [note] };
 }
 
-function judged(kind: TestKind, found: NonNullable<Found>, code: number | null): TestReport {
-  const { passed, failed, skipped, failures, notes: said = [] } = found;
+function judged(kind: TestKind, tally: Tally, code: number | null): TestReport {
+  const { passed, failed, skipped, failures, notes } = tally;
   const total = passed + failed + skipped;
-  const notes = [...said];
   if (total === 0) notes.push("no test was run");
   else if (passed + failed === 0) notes.push("every test was skipped");
-  if (failed === 0 && code !== 0)
-    notes.push(
-      code === null
-        ? "no test failed, but the command did not end by itself"
-        : `no test failed, but the command ended with code ${code}`,
-    );
-  return {
-    kind,
-    passed: failed === 0 && notes.length === 0,
-    counts: { passed, failed, skipped, total },
-    failures,
-    notes,
-  };
+  const ended = code === null ? "did not end by itself" : `ended with code ${code}`;
+  if (failed === 0 && code !== 0) notes.push(`no test failed, but the command ${ended}`);
+  const counts = { passed, failed, skipped, total };
+  return { kind, passed: failed === 0 && notes.length === 0, counts, failures, notes };
 }

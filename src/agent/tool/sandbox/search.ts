@@ -2,8 +2,8 @@ import { bytesOfName, type Sandbox, SandboxLostError, textOfName } from "../../.
 import type { Tool, ToolContext } from "../tool.js";
 import { SearchRefusedError } from "./error.js";
 import { globOf } from "./glob.js";
-import { fitted, walk } from "./list.js";
-import { placeOf, type SandboxToolOptions, SHARED, sandboxTool, shownPlace, wallOf } from "./options.js";
+import { entriesFitting, fitted } from "./list.js";
+import { placeOf, type SandboxToolOptions, SHARED, sandboxTool, wallOf } from "./options.js";
 import { bufferOf, isBinary, linesOf, plural, printable, shortened, textOf } from "./text.js";
 
 /** Files around whose matches more lines are shown. */
@@ -53,10 +53,9 @@ export function searchTool(options: SandboxToolOptions = {}): Tool {
           "a pattern is about one line, it cannot hold a line break",
         );
       const sandbox = await context.sandbox();
-      const { paths, notes, root } = await candidates(sandbox, given, skip, context.signal);
+      const { paths, notes, where } = await candidates(sandbox, given, skip, context.signal);
       const { matches, more } = await matchesIn(sandbox, paths, given, context);
       const files = new Set(matches.map(({ path }) => path)).size;
-      const where = root === "" ? "" : ` in ${shownPlace(root)}`;
       const head = `[${more ? "at least " : ""}${plural(matches.length, "matching line")} in ${plural(files, "file")} for ${JSON.stringify(given.pattern)}${where}, ${plural(paths.length, "file")} searched${notes}]`;
       return fitted(head, await shown(sandbox, matches, given.context ?? 0), maxOutput);
     },
@@ -69,24 +68,15 @@ async function candidates(
   { path = "", glob }: SearchInput,
   skip: readonly string[],
   signal: AbortSignal,
-): Promise<{ readonly paths: readonly string[]; readonly notes: string; readonly root: string }> {
+): Promise<{ readonly paths: readonly string[]; readonly notes: string; readonly where: string }> {
   const root = placeOf(path);
   const entry = root === "" ? undefined : await files.stat(root);
-  if (entry?.kind === "file") return { paths: [root], notes: "", root };
-  const { entries, cut } = await walk(files, root, { skip, signal });
+  if (entry?.kind === "file") return { paths: [root], notes: "", where: ` in ${root}` };
   const fits = glob === undefined ? () => true : globOf(glob);
-  const inside = (place: string): string => (root === "" ? place : place.slice(root.length + 1));
+  const { found, ...rest } = await entriesFitting(files, path, fits, skip, signal);
   // A line break would end the name for whoever reads the answer.
-  const paths = entries
-    .filter(({ entry: one, path: place }) => one.kind === "file" && !place.includes("\n"))
-    .map((one) => one.path)
-    .filter((one) => fits(one) || (root !== "" && fits(inside(one))));
-  const closed = [...new Set(entries.filter((one) => one.closed === "skipped").map((one) => one.entry.name))];
-  const notes = [
-    ...(closed.length > 0 ? [`, not looking into ${closed.join(", ")}`] : []),
-    ...(cut ? [", among the first 200000 entries"] : []),
-  ];
-  return { paths, notes: notes.join(""), root };
+  const paths = found.filter((one) => one.entry.kind === "file" && !one.path.includes("\n"));
+  return { paths: paths.map((one) => one.path), ...rest };
 }
 
 /** The matches as lines; with some around them, "-" stands where a line is no match. */
@@ -111,10 +101,8 @@ async function shown(
       if (last > 0 && from > last + 1) lines.push("--");
       const to = all.length === 0 ? line : Math.min(all.length, line + around);
       for (let at = all.length === 0 ? line : from; at <= to; at++) {
-        const hit = hits.has(at);
-        lines.push(
-          `${name(path)}${hit ? ":" : "-"}${at}${hit ? ":" : "-"}${shortened(hits.get(at) ?? all[at - 1] ?? "", 300)}`,
-        );
+        const sign = hits.has(at) ? ":" : "-";
+        lines.push(`${name(path)}${sign}${at}${sign}${shortened(hits.get(at) ?? all[at - 1] ?? "", 300)}`);
       }
       last = Math.max(last, to);
     }
@@ -175,18 +163,8 @@ async function grep(
 ): Promise<Found | undefined> {
   const names = paths.flatMap((path) => [Buffer.from("./"), bytesOfName(path), Buffer.of(0)]);
   // With an empty file as well, grep names the file of each line even where it is asked about one: every grep does that.
-  const command = [
-    "xargs",
-    "-0",
-    "grep",
-    dialect,
-    "-n",
-    ...(ignoreCase ? ["-i"] : []),
-    "-e",
-    pattern,
-    "--",
-    "/dev/null",
-  ];
+  const options = ignoreCase ? ["-n", "-i"] : ["-n"];
+  const command = ["xargs", "-0", "grep", dialect, ...options, "-e", pattern, "--", "/dev/null"];
   const { outcome, code, stdout, stderr, cut, why } = await sandbox.exec(command, {
     stdin: Buffer.concat(names),
     env: { LC_ALL: "C" },

@@ -177,14 +177,10 @@ function shownReport(report: TestReport, result: ExecResult, most: number): stri
     parts.push(part);
   }
   const more = failures.length - (parts.length - 1);
-  return more === 0
-    ? parts.join("\n")
-    : `${parts.join("\n")}\n[… ${more} more failures are not shown; the record lists them]`;
+  if (more > 0) parts.push(`[… ${more} more failures are not shown; the record lists them]`);
+  return parts.join("\n");
 }
 
 function indented(text: string): string {
-  return text
-    .split("\n")
-    .map((line) => `  ${line}`)
-    .join("\n");
+  return `  ${text.replaceAll("\n", "\n  ")}`;
 }

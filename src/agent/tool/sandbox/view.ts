@@ -47,10 +47,8 @@ export function viewTool(options: SandboxToolOptions = {}): Tool {
         if (bytes.length > PICTURE) return `${what.slice(0, -1)}, too large to be shown]`;
         const data = bufferOf(bytes).toString("base64");
         const name = place.slice(place.lastIndexOf("/") + 1).toWellFormed();
-        return content([
-          { type: "text", text: what },
-          { type: "file", media: shown.media, data, name },
-        ]);
+        const file = { type: "file", media: shown.media, data, name } as const;
+        return content([{ type: "text", text: what }, file]);
       }
       if (shown.kind === "binary") return `[${place}: ${shown.what}, ${sizeOf(bytes.length)}]`;
       const last = shown.lines.length;
@@ -80,11 +78,8 @@ export async function opened(
   const { kind, size, mode } = entry;
   if (kind === "link") {
     const target = await sandbox.files.link(place);
-    throw new FileError(
-      "not-a-file",
-      place,
-      `it is a link to ${JSON.stringify(target)}, and links are not followed`,
-    );
+    const why = `it is a link to ${JSON.stringify(target)}, and links are not followed`;
+    throw new FileError("not-a-file", place, why);
   }
   if (kind === "other")
     throw new FileError("not-a-file", shownPlace(place), "it is not a file but a socket, a pipe or a device");

@@ -1,21 +1,58 @@
-import type { Found, TestFailure } from "./report.js";
+import { isObject, parseJson } from "../../../util/index.js";
+import { Tally } from "./tally.js";
+
+type Case = {
+  readonly fullName?: unknown;
+  readonly status?: unknown;
+  readonly failureMessages?: unknown;
+};
+
+/** The JSON that jest and vitest write, on a line of its own or alone in a file. */
+export function readJson(output: string): Tally | undefined {
+  for (const text of [output, ...output.split("\n")]) {
+    const trimmed = text.trim();
+    if (!trimmed.startsWith("{") || !trimmed.includes('"numTotalTests"')) continue;
+    const value = parseJson(trimmed);
+    if (isObject(value) && Array.isArray(value.testResults)) return counted(value.testResults);
+  }
+  return undefined;
+}
+
+function counted(files: readonly unknown[]): Tally {
+  const tally = new Tally();
+  for (const file of files) {
+    const { assertionResults, status, message, name } = (file ?? {}) as { readonly [field: string]: unknown };
+    const cases = Array.isArray(assertionResults) ? (assertionResults as readonly Case[]) : [];
+    for (const one of cases) {
+      if (one.status === "passed") tally.passed += 1;
+      else if (one.status !== "failed") tally.skipped += 1;
+      else {
+        tally.failed += 1;
+        const messages = Array.isArray(one.failureMessages) ? one.failureMessages : [];
+        const words = String(messages[0] ?? "").split(/\n +at /)[0] ?? "";
+        tally.failures.push({ name: String(one.fullName ?? ""), message: words.trim() });
+      }
+    }
+    // A file that could not be run has no tests, and none of them passed.
+    if (cases.length === 0 && status === "failed") {
+      tally.failed += 1;
+      tally.failures.push({ name: String(name ?? ""), message: String(message ?? "").trim() });
+    }
+  }
+  return tally;
+}
 
 /** JUnit XML, alone or behind other output. It is scanned, not built: nothing in it is expanded or fetched. */
-export function readJunit(output: string): Found {
+export function readJunit(output: string): Tally | undefined {
   const from = output.search(/<testsuites?[\s>]/);
   if (from < 0) return undefined;
-  let [passed, failed, skipped] = [0, 0, 0];
-  const failures: TestFailure[] = [];
+  const tally = new Tally();
   let one: { name: string; outcome: "passed" | "failed" | "skipped"; message: string } | undefined;
   let inside: { text: string } | undefined;
   const finish = (): void => {
     if (one === undefined) return;
-    if (one.outcome === "passed") passed += 1;
-    else if (one.outcome === "skipped") skipped += 1;
-    else {
-      failed += 1;
-      failures.push({ name: one.name, message: one.message });
-    }
+    tally.count(one.outcome);
+    if (one.outcome === "failed") tally.failures.push({ name: one.name, message: one.message });
     one = undefined;
   };
   let depth = 0;
@@ -55,8 +92,8 @@ export function readJunit(output: string): Found {
     }
   }
   finish();
-  const notes = depth > 0 || closed === 0 ? ["the report is cut off"] : [];
-  return { passed, failed, skipped, failures, notes };
+  if (depth > 0 || closed === 0) tally.notes.push("the report is cut off");
+  return tally;
 }
 
 type Token =
