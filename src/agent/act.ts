@@ -19,7 +19,7 @@ import {
   type Principal,
   type Session,
 } from "../session/index.js";
-import { isPromise } from "../util/index.js";
+import { defined, isPromise } from "../util/index.js";
 import {
   enter,
   type Module,
@@ -90,11 +90,8 @@ export function isDone({ call }: CallRequest, before: Session, after: Session): 
 
 /** Time ran out before the calls could be made: they are answered all the same, or no provider would take them. */
 function spent(error: BudgetError, calls: readonly CallRequest[], agent: string): BudgetError {
-  const failure = {
-    name: error.name,
-    message: "This call was not made: the budget is spent.",
-    code: error.code,
-  };
+  const { name, code } = error;
+  const failure = { name, message: "This call was not made: the budget is spent.", code };
   let { session } = error;
   const asked = calls.map((call) => {
     session = session.append(requested(call, agent, {}));
@@ -136,20 +133,15 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
   const terms = termsOrNone(tool.approval(input), "approval", where);
   const shown = shownOf(tool.name, call.input, input);
   return {
-    fact: requested(call, agent, {
-      effect,
-      ...(key !== undefined && { key }),
-      ...(tool.source !== undefined && { source: tool.source }),
-    }),
+    fact: requested(call, agent, { effect, ...defined({ key, source: tool.source }) }),
     effect,
     act: (attempt) =>
       orLost(tool, async (): Promise<Outcome> => {
         const output = await runTool(tool, input, contextOf(attempt));
-        return { type: "tool-result", output, by, ...(tool.origin !== undefined && { origin: tool.origin }) };
+        return { type: "tool-result", output, by, ...defined({ origin: tool.origin }) };
       }),
     failed: (error) => ({ type: "tool-failure", error, by }),
-    ...(tool.presumed !== undefined && { presumed: tool.presumed }),
-    ...(tool.question !== undefined && { answer: tool.question(input) }),
+    ...defined({ presumed: tool.presumed, answer: tool.question?.(input), timeout, retry }),
     schema: tool.input.json,
     ...(conflicts.length > 0 && { conflicts }),
     ...(tool.touches !== undefined && { touches: touchesOf(tool.touches(input), where) }),
@@ -159,8 +151,6 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
     shown,
     ...(terms !== undefined && { approval: { what: shown, terms } }),
     edit: (changed) => edited({ ...call, input: changed }, agent, tool),
-    ...(timeout !== undefined && { timeout }),
-    ...(retry !== undefined && { retry }),
     ...(module !== undefined && { inside: insideOf(tool, module, input, agent) }),
     ...(tool.reconcile !== undefined && {
       reconcile: (attempt: Attempt) =>
@@ -193,11 +183,8 @@ async function inTime(tool: Tool, check: Checked | Promise<Checked>): Promise<Ch
   if (!isPromise(check)) return check;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<Checked>((resolve) => {
-    const failure = {
-      name: "ToolSchemaError",
-      message: `The input schema of the tool ${tool.name} does not come to an end.`,
-      code: "tool-schema-refused",
-    };
+    const message = `The input schema of the tool ${tool.name} does not come to an end.`;
+    const failure = { name: "ToolSchemaError", message, code: "tool-schema-refused" };
     timer = setTimeout(() => resolve({ ok: false, failure }), CHECK);
   });
   return Promise.race([check, late]).finally(() => clearTimeout(timer));
@@ -244,14 +231,8 @@ function requested(
   agent: string,
   more: Pick<Request<"tool-call">["fact"], "effect" | "key" | "source">,
 ): Request<"tool-call">["fact"] {
-  return {
-    type: "tool-call",
-    name: call.name,
-    input: call.input,
-    call: call.call,
-    ...more,
-    by: `agent:${agent}`,
-  };
+  const { name, input, call: id } = call;
+  return { type: "tool-call", name, input, call: id, ...more, by: `agent:${agent}` };
 }
 
 /** The module works on a fork where it is told its task; what it says last is what the caller hears. */

@@ -100,22 +100,24 @@ export function agent<Schema extends InputSchema = never>(
   const module: Agent<Output> = {
     name: made.name,
     kind: "agent",
-    ...(description !== undefined && { description }),
+    ...defined({ description }),
     get parts() {
       return made.box.parts;
     },
     get state() {
       return made.state;
     },
-    forward: (session) => forward(module, session, (entered) => made.run(entered), limitsOf(made.given)),
+    forward: (session) =>
+      forward(
+        module,
+        session,
+        (entered) => made.run(entered),
+        defined({ budget: made.given.budget, policy: made.given.policy }),
+      ),
     output: (session) => outputBy(made.name, session) as Output | undefined,
     [rebuild]: (state, parts) => agent(changed(made, state, parts)),
   };
   return Object.freeze(module);
-}
-
-function limitsOf({ budget, policy }: Given): { readonly budget?: Budget; readonly policy?: Policy } {
-  return { ...(budget !== undefined && { budget }), ...(policy !== undefined && { policy }) };
 }
 
 /** An agent's options, checked once, and its loop. */
@@ -160,11 +162,10 @@ class Reasoner {
         models: models.map((model) => `${model.provider}/${model.modelId}`),
         parameters: shown as Json,
         maxSteps: this.#maxSteps,
-        ...(budget !== undefined && { budget }),
+        ...defined({ budget }),
         ...(this.#output !== undefined && { output: this.#output.schema, repairs: repairs ?? REPAIRS }),
         tools: this.box.specs as unknown as Json,
-        ...(compress !== undefined && { compress: compress.state }),
-        ...(policy !== undefined && { policy: policy.version }),
+        ...defined({ compress: compress?.state, policy: policy?.version }),
       });
     }
     return this.#state;
@@ -237,10 +238,9 @@ class Reasoner {
     const since = context === "own" ? within(entered) : undefined;
     return Object.freeze({
       agent: this.name,
-      ...(instructions !== undefined && { instructions }),
+      ...defined({ instructions }),
       tools: this.box.specs as ModelConfig["tools"] & object,
-      ...(this.#output !== undefined && { output: this.#output.schema }),
-      ...defined({ parameters, since }),
+      ...defined({ output: this.#output?.schema, parameters, since }),
     });
   }
 
@@ -290,17 +290,10 @@ function cutOff(reason: string): Failure {
 }
 
 function notHandedOver(other: boolean): Failure {
-  return other
-    ? {
-        name: "HandoffError",
-        message: "Only one can go on from here: the first that was named does.",
-        code: "handoff-twice",
-      }
-    : {
-        name: "HandoffError",
-        message: `This went from hand to hand ${MAX_HANDOFFS} times. Answer it yourself.`,
-        code: "handoff-limit",
-      };
+  const [code, message] = other
+    ? ["handoff-twice", "Only one can go on from here: the first that was named does."]
+    : ["handoff-limit", `This went from hand to hand ${MAX_HANDOFFS} times. Answer it yourself.`];
+  return { name: "HandoffError", message, code };
 }
 
 function pointedOut(tool: string): string {
@@ -314,16 +307,13 @@ function targetsOf({ name, handoffs = [] }: Given): readonly Module[] {
   try {
     targets = handoffs();
   } catch (error) {
-    const reason = thrownMessage(error);
-    throw new AgentError(
-      name,
-      `its handoffs cannot be found: ${reason}`,
-      "handoffs: () => [billing, support]",
-    );
+    throw new AgentError(name, `its handoffs cannot be found: ${thrownMessage(error)}`, HANDOFFS);
   }
   if (Array.isArray(targets)) return targets;
-  throw new AgentError(name, "its handoffs are not a list", "handoffs: () => [billing, support]");
+  throw new AgentError(name, "its handoffs are not a list", HANDOFFS);
 }
+
+const HANDOFFS = "handoffs: () => [billing, support]";
 
 /** The options of an agent that differs from another in its state or its parts. */
 function changed(
@@ -347,10 +337,12 @@ function changed(
     }),
     model: chosenModel(made, state.model as string),
     fallback: [],
-    parameters: { ...(state.parameters as Parameters), ...(headers !== undefined && { headers }) },
+    parameters: { ...(state.parameters as Parameters), ...defined({ headers }) },
     maxSteps: state.maxSteps as number,
-    ...(state.budget !== undefined && { budget: state.budget as Budget }),
-    ...(state.repairs !== undefined && { repairs: state.repairs as number }),
+    ...(defined({ budget: state.budget, repairs: state.repairs }) as Pick<
+      AgentOptions,
+      "budget" | "repairs"
+    >),
     ...(options.tools !== undefined && { tools: replaced(options.tools, parts) }),
     ...(options.handoffs !== undefined && {
       handoffs: targetsOf(made.given).map((target) => parts[transferName(target)] ?? target),

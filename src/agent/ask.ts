@@ -1,5 +1,6 @@
 import { perform, pricesOf, type Retry, type Spend } from "../runtime/index.js";
 import type { FactOf, Failure, Json, Session } from "../session/index.js";
+import { defined } from "../util/index.js";
 import { ModelFailedError } from "./error.js";
 import {
   callModel,
@@ -119,7 +120,7 @@ function performed(
       return {
         type: "model-reply",
         ...reply,
-        ...(price !== undefined && { cost: costOf(reply.usage, price) }),
+        ...(price && { cost: costOf(reply.usage, price) }),
         agent: config.agent,
         by,
       };
@@ -127,14 +128,11 @@ function performed(
     failed: (error, thrown) => ({
       type: "model-failure",
       // What the provider said, and the code by which the door knows what became of it: "timeout".
-      error:
-        thrown === undefined
-          ? error
-          : { ...(error.code !== undefined && { code: error.code }), ...failureOf(thrown) },
+      error: thrown === undefined ? error : { ...defined({ code: error.code }), ...failureOf(thrown) },
       by,
     }),
     retry,
-    ...(timeout !== undefined && { timeout }),
+    ...defined({ timeout }),
     spend: spendOf(prompt, config, price),
   });
 }

@@ -1,6 +1,6 @@
 import type { Policy } from "../runtime/policy/index.js";
 import type { Json } from "../session/index.js";
-import { showValue } from "../util/index.js";
+import { defined, showValue } from "../util/index.js";
 import {
   anything,
   type Checks,
@@ -36,12 +36,10 @@ export function given(options: AgentOptions<InputSchema>): Given {
   const refuse: Refuse = (reason, hint) => new AgentError(name, reason, hint);
   checkOptions(options, CHECKS, refuse, 'agent({ name: "coder", model, … })');
   const parameters = parametersOf(options.parameters, refuse);
-  return {
-    ...options,
-    ...(parameters !== undefined && { parameters }),
-    models: modelsOf(options, refuse),
-  };
+  return { ...options, ...defined({ parameters }), models: modelsOf(options, refuse) };
 }
+
+const STOP = "stop: stopAfter(5), or (session, { step, calls }) => true or false";
 
 const CHECKS: Checks<AgentOptions<InputSchema>> = {
   name: anything,
@@ -57,12 +55,7 @@ const CHECKS: Checks<AgentOptions<InputSchema>> = {
   repairs: optional((repairs, option, refuse) => requireCount(repairs, option, refuse, 0)),
   stop(stop, option, refuse) {
     for (const one of stopsOf({ stop: stop as Stop | readonly Stop[] | undefined }))
-      requireFunction(
-        one,
-        option,
-        refuse,
-        "stop: stopAfter(5), or (session, { step, calls }) => true or false",
-      );
+      requireFunction(one, option, refuse, STOP);
   },
   budget: (budget, _, refuse) => requireBudget(budget, refuse),
   policy: optional(requirePolicy),
@@ -119,16 +112,22 @@ function modelsOf(
   refuse: Refuse,
 ): readonly LanguageModel[] {
   const models = [...(Array.isArray(model) ? model : [model]), ...(fallback ?? [])];
-  if (models.length === 0) throw refuse("it has no model", MODEL);
+  requireModels(models, refuse, MODEL);
+  const cannot = models.find((one) => stream === true && typeof one.doStream !== "function");
+  if (cannot !== undefined)
+    throw refuse(`its model "${cannot.modelId}" cannot stream`, "leave out stream: true");
+  return Object.freeze(models);
+}
+
+/** Refuses what is not a list of language models. */
+export function requireModels(models: readonly unknown[], refuse: Refuse, example: string): void {
+  if (models.length === 0) throw refuse("it has no model", example);
   for (const one of models as readonly Partial<LanguageModel>[]) {
     if (typeof one?.doGenerate !== "function" || typeof one.modelId !== "string")
-      throw refuse(`\`model\` must be a language model of the AI SDK; got ${showValue(one)}`, MODEL);
+      throw refuse(`\`model\` must be a language model of the AI SDK; got ${showValue(one)}`, example);
     if (typeof one.provider !== "string")
-      throw refuse(`its model "${one.modelId}" does not say its provider`, MODEL);
-    if (stream === true && typeof one.doStream !== "function")
-      throw refuse(`its model "${one.modelId}" cannot stream`, "leave out stream: true");
+      throw refuse(`its model "${one.modelId}" does not say its provider`, example);
   }
-  return Object.freeze(models);
 }
 
 /** A copy of what a model is asked with. Headers are sent as they are; all else is recorded. */
@@ -140,9 +139,6 @@ function parametersOf(parameters: Parameters | undefined, refuse: Refuse): Param
       "parameters: { temperature: 0, maxOutputTokens: 2_000 }",
     );
   const { headers, ...rest } = parameters;
-  const said = Object.entries(rest).filter(([, value]) => value !== undefined);
-  const copy = requireJson(Object.fromEntries(said), "parameters", refuse) as {
-    readonly [name: string]: Json;
-  };
+  const copy = requireJson(defined(rest), "parameters", refuse) as { readonly [name: string]: Json };
   return { ...copy, ...(headers !== undefined && { headers: { ...headers } }) };
 }

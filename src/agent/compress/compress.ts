@@ -1,7 +1,16 @@
 import { forward, isOfVersion01, type Module } from "../../runtime/index.js";
 import { type FactId, type Json, type Session, SessionError } from "../../session/index.js";
-import { optionNames, showValue } from "../../util/index.js";
-import { refusing, requireCount, requireName, requireOptions } from "../../workflow/index.js";
+import { defined, showValue } from "../../util/index.js";
+import {
+  anything,
+  type Checks,
+  checkOptions,
+  optional,
+  type Refuse,
+  refusing,
+  requireCount,
+  requireName,
+} from "../../workflow/index.js";
 import type { Fitter } from "../ask.js";
 import {
   type LanguageModel,
@@ -43,8 +52,15 @@ export interface Compressor extends Module, Fitter {
   readonly state: NonNullable<Module["state"]>;
 }
 
-const OPTIONS = optionNames<CompressOptions>()("budget target policies model pins name");
 const EXAMPLE = "compress({ budget: 100_000 })";
+const CHECKS: Checks<CompressOptions> = {
+  budget: (budget, option, refuse) => requireCount(budget, option, refuse, 1, EXAMPLE),
+  target: optional((target, option, refuse) => requireCount(target, option, refuse, 0, EXAMPLE)),
+  policies: optional(requirePolicies),
+  model: anything,
+  pins: optional((pins, _, refuse) => requirePins(pins as Pins, refuse)),
+  name: anything,
+};
 
 /**
  * Leaves parts of a conversation out of view when it outgrows its budget, policy by policy until it fits. Nothing is
@@ -59,11 +75,9 @@ const EXAMPLE = "compress({ budget: 100_000 })";
  */
 export function compress(options: CompressOptions): Compressor {
   const refuse = refusing("compress");
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
+  checkOptions(options, CHECKS, refuse, EXAMPLE);
   const { budget, target = Math.floor(budget * 0.6), pins = {}, name = "compress" } = options;
   requireName(name, "compress", EXAMPLE);
-  requireCount(budget, "budget", refuse, 1, EXAMPLE);
-  requireCount(target, "target", refuse, 0, EXAMPLE);
   if (target > budget)
     throw refuse(
       `its \`target\` of ${target} is more than its budget`,
@@ -74,15 +88,13 @@ export function compress(options: CompressOptions): Compressor {
       "it has both `policies` and `model`, which is only for the default policies",
       "give the model to the policies: summarise({ model })",
     );
-  const policies = options.policies === undefined ? undefined : policiesOf(options.policies, refuse);
+  const policies = options.policies === undefined ? undefined : Object.freeze([...options.policies]);
   // Also refuses a `model` that is not a language model.
   const declared = policies ?? (options.model === undefined ? OF_AN_AGENT : defaultPolicies(options.model));
-  requirePins(pins, refuse);
   const room: Room = {
     budget,
     target,
-    ...(policies !== undefined && { policies }),
-    ...(options.model !== undefined && { model: options.model }),
+    ...defined({ policies, model: options.model }),
     pins: Object.freeze({ ...pins, facts: [...(pins.facts ?? [])] }),
   };
   const module: Compressor = {
@@ -99,7 +111,7 @@ export function compress(options: CompressOptions): Compressor {
       forward(module, session, async (entered) => {
         // As an agent would see it: of a tool's own conversation only.
         const since = within(entered);
-        const config: ModelConfig = { agent: name, ...(since !== undefined && { since }) };
+        const config: ModelConfig = { agent: name, ...defined({ since }) };
         const prompt = renderPrompt(config, messagesFor(config, entered));
         return prompt.tokens > budget ? (await relieved(room, entered, config, prompt)).session : entered;
       }),
@@ -209,7 +221,7 @@ function weightsOf(units: readonly Unit[]): readonly Weight[] {
     });
 }
 
-function policiesOf(policies: unknown, refuse: ReturnType<typeof refusing>): readonly Policy[] {
+function requirePolicies(policies: unknown, _: string, refuse: Refuse): void {
   if (!Array.isArray(policies) || policies.length === 0)
     throw refuse(`its \`policies\` are ${Array.isArray(policies) ? "none" : showValue(policies)}`, EXAMPLE);
   for (const policy of policies as readonly (Partial<Policy> | undefined)[])
@@ -219,7 +231,6 @@ function policiesOf(policies: unknown, refuse: ReturnType<typeof refusing>): rea
       typeof policy.state !== "object"
     )
       throw refuse(`one of its policies is ${showValue(policy)}`, EXAMPLE);
-  return Object.freeze([...policies]) as readonly Policy[];
 }
 
 /** Something that stays in a prompt although it is too large. */

@@ -15,6 +15,7 @@ import {
   type View,
   Withheld,
 } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { pastOf } from "../model/transcript.js";
 import { within } from "../within.js";
 
@@ -87,11 +88,11 @@ function compressionAt(
     to,
     policy,
     summary: wordsOf(fact.summary),
-    ...(of !== undefined && { of }),
+    ...defined({ of }),
     claims: claimsIn(fact.claims),
     level: isDrop ? 0 : 1 + highest(covered, known),
     covers: Object.freeze(covered.map(toldOf)),
-    ...(inside !== undefined && { within: inside }),
+    ...defined({ within: inside }),
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Entry, Session } from "../../session/index.js";
 import { DROP_OUTPUTS, stubbed } from "../../session/index.js";
 import type { Crowded, Policy } from "./policy.js";
-import { idOf, stretchesOf, tokensOf, type Unit } from "./policy.js";
+import { idOf, stretchesOf, taken, tokensIn, tokensOf, type Unit } from "./policy.js";
 
 /**
  * Leaves the outputs of tools out of view, the oldest first: a line that names the fact stands in their place. What was
@@ -35,13 +35,8 @@ export function dropTurns(): Policy {
     apply: async ({ session, agent, units, excess }: Crowded) => {
       const runs = stretchesOf(units, () => true);
       const run = runs.find((one) => one.length > 1 || one[0]?.summary === false) ?? [];
-      const chosen: Unit[] = [];
-      let before = 0;
-      for (const unit of run) {
-        if (before >= excess + TURNS_LINE && chosen.length > 1) break;
-        chosen.push(unit);
-        before += unit.tokens;
-      }
+      const chosen = taken(run, (tokens, _, count) => tokens >= excess + TURNS_LINE && count > 1);
+      const before = tokensIn(chosen);
       const [first, last] = [chosen[0]?.entries[0], chosen.at(-1)?.entries.at(-1)];
       if (first === undefined || last === undefined || before <= TURNS_LINE) return undefined;
       return {

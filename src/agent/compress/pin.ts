@@ -1,6 +1,14 @@
 import type { FactId, Message } from "../../session/index.js";
-import { optionNames, showValue } from "../../util/index.js";
-import { type Refuse, requireCount, requireFunction, requireOptions, yesOrNo } from "../../workflow/index.js";
+import { showValue } from "../../util/index.js";
+import {
+  type Checks,
+  checkOptions,
+  optional,
+  type Refuse,
+  requireCount,
+  requireFunction,
+  yesOrNo,
+} from "../../workflow/index.js";
 import type { Unit } from "./policy.js";
 
 /** The messages that stay in view unchanged. */
@@ -15,22 +23,24 @@ export type Pins = {
   readonly when?: (message: Message, fact: FactId) => boolean;
 };
 
-const PINS = optionNames<Pins>()("first last facts when");
 const EXAMPLE = 'pins: { last: 4, facts: [session.id], when: (message) => message.role === "user" }';
 const LAST = 4;
 
+const CHECKS: Checks<Pins> = {
+  first: optional((first, _, refuse) => {
+    if (typeof first !== "boolean")
+      throw refuse(`its pins have a \`first\` of ${showValue(first)}, neither true nor false`, EXAMPLE);
+  }),
+  last: optional((last, _, refuse) => requireCount(last, "pins.last", refuse, 0, EXAMPLE)),
+  facts: optional((facts, _, refuse) => {
+    if (!Array.isArray(facts) || !facts.every((id) => /^[0-9a-f]{64}$/.test(String(id))))
+      throw refuse("its `pins.facts` must be ids of facts", "pins: { facts: [session.id] }");
+  }),
+  when: optional((when, _, refuse) => requireFunction(when, "pins.when", refuse, EXAMPLE)),
+};
+
 export function requirePins(pins: Pins, refuse: Refuse): void {
-  const { first, last, facts, when } = pins ?? {};
-  requireOptions(pins, (reason, hint) => refuse(`of its pins: ${reason}`, hint), EXAMPLE, PINS);
-  if (first !== undefined && typeof first !== "boolean")
-    throw refuse(`its pins have a \`first\` of ${showValue(first)}, neither true nor false`, EXAMPLE);
-  if (last !== undefined) requireCount(last, "pins.last", refuse, 0, EXAMPLE);
-  if (
-    facts !== undefined &&
-    !(Array.isArray(facts) && facts.every((id) => /^[0-9a-f]{64}$/.test(String(id))))
-  )
-    throw refuse("its `pins.facts` must be ids of facts", "pins: { facts: [session.id] }");
-  if (when !== undefined) requireFunction(when, "pins.when", refuse, EXAMPLE);
+  checkOptions(pins, CHECKS, (reason, hint) => refuse(`of its pins: ${reason}`, hint), EXAMPLE);
 }
 
 /** The same pins with one reply less that stays; undefined where only the newest does. */

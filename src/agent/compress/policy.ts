@@ -105,6 +105,24 @@ export function stretchesOf(
   return runs;
 }
 
+/** The first units, up to the one at which `isEnough` says so: of the tokens before it, its own, and the number before it. */
+export function taken(
+  units: readonly Unit[],
+  isEnough: (before: number, next: number, count: number) => boolean,
+): readonly Unit[] {
+  let before = 0;
+  const end = units.findIndex(({ tokens }, place) => {
+    if (isEnough(before, tokens, place)) return true;
+    before += tokens;
+    return false;
+  });
+  return end < 0 ? units : units.slice(0, end);
+}
+
+export function tokensIn(units: readonly Unit[]): number {
+  return units.reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
 /** For each entry the last one that must stay with it, and the entries in which something is not answered. */
 function linked(entries: readonly Entry[]): {
   readonly ends: readonly number[];

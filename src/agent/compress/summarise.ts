@@ -1,21 +1,25 @@
 import { isOfVersion01, type Retry } from "../../runtime/index.js";
 import type { Entry, FactId, Json, Session } from "../../session/index.js";
 import { BeyondHorizonError } from "../../session/index.js";
-import { defined, optionNames, showValue } from "../../util/index.js";
+import { defined, showValue } from "../../util/index.js";
 import {
+  anything,
+  type Checks,
+  checkOptions,
+  optional,
   refusing,
   requireCount,
   requireJson,
   requireMilliseconds,
   requireName,
-  requireOptions,
   requireRetry,
 } from "../../workflow/index.js";
 import type { LanguageModel, Parameters } from "../model/index.js";
+import { requireModels } from "../options.js";
 import { type Compression, compressionsView, wholeEntries } from "./compression.js";
 import { withoutOutputs } from "./drop.js";
 import type { Crowded, Policy, Relieved } from "./policy.js";
-import { idOf, stretchesOf, type Unit } from "./policy.js";
+import { idOf, stretchesOf, taken, tokensIn, type Unit } from "./policy.js";
 import { INSTRUCTIONS, outputOf, tokensOfSummary, type Writer, write } from "./summary.js";
 
 export type SummariseOptions = {
@@ -56,7 +60,7 @@ const FAN = 4;
  * ```
  */
 export function summarise(options: SummariseOptions): Policy {
-  const { writer, room, least } = given(options, SUMMARISE, SUMMARISES);
+  const { writer, room, least } = given(options, SUMMARISE, {});
   return policyOf(SUMMARISE, writer, room, { least }, ({ units, excess }, most) =>
     oldest(units, excess, most, least),
   );
@@ -64,9 +68,10 @@ export function summarise(options: SummariseOptions): Policy {
 
 /** Has a model sum up summaries: so many of one level become one of the next. */
 export function condense(options: CondenseOptions): Policy {
-  const { writer, room, least } = given(options, CONDENSE, CONDENSES);
+  const { writer, room, least } = given(options, CONDENSE, {
+    fan: optional((fan, option, refuse) => requireCount(fan, option, refuse, 2)),
+  });
   const { fan = FAN } = options;
-  requireCount(fan, "fan", refusing(CONDENSE), 2);
   return policyOf(CONDENSE, writer, room, { least, fan }, ({ session, units }, most) =>
     lowest(session, units, fan, most),
   );
@@ -106,7 +111,7 @@ function policyOf(
       const entries = isOfVersion01(session) ? inView : wholeEntries(session, inView);
       const written = await write(session, writer, output, { entries, facts, room: most });
       if ("failed" in written) return instead(crowded, written.session, written.failed);
-      const before = units.reduce((sum, unit) => sum + unit.tokens, 0);
+      const before = tokensIn(units);
       const after = tokensOfSummary(written.summary);
       if (after >= before)
         return instead(crowded, written.session, "the summary is no shorter than what it sums up");
@@ -158,14 +163,11 @@ function known(session: Session): Iterable<Compression> {
 /** The oldest stretch that is worth it: as much as it takes, and no more than a model is shown at once. */
 function oldest(units: readonly Unit[], excess: number, most: number, least: number): readonly Unit[] {
   for (const run of stretchesOf(units, (unit) => !unit.summary)) {
-    const chosen: Unit[] = [];
-    let tokens = 0;
-    for (const unit of run) {
-      if (chosen.length > 0 && (tokens + unit.tokens > most || tokens >= excess + least)) break;
-      chosen.push(unit);
-      tokens += unit.tokens;
-    }
-    if (tokens >= least) return chosen;
+    const chosen = taken(
+      run,
+      (tokens, next) => tokens > 0 && (tokens + next > most || tokens >= excess + least),
+    );
+    if (tokensIn(chosen) >= least) return chosen;
   }
   return [];
 }
@@ -186,59 +188,41 @@ function lowest(session: Session, units: readonly Unit[], fan: number, most: num
     }
   }
   if (found.length === 0) found = runs.find((run) => run.length > 1)?.slice(0, fan) ?? [];
-  const chosen: Unit[] = [];
-  let tokens = 0;
-  for (const unit of found) {
-    if (chosen.length > 1 && tokens + unit.tokens > most) break;
-    chosen.push(unit);
-    tokens += unit.tokens;
-  }
-  return chosen;
+  return taken(found, (tokens, next, count) => count > 1 && tokens + next > most);
 }
 
-const SUMMARISES = optionNames<SummariseOptions>()(
-  "model instructions parameters retry timeout repairs room least name",
-);
-const CONDENSES = [...SUMMARISES, "fan"];
+const CHECKS: Checks<SummariseOptions> = {
+  model: anything,
+  instructions(value, option, refuse) {
+    if (value !== undefined && typeof value !== "string")
+      throw refuse(`its \`${option}\` are ${showValue(value)}, not a text`, `${option}: "…"`);
+  },
+  parameters: optional((parameters, option, refuse) => {
+    const { headers: _, ...rest } = Object(parameters) as Parameters;
+    requireJson(rest, option, refuse);
+  }),
+  retry: (retry, _, refuse) => requireRetry(retry, refuse),
+  timeout: optional(requireMilliseconds),
+  repairs: optional((repairs, option, refuse) => requireCount(repairs, option, refuse, 0)),
+  room: optional(requireCount),
+  least: optional(requireCount),
+  name: anything,
+};
 
-function given(
-  options: SummariseOptions,
+function given<Options extends SummariseOptions>(
+  options: Options,
   kind: string,
-  all: readonly string[],
+  more: Omit<Checks<Options>, keyof SummariseOptions>,
 ): { readonly writer: Writer; readonly room: number | undefined; readonly least: number } {
   const refuse = refusing(kind);
-  requireOptions(options, refuse, `${kind}({ model })`, all);
+  const example = `${kind}({ model })`;
+  checkOptions(options, { ...CHECKS, ...more } as Checks<Options>, refuse, example);
   const { model, instructions = INSTRUCTIONS, parameters, retry, timeout, repairs = 1 } = options;
   const { room, least = LEAST, name = "summariser" } = options;
-  const models = (Array.isArray(model) ? [...model] : [model]) as readonly LanguageModel[];
-  for (const one of models.length === 0 ? [undefined] : models)
-    if (typeof one?.doGenerate !== "function" || typeof one.modelId !== "string")
-      throw refuse(
-        `\`model\` must be a language model of the AI SDK; got ${showValue(one)}`,
-        `${kind}({ model })`,
-      );
+  const models = (Array.isArray(model) ? [...model] : [model]) as unknown as Writer["models"];
+  requireModels(models, refuse, example);
   requireName(name, kind, `${kind}({ model, name: "summariser" })`);
-  if (typeof instructions !== "string")
-    throw refuse(`its \`instructions\` are ${showValue(instructions)}, not a text`, 'instructions: "…"');
-  if (parameters !== undefined) {
-    const { headers: _, ...rest } = parameters;
-    requireJson(rest, "parameters", refuse);
-  }
-  requireRetry(retry, refuse);
-  if (timeout !== undefined) requireMilliseconds(timeout, "timeout", refuse);
-  requireCount(repairs, "repairs", refuse, 0);
-  if (room !== undefined) requireCount(room, "room", refuse);
-  requireCount(least, "least", refuse);
-  return {
-    writer: Object.freeze({
-      name,
-      models: models as Writer["models"],
-      instructions,
-      ...(parameters !== undefined && { parameters: { ...parameters } }),
-      ...defined({ retry, timeout }),
-      repairs,
-    }),
-    room,
-    least,
-  };
+  const copy = parameters && { ...parameters };
+  const writer = { name, models, instructions, ...defined({ parameters: copy, retry, timeout }), repairs };
+  return { writer: Object.freeze(writer), room, least };
 }

@@ -9,15 +9,16 @@ import {
   callModel,
   callsOf,
   failureOf,
-  isRetryable,
   type LanguageModel,
   type ModelConfig,
   ModelError,
   plainJson,
   renderPrompt,
-  retryAfterOf,
   textOf,
 } from "./index.js";
+
+const isRetryable = (error: unknown) => ModelError.of(error).isRetryable;
+const retryAfterOf = (error: unknown) => ModelError.of(error).retryAfter;
 
 const config: ModelConfig = { agent: "a" };
 const prompt = renderPrompt(config, [{ role: "user", content: "go" }]);

@@ -53,29 +53,24 @@ export function configFact(config: ModelConfig): FactInput & { readonly type: "a
     type: "agent-configure",
     by: `agent:${agent}`,
     agent,
-    ...(instructions !== undefined && { instructions }),
-    ...(tools !== undefined && tools.length > 0 && { tools: tools.map(specified) }),
-    ...defined({ output, parameters, since }),
+    ...defined({
+      instructions,
+      tools: tools?.length ? tools.map(specified) : undefined,
+      output,
+      parameters,
+      since,
+    }),
   };
 }
 
 /** The configuration that a fact records: all of it but the headers. A typed error when content of it is withheld. */
 export function configOf(fact: FactOf<"agent-configure">): ModelConfig {
-  const withheld = Object.entries(fact).filter(([, value]) => (value as unknown) instanceof Withheld);
-  if (withheld.length > 0)
-    throw new WithheldPromptError(
-      `the configuration of "${fact.agent}"`,
-      withheld.map(([, value]) => value as unknown as Withheld),
-    );
+  const withheld = Object.values(fact).filter((value: unknown) => value instanceof Withheld);
+  if (withheld.length > 0) throw new WithheldPromptError(`the configuration of "${fact.agent}"`, withheld);
   const { agent, instructions, tools, output, parameters, since } = fact;
-  return Object.freeze({
-    agent,
-    ...(instructions !== undefined && { instructions }),
-    ...(tools !== undefined && { tools: tools as unknown as readonly ToolSpec[] }),
-    ...(output !== undefined && { output }),
-    ...(parameters !== undefined && { parameters: parameters as Parameters }),
-    ...(since !== undefined && { since }),
-  });
+  return Object.freeze(
+    defined({ agent, instructions, tools, output, parameters, since }) as unknown as ModelConfig,
+  );
 }
 
 const heads = new WeakMap<ModelConfig, string>();
@@ -85,23 +80,21 @@ export function headOf(config: ModelConfig): string {
   let head = heads.get(config);
   if (head === undefined) {
     const parameters = recorded(config.parameters);
-    head = canonical({
-      tools: (config.tools ?? []).map(specified),
-      ...(config.output !== undefined && { output: config.output }),
-      ...(parameters !== undefined && { parameters }),
-    });
+    head = canonical(
+      defined({ tools: (config.tools ?? []).map(specified), output: config.output, parameters }),
+    );
     heads.set(config, head);
   }
   return head;
 }
 
 function specified({ name, description, input }: ToolSpec): Json {
-  return { name, ...(description !== undefined && { description }), input };
+  return defined({ name, description, input });
 }
 
 /** Without headers and without what is undefined; nothing at all when nothing is left. */
 function recorded(parameters: Parameters | undefined): Json | undefined {
   const { headers: _, ...rest } = parameters ?? {};
-  const said = Object.entries(rest).filter(([, value]) => value !== undefined);
-  return said.length === 0 ? undefined : (Object.fromEntries(said) as Json);
+  const said = defined(rest);
+  return Object.keys(said).length === 0 ? undefined : (said as Json);
 }

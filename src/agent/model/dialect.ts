@@ -86,12 +86,17 @@ function translated(
         return [{ ...rest, data: dataFor(part.data, version) }];
       case "tool-call": {
         if (part.providerExecuted !== true) return [rest];
-        const result = parts.find((other) => isResultOf(other, part));
+        const result = parts.find(
+          (other): other is ResultPart =>
+            other.type === "tool-result" && other.toolCallId === part.toolCallId,
+        );
         return isOwn(part, result, provider) ? [rest] : [text(report(part, result))];
       }
       case "tool-result": {
         if (role === "tool") return [{ ...rest, output: outputFor(part.output, version, provider) }];
-        const call = parts.find((other): other is CallPart => isCallOf(other, part));
+        const call = parts.find(
+          (other): other is CallPart => other.type === "tool-call" && other.toolCallId === part.toolCallId,
+        );
         return call !== undefined && isOwn(call, part, provider) ? [rest] : [];
       }
       default:
@@ -117,14 +122,6 @@ function isOwn(call: CallPart, result: ResultPart | undefined, provider: string)
     return Object.values(call.providerOptions ?? {}).some((options) => "serverToolCallId" in options);
   // OpenAI's chat API runs no tools, so its clients take every call for one to us.
   return !speaksChat(provider);
-}
-
-function isResultOf(part: AssistantPart, call: CallPart): part is ResultPart {
-  return part.type === "tool-result" && part.toolCallId === call.toolCallId;
-}
-
-function isCallOf(part: AssistantPart, result: ResultPart): boolean {
-  return part.type === "tool-call" && part.toolCallId === result.toolCallId;
 }
 
 function report(call: CallPart, result: ResultPart | undefined): string {

@@ -2,6 +2,8 @@ import { type Failure, type Json, RathError, readableError } from "../../session
 import { defined } from "../../util/index.js";
 import { plainJson } from "./content.js";
 
+type Fields = { readonly [field: string]: unknown };
+
 /** So much of a provider's answer is kept with a failure. */
 const BODY = 2_000;
 
@@ -49,52 +51,35 @@ export function failureOf(error: unknown): Failure {
   return known instanceof ModelError ? known.failure : described(known);
 }
 
-/** Whether asking again may help. */
-export function isRetryable(error: unknown): boolean {
-  return dataOf(error).retryable === true;
-}
-
-/** After how many milliseconds the provider wants to be asked again, when it says so. */
-export function retryAfterOf(error: unknown): number | undefined {
-  const after = dataOf(error).retryAfter;
-  return typeof after === "number" ? after : undefined;
-}
-
-function dataOf(error: unknown): { readonly [key: string]: Json } {
-  return failureOf(error).data as { readonly [key: string]: Json };
-}
-
 function described(error: unknown): Failure {
   if (error instanceof RathError) {
     const data = plainJson(error.data) as { [key: string]: Json };
     return { name: error.name, message: scrub(firstLine(error.message)), code: error.code, data };
   }
-  const fields = (typeof error === "object" && error !== null ? error : {}) as { [field: string]: unknown };
+  const fields = (typeof error === "object" && error !== null ? error : {}) as Fields;
   const status = typeof fields.statusCode === "number" ? fields.statusCode : undefined;
   const body = bodyOf(fields, error);
   const network = networkCode(error);
   const code = network ?? (status === undefined ? undefined : `http-${status}`);
   const retryAfter = retryAfterIn(fields.responseHeaders);
   const url = typeof fields.url === "string" ? withoutQuery(fields.url) : undefined;
+  const retryable = mayPass(error, fields, status, network, body);
   return {
     name: typeof fields.name === "string" ? fields.name : "Error",
     message: scrub(messageOf(error, fields)),
-    ...(code !== undefined && { code }),
-    data: {
-      retryable: mayPass(error, fields, status, network, body),
-      ...defined({ status, retryAfter, url, body }),
-    },
+    ...defined({ code }),
+    data: { retryable, ...defined({ status, retryAfter, url, body }) },
   };
 }
 
-function messageOf(error: unknown, fields: { readonly [field: string]: unknown }): string {
+function messageOf(error: unknown, fields: Fields): string {
   if (typeof fields.message === "string") return fields.message;
   return typeof error === "string" ? error : "the provider gave no reason";
 }
 
 function mayPass(
   error: unknown,
-  fields: { readonly [field: string]: unknown },
+  fields: Fields,
   status: number | undefined,
   network: string | undefined,
   body: string | undefined,
@@ -110,7 +95,7 @@ function mayPass(
   return /overloaded|rate.?limit|server_error|api_error|internal|unavailable|timeout/i.test(word);
 }
 
-function bodyOf(fields: { readonly [field: string]: unknown }, error: unknown): string | undefined {
+function bodyOf(fields: Fields, error: unknown): string | undefined {
   // What a stream reports as an error is often a plain object.
   const body =
     fields.responseBody ??

@@ -9,7 +9,7 @@ export {
   ScriptEndedError,
   WithheldPromptError,
 } from "./error.js";
-export { failureOf, isRetryable, ModelError, retryAfterOf } from "./failure.js";
+export { failureOf, ModelError } from "./failure.js";
 export type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js";
 export { callModel } from "./model.js";
 export { costOf, defaultPrices, priceOf } from "./prices.js";

@@ -1,4 +1,5 @@
 import type { Json } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { ModelConfig, Parameters } from "./config.js";
 import { OWN } from "./content.js";
 import { inDialect } from "./dialect.js";
@@ -100,13 +101,13 @@ function optionsFor(
   const all: { readonly [option: string]: unknown } = {
     ...numbers,
     ...(stop !== undefined && { stopSequences: [...stop] }),
-    ...(headers !== undefined && { headers }),
+    ...defined({ headers }),
     ...(reasoning !== undefined && model.specificationVersion === "v4" && { reasoning }),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, input }) => ({
         type: "function",
         name,
-        ...(description !== undefined && { description }),
+        ...defined({ description }),
         inputSchema: input,
       })),
       toolChoice: choiceOf(called === true && toolChoice !== "none" ? "auto" : toolChoice),
@@ -125,7 +126,7 @@ function optionsFor(
         prompt: prompt.digest,
         agent: config.agent,
         tokens: prompt.tokens,
-        ...(turn !== undefined && { turn }),
+        ...defined({ turn }),
       },
     },
   };

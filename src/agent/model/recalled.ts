@@ -1,5 +1,6 @@
 import {
   adopted,
+  backFrom,
   type Fact,
   type FactId,
   frozen,
@@ -67,7 +68,8 @@ export function messagesFor(config: { readonly since?: FactId }, session: Sessio
   const known = new Set(before.map(({ read }) => read));
   const recalled = all.filter(({ read }) => !known.has(read));
   if (recalled.length === 0) return messages;
-  const place = placeIn(messages);
+  const last = messages.findLastIndex(({ role, author }) => role === "user" && author === undefined);
+  const place = Math.max(0, last);
   return Object.freeze([
     ...messages.slice(0, place),
     ...recalled.map(({ message }) => message),
@@ -77,16 +79,8 @@ export function messagesFor(config: { readonly since?: FactId }, session: Sessio
 
 /** The id of the message that something recalled now stands before: what a person said last. */
 export function askedLast(session: Session): string | undefined {
-  for (let node: Session | undefined = session; node !== undefined; node = node.parents[0])
-    if (beginsTurn(node.fact)) return node.id;
+  for (const { id, fact } of backFrom(session)) if (beginsTurn(fact)) return id;
   return undefined;
-}
-
-function placeIn(messages: readonly Message[]): number {
-  return Math.max(
-    0,
-    messages.findLastIndex(({ role, author }) => role === "user" && author === undefined),
-  );
 }
 
 /** A fact with which a turn begins: what was recalled before is not shown any more. */
@@ -98,9 +92,7 @@ export function beginsTurn(fact: Fact): boolean {
 }
 
 function messageOf(shown: string | Withheld): Message {
-  const content =
-    shown instanceof Withheld
-      ? ({ type: "withheld", reason: shown.reason, digest: shown.digest } as const)
-      : ({ type: "text", text: shown } as const);
-  return { role: "user", content: [content] };
+  if (!(shown instanceof Withheld)) return { role: "user", content: [{ type: "text", text: shown }] };
+  const { reason, digest } = shown;
+  return { role: "user", content: [{ type: "withheld", reason, digest }] };
 }

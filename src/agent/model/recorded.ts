@@ -11,9 +11,10 @@ import { defined } from "../../util/index.js";
 import { isRecord, OWN, ownMeta } from "./content.js";
 import { NotRecordedError } from "./error.js";
 import { ModelError } from "./failure.js";
-import type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js";
+import type { CallOptions, Generated, LanguageModel } from "./model.js";
 import { partsOf } from "./part.js";
 import { promptOf } from "./rendered.js";
+import { simulated } from "./scripted.js";
 
 /** A call of the record and how it came out. */
 type Answered = { readonly call: Session; readonly outcome: FactOf<"model-reply" | "model-failure"> };
@@ -41,26 +42,7 @@ export function recorded(session: Session): LanguageModel {
     return (found[turn] ?? (found.at(-1) as Answered)).outcome;
   }
 
-  const model = {
-    specificationVersion: "v3" as const,
-    provider: "recorded",
-    modelId: "recorded",
-    supportedUrls: {},
-    async doGenerate(options: CallOptions): Promise<Generated> {
-      return generated(next(options));
-    },
-    async doStream(options: CallOptions): Promise<Streamed> {
-      const { content, finishReason, usage, response, providerMetadata, warnings } = generated(next(options));
-      const pieces = [
-        { type: "stream-start", warnings },
-        { type: "response-metadata", ...response },
-        ...content.flatMap(piecesOf),
-        { type: "finish", finishReason, usage, ...(providerMetadata && { providerMetadata }) },
-      ];
-      return { stream: ReadableStream.from(pieces) as ReadableStream<{ type: string }> };
-    },
-  };
-  return model;
+  return simulated("recorded", "recorded", (options) => generated(next(options)));
 }
 
 function answersIn(session: Session): ReadonlyMap<Digest, readonly Answered[]> {
@@ -73,9 +55,7 @@ function answersIn(session: Session): ReadonlyMap<Digest, readonly Answered[]> {
     const call = calls.get(fact.of);
     const digest = call?.fact.type === "model-call" ? call.fact.prompt : undefined;
     if (call === undefined || digest === undefined) continue;
-    const list = answers.get(digest);
-    if (list === undefined) answers.set(digest, [{ call, outcome: fact }]);
-    else list.push({ call, outcome: fact });
+    answers.set(digest, [...(answers.get(digest) ?? []), { call, outcome: fact }]);
   }
   return answers;
 }
@@ -145,18 +125,6 @@ function givenBack(content: Content): Generated["content"] {
         return { type: part.type, text: part.text, ...providerMetadata };
     }
   });
-}
-
-function piecesOf(part: { readonly type: string }, place: number): readonly { type: string }[] {
-  if (part.type !== "text" && part.type !== "reasoning") return [part];
-  const { text, ...rest } = part as { type: string; text?: string };
-  const id = String(place);
-  const all = { ...rest, id };
-  return [
-    { ...all, type: `${part.type}-start` },
-    { type: `${part.type}-delta`, id, delta: text } as { type: string },
-    { ...all, type: `${part.type}-end` },
-  ];
 }
 
 type Answers = ReadonlyMap<Digest, readonly Answered[]>;

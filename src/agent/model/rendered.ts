@@ -1,4 +1,5 @@
 import {
+  backFrom,
   canonical,
   type Digest,
   digestOf,
@@ -55,8 +56,7 @@ export function promptOf(call: Session): Prompt {
 function callAt(session: Session): Session {
   const { fact } = session;
   if (fact.type === "model-reply" || fact.type === "model-failure") return pastOf(session, fact.of);
-  for (let node: Session | undefined = session; node !== undefined; node = node.parents[0])
-    if (node.fact.type === "model-call") return node;
+  for (const node of backFrom(session)) if (node.fact.type === "model-call") return node;
   throw new NoPromptError(session.id, "no model was called before it");
 }
 

@@ -1,4 +1,5 @@
 import type { Content, Json, Part, Usage } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { isRecord, OWN, ownMeta, plainJson } from "./content.js";
 import type { FinishReason, Generated, Typed } from "./model.js";
 
@@ -49,10 +50,7 @@ export function replyOf(came: Came, provider: string, mint: (place: number) => s
     content: contentOf(came.content, provider, mint),
     finish: finishOf(finish),
     usage: usageOf(came.usage),
-    ...(model !== undefined && { model }),
-    ...(typeof response.id === "string" && { response: response.id }),
-    ...(meta && { meta }),
-    ...(raw && { raw }),
+    ...defined({ model, response: typeof response.id === "string" ? response.id : undefined, meta, raw }),
   };
 }
 
@@ -218,6 +216,6 @@ function fieldsOf(value: unknown): Fields {
 function withoutNothing(fields: {
   readonly [key: string]: Json | undefined;
 }): { readonly [key: string]: Json } | undefined {
-  const some = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return some.length === 0 ? undefined : (Object.fromEntries(some) as { [key: string]: Json });
+  const some = defined(fields);
+  return Object.keys(some).length === 0 ? undefined : (some as { [key: string]: Json });
 }

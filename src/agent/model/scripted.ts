@@ -63,10 +63,11 @@ export function scripted(
   } = (Array.isArray(first) ? (second ?? {}) : {}) as ScriptedOptions;
   let calls = 0;
 
-  async function next(options: CallOptions): Promise<Answer> {
+  async function next(options: CallOptions): Promise<Generated> {
     const prompt = options.prompt as readonly PromptMessage[];
     const own = (options.providerOptions?.[OWN] ?? {}) as { prompt?: string; turn?: number; tokens?: number };
-    const turn = by === "call" ? calls++ : (own.turn ?? prompt.filter(isAnswer).length);
+    const turn =
+      by === "call" ? calls++ : (own.turn ?? prompt.filter(({ role }) => role === "assistant").length);
     const last = replies.at(-1);
     let reply = replies[turn] ?? (typeof last === "function" ? last : undefined);
     if (reply === undefined) throw new ScriptEndedError(name, turn, replies.length);
@@ -75,30 +76,11 @@ export function scripted(
     await pause(answer instanceof Error ? delay : (answer.delay ?? delay), options.abortSignal);
     if (answer instanceof Error) throw answer;
     const mark = own.prompt?.slice(0, 12) ?? String(turn);
-    return complete(answer, mark, own.tokens ?? estimateTokens(JSON.stringify(prompt)));
+    const generated = complete(answer, mark, own.tokens ?? estimateTokens(JSON.stringify(prompt)));
+    return { ...generated, warnings: [], response: { modelId: name } };
   }
 
-  const model = {
-    specificationVersion: "v3" as const,
-    provider: "scripted",
-    modelId: name,
-    // What the AI SDK asks of a model that its own functions are given.
-    supportedUrls: {},
-    async doGenerate(options: CallOptions): Promise<Generated> {
-      const { content, finishReason, usage } = await next(options);
-      return { content, finishReason, usage, warnings: [], response: { modelId: name } };
-    },
-    async doStream(options: CallOptions): Promise<Streamed> {
-      return { stream: streamOf(await next(options), name) };
-    },
-  };
-  return model;
-}
-
-type Answer = Pick<Generated, "content" | "finishReason" | "usage">;
-
-function isAnswer(message: PromptMessage): boolean {
-  return message.role === "assistant";
+  return simulated("scripted", name, next);
 }
 
 function spelledOut(reply: Exclude<ScriptedReply, (...given: never) => unknown>): ScriptedAnswer | Error {
@@ -108,7 +90,7 @@ function spelledOut(reply: Exclude<ScriptedReply, (...given: never) => unknown>)
   return "call" in reply ? { tools: reply.call } : reply;
 }
 
-function complete(answer: ScriptedAnswer, mark: string, tokens: number): Answer {
+function complete(answer: ScriptedAnswer, mark: string, tokens: number): Generated {
   const { text, reasoning, tools = [], usage = {} } = answer;
   const content = [
     ...(reasoning === undefined ? [] : [{ type: "reasoning", text: reasoning }]),
@@ -127,37 +109,53 @@ function complete(answer: ScriptedAnswer, mark: string, tokens: number): Answer 
   return { content, finishReason: { unified: finish, raw: undefined }, usage: { inputTokens, outputTokens } };
 }
 
-/** The reply in small pieces, as a provider would send it. */
-function streamOf(
-  { content, finishReason, usage }: Answer,
+/** A model of version V3 that answers without a provider, whole or in small pieces as a provider would send them. */
+export function simulated(
+  provider: string,
   modelId: string,
-): ReadableStream<{ type: string }> {
-  const pieces: { type: string; [field: string]: unknown }[] = [
-    { type: "stream-start", warnings: [] },
-    { type: "response-metadata", modelId },
-  ];
-  content.forEach((part, place) => {
-    const id = String(place);
-    const { text, toolCallId, toolName, input } = part as { [field: string]: string };
-    if (part.type === "tool-call") {
-      pieces.push({ type: "tool-input-start", id: toolCallId, toolName });
-      for (const delta of slices(input ?? ""))
-        pieces.push({ type: "tool-input-delta", id: toolCallId, delta });
-      pieces.push({ type: "tool-input-end", id: toolCallId }, part);
-    } else {
-      pieces.push({ type: `${part.type}-start`, id });
-      for (const delta of slices(text ?? "")) pieces.push({ type: `${part.type}-delta`, id, delta });
-      pieces.push({ type: `${part.type}-end`, id });
-    }
-  });
-  pieces.push({ type: "finish", finishReason, usage });
-  return new ReadableStream({
-    pull(controller) {
-      const piece = pieces.shift();
-      if (piece === undefined) controller.close();
-      else controller.enqueue(piece);
+  next: (options: CallOptions) => Generated | Promise<Generated>,
+): LanguageModel {
+  const model = {
+    specificationVersion: "v3" as const,
+    provider,
+    modelId,
+    // The functions of the AI SDK ask this of a model.
+    supportedUrls: {},
+    doGenerate: async (options: CallOptions) => next(options),
+    async doStream(options: CallOptions): Promise<Streamed> {
+      const { content, response, warnings, ...end } = await next(options);
+      const pieces = [
+        { type: "stream-start", warnings },
+        { type: "response-metadata", ...response },
+        ...content.flatMap(piecesOf),
+        { type: "finish", ...end },
+      ];
+      return { stream: ReadableStream.from(pieces) as ReadableStream<{ type: string }> };
     },
-  });
+  };
+  return model;
+}
+
+type Piece = { readonly type: string; readonly [field: string]: unknown };
+
+function piecesOf(part: Piece, place: number): readonly Piece[] {
+  const { text, toolCallId: call, toolName, input, ...rest } = part;
+  const deltas = (type: string, id: unknown, words: unknown): readonly Piece[] =>
+    slices(String(words ?? "")).map((delta) => ({ type, id, delta }));
+  if (part.type === "tool-call" && typeof input === "string")
+    return [
+      { type: "tool-input-start", id: call, toolName },
+      ...deltas("tool-input-delta", call, input),
+      { type: "tool-input-end", id: call },
+      part,
+    ];
+  if (part.type !== "text" && part.type !== "reasoning") return [part];
+  const id = String(place);
+  return [
+    { ...rest, id, type: `${part.type}-start` },
+    ...deltas(`${part.type}-delta`, id, text),
+    { ...rest, id, type: `${part.type}-end` },
+  ];
 }
 
 function slices(text: string): readonly string[] {

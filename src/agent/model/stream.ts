@@ -84,28 +84,17 @@ class Assembly {
       }
       case "tool-input-start": {
         const { toolName, providerExecuted } = fields;
-        const more = {
-          toolCallId: id,
-          toolName,
-          input: "",
-          broken: "the reply ended before it was complete",
-        };
-        this.#begin("tool-call", id, fields, {
-          ...more,
-          ...(providerExecuted === true && { providerExecuted }),
-        });
+        const broken = "the reply ended before it was complete";
+        const ran = providerExecuted === true && { providerExecuted };
+        this.#begin("tool-call", id, fields, { toolCallId: id, toolName, input: "", broken, ...ran });
         return;
       }
       case "tool-input-delta": {
         const part = this.#open.get(`tool-call ${id}`);
         if (part === undefined) return;
         part.input = `${part.input}${fields.delta ?? ""}`;
-        this.#onDelta({
-          type: "tool-input",
-          call: id,
-          name: String(part.toolName ?? ""),
-          text: String(fields.delta ?? ""),
-        });
+        const [name, text] = [String(part.toolName ?? ""), String(fields.delta ?? "")];
+        this.#onDelta({ type: "tool-input", call: id, name, text });
         return;
       }
       case "tool-call": {
