@@ -78,7 +78,6 @@ export async function act(
   }
 }
 
-/** Whether a call that was made between two sessions has a result. */
 export function isDone({ call }: CallRequest, before: Session, after: Session): boolean {
   const done = new Set<FactId>();
   for (const { id, fact } of backFrom(after, before)) {
@@ -199,7 +198,6 @@ function touchesOf(touched: unknown, where: string): NonNullable<Request["touche
   return touched;
 }
 
-/** The same call with the arguments that a person wants. */
 async function edited(call: CallRequest, agent: string, tool: Tool): Promise<Request | Failure> {
   const input = await inTime(tool, checkInput(tool, call.input));
   return input.ok ? allowed(call, agent, tool, input.value) : input.failure;

@@ -120,7 +120,6 @@ export function agent<Schema extends InputSchema = never>(
   return Object.freeze(module);
 }
 
-/** An agent's options, checked once, and its loop. */
 class Reasoner {
   readonly name: string;
   readonly given: Given;
@@ -315,7 +314,6 @@ function targetsOf({ name, handoffs = [] }: Given): readonly Module[] {
 
 const HANDOFFS = "handoffs: () => [billing, support]";
 
-/** The options of an agent that differs from another in its state or its parts. */
 function changed(
   made: Reasoner,
   state: State,

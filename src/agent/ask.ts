@@ -18,24 +18,19 @@ import {
 
 /** Brings a conversation that outgrew its room back into it. `compress(…)` makes one. */
 export interface Fitter {
-  /** Tokens that a prompt may have. */
   readonly budget: number;
-  /** What tells one from another. */
   readonly state: { readonly [name: string]: Json };
   /** The session and its prompt, with as much left out of view as it takes; throws when that is not enough. */
   fit(
     session: Session,
     config: ModelConfig,
     prompt: Prompt,
-    /** Those that the agent asks. */
     models?: readonly LanguageModel[],
   ): Promise<{ readonly session: Session; readonly prompt: Prompt }>;
 }
 
-/** Whom an agent asks, and how. */
 export type Asking = {
   readonly config: ModelConfig;
-  /** Where the configuration was recorded. */
   readonly configured: Session;
   readonly models: readonly LanguageModel[];
   readonly retry: Retry;
@@ -51,7 +46,6 @@ export type Asked = {
   readonly prompt: Prompt | undefined;
   readonly place: number;
   readonly replies: number;
-  /** Whether one of the answers called a tool. */
   readonly called: boolean;
 };
 

@@ -24,7 +24,6 @@ import type { InputSchema } from "./tool/index.js";
 /** What an agent was given, whole: its own copy, with the models in one list. */
 export type Given = AgentOptions<InputSchema> & { readonly models: readonly LanguageModel[] };
 
-/** Checks what an agent was given, for callers the compiler did not check, and keeps a copy. */
 export function given(options: AgentOptions<InputSchema>): Given {
   const { name } = (options ?? {}) as Partial<AgentOptions>;
   if (typeof name !== "string" || name.trim() === "")
@@ -119,7 +118,6 @@ function modelsOf(
   return Object.freeze(models);
 }
 
-/** Refuses what is not a list of language models. */
 export function requireModels(models: readonly unknown[], refuse: Refuse, example: string): void {
   if (models.length === 0) throw refuse("it has no model", example);
   for (const one of models as readonly Partial<LanguageModel>[]) {

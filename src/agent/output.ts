@@ -1,5 +1,6 @@
 import { hold } from "../runtime/index.js";
 import {
+  adopted,
   drafted,
   type FactId,
   type FactOf,
@@ -30,7 +31,6 @@ export function outputFor(agent: string, schema: InputSchema): Output {
   }
 }
 
-/** The check of an answer, by the rules for the input of a tool. */
 export function checkerFor(name: string, schema: InputSchema): Tool {
   const description = "The expected answer.";
   return tool({ name, description, input: schema, effect: "pure", run: (value) => value }) as Tool;
@@ -67,13 +67,11 @@ export function outputBy(agent: string, session: Session): Json | undefined {
     .findLast((output) => output.agent === agent)?.value;
 }
 
-/** The structured output of a module that has one. */
 export function outputIn(module: Module, session: Session): Json | undefined {
   const { output } = module as { readonly output?: (session: Session) => Json | undefined };
   return typeof output === "function" ? output(session) : undefined;
 }
 
-/** The last words of an assistant since a fork, if there are any. */
 export function lastReply(session: Session, since: FactId | undefined): string | undefined {
   const last = transcriptFor(defined({ since }), session).findLast(
     (message) => message.role === "assistant" && textOf(message.content) !== "",
@@ -91,10 +89,10 @@ const outputView: View<List<{ readonly agent: string; readonly value: Json }>> =
       ? outputs.push(Object.freeze({ agent: by.slice("agent:".length), value }))
       : outputs;
   },
-  merge(sides, { fact: { adopt } }) {
-    const place = adopt === "ours" ? 0 : adopt === "theirs" ? 1 : adopt;
+  merge(sides, merge) {
+    const place = adopted(merge);
     const [ours = List.empty, ...others] = sides;
-    if (typeof place === "number") return sides[place] ?? ours;
+    if (place !== undefined) return sides[place] ?? ours;
     let joined = ours;
     for (const theirs of others)
       for (const output of theirs.from(ours.sharedWith(theirs))) joined = joined.push(output);
@@ -105,7 +103,6 @@ const outputView: View<List<{ readonly agent: string; readonly value: Json }>> =
 /** What was found of an answer. `hopeless`: the schema itself is broken, and no other answer would help. */
 export type Verdict = { readonly session: Session; readonly problem?: string; readonly hopeless?: boolean };
 
-/** Checks the answer that a session ends with, and records what was found. */
 export async function checked(session: Session, agent: string, output: Output): Promise<Verdict> {
   const reply = session.fact as FactOf<"model-reply">;
   // Some providers say which text is the output.
@@ -121,7 +118,6 @@ export async function checked(session: Session, agent: string, output: Output): 
   return { session: report(false, problem), problem, hopeless };
 }
 
-/** What tells the model that its answer does not fit. */
 export function repairOf(problem: string): string {
   return `Your answer cannot be used: ${problem}\nAnswer again with the JSON alone, fitting the schema.`;
 }

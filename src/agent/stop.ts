@@ -54,7 +54,6 @@ export function counted(repeats: Repeats, before: Session, after: Session): Repe
   return latest;
 }
 
-/** Whether a call has failed often enough to be pointed out, and had not before. */
 export function isNew(repeats: Repeats, before: Repeats): boolean {
   return repeats.count >= POINT_OUT && (before.key !== repeats.key || before.count < POINT_OUT);
 }
@@ -70,7 +69,6 @@ export function stopAt(
   return session.append({ type: "budget-stop", limit, allowed, spent, asked });
 }
 
-/** The last fact of the work of a module, before the module was left. */
 export function endOf(session: Session): Fact {
   let end = session;
   while (end.fact.type === "module-exit" && end.soleParent !== undefined) end = end.soleParent;

@@ -1,6 +1,6 @@
 import type { Json } from "../session/index.js";
 import { showValue } from "../util/index.js";
-import type { Module, Parts } from "../workflow/index.js";
+import type { Module, Parts, Refuse } from "../workflow/index.js";
 import { isModule } from "../workflow/index.js";
 import { AgentError } from "./error.js";
 import { type JsonSchema, moduleTool, specOf, type Tool, type ToolSpec, tool } from "./tool/index.js";
@@ -8,17 +8,13 @@ import { type JsonSchema, moduleTool, specOf, type Tool, type ToolSpec, tool } f
 /** What an agent may call: a tool, or a module (another agent, a workflow), which works on a fork of the request. */
 export type Callable = Tool<never, unknown> | Module;
 
-/** All that an agent can do beside answering. */
 export type Toolbox = {
   readonly tools: ReadonlyMap<string, Tool>;
-  /** Agents to hand the session to, by the name of the tool that does it. */
   readonly handoffs: ReadonlyMap<string, Module>;
   readonly specs: readonly ToolSpec[];
-  /** The modules among them. */
   readonly parts: Parts;
 };
 
-/** Checks what an agent was given and makes it ready. */
 export function toolboxOf(
   agent: string,
   callables: readonly Callable[],
@@ -27,24 +23,20 @@ export function toolboxOf(
   const tools = new Map<string, Tool>();
   const handoffs = new Map<string, Module>();
   const parts = new Map<string, Module>();
+  const refuse: Refuse = (reason, hint) => new AgentError(agent, reason, hint);
   const take = (one: Tool): void => {
     if (tools.has(one.name))
-      throw new AgentError(
-        agent,
-        `two of its tools are called "${one.name}"`,
-        "give one of them another name",
-      );
+      throw refuse(`two of its tools are called "${one.name}"`, "give one of them another name");
     tools.set(one.name, one);
   };
   for (const callable of callables) {
-    const one = asTool(agent, callable);
+    const one = asTool(callable, refuse);
     take(one);
     if (one.module !== undefined) parts.set(one.name, one.module);
   }
   for (const target of targets) {
     if (!isModule(target) || !isName(target.name))
-      throw new AgentError(
-        agent,
+      throw refuse(
         isModule(target) ? "one of its handoffs has no name" : `one of its handoffs is ${showValue(target)}`,
         "hand over to agents or workflows: handoffs: [billing, support]",
       );
@@ -72,27 +64,19 @@ export function replaced(callables: readonly Callable[], parts: Parts): readonly
   });
 }
 
-/** The name of the tool by which a session is handed to a module. */
 export function transferName(target: Module): string {
   return plainName(`transfer_to_${target.name}`);
 }
 
-function asTool(agent: string, callable: Callable): Tool {
+function asTool(callable: Callable, refuse: Refuse): Tool {
   if (isModule(callable)) {
     if (!isName(callable.name))
-      throw new AgentError(
-        agent,
-        "a module among its tools has no name",
-        "give it one: it is what models call",
-      );
-    return moduleTool(callable, {
-      name: plainName(callable.name),
-      description: descriptionOf(callable),
-    }) as Tool;
+      throw refuse("a module among its tools has no name", "give it one: it is what models call");
+    const name = plainName(callable.name);
+    return moduleTool(callable, { name, description: descriptionOf(callable) }) as Tool;
   }
   if (isTool(callable)) return callable;
-  throw new AgentError(
-    agent,
+  throw refuse(
     `one of its tools, ${showValue(callable)}, is neither a tool nor a module`,
     "make it with tool({ name, description, input, effect, run }), with fromAiSdk(tools, { effect }), or pass an agent",
   );

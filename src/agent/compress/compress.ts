@@ -123,7 +123,6 @@ export function compress(options: CompressOptions): Compressor {
 type Room = {
   readonly budget: number;
   readonly target: number;
-  /** Without them the default ones, with the model of the room or of the agent. */
   readonly policies?: readonly Policy[];
   readonly model?: SummariseOptions["model"];
   readonly pins: Pins;
@@ -202,7 +201,6 @@ async function relieved(
 
 const SHOWN = 5;
 
-/** What takes most of the room, and why it stays. */
 function weightsOf(units: readonly Unit[]): readonly Weight[] {
   return units
     .toSorted((one, other) => other.tokens - one.tokens)
@@ -233,7 +231,6 @@ function requirePolicies(policies: unknown, _: string, refuse: Refuse): void {
       throw refuse(`one of its policies is ${showValue(policy)}`, EXAMPLE);
 }
 
-/** Something that stays in a prompt although it is too large. */
 export type Weight = {
   readonly fact: FactId;
   readonly what: string;

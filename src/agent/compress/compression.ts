@@ -19,7 +19,6 @@ import { defined } from "../../util/index.js";
 import { pastOf } from "../model/transcript.js";
 import { within } from "../within.js";
 
-/** A claim that a summary keeps, and the facts that it is from. */
 export type Claim = { readonly text: string; readonly from: readonly FactId[] };
 
 /** What was left out of view at one place, and what stands there instead. */
@@ -29,7 +28,6 @@ export type Compression = {
   readonly to: FactId;
   readonly policy: string;
   readonly summary: string;
-  /** The call of the model that wrote the summary. */
   readonly of?: FactId;
   readonly claims: readonly Claim[];
   /** 0 where outputs are left out, 1 for a summary, more for a summary of summaries. */

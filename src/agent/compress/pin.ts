@@ -43,13 +43,11 @@ export function requirePins(pins: Pins, refuse: Refuse): void {
   checkOptions(pins, CHECKS, (reason, hint) => refuse(`of its pins: ${reason}`, hint), EXAMPLE);
 }
 
-/** The same pins with one reply less that stays; undefined where only the newest does. */
 export function sparser(pins: Pins): Pins | undefined {
   const { last = LAST } = pins;
   return last > 1 ? { ...pins, last: last - 1 } : undefined;
 }
 
-/** The same units, those that are pinned marked as such. */
 export function pinned(units: readonly Unit[], pins: Pins): readonly Unit[] {
   const { first = true, last = LAST, facts = [], when } = pins;
   const named = new Set(facts);

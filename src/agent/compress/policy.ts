@@ -17,14 +17,10 @@ export interface Policy {
   apply(crowded: Crowded): Promise<Relieved | undefined>;
 }
 
-/** A conversation that takes more room than it should. */
 export type Crowded = {
   readonly session: Session;
-  /** Whose prompt it is: on the record as who left something out. */
   readonly agent: string;
-  /** What is in view; those with `stays` must not be touched. */
   readonly units: readonly Unit[];
-  /** About how many tokens there are too many. */
   readonly excess: number;
   readonly budget: number;
 };
@@ -38,17 +34,14 @@ export type Relieved = { readonly session: Session; readonly failed?: string };
  */
 export type Unit = {
   readonly entries: readonly Entry[];
-  /** The places of its first and last entry in the transcript. */
   readonly first: number;
   readonly last: number;
   readonly tokens: number;
-  /** Whether it is a summary. */
   readonly summary: boolean;
   /** Why it stays in view as it is: a call in it waits for its answer, or it belongs to a conversation around this one. */
   readonly stays?: "unanswered" | "outside" | "pinned";
 };
 
-/** The units of what a model with this configuration sees, in order. */
 export function unitsOf(config: ModelConfig, session: Session): readonly Unit[] {
   const transcript = session.view(transcriptView);
   const entries = [...transcript.settled, ...transcript.open];
@@ -168,7 +161,6 @@ function rootOf(entries: readonly Entry[], place: number): number {
   return first;
 }
 
-/** The fact that an entry is from. */
 export function idOf({ id }: Entry): FactId {
   return id.slice(0, 64);
 }

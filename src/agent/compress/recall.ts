@@ -114,7 +114,6 @@ function read(session: Session, all: readonly Compression[], asked: string): Fou
   return "text" in found ? found : { fact, what: found.what, text: evidenceOf(session, found) };
 }
 
-/** What a compression covers, and what it says in place of that. */
 function contentsOf({ id, policy, covers, summary }: Compression): Found {
   const lines = covers.map(({ fact, outcome, what }) => `${short(outcome ?? fact)} ${what}`);
   return { fact: id, what: policy, text: `${summary}\n\nIt covers:\n${lines.join("\n")}` };

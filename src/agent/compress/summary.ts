@@ -15,7 +15,6 @@ import { checked, type Output, outputFor, repairOf } from "../output.js";
 import { objectSchema } from "../tool/index.js";
 import type { Claim } from "./compression.js";
 
-/** Who writes summaries, and how it is asked. */
 export type Writer = {
   readonly name: string;
   readonly models: readonly [LanguageModel, ...LanguageModel[]];
@@ -26,10 +25,8 @@ export type Writer = {
   readonly repairs: number;
 };
 
-/** What shall be summed up. */
 export type Draft = {
   readonly entries: readonly Entry[];
-  /** The facts that a claim may cite. */
   readonly facts: readonly FactId[];
   /** Tokens of the conversation that the model is shown at most. */
   readonly room: number;
@@ -55,7 +52,6 @@ const SCHEMA = objectSchema({
   },
 });
 
-/** The check of what a writer answers, made once. */
 export function outputOf(name: string): Output {
   return outputFor(name, SCHEMA);
 }
@@ -126,7 +122,6 @@ async function answered(fork: Session, writer: Writer, output: Output, draft: Dr
 
 const WITHOUT_CLAIMS = "[This summary names no facts: it was written as plain text.]";
 
-/** The words of an answer that was not meant to be JSON; "" where it was. */
 function plainText(content: Content): string {
   const text = textOf(content).trim();
   return /^(```|[{[])/.test(text) ? "" : text;
@@ -204,7 +199,6 @@ function resultOf({ output, error }: Message & { readonly role: "tool" }): strin
   return typeof output === "string" ? output : JSON.stringify(output);
 }
 
-/** Words, and what else there is by name. */
 export function wordsOf(content: Content): string {
   if (typeof content === "string") return content;
   const others = content.flatMap((part) => named(part) ?? []);

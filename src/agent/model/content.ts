@@ -1,6 +1,5 @@
 import type { Content, Json, Part } from "../../session/index.js";
 
-/** A tool call that a model asks for. */
 export type CallRequest = Part & { readonly type: "tool-call" };
 
 /** The words of a message, without what the model thought and without its calls. */

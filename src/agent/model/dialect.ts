@@ -12,10 +12,8 @@ import type {
   ResultPart,
 } from "./prompt.js";
 
-/** A message in a model's own words, and files of it that must stand in the user's next one. */
 type Spoken = { readonly message: object; readonly files: readonly object[] };
 
-/** Messages that were put into a model's own words before, by the model's version and provider. */
 const known = new WeakMap<PromptMessage, Map<string, Spoken>>();
 
 /**
@@ -106,7 +104,6 @@ function translated(
   return { role, content: spoken };
 }
 
-/** Without what is ours. */
 function foreign(options: Options | undefined): Options | undefined {
   if (options?.[OWN] === undefined) return options;
   const { [OWN]: _, ...rest } = options;

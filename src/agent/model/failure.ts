@@ -26,20 +26,17 @@ export class ModelError extends RathError {
     this.failure = failure;
   }
 
-  /** From whatever a model threw. */
   static of(error: unknown, what = "The model could not be asked"): ModelError {
     const known = readableError(error);
     return known instanceof ModelError ? known : new ModelError(what, described(known), known);
   }
 
-  /** A stream that ended in the middle. */
   static cut(): ModelError {
     const message = "it ended before the model had finished";
     const failure = { name: "ModelError", message, code: "stream-cut", data: { retryable: true } };
     return new ModelError("The stream is not whole", failure);
   }
 
-  /** A failure that the record has. */
   static again(failure: Failure): ModelError {
     return new ModelError("The record has a failure here", failure);
   }

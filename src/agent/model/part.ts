@@ -3,7 +3,6 @@ import type { Content, Edited, Failure, Json, Part } from "../../session/index.j
 import { isRecord } from "./content.js";
 import type { FilePart, Options, Output, ReasoningPart, TextPart } from "./prompt.js";
 
-/** What stands in a prompt where a result should be. */
 export const NO_RESULT = "no result yet: it is under way, was interrupted, or is on another branch";
 const NO_OUTPUT = "(no output)";
 
@@ -73,7 +72,6 @@ export function edit(output: Output, edited: Edited | undefined): Output {
   }
 }
 
-/** A result as words, for where no result may stand. */
 export function outputText(output: Output): string {
   switch (output.type) {
     case "text":
@@ -104,7 +102,6 @@ export function idOf(call: string): string {
   return `call_${createHash("sha256").update(call).digest("hex").slice(0, 24)}`;
 }
 
-/** The meta of a part, when it is what a provider would have given. */
 export function optionsOf(meta: Json | undefined): { providerOptions?: Options } {
   if (!isRecord(meta)) return {};
   const entries = Object.entries(meta).filter(([, options]) => isRecord(options));
@@ -119,7 +116,6 @@ export function isUrl(data: string): boolean {
   return /^(https?|gs):\/\//i.test(data.slice(0, 8)) && URL.canParse(data);
 }
 
-/** A file in words. */
 export function note({ mediaType, filename, data }: FilePart): string {
   const name = filename === undefined ? "" : ` ${filename}`;
   return `[file${name} (${mediaType})${isUrl(data) ? ` at ${data}` : ""}]`;

@@ -2,7 +2,6 @@ import type { Usage } from "../../session/index.js";
 
 /** US dollars for a million tokens. */
 export type Price = { readonly input: number; readonly output: number; readonly cached?: number };
-/** Prices by model id. */
 export type Prices = { readonly [model: string]: Price };
 
 /**

@@ -8,7 +8,6 @@ export interface Prompt {
   readonly messages: readonly PromptMessage[];
   /** JSON lines: what is asked besides the messages (tools, output, parameters), then one message a line. */
   readonly text: string;
-  /** SHA-256 of `text`. */
   readonly digest: Digest;
   /** About how many tokens it is: an estimate. */
   readonly tokens: number;

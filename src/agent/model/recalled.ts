@@ -14,7 +14,6 @@ import {
 } from "../../session/index.js";
 import { pastOf, transcriptFor } from "./transcript.js";
 
-/** What stands in the prompt of one reading of a memory. */
 type Recalled = {
   readonly space: string;
   /** Which of several things that are shown of one space. */

@@ -16,7 +16,6 @@ import { partsOf } from "./part.js";
 import { promptOf } from "./rendered.js";
 import { simulated } from "./scripted.js";
 
-/** A call of the record and how it came out. */
 type Answered = { readonly call: Session; readonly outcome: FactOf<"model-reply" | "model-failure"> };
 
 /**
@@ -60,7 +59,6 @@ function answersIn(session: Session): ReadonlyMap<Digest, readonly Answered[]> {
   return answers;
 }
 
-/** The recorded reply as a model of version V3 would give it. */
 function generated(outcome: Answered["outcome"]): Generated {
   if (outcome.type === "model-failure") throw ModelError.again(outcome.error);
   const { content, finish, usage, model, response } = outcome;
@@ -136,7 +134,6 @@ function messageDigests(answers: Answers): Map<Digest, Digest> {
   return digests;
 }
 
-/** The recorded prompt that has most lines in common with one that was never asked. */
 function nearest(answers: Answers, asked: readonly string[]): { readonly [field: string]: Json } | null {
   let best: { readonly same: number; readonly [field: string]: Json } | null = null;
   for (const [digest, lines, call] of rendered(answers)) {

@@ -37,9 +37,7 @@ class Rendering implements Prompt {
   readonly plain: boolean;
   readonly #config: ModelConfig;
   readonly #settled: Settled;
-  /** How many of the settled messages are of this prompt. */
   readonly #count: number;
-  /** The digest up to there. */
   readonly #hash: Hash;
   readonly #transcript: readonly Message[];
   /** The place in the transcript where the last turn begins: more may join it, so it is rendered again. */
@@ -113,7 +111,6 @@ class Rendering implements Prompt {
     return new Rendering(config, settled, hash, transcript, turns, repliesIn(transcript, 0), 0);
   }
 
-  /** The prompt that goes on from another, or undefined when it must be rendered from the start. */
   static after(
     previous: Prompt | undefined,
     config: ModelConfig,

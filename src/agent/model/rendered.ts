@@ -29,7 +29,6 @@ export function renderedPrompt(session: Session): {
   return { text, digest, messages };
 }
 
-/** The same for a session that is a call. */
 export function promptOf(call: Session): Prompt {
   const { fact } = call;
   if (fact.type !== "model-call" || fact.config === undefined || fact.prompt === undefined)

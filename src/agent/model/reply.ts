@@ -28,7 +28,6 @@ export type Came = Omit<Generated, "content" | "response"> & {
   readonly chunks?: readonly unknown[];
 };
 
-/** `mint` gives ids to calls that came without one of their own. */
 export function replyOf(came: Came, provider: string, mint: (place: number) => string): ModelReply {
   requireContent(came, provider);
   const response = fieldsOf(came.response);

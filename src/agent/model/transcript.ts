@@ -38,7 +38,6 @@ function* entriesFrom(transcript: Transcript, place: number): Generator<Entry, v
 /** Where a session was found from; asked again from a session further on, only the way up to here is walked. */
 const found = new WeakMap<Session, Session>();
 
-/** The session with this id in the past of another, or that other itself. */
 export function pastOf(session: Session, id: FactId): Session {
   const seen = new Set<Session>();
   const open: Session[] = [session];
@@ -67,7 +66,6 @@ export function pastOf(session: Session, id: FactId): Session {
 
 type Turns = {
   readonly replies: { readonly [agent: string]: number };
-  /** Calls without an answer, and who made them. */
   readonly open: { readonly [call: FactId]: string };
 };
 

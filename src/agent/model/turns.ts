@@ -27,18 +27,15 @@ export type Turn =
       /** Calls that wait for us, in order; those that the provider makes itself have their results among the parts. */
       readonly calls: Call[];
       readonly items: Set<string>;
-      /** The ids that calls have in the prompt, each with the one it has in the record. */
       readonly ids: Map<string, string>;
     };
 
-/** A call under the id it has in the prompt. */
 type Call = {
   readonly call: string;
   readonly id: string;
   readonly name: string;
   output: Output;
   answered: boolean;
-  /** The place in the transcript where its result was found. */
   at: number;
 };
 
@@ -55,7 +52,6 @@ export function emptyBooks(): Books {
   return { calls: new Map(), taken: new Map(), items: new Set() };
 }
 
-/** Notes a turn that is settled. */
 export function enter(books: Books, turn: Turn): void {
   if (turn.role === "user") return;
   for (const call of turn.calls) {
@@ -264,7 +260,6 @@ function isShared(before: string | undefined, type: string): boolean {
   return before === undefined || (before === type && type === "reasoning") || type === "tool-result";
 }
 
-/** The id under which a part lives at its provider. */
 function itemOf(meta: Json | undefined): string | undefined {
   if (!isRecord(meta)) return undefined;
   for (const options of Object.values(meta))

@@ -1,6 +1,6 @@
 import { backFrom, type FactOf, type Json, type Session } from "../../session/index.js";
 import { defined, nearestOf } from "../../util/index.js";
-import { createModule, type Module, step } from "../../workflow/index.js";
+import { createModule, step } from "../../workflow/index.js";
 import { moduleTool, objectSchema, type Tool, tool } from "../tool/index.js";
 import { activeSkills } from "./active.js";
 import { type OpenedSkill, openSkill, PAGE, readSkillFile } from "./catalogue.js";
@@ -16,15 +16,12 @@ export const FILE_TOOL = "skill_file";
  * the record: a `skill-activate` with the digest of its SKILL.md and all it says.
  */
 export function skillTool(skills: ReadonlyMap<string, Skill>): Tool {
-  const read = step("skill-read", ({ name }: { readonly name: string }) => openSkill(known(skills, name)), {
-    effect: "read",
-    origin: "file",
-  });
+  const read = step("skill-read", ({ name }: Input) => openSkill(known(skills, name)), READ_FILES);
   const module = createModule(
     {
       name: SKILL_TOOL,
       kind: "skill",
-      parts: Object.freeze({ read: read as unknown as Module }),
+      parts: Object.freeze({ read }),
       state: Object.freeze({
         skills: Object.freeze(Object.fromEntries([...skills].map(([name, { digest }]) => [name, digest]))),
       }),
@@ -73,6 +70,11 @@ export function fileTool(skills: ReadonlyMap<string, Skill>): Tool {
   }) as Tool;
 }
 
+type Input = { readonly name: string };
+
+/** A step that reads files of the host: a replay takes them from the record. */
+export const READ_FILES = { effect: "read", origin: "file" } as const;
+
 function known(skills: ReadonlyMap<string, Skill>, name: string): Skill {
   const skill = skills.get(name);
   if (skill !== undefined) return skill;
@@ -80,13 +82,11 @@ function known(skills: ReadonlyMap<string, Skill>, name: string): Skill {
   throw new UnknownSkillError(name, names, nearestOf(name, names));
 }
 
-/** What the tool was asked for: it is said on the fork. */
 function askedIn(entered: Session): string {
   const said = entered.soleParent?.fact;
   return said?.type === "message-say" && typeof said.content === "string" ? said.content : "";
 }
 
-/** The answer of the tool: the instructions, from the step that read them. */
 function answerOf(skills: ReadonlyMap<string, Skill>, session: Session): Json {
   const read = findBack(session, ({ fact }) => fact.type === "step-result");
   if (read === undefined) return null;

@@ -13,7 +13,6 @@ export function activeSkills(session: Session): readonly string[] {
   return session.view(activeView).at(-1)?.skills ?? [];
 }
 
-/** A module at work, and the skills activated there. */
 type Frame = { readonly enter: FactId; readonly skills: readonly string[] };
 
 const activeView: View<readonly Frame[]> = {
@@ -60,7 +59,6 @@ function activatedBeside(session: Session, request: FactId): readonly string[] {
   return names;
 }
 
-/** The name of the module that a session left. */
 function exited(session: Session, entry: FactId): string | undefined {
   for (const { id, fact } of backFrom(session))
     if (id === entry) return fact.type === "module-enter" ? fact.module : undefined;

@@ -93,12 +93,10 @@ async function skillIn(
   }
 }
 
-/** A skill as it is read when it is activated. */
 export type OpenedSkill = {
   readonly source: string;
   readonly digest: string;
   readonly instructions: string;
-  /** Its further files, by their path below its directory. */
   readonly files: readonly string[];
   readonly more?: number;
 };
@@ -151,7 +149,6 @@ export type ShownFile = {
   readonly digest: string;
   readonly characters: number;
   readonly text: string;
-  /** Where to go on reading. */
   readonly next?: number;
 };
 
@@ -169,7 +166,6 @@ export async function readSkillFile(skill: Skill, path: string, from: number): P
   };
 }
 
-/** A text file below a folder, whole. */
 export async function readText(
   files: Folder,
   path: string,

@@ -1,10 +1,16 @@
 import { type Json, RathError } from "../../session/index.js";
+import type { Refuse } from "../../workflow/index.js";
 
 /** What `loadSkills`, `skilled` or `loadInstructions` was given makes no sense. */
 export class SkillOptionError extends RathError {
   constructor(use: string, reason: string, hint: string) {
     super("skill-refused", `Cannot ${use}: ${reason}.`, { hint, data: { use, reason } });
   }
+}
+
+/** Refuses options of something that skills do. */
+export function refusing(use: string): Refuse {
+  return (reason, hint) => new SkillOptionError(use, reason, hint);
 }
 
 /** No skill of this name was loaded. */

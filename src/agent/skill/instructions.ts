@@ -1,11 +1,12 @@
 import { resolve, sep } from "node:path";
 import { Folder, namesOf } from "../../sandbox/index.js";
 import type { Digest, Json, Session, View } from "../../session/index.js";
+import type { Refuse } from "../../workflow/index.js";
 import { createModule, type Module, step } from "../../workflow/index.js";
+import { READ_FILES } from "./activate.js";
 import { readText, reasonOf } from "./catalogue.js";
-import { SkillOptionError } from "./error.js";
+import { refusing } from "./error.js";
 
-/** An AGENTS.md that was taken in. */
 export type InstructionSource = { readonly path: string; readonly digest: Digest; readonly text: string };
 
 type Loaded = {
@@ -29,23 +30,16 @@ const NOTE = "instructions-load";
  * repository is written by many, and whoever can write a file must not outrank whoever runs the agent.
  */
 export function loadInstructions(root: string, file?: string): Module {
-  const use = "load instructions";
+  const refuse = refusing("load instructions");
   if (typeof root !== "string" || root === "")
-    throw new SkillOptionError(use, "it is told no folder", 'loadInstructions("./repo", "src/server.ts")');
-  const way = wayTo(root, file);
-  const read = step(
-    "instructions-read",
-    (input: { readonly root: string; readonly paths: readonly string[] }) => readAll(input),
-    {
-      effect: "read",
-      origin: "file",
-    },
-  );
+    throw refuse("it is told no folder", 'loadInstructions("./repo", "src/server.ts")');
+  const way = wayTo(root, file, refuse);
+  const read = step("instructions-read", readAll, READ_FILES);
   return createModule(
     {
       name: "instructions",
       kind: "instructions",
-      parts: Object.freeze({ read: read as unknown as Module }),
+      parts: Object.freeze({ read }),
       state: Object.freeze({ root, paths: Object.freeze([...way]) }),
     },
     async (entered) => {
@@ -79,13 +73,12 @@ const loadedView: View<readonly InstructionSource[]> = {
 };
 
 /** Where an AGENTS.md may be for a file: from the root down to the directory it is in. */
-function wayTo(root: string, file: string | undefined): readonly string[] {
+function wayTo(root: string, file: string | undefined, refuse: Refuse): readonly string[] {
   if (file === undefined) return [FILE];
   const base = resolve(root);
   const whole = resolve(base, file);
   if (!whole.startsWith(base.endsWith(sep) ? base : base + sep))
-    throw new SkillOptionError(
-      "load instructions",
+    throw refuse(
       `${JSON.stringify(file)} is not below ${JSON.stringify(root)}`,
       'name a file of the project: loadInstructions("./repo", "src/server.ts")',
     );
@@ -93,13 +86,9 @@ function wayTo(root: string, file: string | undefined): readonly string[] {
   return [FILE, ...directories.map((_, place) => [...directories.slice(0, place + 1), FILE].join("/"))];
 }
 
-async function readAll({
-  root,
-  paths,
-}: {
-  readonly root: string;
-  readonly paths: readonly string[];
-}): Promise<Loaded> {
+type Input = { readonly root: string; readonly paths: readonly string[] };
+
+async function readAll({ root, paths }: Input): Promise<Loaded> {
   const files = new Folder(root);
   const sources: InstructionSource[] = [];
   const skipped: { path: string; why: string }[] = [];

@@ -22,7 +22,6 @@ export type Skill = {
 
 /** Why a directory is no skill that could be loaded. */
 export type SkillProblem = {
-  /** The folder that was given, and the directory in it. */
   readonly folder: string;
   readonly name?: string;
   readonly code:
@@ -83,7 +82,6 @@ export async function skillOf(folder: string, directory: string, bytes: Uint8Arr
   };
 }
 
-/** The text of some bytes, if they are one. */
 export function textOf(bytes: Uint8Array): string | undefined {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -1,9 +1,9 @@
 import { createModule, enter, isModule, type Module, step } from "../../workflow/index.js";
 import type { Callable } from "../toolbox.js";
-import { FILE_TOOL, fileTool, SKILL_TOOL, skillTool } from "./activate.js";
+import { FILE_TOOL, fileTool, READ_FILES, SKILL_TOOL, skillTool } from "./activate.js";
 import { narrowed, type ToolAliases } from "./active.js";
 import { type Catalogue, readCatalogue } from "./catalogue.js";
-import { SkillOptionError } from "./error.js";
+import { refusing } from "./error.js";
 import type { Skill, SkillProblem } from "./skill.js";
 
 /** What was loaded, and how an agent takes it. */
@@ -43,7 +43,6 @@ export async function loadSkills(folders: string | readonly string[]): Promise<S
   return skillsOf(await readCatalogue(foldersOf(folders, "load skills")));
 }
 
-/** Skills from what was found of them, without looking again. */
 export function skillsOf({ skills, problems }: Catalogue): Skills {
   const byName: ReadonlyMap<string, Skill> = new Map(skills.map((skill) => [skill.name, skill]));
   return Object.freeze<Skills>({
@@ -60,11 +59,7 @@ export function foldersOf(folders: unknown, use: string): readonly string[] {
   const list = typeof folders === "string" ? [folders] : folders;
   if (Array.isArray(list) && list.length > 0 && list.every((one) => typeof one === "string" && one !== ""))
     return list as readonly string[];
-  throw new SkillOptionError(
-    use,
-    "it is told no folder",
-    'name one, or several: loadSkills(".agents/skills")',
-  );
+  throw refusing(use)("it is told no folder", 'name one, or several: loadSkills(".agents/skills")');
 }
 
 function shown(skills: readonly Skill[]): string {
@@ -95,44 +90,28 @@ export function skilled(
   make: (skills: Skills) => Module,
 ): Module {
   const use = "make a module with skills";
+  const refuse = refusing(use);
   if (typeof name !== "string" || name === "")
-    throw new SkillOptionError(
-      use,
-      "it has no name",
-      'skilled("coder", ".agents/skills", (skills) => agent({ … }))',
-    );
+    throw refuse("it has no name", 'skilled("coder", ".agents/skills", (skills) => agent({ … }))');
   if (typeof make !== "function")
-    throw new SkillOptionError(
-      use,
-      `${JSON.stringify(name)} has nothing that takes them`,
-      "(skills) => agent({ … })",
-    );
+    throw refuse(`${JSON.stringify(name)} has nothing that takes them`, "(skills) => agent({ … })");
   const list = foldersOf(folders, use);
-  const load = step(
-    "skills-load",
-    ({ folders }: { readonly folders: readonly string[] }) => readCatalogue(folders),
-    {
-      effect: "read",
-      origin: "file",
-    },
-  );
+  const load = step("skills-load", (input: Input) => readCatalogue(input.folders), READ_FILES);
   return createModule(
     {
       name,
       kind: "skilled",
-      parts: Object.freeze({ load: load as unknown as Module }),
+      parts: Object.freeze({ load }),
       state: Object.freeze({ folders: Object.freeze([...list]) }),
     },
     async (entered) => {
       const { session: told, value } = await load.call(entered, { folders: list });
       const made = make(skillsOf(value as Catalogue));
       if (!isModule(made))
-        throw new SkillOptionError(
-          use,
-          `the function of ${JSON.stringify(name)} must return a module`,
-          "return an agent",
-        );
+        throw refuse(`the function of ${JSON.stringify(name)} must return a module`, "return an agent");
       return enter(made, told);
     },
   );
 }
+
+type Input = { readonly folders: readonly string[] };

@@ -1,4 +1,5 @@
 import type { Effect, Json } from "../../session/index.js";
+import { isPromise } from "../../util/index.js";
 import { type ContentPart, content } from "./content.js";
 import { ToolDefinitionError, ToolReportedError, ToolSchemaError } from "./error.js";
 import { jsonOfOutput } from "./json.js";
@@ -61,9 +62,9 @@ function adopted(name: string, given: AiSdkTool, options: AiSdkOptions): Tool {
       approval: (input) => {
         if (!isFunction(needsApproval)) return needsApproval === true;
         const answer = needsApproval(input, callOptions("", undefined, options.context));
-        if (isThenable(answer)) Promise.resolve(answer).catch(() => undefined);
+        if (isPromise(answer)) Promise.resolve(answer).catch(() => undefined);
         // One that takes its time cannot be asked in a replay, so it is asked of a person.
-        return isThenable(answer) || answer === true;
+        return isPromise(answer) || answer === true;
       },
       async run(input, context) {
         const call = callOptions(context.call, context.signal, options.context);
@@ -119,11 +120,9 @@ async function modelOutput(
   sdk: 5 | undefined,
 ): Promise<ModelOutput> {
   const convert = given.toModelOutput as Callable;
-  const made = convert.call(given, sdk === 5 ? output : { toolCallId: call, input, output });
-  return (await made) as ModelOutput;
+  return (await convert.call(given, sdk === 5 ? output : { toolCallId: call, input, output })) as ModelOutput;
 }
 
-/** What `toModelOutput` gives, in all three versions. */
 type ModelOutput = { readonly type: string; readonly value?: unknown; readonly reason?: unknown };
 type ModelPart = { readonly type: string; readonly [field: string]: unknown };
 
@@ -147,23 +146,25 @@ function shown(name: string, output: ModelOutput): unknown {
 function partOf(part: ModelPart): ContentPart {
   const { data, url, mediaType, filename } = part;
   const more = typeof filename === "string" ? { name: filename } : {};
+  const file = (shown: unknown, media = mediaType): ContentPart => {
+    return { type: "file", media: String(media), data: String(shown), ...more };
+  };
   switch (part.type) {
     case "text":
       return { type: "text", text: String(part.text) };
     case "media":
     case "file-data":
     case "image-data":
-      return { type: "file", media: String(mediaType), data: String(data), ...more };
+      return file(data);
     case "file-url":
     case "image-url":
-      return { type: "file", media: String(mediaType ?? fallback[part.type]), data: String(url), ...more };
+      return file(url, mediaType ?? fallback[part.type]);
     case "file": {
       // Version 7: what it is stands in `data`.
-      const { type, ...file } = data as { readonly type: string; readonly [field: string]: unknown };
-      if (type === "text") return { type: "text", text: String(file.text) };
-      if (type === "url") return { type: "file", media: String(mediaType), data: String(file.url), ...more };
-      if (type === "data")
-        return { type: "file", media: String(mediaType), data: base64(file.data), ...more };
+      const { type, ...held } = data as { readonly type: string; readonly [field: string]: unknown };
+      if (type === "text") return { type: "text", text: String(held.text) };
+      if (type === "url") return file(held.url);
+      if (type === "data") return file(base64(held.data));
     }
   }
   // Files that only one provider knows, and parts of later versions: shown as what they are.
@@ -182,28 +183,19 @@ function base64(data: unknown): string {
 }
 
 function schemaOf(name: string, given: unknown): InputChecker {
+  const refuse = (reason: string, hint: string) => new ToolSchemaError(name, "input", reason, hint);
   if (isStandard(given)) {
     if ("jsonSchema" in given["~standard"]) return inputChecker(name, given);
-    throw new ToolSchemaError(
-      name,
-      "input",
+    throw refuse(
       `this ${given["~standard"].vendor} schema does not say what it is as a JSON Schema`,
       'wrap it: zodSchema(schema) from "ai" for zod before 4.2, valibotSchema(schema) from "@ai-sdk/valibot"',
     );
   }
   const { jsonSchema, validate } = ((isFunction(given) ? given() : given) ?? {}) as AiSdkSchema;
-  if (isThenable(jsonSchema))
-    throw new ToolSchemaError(
-      name,
-      "input",
-      "its JSON Schema is a promise",
-      "await it first: jsonSchema(await schema)",
-    );
-  return customChecker(
-    name,
-    jsonSchema ?? { type: "object", properties: {} },
-    isFunction(validate) ? async (value) => resultOf(await validate(value)) : undefined,
-  );
+  if (isPromise(jsonSchema))
+    throw refuse("its JSON Schema is a promise", "await it first: jsonSchema(await schema)");
+  const check = isFunction(validate) ? async (value: unknown) => resultOf(await validate(value)) : undefined;
+  return customChecker(name, jsonSchema ?? { type: "object", properties: {} }, check);
 }
 
 type AiSdkSchema = { readonly jsonSchema?: unknown; readonly validate?: unknown };
@@ -212,24 +204,14 @@ function resultOf(result: unknown): CheckResult {
   const { success, value, error } = result as { success: boolean; value?: unknown; error?: unknown };
   if (success) return { ok: true, value };
   const { issues, message } = (error ?? {}) as { issues?: unknown; message?: unknown };
-  return {
-    ok: false,
-    issues: Array.isArray(issues)
-      ? issuesOf(issues)
-      : [{ path: "", message: String(message ?? error ?? "it does not fit") }],
-  };
+  if (Array.isArray(issues)) return { ok: false, issues: issuesOf(issues) };
+  return { ok: false, issues: [{ path: "", message: String(message ?? error ?? "it does not fit") }] };
 }
 
 function isFunction(value: unknown): value is Callable {
   return typeof value === "function";
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return isFunction((value as { then?: unknown } | null | undefined)?.then);
-}
-
 function isIterable(value: unknown): value is AsyncIterable<unknown> {
-  return isFunction(
-    (value as { [Symbol.asyncIterator]?: unknown } | null | undefined)?.[Symbol.asyncIterator],
-  );
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }

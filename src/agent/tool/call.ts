@@ -20,7 +20,6 @@ import type { Tool, ToolContext } from "./tool.js";
  */
 const DEEPEST = 64;
 
-/** What a tool's `run` may be given, or what the model reads instead. */
 export type Checked =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly failure: Failure };
@@ -61,7 +60,6 @@ export async function reconcileTool(
   return typeof found === "string" ? found : { value: await outputOf(tool, context, () => found.value) };
 }
 
-/** What the model reads when it calls a tool that is not there. */
 export function unknownTool(name: string, known: readonly string[]): Failure {
   return failureOf(new UnknownToolError(name, known, nearestOf(name, known)));
 }

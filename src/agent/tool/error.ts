@@ -1,6 +1,5 @@
 import { type Failure, type Json, RathError } from "../../session/index.js";
 
-/** What is wrong with a value, and where: "" is the value itself. */
 export type Issue = { readonly path: string; readonly message: string };
 
 /** A tool that cannot be: its name, its effect or a limit is not one. */

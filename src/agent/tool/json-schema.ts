@@ -128,7 +128,6 @@ export function isList(json: Json | undefined): json is readonly Json[] {
   return Array.isArray(json);
 }
 
-/** What is wrong with a JSON Schema. */
 export type Flaw = { readonly reason: string; readonly hint: string };
 
 /**

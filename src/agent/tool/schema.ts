@@ -1,4 +1,5 @@
 import { type Json, thrownMessage } from "../../session/index.js";
+import { isObject } from "../../util/index.js";
 import { type Issue, ToolSchemaError } from "./error.js";
 import { jsonOf, jsonOfOutput, NotJson, pathOf } from "./json.js";
 import { flawOf, jsonSchemaCheck, ordered } from "./json-schema.js";
@@ -71,27 +72,35 @@ export interface Checker {
 export type CheckResult =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly issues: readonly Issue[] };
-/** Of an input: it can also be shown to a model. */
 export interface InputChecker extends Checker {
   readonly json: JsonObject;
 }
 
 export function inputChecker(tool: string, schema: unknown): InputChecker {
-  if (isStandard(schema)) return { json: shown(tool, generated(tool, schema)), check: standardCheck(schema) };
-  const json = shown(tool, plain(tool, "input", schema));
+  const refuse = refusing(tool, "input");
+  if (isStandard(schema))
+    return { json: shown(refuse, generated(refuse, schema)), check: standardCheck(schema) };
+  const json = shown(refuse, plain(refuse, schema));
   return { json, check: jsonSchemaCheck(json) };
 }
 
 export function outputChecker(tool: string, schema: unknown): Checker {
   if (isStandard(schema)) return { check: standardCheck(schema) };
-  const check = jsonSchemaCheck(plain(tool, "output", schema));
+  const check = jsonSchemaCheck(plain(refusing(tool, "output"), schema));
   // A validator of JSON must not be shown anything else.
   return { check: (value) => check(jsonOfOutput(value)) };
 }
 
+type Refuse = (reason: string, hint: string, cause?: unknown) => ToolSchemaError;
+
+function refusing(tool: string, side: "input" | "output"): Refuse {
+  return (reason, hint, cause) => new ToolSchemaError(tool, side, reason, hint, cause);
+}
+
 /** Checks with a JSON Schema and a function that came with it, as schemas of the AI SDK do. */
 export function customChecker(tool: string, schema: unknown, check?: Checker["check"]): InputChecker {
-  const json = shown(tool, (check === undefined ? plain : copyOf)(tool, "input", schema));
+  const refuse = refusing(tool, "input");
+  const json = shown(refuse, (check === undefined ? plain : copyOf)(refuse, schema));
   return { json, check: check ?? jsonSchemaCheck(json) };
 }
 
@@ -140,16 +149,14 @@ function validatorOf(schema: StandardSchema): StandardProps<unknown, unknown>["v
 /** The dialect that providers are told when nobody says: tools of Anthropic must be this one. */
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
-function generated(tool: string, schema: StandardSchema): JsonObject {
+function generated(refuse: Refuse, schema: StandardSchema): JsonObject {
   const { vendor, jsonSchema } = schema["~standard"] as Partial<StandardJson["~standard"]>;
   if (typeof jsonSchema?.input !== "function")
-    throw new ToolSchemaError(
-      tool,
-      "input",
+    throw refuse(
       `this ${vendor ?? "Standard"} schema does not say what it is as a JSON Schema`,
       hints[vendor ?? ""] ?? "pass a JSON Schema instead, or a schema with `~standard.jsonSchema`",
     );
-  const json = copyOf(tool, "input", converted(tool, jsonSchema));
+  const json = copyOf(refuse, converted(refuse, jsonSchema));
   if (json.$schema !== DIALECT) return json;
   const { $schema, ...rest } = json;
   return rest;
@@ -162,37 +169,30 @@ const hints: { readonly [vendor: string]: string } = {
   arktype: "use arktype 2.1.28 or newer, or pass schema.toJsonSchema()",
 };
 
-function converted(tool: string, converter: Converter): unknown {
+function converted(refuse: Refuse, converter: Converter): unknown {
   try {
     return converter.input({ target: "draft-2020-12" });
   } catch (error) {
     try {
       return converter.input({ target: "draft-07" });
     } catch {
-      throw new ToolSchemaError(
-        tool,
-        "input",
-        `it has no JSON Schema: ${thrownMessage(error)}`,
-        "describe what the model writes, which is JSON: a date is text, a Map is an object",
-        error,
-      );
+      const hint = "describe what the model writes, which is JSON: a date is text, a Map is an object";
+      throw refuse(`it has no JSON Schema: ${thrownMessage(error)}`, hint, error);
     }
   }
 }
 
 /** A schema that values are to be checked with. */
-function plain(tool: string, side: "input" | "output", schema: unknown): JsonObject {
-  const json = copyOf(tool, side, schema);
+function plain(refuse: Refuse, schema: unknown): JsonObject {
+  const json = copyOf(refuse, schema);
   const flaw = flawOf(json);
-  if (flaw !== undefined) throw new ToolSchemaError(tool, side, flaw.reason, flaw.hint);
+  if (flaw !== undefined) throw refuse(flaw.reason, flaw.hint);
   return json;
 }
 
-function copyOf(tool: string, side: "input" | "output", schema: unknown): JsonObject {
-  if (typeof schema !== "object" || schema === null || Array.isArray(schema))
-    throw new ToolSchemaError(
-      tool,
-      side,
+function copyOf(refuse: Refuse, schema: unknown): JsonObject {
+  if (!isObject(schema))
+    throw refuse(
       "it is neither a Standard Schema nor a JSON Schema",
       'pass z.object({ … }), or { type: "object", properties: { … } }',
     );
@@ -201,9 +201,7 @@ function copyOf(tool: string, side: "input" | "output", schema: unknown): JsonOb
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;
     const place = pathOf(error.steps);
-    throw new ToolSchemaError(
-      tool,
-      side,
+    throw refuse(
       place === "" ? error.reason : `at ${place}, ${error.reason}`,
       "a JSON Schema is plain data",
       error,
@@ -212,14 +210,10 @@ function copyOf(tool: string, side: "input" | "output", schema: unknown): JsonOb
 }
 
 /** What a model is shown, in an order of its own: the digest must not depend on how a library happens to write it. */
-function shown(tool: string, json: JsonObject): JsonObject {
-  const open = ["type", "$ref", "anyOf", "oneOf", "allOf", "not", "if"].every(
-    (keyword) => !(keyword in json),
-  );
+function shown(refuse: Refuse, json: JsonObject): JsonObject {
+  const open = !["type", "$ref", "anyOf", "oneOf", "allOf", "not", "if"].some((keyword) => keyword in json);
   if (!open && json.type !== "object")
-    throw new ToolSchemaError(
-      tool,
-      "input",
+    throw refuse(
       `it describes ${JSON.stringify(json.type ?? "a choice")}, and every provider wants an object`,
       "put it into a field: z.object({ value: … })",
     );

@@ -113,7 +113,6 @@ export type ToolTouches = {
   readonly amount?: number;
 };
 
-/** A tool as a model is shown it. */
 export type ToolSpec = { readonly name: string; readonly description: string; readonly input: JsonObject };
 
 /** What a tool does. `effect` has no default: a wrong guess repeats an action. */
@@ -136,7 +135,6 @@ export type Deed<Input, Output> = Pick<
   readonly run: (input: Input, context: ToolContext) => Output | Promise<Output>;
 };
 
-/** What `tool` takes. */
 export type ToolDefinition<In extends InputSchema, Out extends OutputSchema> = Deed<
   InputOf<In>,
   OutputOf<Out>

@@ -27,7 +27,6 @@ export function signatureOf({ name, input }: Written, [open, close]: readonly [s
   return `${name}${open}${Object.keys(propertiesOf(input)).join(", ")}${close}`;
 }
 
-/** An input as the words that were between the brackets. */
 export function wordsOf(input: Json): string {
   if (!isRecord(input)) return typeof input === "string" ? input : JSON.stringify(input);
   const values = Object.values(input);

@@ -123,7 +123,6 @@ function joined(parts: readonly Part[]): readonly Part[] {
   return all;
 }
 
-/** What the model said, with the calls that it, or another before it, made without writing them. */
 function wordsIn(parts: readonly Part[], step: number): string {
   const words = parts.map((part) => (part.type === "text" ? String(part.text) : "")).join("");
   if (readStep(words).action !== undefined) return words;

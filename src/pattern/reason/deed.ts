@@ -11,12 +11,10 @@ import {
 } from "../../session/index.js";
 import { plainText } from "./found.js";
 
-/** Who did what on which branch. */
 export type Deed = {
   readonly branch: string;
   readonly by: Principal;
   readonly did: string;
-  /** The session that it made. */
   readonly id: FactId;
 };
 

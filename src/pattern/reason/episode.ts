@@ -111,7 +111,6 @@ export function isInvalid(observation: string | undefined): boolean {
   return observation?.startsWith("Invalid action") === true;
 }
 
-/** The first call in some words, and where it ends. */
 function actionIn(words: string): { readonly action: Action; readonly end: number } | undefined {
   const call = /^\s*([A-Za-z_][\w-]*)[ \t]*\[/.exec(words);
   if (call === null) return undefined;

@@ -34,13 +34,11 @@ export async function attempt(
   }
 }
 
-/** An answer in words. */
 export function inWords(answer: Json | undefined): string {
   if (answer === undefined) return "(no answer)";
   return typeof answer === "string" ? answer : JSON.stringify(answer);
 }
 
-/** A finding, and the id of the session that holds it. */
 export type Report = { readonly id: string; readonly fact: FactOf<"validation-report"> };
 
 /** What was found since a session, of each name the newest. */
@@ -58,7 +56,6 @@ export function shortfall(session: Session, since: Session): string | undefined 
   return stopOf(session);
 }
 
-/** A failed finding in words. */
 export function reasonOf({ fact: { name, detail, score } }: Report): string {
   const known = detail ?? (score === undefined ? undefined : `score ${score}`);
   return known === undefined ? `${name} did not pass` : `${name} did not pass: ${inWords(known)}`;

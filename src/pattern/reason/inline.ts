@@ -136,14 +136,12 @@ function rulesFor(specs: readonly Written[]): string {
   return ["Where one of these would help your text, write the call into it, and go on:", ...lines].join("\n");
 }
 
-/** What decides about calls, checked and whole. */
 type Given = Required<Pick<InlineToolsOptions, "name" | "score" | "threshold" | "maxCalls" | "splice">> & {
   readonly box: ReturnType<typeof toolboxOf>;
 };
 
 type Decided = { readonly session: Session; readonly result: string | undefined };
 
-/** Makes a call, measures the text with it and without it, and decides. */
 async function decide(
   session: Session,
   given: Given,
@@ -237,7 +235,6 @@ function spliced({ text }: InlineCall, result: string): string {
 /** How good a text is: the higher the better. A module says it with the `score` of a `validation-report`. */
 export type Score = ((text: string, session: Session) => number | Promise<number>) | Module;
 
-/** Says a text on a branch and measures it there. */
 async function measure(
   name: string,
   score: Score,

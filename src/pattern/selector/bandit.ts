@@ -1,9 +1,10 @@
 import type { Services } from "../../runtime/index.js";
-import { type FactId, List, type Session, type View } from "../../session/index.js";
+import { type FactId, List, type Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { showValue } from "../../util/index.js";
 import { type Checks, checkOptions, functionLike, optional, refusing } from "../../workflow/index.js";
 import { type Choice, type Decider, ranked } from "./choice.js";
+import { viewsByName } from "./route.js";
 
 export type BanditOptions = {
   /**
@@ -110,35 +111,36 @@ export async function trialsIn(store: Store, selector: string): Promise<readonly
 
 type Trials = { readonly chosen: string | null; readonly trials: List<Trial> };
 
-const views = new Map<string, View<Trials>>();
+const viewFor = viewsByName<Trials>((selector) => ({
+  start: Object.freeze({ chosen: null, trials: List.empty }),
+  step(state, fact, session) {
+    if (fact.type === "route-choose" && fact.selector === selector)
+      return Object.freeze({ ...state, chosen: fact.chosen });
+    if (fact.type !== "validation-report" || state.chosen === null) return state;
+    const reward = Math.min(1, Math.max(0, fact.score ?? (fact.passed ? 1 : 0)));
+    const trial = Object.freeze({ route: state.chosen, reward, validation: session.id });
+    return Object.freeze({ chosen: null, trials: state.trials.push(trial) });
+  },
+  // Branches each have their own: what was chosen on one must not be credited to another.
+  merge(sides) {
+    const [{ chosen }] = sides as [Trials];
+    const trials = joinLists(
+      sides.map((side) => side.trials),
+      (trial) => trial.validation,
+    );
+    return Object.freeze({ chosen, trials });
+  },
+}));
 
-function viewFor(selector: string): View<Trials> {
-  let view = views.get(selector);
-  if (view === undefined) {
-    view = {
-      start: Object.freeze({ chosen: null, trials: List.empty }),
-      step(state, fact, session) {
-        if (fact.type === "route-choose" && fact.selector === selector)
-          return Object.freeze({ ...state, chosen: fact.chosen });
-        if (fact.type !== "validation-report" || state.chosen === null) return state;
-        const reward = Math.min(1, Math.max(0, fact.score ?? (fact.passed ? 1 : 0)));
-        const trial = Object.freeze({ route: state.chosen, reward, validation: session.id });
-        return Object.freeze({ chosen: null, trials: state.trials.push(trial) });
-      },
-      // Branches each have their own: what was chosen on one must not be credited to another.
-      merge(sides) {
-        let [{ chosen, trials }] = sides as [Trials];
-        const known = new Set([...trials].map(({ validation }) => validation));
-        for (const side of sides.slice(1))
-          for (const trial of side.trials)
-            if (!known.has(trial.validation)) {
-              known.add(trial.validation);
-              trials = trials.push(trial);
-            }
-        return Object.freeze({ chosen, trials });
-      },
-    };
-    views.set(selector, view);
-  }
-  return view;
+/** The items of all lists, each once by its key: lists that were folded apart share nothing, though they hold the same. */
+export function joinLists<Item>(lists: readonly List<Item>[], keyOf: (item: Item) => string): List<Item> {
+  let [joined = List.empty as List<Item>, ...others] = lists;
+  const known = new Set([...joined].map(keyOf));
+  for (const list of others)
+    for (const item of list)
+      if (!known.has(keyOf(item))) {
+        known.add(keyOf(item));
+        joined = joined.push(item);
+      }
+  return joined;
 }

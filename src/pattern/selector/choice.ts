@@ -17,7 +17,6 @@ export type Choice = {
 
 /** What whoever chooses may want to know beside the session. */
 export type ChoiceContext = {
-  /** The name of the selector. */
   readonly selector: string;
 };
 
@@ -50,7 +49,6 @@ export type Chooser = Decider | Asker;
 /** A rule: from the session and the routes, the name of one, or null when none fits. */
 export type Rule = Decider["decide"];
 
-/** Routes with their scores, the best first. */
 export function ranked(scores: { readonly [route: string]: number }): readonly (readonly [string, number])[] {
   return Object.entries(scores).sort(([, one], [, other]) => other - one);
 }
@@ -85,7 +83,6 @@ export async function ask(
   return answerOf(asked, asked.fact as Ballot);
 }
 
-/** The request to a chooser, to be performed alone or beside others. */
 export function requestTo(
   session: Session,
   chooser: Chooser,
@@ -132,10 +129,8 @@ export function requestTo(
   };
 }
 
-/** The recorded answer of a chooser. */
 export type Ballot = FactOf<"step-result" | "step-failure">;
 
-/** What one of several requests that were performed together came to. */
 export function answerOf(session: Session, fact: Ballot): Asked {
   if (fact.type === "step-failure") return { session, failure: fact.error };
   const { cost = 0, ...choice } = fact.value as unknown as Choice & { readonly cost?: number };

@@ -29,7 +29,6 @@ function hintFor({ code, data }: Failure): string {
     : "ask another when one fails: selector(name, routes, firstOf(byModel(model), rule))";
 }
 
-/** The routes, in words. */
 export function listed(routes: readonly string[]): string {
   return routes.map((route) => JSON.stringify(route)).join(", ");
 }

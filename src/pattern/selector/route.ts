@@ -14,19 +14,20 @@ export function routeOf(session: Session, selector: string): string | null | und
   return session.view(viewFor(selector));
 }
 
-const views = new Map<string, View<string | null | undefined>>();
+const viewFor = viewsByName<string | null | undefined>((selector) => ({
+  start: undefined,
+  step: (last, fact) => (fact.type === "route-choose" && fact.selector === selector ? fact.chosen : last),
+  merge: (sides, merge) => sides[adopted(merge) ?? 0],
+}));
 
-function viewFor(selector: string): View<string | null | undefined> {
-  let view = views.get(selector);
-  if (view === undefined) {
-    view = {
-      start: undefined,
-      step: (last, fact) => (fact.type === "route-choose" && fact.selector === selector ? fact.chosen : last),
-      merge: (sides, merge) => sides[adopted(merge) ?? 0],
-    };
-    views.set(selector, view);
-  }
-  return view;
+/** One view for each name, made when it is first asked for: a session caches the states of views by the view itself. */
+export function viewsByName<Value>(create: (name: string) => View<Value>): (name: string) => View<Value> {
+  const views = new Map<string, View<Value>>();
+  return (name) => {
+    const view = views.get(name) ?? create(name);
+    views.set(name, view);
+    return view;
+  };
 }
 
 /** Routes that can be changed while sessions are under way. */
@@ -85,7 +86,6 @@ export function versionOf(routes: Parts): Digest {
   );
 }
 
-/** The routes as they are shown to who chooses. */
 export function routesIn(
   routes: Parts,
   described: { readonly [route: string]: string } = {},

@@ -32,7 +32,6 @@ export function byScore(
   };
 }
 
-/** The option is a number between two others. */
 export function between(least = Number.NEGATIVE_INFINITY, most = Number.POSITIVE_INFINITY): Check {
   return (value, option, refuse) => {
     if (!((value as number) >= least && (value as number) <= most))

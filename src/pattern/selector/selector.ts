@@ -80,7 +80,6 @@ type Made = {
   readonly forced: string | null;
 };
 
-/** What there was to choose from at that moment. */
 type Offer = { readonly routes: readonly Route[]; readonly table: Digest };
 
 function made(given: Made): Module & Rebuilds {

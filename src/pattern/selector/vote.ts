@@ -57,7 +57,6 @@ export function vote(choosers: readonly (Chooser | Rule)[], options: VoteOptions
   };
 }
 
-/** The outcomes of requests that were performed together, in the order of the requests. */
 function ballotsOf(voted: Session, before: Session, count: number): readonly Ballot[] {
   const requests: FactId[] = [];
   const outcomes = new Map<FactId, Ballot>();
@@ -96,7 +95,6 @@ export function firstOf(...choosers: readonly (Chooser | Rule)[]): Asker {
   };
 }
 
-/** Those who choose, rules among them. */
 export function choosersOf(choosers: readonly unknown[], refuse: Refuse): readonly Chooser[] {
   const example = 'firstOf(byModel(model), (session) => "support")';
   if (!Array.isArray(choosers) || choosers.length === 0) throw refuse("there is nobody to ask", example);

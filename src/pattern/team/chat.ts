@@ -62,7 +62,6 @@ export function chat(
 
 const EXAMPLE = 'chat("review", [writer, critic], { until: mentions("DONE"), maxTurns: 10 })';
 
-/** When a talk ends. */
 export type Talk = Required<ChatOptions>;
 
 export const TALK: Talk = { until: () => false, maxTurns: 50 };
@@ -191,7 +190,6 @@ export function lasted(milliseconds: number): Ending {
   };
 }
 
-/** Why an ending holds; undefined when it does not. */
 export function reasonOf(
   ending: Ending,
   session: Session,

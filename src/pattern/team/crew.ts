@@ -134,14 +134,12 @@ function made(given: Made, refuse: Refuse): Crew {
 }
 
 type Answers = {
-  /** Tasks that are under way, by their call. */
   readonly open: { readonly [call: FactId]: { readonly crew: string; readonly task: string } };
   readonly results: { readonly [crew: string]: { readonly [task: string]: Json } };
 };
 
 const NONE: Answers = Object.freeze({ open: {}, results: {} });
 
-/** What the tasks of crews came to, on the way to a session. */
 const resultsView: View<Answers> = {
   start: NONE,
   step(answers, fact, session) {

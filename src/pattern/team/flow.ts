@@ -74,11 +74,9 @@ const EXAMPLE =
   'flow({ name: "article", steps: { draft: { run: writer }, publish: { on: "draft", run: publisher } } })';
 const CHECKS: Checks<FlowOptions> = { ...elsewhere("name", "steps"), maxSteps: optional(requireCount) };
 
-/** What a flow is, beside its steps and how many of them may be done. */
 type Plan = {
   readonly name: string;
   readonly on: { readonly [step: string]: On | undefined };
-  /** The steps that choose a label. */
   readonly labelled: readonly string[];
   readonly refuse: Refuse;
 };
@@ -288,13 +286,11 @@ function answerIn(value: Json): { readonly outcome?: string; readonly feedback?:
   };
 }
 
-/** The events that a step listens to. */
 export function listenedTo(on: On): readonly string[] {
   if (typeof on === "string") return [on];
   return ("any" in on ? on.any : on.all).flatMap(listenedTo);
 }
 
-/** Whether what happened is enough. */
 export function holds(on: On, happened: ReadonlySet<string>): boolean {
   if (typeof on === "string") return happened.has(on);
   return "any" in on

@@ -90,7 +90,6 @@ const EXAMPLE = 'groupChat("team", [planner, coder], { speaker: byModel(model), 
 
 type Chair = GroupChatOptions & Talk & Required<Pick<GroupChatOptions, "attempts" | "allowRepeats">>;
 
-/** Chooses one of those who may speak, and lets them. */
 async function speak(
   name: string,
   given: Session,

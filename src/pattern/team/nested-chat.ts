@@ -77,7 +77,6 @@ export function nestedChat(options: NestedChatOptions): Module & Rebuilds {
 const EXAMPLE = 'nestedChat({ name: "research", chat: chat("inner", [searcher, skeptic]), summary: editor })';
 const SUM_UP = "[The talk above is over. Sum up what came of it, for those who did not take part.]";
 
-/** The summary, and where it comes from. */
 function referring(text: string, branch: string, end: Session): Content {
   return [
     { type: "text", text },

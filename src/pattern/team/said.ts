@@ -1,6 +1,7 @@
 import { callsOf } from "../../agent/model/index.js";
 import { adopted, type Fact, type FactId, List, type Session, type View } from "../../session/index.js";
 import { plainText } from "../reason/found.js";
+import { joinLists } from "../selector/bandit.js";
 
 /** Something that was said in a conversation, and who said it: the name of an agent, else who it was on the record. */
 export type Said = { readonly id: FactId; readonly by: string; readonly text: string };
@@ -19,18 +20,7 @@ export const saidView: View<List<Said>> = {
   },
   merge(sides, merge) {
     const place = adopted(merge);
-    const [ours = List.empty as List<Said>, ...others] = sides;
-    if (place !== undefined) return sides[place] ?? ours;
-    // By their ids: lists that were folded apart share nothing, though they hold the same.
-    const known = new Set([...ours].map(({ id }) => id));
-    let joined = ours;
-    for (const theirs of others)
-      for (const one of theirs)
-        if (!known.has(one.id)) {
-          known.add(one.id);
-          joined = joined.push(one);
-        }
-    return joined;
+    return place === undefined ? joinLists(sides, ({ id }) => id) : (sides[place] ?? List.empty);
   },
 };
 
@@ -39,7 +29,6 @@ export function saidSince(session: Session, since: Session): readonly Said[] {
   return [...session.view(saidView).from(since.view(saidView).length)];
 }
 
-/** What was said last since an earlier session, if anything. */
 export function lastSaid(session: Session, since: Session): Said | undefined {
   return saidSince(session, since).at(-1);
 }

@@ -89,7 +89,6 @@ export function supervisor(options: SupervisorOptions): Module & Rebuilds {
 
 const EXAMPLE = 'supervisor({ name: "desk", model, workers: [math, research] })';
 
-/** The agent that leads. */
 function leadOf(
   { name, model, instructions, budget, maxSteps }: SupervisorOptions,
   workers: Parts,
@@ -155,7 +154,6 @@ function handoffTo(
 
 const STOPPED = "it reached a limit before it was done";
 
-/** The name of the tool that hands work to a worker. */
 function transferName(worker: string): string {
   return `transfer_to_${worker}`.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64);
 }
@@ -168,12 +166,10 @@ function answerIn(end: Session): string {
   return back.why === STOPPED ? `${answer}\n[${back.selector}: ${STOPPED}.]` : answer;
 }
 
-/** All that a worker said and did on its branch, as messages. */
 function everythingIn(end: Session): Json {
   return transcriptFor({ since: waysIn(end).handed.id }, end) as unknown as Json;
 }
 
-/** The way over to a worker and the way back, from the end of its branch. */
 function waysIn(end: Session): { readonly handed: Session; readonly back: FactOf<"route-choose"> } {
   let back: FactOf<"route-choose"> | undefined;
   for (const node of backFrom(end)) {
@@ -185,10 +181,8 @@ function waysIn(end: Session): { readonly handed: Session; readonly back: FactOf
   throw new Error("a branch that was handed back was handed over before");
 }
 
-/** The tool by which a worker's answer is passed on as it is. */
 const FORWARD = "forward_message";
 
-/** What was passed on, and whose words these are. */
 type Forwarded = { readonly from: string; readonly text: string };
 
 /** Passes the newest answer of a worker on, word for word: what a model says in other words is no quotation. */

@@ -107,7 +107,6 @@ export function changedTasks(tasks: readonly Task[], state: State, refuse: Refus
   );
 }
 
-/** Has a task done on its branch, and reads what came of it. */
 export function doTask(
   task: Task,
   agent: string,
@@ -169,7 +168,6 @@ function toldOf(
   ].join("\n");
 }
 
-/** What an answer shall be, and whether one is it. */
 export type Shape = { readonly schema: Json; check(session: Session, text: string): Promise<Found> };
 type Found = { readonly value: Json } | { readonly problem: string };
 

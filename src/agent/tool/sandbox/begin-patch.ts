@@ -3,14 +3,12 @@ import { PatchRefusedError } from "./error.js";
 import { placeOf } from "./options.js";
 import { bufferOf } from "./text.js";
 
-/** What one section of a "*** Begin Patch" does to one file. */
 export type FileSection =
   | { readonly type: "add"; readonly path: string; readonly line: number; readonly text: string }
   | { readonly type: "delete"; readonly path: string; readonly line: number }
   | {
       readonly type: "update";
       readonly path: string;
-      /** Where in the patch it begins. */
       readonly line: number;
       readonly moveTo?: string;
       readonly hunks: readonly Hunk[];
@@ -22,11 +20,9 @@ export type Hunk = {
   readonly lines: readonly { readonly mark: " " | "-" | "+"; readonly text: string }[];
   /** The last of them is the last of the file. */
   readonly atEnd: boolean;
-  /** Where in the patch it begins. */
   readonly line: number;
 };
 
-/** Whether a text is such a patch, bare or between fences. */
 export function isBeginPatch(text: string): boolean {
   return text.split("\n").some((line) => line.trimEnd() === BEGIN);
 }
@@ -34,7 +30,6 @@ export function isBeginPatch(text: string): boolean {
 const BEGIN = "*** Begin Patch";
 const END = "*** End Patch";
 
-/** The sections of a patch, or a `PatchRefusedError` that says which line is wrong. */
 export function readBeginPatch(text: string): readonly FileSection[] {
   const lines = text.replaceAll("\r\n", "\n").split("\n");
   const first = lines.findIndex((line) => line.trimEnd() === BEGIN);
@@ -126,7 +121,6 @@ function refused(line: number, why: string): PatchRefusedError {
   return new PatchRefusedError([{ line, why }]);
 }
 
-/** Makes the changes of all sections, or none, and says what was done. */
 export async function appliedSections(
   files: PatchFiles,
   sections: readonly FileSection[],
@@ -173,7 +167,6 @@ export async function appliedSections(
   return done;
 }
 
-/** Where files are moved to, and from where. */
 export function movesIn(sections: readonly FileSection[]): ReadonlyMap<string, string> {
   return new Map(
     sections.flatMap((section) =>

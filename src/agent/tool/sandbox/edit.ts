@@ -138,7 +138,6 @@ function utf8(bytes: string): string {
 /** Lines that are shown above and below a change. */
 const AROUND = 4;
 
-/** The refusal of an edit whose text does not stand in the file: with the place that is most like it. */
 export function unmatched(place: string, before: string, old: string): EditRefusedError {
   const lines = linesOf(before);
   const nearest = nearestTo(lines, linesOf(old));
@@ -158,7 +157,6 @@ export function unmatched(place: string, before: string, old: string): EditRefus
 /** Characters of a window in a refusal, and of all windows behind a change. */
 const WINDOW = 3000;
 
-/** The refusal of an edit that would break the file. */
 export function syntaxRefusal(
   place: string,
   before: string,
@@ -219,7 +217,6 @@ export function windows(
 /** Places of a change that are shown. */
 const SHOWN = 5;
 
-/** What is said about the check behind a change that was made. */
 export function notesOf(finding: SyntaxFinding): readonly string[] {
   if (!finding.checked) return [`[syntax not checked: ${finding.why}]`];
   const { old } = finding;

@@ -15,7 +15,6 @@ export class EditRefusedError extends RathError {
   }
 }
 
-/** A command that never began. */
 export class CommandUnstartedError extends RathError {
   constructor(command: string, why: string) {
     super("command-unstarted", `The command was not run: ${why}.`, {
@@ -51,5 +50,4 @@ export class PatchRefusedError extends RathError {
   }
 }
 
-/** What is wrong with a patch, and where. */
 export type PatchProblem = { readonly path?: string; readonly line: number; readonly why: string };

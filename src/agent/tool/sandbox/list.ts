@@ -74,7 +74,6 @@ export function fitted(head: string, lines: readonly string[], most: number): st
   return more === 0 ? shown.join("\n") : `${shown.join("\n")}\n[… ${more} more are not shown]`;
 }
 
-/** A path on one line. */
 function shownName(path: string): string {
   return printable(path.toWellFormed().replaceAll("\n", "\\n"));
 }

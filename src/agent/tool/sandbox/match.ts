@@ -1,7 +1,6 @@
 import type { LineChange } from "./syntax.js";
 import { count, plural } from "./text.js";
 
-/** A stretch of a text, by its characters. */
 export type Stretch = { readonly from: number; readonly to: number };
 
 /** Where `old` stands in a file, line endings aside: "\n" also matches "\r\n". None of them overlap. */
@@ -170,7 +169,6 @@ function squeezed(line: string): string {
   return line.trim().replace(/\s+/g, " ");
 }
 
-/** What makes a line of the file another one than was asked for. */
 function differenceOf(number: number, there: string | undefined, asked: string): string {
   if (there === undefined) return `line ${number} does not exist`;
   if (squeezed(there) !== squeezed(asked)) return `line ${number} says something else`;

@@ -26,7 +26,6 @@ export type Settings = Required<SandboxToolOptions>;
 
 const SETTINGS: Settings = { maxOutput: 16_000, skip: [".git", "node_modules"], approval: false };
 
-/** The options with their defaults, or a `ToolDefinitionError`. */
 export function settingsOf(name: string, options: SandboxToolOptions): Settings {
   const refuse: Refuse = (reason, hint) => new ToolDefinitionError(name, reason, hint);
   const settings = { ...SETTINGS, ...options };
@@ -53,7 +52,6 @@ type Definition<Input> = Omit<
   ToolDefinition<JsonSchema, JsonSchema>,
   "input" | "output" | "maxOutput" | "run"
 > & {
-  /** The fields of its input, as JSON Schemas. */
   readonly properties: { readonly [field: string]: JsonSchema };
   readonly required?: readonly (keyof Input & string)[];
   run(input: Input, context: ToolContext, settings: Settings): Promise<unknown>;
@@ -141,7 +139,6 @@ export function placeOf(path: string): string {
   return namesOf(names.join("/")).join("/");
 }
 
-/** How a place is shown. */
 export function shownPlace(place: string): string {
   return place === "" ? "." : place;
 }

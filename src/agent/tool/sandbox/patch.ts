@@ -80,7 +80,6 @@ function patchFiles({ files }: Sandbox, patch: string, moves: ReadonlyMap<string
   };
 }
 
-/** Where files are moved to by a diff, and from where. */
 function movesOf(patch: string): ReadonlyMap<string, string> {
   const found = patch.matchAll(/^(?:rename|copy) from (.*)\n(?:rename|copy) to (.*)$/gm);
   return new Map([...found].map(([, from = "", to = ""]) => [to, from]));

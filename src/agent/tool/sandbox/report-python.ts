@@ -1,6 +1,5 @@
 import { LINES, linesUntil, Tally } from "./tally.js";
 
-/** The end of the output of pytest, however quiet it is. */
 export function readPytest(output: string): Tally | undefined {
   const tally = new Tally();
   let found = false;
@@ -34,7 +33,6 @@ export function readPytest(output: string): Tally | undefined {
   return found ? tally.settle() : undefined;
 }
 
-/** The end of the output of Python's own unittest. */
 export function readUnittest(output: string): Tally | undefined {
   const lines = output.split("\n");
   const total = lines.findLast((line) => /^Ran \d+ tests? in /.test(line));
@@ -58,7 +56,6 @@ export function readUnittest(output: string): Tally | undefined {
   return tally;
 }
 
-/** The output of `cargo test`, all its binaries together. */
 export function readCargo(output: string): Tally | undefined {
   const lines = output.split("\n");
   const tally = new Tally();

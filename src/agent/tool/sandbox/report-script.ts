@@ -24,7 +24,6 @@ export function readVitest(output: string): Tally | undefined {
   return found ? tally.settle() : undefined;
 }
 
-/** The end of the output of jest. */
 export function readJest(output: string): Tally | undefined {
   const tally = new Tally();
   let found = false;
@@ -73,7 +72,6 @@ export function readMocha(output: string): Tally | undefined {
   return tally.settle();
 }
 
-/** The output of node:test for people. */
 export function readNode(output: string): Tally | undefined {
   const tally = new Tally();
   let found = false;

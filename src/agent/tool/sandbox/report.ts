@@ -1,6 +1,5 @@
 import { stripVTControlCharacters } from "node:util";
-import { readJson } from "./report-file.js";
-import { readJunit } from "./report-junit.js";
+import { readJson, readJunit } from "./report-file.js";
 import { readCargo, readPytest, readUnittest } from "./report-python.js";
 import { readJest, readMocha, readNode, readVitest } from "./report-script.js";
 import { readTap } from "./report-tap.js";
@@ -9,7 +8,6 @@ import type { Tally, TestFailure } from "./tally.js";
 /** What prints test results: a format that many runners write, or a runner's own words. */
 export type TestKind = keyof typeof READERS;
 
-/** What a run of tests came to. */
 export type TestReport = {
   /** How it was read; "exit-code" when nothing in the output could be. */
   readonly kind: TestKind | "exit-code";

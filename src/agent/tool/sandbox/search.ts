@@ -62,7 +62,6 @@ export function searchTool(options: SandboxToolOptions = {}): Tool {
   });
 }
 
-/** The files to be searched. */
 async function candidates(
   { files }: Sandbox,
   { path = "", glob }: SearchInput,
@@ -121,13 +120,11 @@ function grouped(matches: readonly Match[]): ReadonlyMap<string, readonly Match[
   return groups;
 }
 
-/** What is looked for. */
 export type Wanted = { readonly pattern: string; readonly plain?: boolean; readonly ignoreCase?: boolean };
 export type Match = { readonly path: string; readonly line: number; readonly text: string };
 
 /** Seconds that a search may take: a pattern that takes longer is a bad one. */
 const PATIENCE = 30;
-/** Bytes of matches that are taken in. */
 const OUTPUT = 4 * 1024 ** 2;
 
 type Found = { readonly matches: readonly Match[]; readonly more: boolean };

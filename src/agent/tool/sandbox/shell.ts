@@ -103,7 +103,6 @@ export function shownResult(result: ExecResult, most: number): string {
 
 const CUT = "[the output is cut here, the record holds all of it: print less, or into a file to view]";
 
-/** How a command ended. */
 export function notesOf({ outcome, code, signal, cut, milliseconds, why }: ExecResult): readonly string[] {
   const after = `after ${(milliseconds / 1000).toFixed(1)} s`;
   const because = why === undefined ? "" : `: ${why}`;

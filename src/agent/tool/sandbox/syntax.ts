@@ -4,7 +4,6 @@ import { jsonProblem } from "./syntax-json.js";
 import { checkScript, checkYaml } from "./syntax-thread.js";
 import { bufferOf, shortened } from "./text.js";
 
-/** Something in a file that its language does not allow. */
 export type SyntaxProblem = { readonly line: number; readonly column?: number; readonly message: string };
 
 /** What became of a check: the problems that a change brings and those that were there, or why nobody looked. */
@@ -203,7 +202,6 @@ export async function checkShell(
 
 type Probe = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
-/** Runs a checker; undefined when it is not there or does not come to an end. */
 async function probe(
   sandbox: Sandbox,
   command: readonly string[],
@@ -219,7 +217,6 @@ async function probe(
   return { code, stdout: bufferOf(stdout).toString("utf8"), stderr: bufferOf(stderr).toString("utf8") };
 }
 
-/** The list that a checker printed, if it is one. */
 function reported(result: Probe | undefined): readonly SyntaxProblem[] | undefined {
   if (result?.code !== 0) return undefined;
   const list = parseJson(result.stdout);

@@ -68,7 +68,6 @@ export function testTool(options: SandboxToolOptions = {}): Tool {
   });
 }
 
-/** How this project says its tests are run. */
 async function commandIn(sandbox: Sandbox, directory: string): Promise<string> {
   const at = (name: string): string => (directory === "" ? name : `${directory}/${name}`);
   const manifest = await bytesAt(sandbox, at("package.json"));

@@ -1,4 +1,3 @@
-/** What a file is to somebody who reads it. */
 export type FileText =
   | { readonly kind: "text"; readonly lines: readonly string[]; readonly notes: readonly string[] }
   | { readonly kind: "image"; readonly media: string }

@@ -61,7 +61,6 @@ export function viewTool(options: SandboxToolOptions = {}): Tool {
   });
 }
 
-/** Characters for the lines around a window. */
 const ROOM = 150;
 
 /** What lies at a place, with its bytes if it is a file of reasonable length. */
