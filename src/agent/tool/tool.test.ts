@@ -81,7 +81,7 @@ describe("a definition", () => {
     });
     expect(refusal({ maxoutput: 200 }).hint).toBe('did you mean "maxOutput"?');
     expect(refusal({ execute: () => 1 }).hint).toContain("name, description, input, output, effect");
-    expect(refusal({ retry: { attempt: 3 } }).hint).toContain("attempts: 3");
+    expect(refusal({ retry: { attempt: 3 } }).hint).toContain("attempts");
     for (const none of [undefined, null, 7])
       expect(() => tool(none as never)).toThrow(expect.objectContaining({ code: "tool-definition-refused" }));
     const module = { name: "m", forward: async (session: Session) => session };
