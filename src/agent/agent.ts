@@ -163,7 +163,7 @@ class Reasoner {
         maxSteps: this.#maxSteps,
         ...defined({ budget }),
         ...(this.#output !== undefined && { output: this.#output.schema, repairs: repairs ?? REPAIRS }),
-        tools: this.box.specs as unknown as Json,
+        tools: this.box.specs as Json,
         ...defined({ compress: compress?.state, policy: policy?.version }),
       });
     }

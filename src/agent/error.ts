@@ -17,7 +17,7 @@ export class ModelFailedError extends SessionError {
     const said = failures.map(({ model, error }) => `\n- ${model}: ${error.message}`).join("");
     super(session, "model-failed", `No model answered the agent "${agent}".${said}`, {
       hint: hintsFor(failures).join("; "),
-      data: { agent, failures: failures as unknown as Json },
+      data: { agent, failures: failures as Json },
     });
   }
 }

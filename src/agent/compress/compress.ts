@@ -259,7 +259,7 @@ export class ContextError extends SessionError {
       `Cannot ask a model for "${agent}": its prompt is about ${tokens} tokens and may have ${budget}, and nothing more can be left out of view.${first}${said.join("")}${failed.join("")}`,
       {
         hint: "raise `budget`, pin fewer messages, leave out `policies`, or limit the outputs of tools with `maxOutput`",
-        data: { agent, ...sizes, stays: weights as unknown as Json, failures },
+        data: { agent, ...sizes, stays: weights as Json, failures },
       },
     );
   }

@@ -123,7 +123,7 @@ function policyOf(
           summary: written.summary,
           of: written.of,
           policy: name,
-          claims: written.claims as unknown as Json,
+          claims: written.claims as Json,
           tokens: { before, after },
           by: `agent:${crowded.agent}`,
         }),

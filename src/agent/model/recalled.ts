@@ -50,8 +50,8 @@ const recalledView: View<readonly Recalled[]> = {
     }
     return Object.freeze([...all.values()]);
   },
-  save: (state) => state as unknown as Json,
-  load: (saved) => frozen(saved) as unknown as readonly Recalled[],
+  save: (state) => state as Json,
+  load: (saved) => frozen(saved) as readonly Recalled[],
 };
 
 /**

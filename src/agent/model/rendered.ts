@@ -124,7 +124,7 @@ export function promptAsSent(own: Prompt, parameters: Json | undefined): Prompt 
   const items = isRecord(parameters) ? parameters.messages : undefined;
   if (!Array.isArray(items)) return own;
   const messages = (items as readonly Json[]).flatMap((item) => {
-    if (!Array.isArray(item)) return [item as unknown as PromptMessage];
+    if (!Array.isArray(item)) return [item as PromptMessage];
     const [from = 0, count = 0] = item as readonly number[];
     return own.messages.slice(from, from + count);
   });

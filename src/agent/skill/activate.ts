@@ -1,6 +1,6 @@
 import { backFrom, type FactOf, type Json, type Session } from "../../session/index.js";
 import { defined, nearestOf } from "../../util/index.js";
-import { createModule, step } from "../../workflow/index.js";
+import { createModule, type Module, step } from "../../workflow/index.js";
 import { moduleTool, objectSchema, type Tool, tool } from "../tool/index.js";
 import { activeSkills } from "./active.js";
 import { type OpenedSkill, openSkill, PAGE, readSkillFile } from "./catalogue.js";
@@ -21,7 +21,7 @@ export function skillTool(skills: ReadonlyMap<string, Skill>): Tool {
     {
       name: SKILL_TOOL,
       kind: "skill",
-      parts: Object.freeze({ read }),
+      parts: Object.freeze({ read: asPart(read) }),
       state: Object.freeze({
         skills: Object.freeze(Object.fromEntries([...skills].map(([name, { digest }]) => [name, digest]))),
       }),
@@ -75,6 +75,11 @@ type Input = { readonly name: string };
 /** A step that reads files of the host: a replay takes them from the record. */
 export const READ_FILES = { effect: "read", origin: "file" } as const;
 
+/** A step that takes an input, as a part of the module that calls it with one. */
+export function asPart(step: object): Module {
+  return step as Module;
+}
+
 function known(skills: ReadonlyMap<string, Skill>, name: string): Skill {
   const skill = skills.get(name);
   if (skill !== undefined) return skill;
@@ -91,7 +96,7 @@ function answerOf(skills: ReadonlyMap<string, Skill>, session: Session): Json {
   const read = findBack(session, ({ fact }) => fact.type === "step-result");
   if (read === undefined) return null;
   const { value, of } = read.fact as FactOf<"step-result">;
-  const { instructions, files, more } = value as unknown as OpenedSkill;
+  const { instructions, files, more } = value as OpenedSkill;
   const call = findBack(read, ({ id }) => id === of)?.fact as FactOf<"step-call">;
   const { name } = call.input as { readonly name: string };
   return {

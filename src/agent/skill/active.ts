@@ -94,7 +94,7 @@ export function narrowed(
   return callables.map((callable) =>
     isModule(callable)
       ? guardedModule(callable, callable.name, refuse)
-      : guardedTool(callable as unknown as Tool, refuse),
+      : guardedTool(callable as Tool, refuse),
   );
 }
 
@@ -109,7 +109,7 @@ function guardedTool(tool: Tool, refuse: Refuse): Callable {
       return tool.run(input, context);
     },
     ...(module !== undefined && { module: guardedModule(module, name, refuse) }),
-  }) as unknown as Callable;
+  }) as Callable;
 }
 
 function guardedModule(module: Module, tool: string, refuse: Refuse): Module {

@@ -3,7 +3,7 @@ import { Folder, namesOf } from "../../sandbox/index.js";
 import type { Digest, Json, Session, View } from "../../session/index.js";
 import type { Refuse } from "../../workflow/index.js";
 import { createModule, type Module, step } from "../../workflow/index.js";
-import { READ_FILES } from "./activate.js";
+import { asPart, READ_FILES } from "./activate.js";
 import { readText, reasonOf } from "./catalogue.js";
 import { refusing } from "./error.js";
 
@@ -39,7 +39,7 @@ export function loadInstructions(root: string, file?: string): Module {
     {
       name: "instructions",
       kind: "instructions",
-      parts: Object.freeze({ read }),
+      parts: Object.freeze({ read: asPart(read) }),
       state: Object.freeze({ root, paths: Object.freeze([...way]) }),
     },
     async (entered) => {
@@ -49,7 +49,7 @@ export function loadInstructions(root: string, file?: string): Module {
         type: "note",
         kind: NOTE,
         sources: sources.map(({ path, digest }) => ({ path, digest })),
-        ...(skipped.length > 0 && { skipped: skipped as unknown as Json }),
+        ...(skipped.length > 0 && { skipped: skipped as Json }),
         by: "runtime",
       });
       return sources.length === 0 ? noted : noted.say(labelled(sources), { by: "tool:instructions" });
@@ -68,7 +68,7 @@ const loadedView: View<readonly InstructionSource[]> = {
   step(all, fact, session) {
     if (fact.type !== "note" || fact.kind !== NOTE) return all;
     const before = session.soleParent?.fact;
-    return before?.type === "step-result" ? [...all, ...(before.value as unknown as Loaded).sources] : all;
+    return before?.type === "step-result" ? [...all, ...(before.value as Loaded).sources] : all;
   },
 };
 

@@ -1,6 +1,6 @@
 import { createModule, enter, isModule, type Module, step } from "../../workflow/index.js";
 import type { Callable } from "../toolbox.js";
-import { FILE_TOOL, fileTool, READ_FILES, SKILL_TOOL, skillTool } from "./activate.js";
+import { asPart, FILE_TOOL, fileTool, READ_FILES, SKILL_TOOL, skillTool } from "./activate.js";
 import { narrowed, type ToolAliases } from "./active.js";
 import { type Catalogue, readCatalogue } from "./catalogue.js";
 import { refusing } from "./error.js";
@@ -101,7 +101,7 @@ export function skilled(
     {
       name,
       kind: "skilled",
-      parts: Object.freeze({ load }),
+      parts: Object.freeze({ load: asPart(load) }),
       state: Object.freeze({ folders: Object.freeze([...list]) }),
     },
     async (entered) => {

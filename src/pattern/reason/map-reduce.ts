@@ -147,7 +147,7 @@ function report(session: Session, { name }: Module, failure: Failure | undefined
     type: "validation-report",
     name: `part of ${name}`,
     passed: failure === undefined,
-    ...(failure !== undefined && { detail: { failure } as unknown as Json }),
+    ...(failure !== undefined && { detail: { failure } as Json }),
     of: session.id,
     by: "runtime",
   });

@@ -87,9 +87,9 @@ const plansView: View<{ readonly [name: string]: Plan }> = {
   start: Object.freeze({}),
   step(plans, fact) {
     if (fact.type !== "note" || fact.kind !== "plan") return plans;
-    const { plan, version, steps } = fact as unknown as Plan & { readonly plan: string };
-    const { [plan]: _, ...others } = plans;
-    return Object.freeze({ ...others, [plan]: { version, steps } });
+    const { [fact.plan as string]: _, ...others } = plans;
+    const plan = { version: fact.version as number, steps: fact.steps as readonly PlanStep[] };
+    return Object.freeze({ ...others, [fact.plan as string]: plan });
   },
 };
 

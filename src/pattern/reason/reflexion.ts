@@ -80,13 +80,9 @@ export function reflectionsOf(session: Session, name?: string): readonly Reflect
   const found: Reflection[] = [];
   for (const { id, fact } of session.history()) {
     if (fact.type !== "note" || fact.kind !== "reflection") continue;
-    const {
-      of,
-      text,
-      trial,
-      reflexion: own,
-    } = fact as unknown as Reflection & { readonly reflexion: string };
-    if (name === undefined || own === name) found.push({ trial, text, of, id });
+    const { of, text, trial } = fact;
+    if (name === undefined || fact.reflexion === name)
+      found.push({ trial: trial as number, text: text as string, of: of as FactId, id });
   }
   return found;
 }

@@ -133,7 +133,7 @@ export type Ballot = FactOf<"step-result" | "step-failure">;
 
 export function answerOf(session: Session, fact: Ballot): Asked {
   if (fact.type === "step-failure") return { session, failure: fact.error };
-  const { cost = 0, ...choice } = fact.value as unknown as Choice & { readonly cost?: number };
+  const { cost = 0, ...choice } = fact.value as Choice & { readonly cost?: number };
   return { session, choice, cost };
 }
 

@@ -200,7 +200,7 @@ function toCoworker(coworkers: Parts, name: string, description: string, what: s
       const { [what]: told, context } = input as { readonly [field: string]: string };
       return context ? `${told}\n\nWhat you need to know:\n${context}` : `${told}`;
     },
-  }) as unknown as Tool<never, unknown>;
+  }) as Tool<never, unknown>;
 }
 
 /** The coworker that the call names on whose branch a session is. */

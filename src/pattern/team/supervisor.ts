@@ -149,7 +149,7 @@ function handoffTo(
     name: transferName(worker),
     description: `Hands work to "${worker}" and waits for what comes of it.${typeof description === "string" ? ` ${description}` : ""}`,
     answer: output === "full" ? everythingIn : answerIn,
-  }) as unknown as Tool<never, unknown>;
+  }) as Tool<never, unknown>;
 }
 
 const STOPPED = "it reached a limit before it was done";
@@ -167,7 +167,7 @@ function answerIn(end: Session): string {
 }
 
 function everythingIn(end: Session): Json {
-  return transcriptFor({ since: waysIn(end).handed.id }, end) as unknown as Json;
+  return transcriptFor({ since: waysIn(end).handed.id }, end) as Json;
 }
 
 function waysIn(end: Session): { readonly handed: Session; readonly back: FactOf<"route-choose"> } {
@@ -199,7 +199,7 @@ function forwardTool(workers: readonly string[]): Tool<never, unknown> {
       if (text === undefined) throw new Error(`${from} has not answered yet. Hand the work over first.`);
       return { from, text };
     },
-  }) as unknown as Tool<never, unknown>;
+  }) as Tool<never, unknown>;
 }
 
 /** What the newest reply passed on, if it passed on anything. */
@@ -210,7 +210,7 @@ function forwarded(session: Session): Forwarded | undefined {
     if (fact.type === "model-reply") return undefined;
     if (fact.type === "tool-result") outputs.set(fact.of, fact.output);
     if (fact.type === "tool-call" && fact.name === FORWARD && outputs.has(node.id))
-      return outputs.get(node.id) as unknown as Forwarded;
+      return outputs.get(node.id) as Forwarded;
   }
   return undefined;
 }
