@@ -29,6 +29,11 @@ export function mapValues<Value, Result>(
   return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, change(value, key)]));
 }
 
+/** Whether two lists have the same items in the same order. */
+export function isSameList<Item>(one: readonly Item[], other: readonly Item[]): boolean {
+  return one.length === other.length && one.every((item, place) => item === other[place]);
+}
+
 /** Whether a value can be awaited. */
 export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return (

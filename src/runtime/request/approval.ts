@@ -243,7 +243,10 @@ async function editedTo(request: Request, input: Json): Promise<Request | Failur
 }
 
 /** The outcome of a request that a person dealt with in its place. */
-function takenOver({ fact }: Request, { by, value = null }: FactOf<"approval-give">): Outcome {
+export function takenOver(
+  { fact }: Request,
+  { by, value = null }: Pick<FactOf<"approval-give">, "by" | "value">,
+): Outcome {
   if (fact.type === "tool-call") return { type: "tool-result", output: value, by };
   if (fact.type === "step-call") return { type: "step-result", value, by };
   const content = typeof value === "string" ? value : JSON.stringify(value);

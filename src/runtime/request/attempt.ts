@@ -9,6 +9,7 @@ import {
 import { CancelledError, failureOf } from "../error.js";
 import { RefusedError } from "../given.js";
 import type { Reusable } from "../tape/tape.js";
+import { takenOver } from "./approval.js";
 import { EffectRecorder } from "./effect-recorder.js";
 import { changeOf, type Evidence, withoutFiles } from "./evidence.js";
 import type { PendingRequest } from "./pending-request.js";
@@ -103,7 +104,7 @@ function patienceFor({ batch }: PendingRequest, { effect, timeout }: Request): n
   return Math.min(timeout ?? Number.POSITIVE_INFINITY, Math.max(1, left ?? Number.POSITIVE_INFINITY));
 }
 
-/** What an effect gets for one attempt, and what follows it. */
+/** The argument of an effect for one attempt, and the objects that follow it. */
 function beginAttempt(item: PendingRequest, number: number) {
   const { run, chain } = item.batch;
   const { name = "" } = item.asked.fact as { readonly name?: string };
@@ -252,14 +253,13 @@ function repeat(item: PendingRequest, request: Request, error: Failure | undefin
 export function settleDoubt(item: PendingRequest, request: Request, fact: FactOf<"effect-settle">): void {
   const { batch } = item;
   const { cancelled } = batch.scope;
-  const { by, decision, value = null, why = "it did not happen" } = fact;
+  const { by, decision, why = "it did not happen" } = fact;
   if (decision === "again") {
     if (cancelled === undefined) batch.goOn();
     else item.end(givenUp(request, cancelled));
   } else if (decision === "failed")
     item.end({ ...request.failed(fact.error ?? { name: "EffectFailed", message: why }, undefined), by });
-  else if (request.fact.type === "tool-call") item.end({ type: "tool-result", output: value, by });
-  else item.end({ type: "step-result", value, by });
+  else item.end(takenOver(request, fact));
 }
 
 /** Whether a `write` may have happened though it failed; unless its owner wants it tried again whatever happened. */

@@ -21,8 +21,8 @@ import type { PendingRequest } from "./pending-request.js";
 import { failedAs, type Outcome, type Request } from "./request.js";
 
 /**
- * The line of facts that the requests of a batch share: what happens to them goes on it as it happens. Whoever puts a fact on
- * it, the request that it is about moves on by it.
+ * The line of facts that the requests of a batch share: what happens to them goes on it as it happens. Each fact moves
+ * on the request that it is about.
  */
 export class Chain {
   readonly realm: Realm;

@@ -9,6 +9,7 @@ import {
   type Session,
   type Terms,
 } from "../../session/index.js";
+import { isSameList } from "../../util/index.js";
 import type { Wanted } from "../policy/index.js";
 
 type Give = FactOf<"approval-give">;
@@ -193,7 +194,7 @@ function stands(
   const questions = questionsOf(wanted, now, level).filter(
     ({ to }) =>
       !to.some((one) => agreed.has(one)) &&
-      !at.some(({ fact, state }) => ASKED.has(state) && sameList(fact.to ?? [], to)),
+      !at.some(({ fact, state }) => ASKED.has(state) && isSameList(fact.to ?? [], to)),
   );
   const open = at.some(({ state }) => state === "open");
   if (open || agreed.size + questions.length >= need) return { state: "open", questions };
@@ -209,10 +210,6 @@ function questionsOf({ rule, why }: Wanted, terms: Terms, level: number): readon
   const { need = 1, within } = terms;
   const to = approversOf(terms);
   return (need === 1 ? [to] : to.map((one) => [one])).map((some) => ({ rule, why, level, to: some, within }));
-}
-
-function sameList(some: readonly Principal[], others: readonly Principal[]): boolean {
-  return some.length === others.length && some.every((one, place) => one === others[place]);
 }
 
 function termsAt(terms: Terms, level: number): Terms | undefined {

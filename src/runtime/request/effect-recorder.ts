@@ -25,7 +25,7 @@ type Call = {
 };
 
 /**
- * What one attempt at an effect has at hand beside its input: the sandbox of its session, and a way to leave evidence.
+ * Offers one attempt at an effect the sandbox of its session, and a way to leave evidence.
  * Everything that is run and changed there is collected, and put on the record before the outcome.
  */
 export class EffectRecorder {

@@ -26,14 +26,13 @@ export type Ruling = Omit<
 >;
 
 /** Whether a policy has anything to say about such requests. */
-export function isRuled(policies: readonly Policy[], request: Request): boolean {
-  const kind = KINDS[request.fact.type];
+export function isRuled(policies: readonly Policy[], { fact }: Request): boolean {
+  const kind = KINDS[fact.type];
   return kind !== undefined && policies.some((policy) => isCovered(policy, kind));
 }
 
 /**
- * Asks all policies; the strictest verdict counts. undefined where there are none, or none has anything to say about such
- * requests.
+ * Asks all policies; the strictest verdict counts. undefined where no policy has anything to say about such requests.
  *
  * @param editor who put other arguments in place of those that were asked for
  */

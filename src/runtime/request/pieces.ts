@@ -2,7 +2,7 @@ import { canonical, type Json } from "../../session/index.js";
 import type { Secrets } from "../secrets.js";
 
 /**
- * What a call says on the way, in pieces, without the values of secrets: the end of a piece that may be the beginning of one is
+ * The output of a call on the way, in pieces, without the values of secrets: the end of a piece that may be the beginning of one is
  * kept back until the next piece tells.
  */
 export class Pieces {

@@ -36,8 +36,8 @@ export interface Attempt {
   /** Tells observers about something on the way; it is not recorded. */
   emit(delta: Json): void;
   /**
-   * The sandbox that the session is placed on, opened at first use. What is run in it, and what has changed in its files
-   * when the attempt is over, goes on the record before the outcome.
+   * The sandbox that the session is placed on, opened at first use. The commands that run in it, and the changes of
+   * its files when the attempt is over, go on the record before the outcome.
    */
   sandbox(): Promise<Sandbox>;
   /** The value of a secret that the runtime was given. It is never recorded. */

@@ -6,9 +6,9 @@ const MOST = 30_000;
 /** A server may ask for a longer wait than our default, up to this limit. */
 const LONGEST = 10 * 60_000;
 /** Nobody was reached: whatever was to be done was not. */
-const UNREACHED: ReadonlySet<string> = new Set(["ECONNREFUSED", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
+const UNREACHED: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
 /** Nobody answered: it may have been done all the same. */
-const UNANSWERED: ReadonlySet<string> = new Set([
+const UNANSWERED: ReadonlySet<unknown> = new Set([
   "timeout",
   "ECONNRESET",
   "ETIMEDOUT",
@@ -21,40 +21,32 @@ const UNANSWERED: ReadonlySet<string> = new Set([
 
 /** Whether a failure may pass by itself, so that it makes sense to try again. */
 export function isRetryable(error: unknown, retry: Retry): boolean {
-  if (retry.when !== undefined) {
-    try {
-      return retry.when(error);
-    } catch {
-      return false;
-    }
+  if (retry.when === undefined) return !["final", "unknown"].includes(reasonOf(error));
+  try {
+    return retry.when(error);
+  } catch {
+    return false;
   }
-  return spoken(error, ({ isRetryable: said, code }) => {
-    if (typeof said === "boolean") return said;
-    return UNREACHED.has(code) || UNANSWERED.has(code) || undefined;
-  });
 }
 
 /** Whether the effect may have happened although it failed: a `write` is then in doubt. */
 export function isUnanswered(error: unknown): boolean {
-  return spoken(error, ({ isRetryable: said, code }) => {
-    // An error that says whether to try again knows how the call ended.
-    if (typeof said === "boolean" || UNREACHED.has(code)) return false;
-    return UNANSWERED.has(code) || undefined;
-  });
+  return reasonOf(error) === "unanswered";
 }
 
-/** The first answer among an error and its causes. */
-function spoken(
-  error: unknown,
-  say: (one: { readonly isRetryable?: unknown; readonly code: string }) => boolean | undefined,
-): boolean {
+/**
+ * Why a call failed, from the first among an error and its causes that tells. "retryable" or "final": the error says so itself,
+ * and knows how the call ended.
+ */
+function reasonOf(error: unknown): "retryable" | "final" | "unreached" | "unanswered" | "unknown" {
   for (let cause = error, depth = 0; typeof cause === "object" && cause !== null && depth < 5; depth++) {
-    const { isRetryable: said, code, cause: inner } = fieldsOf(cause);
-    const answer = say({ isRetryable: said, code: typeof code === "string" ? code : "" });
-    if (answer !== undefined) return answer;
+    const { isRetryable: retryable, code, cause: inner } = fieldsOf(cause);
+    if (typeof retryable === "boolean") return retryable ? "retryable" : "final";
+    if (UNREACHED.has(code)) return "unreached";
+    if (UNANSWERED.has(code)) return "unanswered";
     cause = inner;
   }
-  return false;
+  return "unknown";
 }
 
 /** The fields of an error; nothing, where reading them throws. */
@@ -79,25 +71,20 @@ export function delayOf(error: unknown, attempt: number, retry: Retry, host: Ser
 /** The wait that a Retry-After header asks for, in milliseconds; nothing, where reading the error throws. */
 function askedFor(error: unknown, host: Services): number | undefined {
   try {
-    return askedIn(error, host);
+    const { retryAfter, data, responseHeaders } = (error ?? {}) as {
+      retryAfter?: unknown;
+      data?: { retryAfter?: unknown };
+      responseHeaders?: { readonly [name: string]: string };
+    };
+    if (typeof retryAfter === "number") return retryAfter;
+    if (typeof data?.retryAfter === "number") return data.retryAfter;
+    const exact = Number(responseHeaders?.["retry-after-ms"]);
+    if (exact > 0) return exact;
+    const header = responseHeaders?.["retry-after"] ?? "";
+    const seconds = Number(header === "" ? Number.NaN : header);
+    const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - host.now();
+    return wait > 0 ? wait : undefined;
   } catch {
     return undefined;
   }
-}
-
-function askedIn(error: unknown, host: Services): number | undefined {
-  const { retryAfter, data, responseHeaders } = (error ?? {}) as {
-    retryAfter?: unknown;
-    data?: { retryAfter?: unknown };
-    responseHeaders?: { readonly [name: string]: string };
-  };
-  if (typeof retryAfter === "number") return retryAfter;
-  if (typeof data?.retryAfter === "number") return data.retryAfter;
-  const exact = Number(responseHeaders?.["retry-after-ms"]);
-  if (exact > 0) return exact;
-  const header = responseHeaders?.["retry-after"];
-  if (header === undefined) return undefined;
-  const seconds = Number(header);
-  const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - host.now();
-  return wait > 0 ? wait : undefined;
 }

@@ -171,7 +171,7 @@ function resting(state: RequestState, begun: Begun | undefined): RequestState {
   return { ...known(state), at: state.verdict === undefined ? "asked" : "ruled" };
 }
 
-/** The next stage of a request that nothing is done about yet; what is under way goes on. */
+/** The next stage of a request that nothing is done about yet; a request under way stays there. */
 function moved(state: RequestState, at: "asked" | "ruled" | "asking-people"): RequestState {
   return UNDER_WAY.has(state.at) ? state : { ...known(state), at };
 }

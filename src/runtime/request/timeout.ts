@@ -17,9 +17,11 @@ const GRACE = 1_000;
 /** Node's timers take no more milliseconds: a longer one would ring at once. */
 export const LONGEST_TIMER = 2 ** 31 - 1;
 
+const LATE: unique symbol = Symbol("late");
+
 /**
- * Waits so long, and then asks it to stop. What must not be done twice is waited for a little more: what it says now
- * is better than not to know.
+ * Waits for a time, and then asks the work to stop. A `careful` call is work that must not be done twice: it gets a little more
+ * time, because its result now is better than not to know.
  */
 export async function timed<Value>(
   work: Promise<Value>,
@@ -28,34 +30,23 @@ export async function timed<Value>(
   careful: boolean,
 ): Promise<Value> {
   if (milliseconds === Number.POSITIVE_INFINITY) return work;
-  const late = Symbol("late");
-  const first = await within(work, milliseconds, late);
-  if (first !== late) return first as Value;
-  controller.abort(new TimeoutError(milliseconds, true));
-  // Nobody will look at what it throws later.
-  work.catch(() => {});
-  if (!careful) throw new TimeoutError(milliseconds, true);
+  const first = await within(work, milliseconds);
+  if (first !== LATE) return first;
   let running = true;
-  const last = await within(
-    work.catch(() => {
-      running = false;
-      return late;
-    }),
-    GRACE,
-    late,
-  );
-  if (last !== late) return last as Value;
+  controller.abort(new TimeoutError(milliseconds, true));
+  const stopping = work.catch((): typeof LATE => {
+    running = false;
+    return LATE;
+  });
+  const last = careful ? await within(stopping, GRACE) : LATE;
+  if (last !== LATE) return last;
   throw new TimeoutError(milliseconds, running);
 }
 
-async function within<Value, Late>(
-  work: Promise<Value>,
-  milliseconds: number,
-  late: Late,
-): Promise<Value | Late> {
+async function within<Value>(work: Promise<Value>, milliseconds: number): Promise<Value | typeof LATE> {
   let timer: NodeJS.Timeout | undefined;
-  const rings = new Promise<Late>((resolve) => {
-    timer = setTimeout(resolve, Math.min(milliseconds, LONGEST_TIMER), late);
+  const rings = new Promise<typeof LATE>((resolve) => {
+    timer = setTimeout(resolve, Math.min(milliseconds, LONGEST_TIMER), LATE);
   });
   try {
     return await Promise.race([work, rings]);

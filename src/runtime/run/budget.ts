@@ -20,7 +20,7 @@ const KINDS = ["steps", "tokens", "money"] as const;
 const ROUNDING = 1e-9;
 
 /**
- * What a scope may spend and has spent. Calls under way count with what they will cost at least, so branches that run
+ * The limits of a scope, and its costs so far. Calls under way count with what they will cost at least, so branches that run
  * side by side share one budget exactly. A call must fit into every budget around it.
  */
 export class Ledger {
@@ -128,12 +128,8 @@ export function requireBudgetLeft(
   const { ledger, run } = scope;
   if (ledger === undefined) return;
   const spend = { steps: 0, tokens: 0, money: 0 };
-  for (const request of requests) {
-    if (!("spend" in request) || request.spend === undefined) continue;
-    spend.steps += request.spend.steps ?? 0;
-    spend.tokens += request.spend.tokens ?? 0;
-    spend.money += request.spend.money ?? 0;
-  }
+  for (const request of requests)
+    if ("spend" in request) for (const kind of KINDS) spend[kind] += request.spend?.[kind] ?? 0;
   const realm = Session.realmOf(session);
   if (run.tape.adopting) {
     const [first] = requests as readonly [Request];

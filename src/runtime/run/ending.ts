@@ -2,7 +2,6 @@ import {
   canonical,
   type Draft,
   drafted,
-  type FactId,
   type FactInput,
   type FactOf,
   type Json,
@@ -13,6 +12,7 @@ import {
   requireSession,
   Session,
 } from "../../session/index.js";
+import { isSameList } from "../../util/index.js";
 import { bodyOf, CancelledError, DescentError, failureOf, RunFailedError } from "../error.js";
 import type { Module } from "../module.js";
 import type { Secrets } from "../secrets.js";
@@ -120,7 +120,14 @@ export class Ending {
     const isSame = [whole, withoutLongText(whole)].some(
       (now) => canonical(now as unknown as Json) === recorded,
     );
-    if (!sameIds(parentsOf(entry.line), then) || !isSame) return undefined;
+    if (
+      !isSameList(
+        parentsOf(entry.line),
+        then.map(({ id }) => id),
+      ) ||
+      !isSame
+    )
+      return undefined;
     return recorder.adopt(entry, then, this.#realm);
   }
 
@@ -155,8 +162,4 @@ export class Ending {
     }
     return undefined;
   }
-}
-
-function sameIds(ids: readonly FactId[], sessions: readonly Session[]): boolean {
-  return ids.length === sessions.length && ids.every((id, place) => id === sessions[place]?.id);
 }

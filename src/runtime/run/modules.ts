@@ -31,8 +31,8 @@ export async function bracketed(
   ledger?.begin(entered.fact.at, gaps);
   for (const fact of limitFacts(module, limits)) entered = entered.append(fact);
   try {
-    // Modules call each other on the stack. A fresh one every so often, always at the same depth, so that how deep they
-    // can go is no matter of the machine, and a replay goes as deep.
+    // Modules call each other on the stack. A fresh one every so often, always at the same depth, so that the
+    // depth does not depend on the machine, and a replay goes as deep.
     if (inner.depth % DEEP === 0) await undefined;
     const result = requireSession(await body(entered), "go on");
     if (!result.descendsFrom(entered)) throw new DescentError(module.name, entered.id, result.id);

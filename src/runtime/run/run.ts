@@ -188,7 +188,8 @@ export class Run {
   /** The tape has ended, and the run goes on. */
   goLive(): void {
     this.tape.goLive();
-    this.writer.retire(this.options.stale ?? []);
+    // An earlier process counted its branches in its own way.
+    for (const name of this.options.stale ?? []) this.writer.also(name, null);
     this.#replay = undefined;
     const live = (): void => {
       this.cancellation.goLive();

@@ -149,7 +149,7 @@ export class Runs {
     }
   }
 
-  /** Cancels the runs of this name. False when there are none. */
+  /** Cancels the runs of this name. False if no run has it. */
   cancel(name: string, why: string): boolean {
     let found = false;
     for (const run of this.#underWay) {

@@ -31,8 +31,8 @@ export class Scope implements Host {
   readonly #inner = new Set<{ cancel(why: string): void }>();
   #cancelled: string | undefined;
   /**
-   * The newest session that the program made here or was told of: where a body that throws has come to. What the
-   * runtime notes by itself does not count, for a replay takes it up at another time.
+   * The newest session that the program made here or was told of: where a body that throws has come to. Facts
+   * of the runtime do not count, for a replay takes them up at another time.
    */
   last: Session | undefined;
   /** The origins that are not trusted of what the program was given and told here, on whichever branch, and around it before. */

@@ -2,7 +2,7 @@ import { LONGEST_TIMER } from "../request/timeout.js";
 
 /**
  * Whose turn it is in a run. Each turn is a macrotask of its own, so that everything that one outcome sets in motion has
- * happened before the next one is told; what is ready waits in line for it.
+ * happened before the next one is told; jobs that are ready wait in line for it.
  */
 export class Turns {
   readonly #turn: () => void;

@@ -105,11 +105,6 @@ export class RunWriter {
     this.#also.delete(name);
   }
 
-  /** Names of an earlier process, which counted its branches in its own way. */
-  retire(names: readonly string[]): void {
-    for (const name of names) this.#also.set(name, null);
-  }
-
   /** Resolves when everything that was made before this call is durable. */
   async flush(): Promise<void> {
     const made = this.#made;

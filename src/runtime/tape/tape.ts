@@ -14,6 +14,7 @@ import {
   Session,
   writeLine,
 } from "../../session/index.js";
+import { isSameList } from "../../util/index.js";
 import { beganWith, EVIDENCE, type Evidence, saidAgain } from "../request/evidence.js";
 import { withoutLongText } from "../run/long-text.js";
 
@@ -210,7 +211,7 @@ export class Tape {
     if (candidates.length === 0) return undefined;
     const body = bodyOf(fact);
     return candidates.find(
-      ({ line }) => sameIds(parentsOf(line), ids) && bodyOf(readFact(line, realm.blobs)) === body,
+      ({ line }) => isSameList(parentsOf(line), ids) && bodyOf(readFact(line, realm.blobs)) === body,
     );
   }
 
@@ -359,10 +360,6 @@ function bodyOf(fact: Fact | Draft): string {
   // The name of the secret may be another one where the secret did not come along with the record.
   const { key, ...rest } = body;
   return canonical((fact.type === "session-detach" ? rest : body) as { readonly [field: string]: Json });
-}
-
-function sameIds(some: readonly FactId[], others: readonly FactId[]): boolean {
-  return some.length === others.length && some.every((id, place) => id === others[place]);
 }
 
 /** The same without the author. */
