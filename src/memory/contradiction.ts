@@ -45,7 +45,7 @@ export function differInOneThing(one: string, other: string): boolean {
   return gone.length > 0 && come.length > 0 && gone.length <= SWAPPED && come.length <= SWAPPED;
 }
 
-/** What a statement is probably about: its first word after an article, or its first two characters. */
+/** The probable topic of a statement: its first word after an article, or its first two characters. */
 function aboutOf(text: string): string {
   const [word = ""] =
     text
@@ -69,7 +69,7 @@ function isNegated(text: string): boolean {
   return /[不没沒无無未]|ない|ません|ไม่/u.test(lower);
 }
 
-/** What is compared when two memories may contradict each other. */
+/** The fields of a memory by which contradictions are found. */
 type Statement = {
   readonly text: string;
   readonly subject?: string;

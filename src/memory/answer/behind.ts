@@ -55,7 +55,7 @@ export async function behind(
   const add = (relation: Relation, ...ids: readonly unknown[]): void => {
     for (const to of ids) if (isId(to)) links.push({ to, relation });
   };
-  // What led to a call is another question than what led to its result.
+  // The reasons for a call are not reasons for its result.
   const fields = LINKS[fact.type] ?? (fact.type.endsWith("-call") ? {} : { of: "of" });
   for (const [field, relation] of Object.entries(fields)) {
     const value = (fact as { readonly [field: string]: unknown })[field];
@@ -74,12 +74,12 @@ export async function behind(
   return { links: unique(links), more: concluded.more };
 }
 
-/** What a fact is as evidence; undefined of one that only rests on others. `last` says that nothing is behind it. */
+/** The kind of evidence that a fact is; undefined of one that only rests on others. `last` says that nothing is behind it. */
 export function groundOf(fact: Fact, last: boolean): Ground | undefined {
   if (fact.type.startsWith("memory-")) return last ? "missing" : undefined;
   if (fact.type === "validation-report") return "validation";
   if (fact.type === "record-import" || fact.type === "workspace-import") return "import";
-  // What is only said along with something else.
+  // A request is evidence only together with its outcome.
   if (/-(?:call|ask|await|take)$/.test(fact.type))
     return last && fact.type !== "model-call" ? undefined : last ? "model" : undefined;
   if (isPerson(fact.by)) return "person";
@@ -87,7 +87,7 @@ export function groundOf(fact: Fact, last: boolean): Ground | undefined {
   return fact.type === "model-failure" || fact.type === "context-compress" ? "model" : "tool";
 }
 
-/** What a model, or an agent, concluded: it rests on what was in its prompt. */
+/** Whether a model or an agent concluded it: it rests on the prompt. */
 function isConcluded({ type, by }: Fact): boolean {
   if (type === "model-reply" || type === "model-call") return true;
   if (type === "message-say" || type === "route-choose" || type === "note") return /^agent(:|$)/.test(by);
@@ -105,7 +105,7 @@ const SEEN: ReadonlySet<string> = new Set([
   "answer-take",
 ] satisfies Fact["type"][]);
 
-/** What was there to be seen: everything back to the words with which the turn began, and what was said before it. */
+/** The facts in the prompt: everything back to the message that began the turn, and the facts of earlier turns. */
 async function seenIn(store: Store, from: readonly FactId[]): Promise<Seen> {
   const seen: FactId[] = [];
   const before: FactId[] = [];
@@ -127,7 +127,7 @@ async function seenIn(store: Store, from: readonly FactId[]): Promise<Seen> {
 }
 
 /**
- * What stood in the prompt of earlier turns: the last reply, and what came since then. What was before that is behind the
+ * The facts of earlier turns in the prompt: the last reply, and everything since then. The facts before that are behind the
  * reply. Notes that were recalled stand in no later prompt.
  */
 async function saidBefore(store: Store, from: readonly FactId[]): Promise<Seen> {

@@ -15,7 +15,7 @@ import type { Progress } from "../derived.js";
 import { type MemoryRefusedError, refusing } from "../error.js";
 import { memoriesOf } from "../state.js";
 
-/** The fact of a line with the content of its blobs, or of these fields alone; what is not there is `Withheld`. */
+/** The fact of a line with the content of its blobs, or of these fields alone; missing content is `Withheld`. */
 export async function factOf(store: Store, line: string, fields?: readonly string[]): Promise<Fact> {
   const blobs = new Map<Digest, Uint8Array>();
   for (const [field, { digest }] of Object.entries(refsOf(line))) {

@@ -15,7 +15,7 @@ import { MEMORY_FACTS, memoriesOf } from "../state.js";
 import { factOf, idsIn, isId, writerOf } from "./fact-line.js";
 import { bytesOf, keyOf, type LineageFile } from "./lineage-file.js";
 
-/** What is looked for among what a memory reached: where somebody, or something, decided. */
+/** The types of facts that are decisions of a person, a model or a rule. */
 export const DECISIONS = [
   "model-reply",
   "tool-call",
@@ -31,7 +31,7 @@ function isDirect(kind: number): boolean {
   return kind > 1 && (kind & 1) === 1;
 }
 
-/** Where a fact stands: its node (0 is none), whether its turn is still that of the node, and the branch, where it is known. */
+/** Where a fact stands: its node (0 without one), whether its turn is still that of the node, and the branch, where it is known. */
 type Standing = { readonly node: number; readonly turn: boolean; readonly branch: string | undefined };
 
 const NOWHERE: Standing = Object.freeze({ node: 0, turn: false, branch: undefined });

@@ -17,13 +17,13 @@ const MANY = 200;
 /** How many missing facts and contents are looked for again. */
 const RETRIED = 1_000;
 
-/** The index of one store in this process: `memory` holds it when there can be no file. */
+/** The index of one store in this process: `memory` holds it when a file cannot be written. */
 type Held = { turn: Promise<unknown>; memory?: LineageFile };
 const held = new WeakMap<Store, Held>();
 
 /**
  * Queries the index of a store, brought up to date with its names. The index is derived: it is made anew when its file is
- * missing, damaged or of another format, and in memory when there can be no file.
+ * missing, damaged or of another format, and in memory when a file cannot be written.
  */
 export async function withLineage<Answer>(
   store: Store,
@@ -58,7 +58,7 @@ async function openAndAsk<Answer>(
           file.close();
         }
       } catch (error) {
-        // An error of the store or of the caller is no fault of the index.
+        // An error of the store or of the caller is not a fault of the index.
         if (error instanceof RathError) throw error;
         if (isBusy(error)) break;
       }

@@ -63,7 +63,7 @@ export function reachOf(file: LineageFile, memory: FactId): Reach {
   const reads = [...findings.values()].sort(byTime);
   const direct = new Map<number, true>();
   for (const { node, shown } of reads) if (shown) spread(file, node, direct, true, WAYS_IN_TURN);
-  // A reading that descends from another is no place to go back to: what was before it had been reached already.
+  // A reading that descends from another is not a place to go back to: the session before it had been reached already.
   const firsts = new Map<number, Read>();
   for (const read of reads)
     if (!file.all(WAYS_BACK, read.node).some(({ node }) => nodes.has(node as number)))

@@ -182,12 +182,12 @@ async function addMissingLinks(space: Space, by: Principal, signal?: AbortSignal
   }
 }
 
-/** Who merges, and on whose behalf. */
+/** The author of a merge, and the session on whose behalf it is made. */
 export type Merger = {
   readonly by: Principal;
   /** The session that had a hand in the words: what it has heard by then is where they come from too. */
   readonly from?: Session;
-  /** What else shows it, such as the reply of the model that wrote the words. */
+  /** More evidence, such as the reply of the model that wrote the words. */
   readonly because?: readonly FactId[];
   /** The session that did it without a hand in the words. */
   readonly of?: FactId;
@@ -204,7 +204,7 @@ export function keyOf(space: string, group: readonly Pick<Memory, "version">[]):
   return `consolidate ${space} ${createHash("sha256").update(versions.join()).digest("hex")}`;
 }
 
-/** Writes one memory in the place of several, with all that they rest on. Undefined when the merge was taken back. */
+/** Writes one memory that replaces a group, with all of its evidence. Undefined when the merge was taken back. */
 async function merge(space: Space, group: Group, text: string, merger: Merger): Promise<Memory | undefined> {
   const [kept] = group;
   const { by, from, of } = merger;
@@ -227,7 +227,7 @@ async function merge(space: Space, group: Group, text: string, merger: Merger): 
   const options = { key: keyOf(space.name, group), ...defined({ from }) };
   const shared = group.every(({ source }) => source === kept.source) ? kept.source : "reflection";
   const written = await space.write({ ...draft, source: shared }, options).catch((error: unknown) => {
-    // What the words were learnt from is further back than what can be named here.
+    // The evidence for this source is further back than the facts that can be named here.
     if (error instanceof MemoryRefusedError && error.code === "memory-source")
       return space.write({ ...draft, source: "reflection" }, options);
     throw error;

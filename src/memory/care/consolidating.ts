@@ -52,7 +52,7 @@ const CHECKS: Checks<ConsolidatingOptions> = {
 const LIMIT = 100;
 /** Merges of one step: what is done is on the record as it goes. */
 const AT_ONCE = 20;
-/** What a writer is shown of each note, and of how many. */
+/** The maximum number of characters of a note that a writer reads, and of notes. */
 const SHOWN = 4_000;
 const NOTES = 10;
 
@@ -160,7 +160,7 @@ function planOf(group: Group, words: boolean): Plan {
   };
 }
 
-/** What the writer is going to read stands on the record as read. */
+/** Records the notes that the writer is going to read. */
 async function recorded(space: Space, groups: readonly Group[], context: StepContext): Promise<void> {
   const head = await space.head();
   context.record({
@@ -204,7 +204,7 @@ async function written(
   const bare = members.map(({ memory, version }) => ({ memory, version }));
   return {
     session: gathered(session, [answered], "the words of a merge"),
-    // What cannot be a memory is none: then the words that say most are kept.
+    // An answer that cannot be a memory is ignored, and the longest text is kept.
     plan:
       text === "" || text.length > LONGEST
         ? { members: bare }

@@ -256,7 +256,7 @@ export async function readsOf(
       if (!line.includes('"memory-read"')) continue;
       let fact = readFact(line, undefined);
       if (fact.type !== "memory-read" || fact.space !== space) continue;
-      // What is long is kept beside the line, and read where it is wanted.
+      // Long lists of hits are kept beside the line.
       if (!Array.isArray(fact.hits)) ({ fact } = await store.load(id, { horizon: 1 }));
       if (fact.type !== "memory-read" || !Array.isArray(fact.hits)) continue;
       for (const { memory } of fact.hits) {
@@ -297,7 +297,7 @@ export function forgetting(name: string, options: ForgettingModuleOptions): Modu
       const progress = (count: number, total?: number): void => emit({ done: count, ...defined({ total }) });
       const now = hostServices(request).time();
       const space = memory.open(await context.store());
-      // What is kept for more than where this runs is not its to forget.
+      // A run does not forget memories of wider scopes.
       const keep = (one: Memory): boolean => isWider(one.scope, memory.scope) || rule.keep?.(one) === true;
       return { now, ...(await forgettable(space, { ...rule, keep }, now, { signal, progress })) };
     },

@@ -26,12 +26,12 @@ export type EmbeddingFunction = (
   signal?: AbortSignal,
 ) => PromiseLike<readonly Numbers[]> | readonly Numbers[];
 
-/** What can be given where texts are to become vectors. */
+/** Everything that can be used as an embedder. */
 export type Embedding = Embedder | EmbeddingFunction | EmbeddingModel;
 
 /**
  * The embedder that is meant: that of `@openrath/embedding` when nothing is given, an embedder, a named function,
- * or an embedding model of the AI SDK. What they answer is checked and brought to length 1.
+ * or an embedding model of the AI SDK. Their vectors are checked and brought to length 1.
  */
 export function embedderOf(given?: Embedding): Embedder {
   if (given === undefined) return staticEmbedding();
@@ -86,7 +86,7 @@ export function checked(name: string, declared: number, embed: EmbeddingFunction
 
 const HINT = "give an embedding that answers with one vector of the same length for each text";
 
-/** Whoever was asked may not listen to the signal: then nobody waits for the answer. */
+/** Stops waiting when the signal aborts, also for an embedder that ignores the signal. */
 async function answered(
   name: string,
   texts: readonly string[],
@@ -111,7 +111,7 @@ async function answered(
   }
 }
 
-/** What is wrong with an answer. A length of 0 is not yet known. */
+/** The fault of an answer. A length of 0 is not yet known. */
 function faultOf(vectors: unknown, count: number, length: number): string | undefined {
   if (!Array.isArray(vectors)) return "it answered with no list";
   if (vectors.length !== count) return `it gave ${vectors.length} vectors for ${count} texts`;

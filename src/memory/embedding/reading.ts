@@ -2,7 +2,7 @@ import type { Embedder } from "./embedder.js";
 import { LONGEST_WORD, normalised, piecesOf, type Run, runsOf, type Script, UNKNOWN } from "./piece.js";
 import { type Lexicon, NOTHING, type Table, table } from "./table.js";
 
-/** What the table makes of a text. */
+/** A text as the table reads it. */
 export type Reading = {
   /** The sum of the rows of what is known. */
   readonly meaning: Float64Array;

@@ -8,7 +8,7 @@ export type Table = {
   readonly dimensions: number;
   /** One byte for each number of each row, one row after another. */
   readonly rows: Int8Array;
-  /** What the bytes of a row are multiplied with. */
+  /** The factor of the bytes of each row. */
   readonly scales: Float32Array;
   /** Whole words, and with "##" before them the pieces that go on with a word. */
   readonly pieces: Entries;
@@ -143,7 +143,7 @@ export class Lexicon {
   }
 }
 
-/** Texts could not be turned into vectors, or what came back are none. */
+/** Texts could not be turned into vectors, or the answer is not a list of vectors. */
 export class EmbeddingError extends RathError {
   constructor(embedder: string, reason: string, hint: string, cause?: unknown) {
     super("memory-embedding", `Cannot embed with ${embedder}: ${reason}.`, {

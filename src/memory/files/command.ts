@@ -187,7 +187,7 @@ async function filesAt(path: string, folder: Folder): Promise<readonly File[]> {
   return file === undefined ? folder.under(path) : [file];
 }
 
-/** A file is no folder that something else could be in. */
+/** Throws when a component of the path is a file. */
 async function requireFolders(path: string, folder: Folder): Promise<void> {
   for (const above of foldersOf(path))
     if ((await folder.file(above)) !== undefined)
@@ -235,7 +235,7 @@ const CHARACTERS = 60_000;
 const DEEP = 2;
 const AROUND = 4;
 
-/** What is in a folder, two levels deep, as it is documented for this tool: a size and a path for each. */
+/** The content of a folder, two levels deep, in the documented form of this tool: a size and a path for each. */
 export function listingOf(folder: string, files: readonly File[]): string {
   const sizes = new Map<string, number>([[folder, 0]]);
   for (const { path, text } of files) {

@@ -10,12 +10,12 @@ import type { Source } from "../source.js";
 import type { Space } from "../space.js";
 import { PassedTrialError } from "./trial.js";
 
-/** What reflections of trials are known by in a space. */
+/** The sources of reflections on trials. */
 export const LESSONS: readonly Source[] = ["failed-attempt", "reflection"];
 /** As long as a subject may be, with room for what tells long ones apart. */
 const LONGEST_KEY = 400;
 
-/** What a task is known by from session to session: what the person said last, as it is or cut with its digest. */
+/** The key of a task in every session: the last message of the person, or its beginning with a digest. */
 export function taskIn(session: Session): string {
   const asked = askedLast(session);
   for (let node: Session | undefined = session; node !== undefined; node = node.parents[0]) {

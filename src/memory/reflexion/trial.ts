@@ -17,7 +17,7 @@ export type Report = { readonly id: FactId; readonly fact: FactOf<"validation-re
 export type Trial = {
   readonly attempted: Session;
   readonly session: Session;
-  /** What it was found to be: of several, one that did not pass. None where a limit ended the validation. */
+  /** The result of the validation; of more than one, the first that failed. Undefined when a limit ended the validation. */
   readonly report?: Report;
 };
 
@@ -46,7 +46,7 @@ export async function tried(
   const session = await enter(validate, attempted);
   const end = endOf(session);
   if (end.type === "budget-stop") return { attempted, session };
-  // What is found last of each name counts. That an answer has its form says nothing about the attempt.
+  // The last report of each name counts. A check of the form of an output says nothing about the attempt.
   const newest = new Map<string, Report>();
   for (const { id, fact } of diff(attempted, session).theirs)
     if (fact.type === "validation-report" && !(fact.name === "output" && fact.by.startsWith("agent:")))

@@ -15,7 +15,7 @@ const UNPARTED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 const HAN = /\p{Script=Han}/u;
 const HUMP = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
-/** What stands on Latin, Greek and Cyrillic letters; the marks of other scripts are vowels. */
+/** The accents of Latin, Greek and Cyrillic letters; the marks of other scripts are vowels. */
 const ACCENTS = /[\u0300-\u036f]/g;
 
 /** The words of a text that it is found by, each as often as it stands there. */
@@ -87,7 +87,7 @@ function stemmed(word: string): string {
   return /^[a-z]+$/.test(word) ? stemOf(word) : word;
 }
 
-/** Every two characters that stand together. A single Han character is a word as well, for whoever asks for that. */
+/** Every two characters that stand together. With `singles`, a single Han character is a word as well. */
 function addPairs(run: readonly string[], found: string[], singles: boolean): void {
   if (run.length === 1) found.push(run[0] as string);
   for (let at = 1; at < run.length; at++) found.push(`${run[at - 1]}${run[at]}`);

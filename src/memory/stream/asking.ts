@@ -10,12 +10,12 @@ import { field } from "./kind.js";
 export type Somebody<Input> = Module | ((input: Input) => unknown);
 
 type Question<Input> = {
-  /** What the asking is called on the record. */
+  /** The name of the question in the record. */
   readonly name: string;
   readonly whom: Somebody<Input>;
-  /** What a function is given. */
+  /** The input of a function. */
   readonly input: Input;
-  /** What a module is told. */
+  /** The message for a module. */
   readonly words: string;
 };
 
@@ -48,7 +48,7 @@ export function askedOf(whom: Somebody<never>): Principal {
 }
 
 /**
- * What a module answered since a session: its output if it has one, else what it said last. Where a limit ended its work
+ * The answer of a module since a session: its output if it has one, else its last message. Where a limit ended its work
  * there is no answer.
  */
 export function answerOf(module: Module, session: Session, since: Session): Json | undefined {

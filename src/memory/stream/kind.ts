@@ -9,10 +9,10 @@ import {
 import { defined, isObject } from "../../util/index.js";
 import type { Memory } from "../state.js";
 
-/** What a memory is to a stream: something that was observed, or a thought about what was. */
+/** The kind of a memory in a stream: an observation, or a reflection on observations. */
 export type StreamKind = "observation" | "reflection";
 
-/** What a stream says of a memory, in its `meta`. */
+/** The fields of a stream in the `meta` of a memory. */
 type StreamMeta = {
   readonly kind: StreamKind;
   /** 0 for what was observed; of a thought one more than the deepest that it rests on. */
@@ -48,8 +48,8 @@ export type Access = { readonly at: string; readonly step?: number };
 type Accesses = ReadonlyMap<string, ReadonlyMap<FactId, Access>>;
 
 /**
- * What a session has read of each space, and when. It is asked of the session that reads: its past is its own, so that a
- * fork has a past of its own too, and the same question from the same id has the same answer for ever.
+ * The memories that a session has read of each space, and when. It is asked of the session that reads: its past is its own, so that a
+ * fork has a past of its own too, and the same question from the same id always has the same answer.
  */
 const accessView: View<Accesses> = {
   start: new Map(),
@@ -67,7 +67,7 @@ export function accessesOf(session: Session, space: string): ReadonlyMap<FactId,
   try {
     return session.view(accessView).get(space) ?? new Map();
   } catch (error) {
-    // Of a session whose past is not loaded, what was read there is not known any more.
+    // The readings of a session whose past is not loaded are unknown.
     if (error instanceof BeyondHorizonError) return new Map();
     throw error;
   }

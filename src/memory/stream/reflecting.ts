@@ -10,9 +10,9 @@ import { ask, askedOf, insightsIn, questionsIn, type Somebody } from "./asking.j
 import { streamMetaOf, withStreamMeta } from "./kind.js";
 import type { Asking, Retrieve } from "./retrieval.js";
 
-/** What whoever finds questions is given: statements, the oldest first. */
+/** The input of `questions`: statements, the oldest first. */
 export type AboutStatements = { readonly statements: readonly string[]; readonly count: number };
-/** What whoever answers one is given. A thought names the statements that it rests on by their numbers, from 1. */
+/** The input of `insights`. An insight names the statements that it follows from by their numbers, from 1. */
 export type AboutQuestion = AboutStatements & { readonly question: string };
 
 export type ReflectionOptions = {
@@ -30,7 +30,7 @@ export type ReflectionOptions = {
   readonly recent?: number;
 };
 
-/** What came of thinking about a stream, or that it was not the time for it. */
+/** The result of a reflection; `due` is false when it was too early. */
 export type Reflected = {
   readonly due: boolean;
   /** The importance that had come together since the last time. */
@@ -41,7 +41,7 @@ export type Reflected = {
   readonly dropped: number;
 };
 
-/** What a reflection works with. */
+/** The input of a reflection. */
 type Reflecting = Required<ReflectionOptions> & {
   readonly memory: MemorySpace;
   readonly retrieve: Retrieve;
@@ -104,7 +104,7 @@ export async function reflectOn(
 
 const KIND = "stream-reflection";
 
-/** One question: what the stream has about it, the thoughts of whoever is asked, and those that cite it, written. */
+/** Answers one question: recalls the memories about it, asks for insights, and writes those that cite a memory. */
 async function answered(
   session: Session,
   given: Reflecting,
@@ -154,7 +154,7 @@ function gatheredIn(memory: MemorySpace): ReturnType<typeof step<Json, Json>> {
     `gathered in ${memory.name}`,
     async (input: Json, context: StepContext): Promise<Json> => {
       const { scope, since } = input as { readonly scope: Json; readonly since?: FactId };
-      // Those that are not told any more too: what came after one of them came after it all the same.
+      // Also memories that have ended: the position of one of them still counts.
       const all = await memory.open(await context.store()).list({
         scope: scope as MemorySpace["scope"],
         statuses: ["live", "held", "revoked", "expired", "merged"],

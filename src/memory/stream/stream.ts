@@ -25,7 +25,7 @@ export type Observation = Draft & {
 };
 
 /**
- * A space as a stream of memories. What is recalled from it is what is recent, important and relevant at once; the rest is
+ * A space as a stream of memories. A recall returns memories that are recent, important and relevant at once; the rest is
  * as in any space.
  */
 export interface MemoryStream extends Omit<MemorySpace, "recall"> {
@@ -72,7 +72,7 @@ export function memoryStream(options: MemoryStreamOptions): MemoryStream {
       });
       return { session: told, value: ratingIn(value, profile.scale) };
     } catch (error) {
-      // What was observed is kept, whether somebody can rate it or not; that nobody could is on the record.
+      // The observation is kept without a rating; the failure is in the record.
       if (!(error instanceof StepError)) throw error;
       return { session: error.session, value: undefined };
     }

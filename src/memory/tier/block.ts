@@ -5,13 +5,13 @@ import { LONGEST } from "../operation.js";
 
 /** A part of core memory: a text that is always before the model, and that it edits itself. */
 export type BlockOptions = {
-  /** What the model calls it by: "human", "persona", "task". */
+  /** The name of the block for the model: "human", "persona", "task". */
   readonly label: string;
-  /** What it says before anybody edits it. Of a block that is read-only, what it says. */
+  /** Its first text; the text of a read-only block. */
   readonly value?: string;
   /** Characters at most. Default 2,000. */
   readonly limit?: number;
-  /** What belongs in it. */
+  /** Its purpose, for the model. */
   readonly description?: string;
   /** Whether only the program says what is in it. */
   readonly readOnly?: boolean;
