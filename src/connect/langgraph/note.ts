@@ -184,7 +184,7 @@ export function spotOf(
     namespace,
     id,
     parent: parentId === id ? again?.parent : parentId,
-    head: recordOf(note.head) as unknown as Spot["head"],
+    head: recordOf(note.head) as Spot["head"],
     metadata: metadata as Held,
     values: ordered,
     versions: patched(parent?.versions, recordOf(note.versions) as Patch),

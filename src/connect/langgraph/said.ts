@@ -167,7 +167,7 @@ function isCount(value: Json | undefined): value is number {
 export function textsOf(fact: Fact): readonly string[] | null | undefined {
   const content = saidBy(fact);
   if (content === undefined) return undefined;
-  if ((content as unknown) instanceof Withheld) return null;
+  if (content instanceof Withheld) return null;
   if (typeof content === "string") return [content];
   return (Array.isArray(content) ? (content as readonly (Fields | string)[]) : []).flatMap((part) =>
     typeof part === "string" ? [part] : typeof part?.text === "string" ? [part.text] : [],
@@ -179,7 +179,7 @@ export function keyOf(fact: Fact): string | undefined {
   const content = saidBy(fact);
   if (content === undefined) return undefined;
   const role = fact.type === "message-say" ? fact.role : fact.type === "model-reply" ? "assistant" : "tool";
-  return (content as unknown) instanceof Withheld ? undefined : `${role} ${canonical(content as Json)}`;
+  return content instanceof Withheld ? undefined : `${role} ${canonical(content as Json)}`;
 }
 
 /** The key of a message that is not said yet. */
@@ -194,17 +194,17 @@ export function keyOfTold(told: Told): string {
   return `${role} ${canonical(contentOf(told) as Json)}`;
 }
 
-function saidBy(fact: Fact): Json | undefined {
+function saidBy(fact: Fact): unknown {
   switch (fact.type) {
     case "message-say":
     case "model-reply":
-      return fact.content as Json;
+      return fact.content;
     case "tool-result":
       return fact.output;
-    case "tool-failure":
-      return (fact.error as unknown) instanceof Withheld
-        ? (fact.error as unknown as Json)
-        : fact.error.message;
+    case "tool-failure": {
+      const error: unknown = fact.error;
+      return error instanceof Withheld ? error : fact.error.message;
+    }
     default:
       return undefined;
   }

@@ -32,30 +32,20 @@ export class GraphTools {
 
   async call(tool: GraphTool, input: Json, use: string, context: BackendContext): Promise<Json> {
     if (context.signal.aborted) throw this.#failed("stopped", use, "it was stopped before it was asked");
-    const stop = new AbortController();
-    const onAbort = (): void => stop.abort("stopped");
-    context.signal.addEventListener("abort", onAbort, { once: true });
-    const timer = setTimeout(() => stop.abort("timeout"), this.#timeout);
+    const late = AbortSignal.timeout(this.#timeout);
+    const signal = AbortSignal.any([context.signal, late]);
     try {
-      const found = await Promise.race([this.#tool(tool, use), aborted(stop.signal)]);
-      return (await Promise.race([
-        found.run(input, contextOf(stop.signal, context)),
-        aborted(stop.signal),
-      ])) as Json;
+      const found = await Promise.race([this.#tool(tool, use), aborted(signal)]);
+      return (await Promise.race([found.run(input, contextOf(signal, context)), aborted(signal)])) as Json;
     } catch (thrown) {
       const error = readableError(thrown);
       if (error instanceof BackendError) throw error;
-      if (stop.signal.aborted)
-        throw stop.signal.reason === "timeout"
-          ? this.#failed("timeout", use, `it gave no answer within ${this.#timeout} ms`)
-          : this.#failed("stopped", use, "it was stopped while it was asked");
+      if (context.signal.aborted) throw this.#failed("stopped", use, "it was stopped while it was asked");
+      if (late.aborted) throw this.#failed("timeout", use, `it gave no answer within ${this.#timeout} ms`);
       const reason = firstLine(thrownMessage(error));
       if (error instanceof MissingPackageError)
         throw new BackendError(this.name, "not-installed", use, reason, error.data, error.hint);
       throw this.#failed(faultOf(error), use, reason);
-    } finally {
-      clearTimeout(timer);
-      context.signal.removeEventListener("abort", onAbort);
     }
   }
 

@@ -16,6 +16,7 @@ import {
 import { beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { Arrival, contentOf, nameOf, partsIn } from "../trajectory/arrival.js";
 
+import { wordsOf } from "../trajectory/turn.js";
 import { breachesOf, copiedStep, embeddedIn } from "./rules.js";
 
 /** The kinds of notes of an imported trajectory. */
@@ -208,7 +209,7 @@ class Story {
     this.arrival.add({
       type: "context-compress",
       ...range,
-      summary: contents.length > 0 ? contents.join("\n") : wordsIn(step.message as Json),
+      summary: contents.length > 0 ? contents.join("\n") : wordsOf(saidIn(step.message as Json)),
       policy: String(own(management, "type") ?? "compaction"),
       ...(before !== undefined && after !== undefined && { tokens: { before, after } }),
       by: "agent",
@@ -252,12 +253,4 @@ function saidIn(message: Json): Content {
       part.type === "text" ? { type: "text", text: String(part.text) } : { type: "other", value: part },
     ),
   );
-}
-
-function wordsIn(message: Json): string {
-  return typeof message === "string"
-    ? message
-    : (message as readonly Fields[])
-        .flatMap((part) => (part.type === "text" ? [String(part.text)] : []))
-        .join("\n");
 }

@@ -3,6 +3,7 @@ import { defined } from "../../../util/index.js";
 import { agentNamed, type FieldReader, type Fields, isSame, toolNamed } from "../fields.js";
 import { keepRest, UNKNOWN_TIME } from "../intake.js";
 import { plainContent } from "../trajectory/arrival.js";
+import { plain } from "../trajectory/turn.js";
 import { inputMessages } from "./content.js";
 import { EVALUATION_EVENT, GEN_AI, OURS } from "./conventions.js";
 import { MEMORY_NOTE } from "./describe.js";
@@ -11,7 +12,7 @@ import type { ReadEvent, ReadSpan } from "./parse.js";
 import { heard, replyParts } from "./said.js";
 import { timeOf } from "./span.js";
 import type { Understood } from "./understand.js";
-import { chatIn, detailOf, failureIn, isExact, plainJson, toolIn, valueIn } from "./understand.js";
+import { chatIn, detailOf, failureIn, isExact, toolIn, valueIn } from "./understand.js";
 
 const GATHERED = "these branches were not merged; they are gathered so that one session has them all";
 
@@ -294,7 +295,7 @@ export class Builder {
       message,
       more: rest,
     };
-    this.#head = keepRest(this.#head, "span", plainJson(kept), at);
+    this.#head = keepRest(this.#head, "span", plain(kept), at);
   }
 
   #judge({ name, attributes, time, rest }: ReadEvent, of: FactId | undefined, at: string): boolean {

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { RathError } from "../../../session/index.js";
-import { defined, optionNames, parseJson, showValue } from "../../../util/index.js";
+import { defined, optionNames, parseJson } from "../../../util/index.js";
+import { requireCount } from "../../../workflow/index.js";
 import { requireOptionNames } from "../../options.js";
 import type { Subject } from "../exchange.js";
 import { fieldsIn, fieldsOf, stringOf } from "../fields.js";
@@ -54,12 +55,12 @@ const LONGEST_ANSWER = 65_536;
  * what is sent twice is the same span twice.
  */
 export async function sendSpans(given: Subject, options: SendOptions = {}): Promise<SentSpans> {
-  requireOptionNames(options, OPTIONS, (reason, hint) => new SpanOptionError(reason, hint), EXAMPLE);
+  const refuse = (reason: string, hint: string): Error => new SpanOptionError(reason, hint);
+  requireOptionNames(options, OPTIONS, refuse, EXAMPLE);
   const { content = false, service, batch = 512, attempts = 5, backoff = 1_000, signal } = options;
-  requireNumber("batch", batch, 1);
-  requireNumber("attempts", attempts, 1);
-  requireNumber("backoff", backoff, 0);
-  if (options.timeout !== undefined) requireNumber("timeout", options.timeout, 1);
+  for (const [name, value] of Object.entries({ batch, attempts, timeout: options.timeout ?? 1 }))
+    requireCount(value, name, refuse);
+  requireCount(backoff, "backoff", refuse, 0);
   const endpoint = endpointOf(options, process.env);
   const subject = { ...given, session: await shownOf(given) };
   const spans = spansOf(subject, { content });
@@ -205,14 +206,6 @@ function retryAfter(value: string | null): number | undefined {
   if (/^\d{1,9}$/.test(value.trim())) return Number(value) * 1_000;
   const until = Date.parse(value);
   return Number.isNaN(until) ? undefined : Math.max(0, until - Date.now());
-}
-
-function requireNumber(name: string, value: unknown, least: number): void {
-  if (Number.isSafeInteger(value) && (value as number) >= least) return;
-  throw new SpanOptionError(
-    `its \`${name}\` is ${showValue(value)}, not a whole number, at least ${least}`,
-    `${name}: ${Math.max(least, 10)}`,
-  );
 }
 
 /** Where spans go, and with which headers. */

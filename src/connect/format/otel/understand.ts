@@ -308,8 +308,3 @@ export function isExact(tool: Json): boolean {
     Object.keys(tool).every((key) => ["type", "name", "description", "parameters"].includes(key))
   );
 }
-
-/** Without what is undefined. */
-export function plainJson(value: object): Json {
-  return JSON.parse(JSON.stringify(value)) as Json;
-}
