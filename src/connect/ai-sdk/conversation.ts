@@ -15,7 +15,7 @@ export type Missing =
     };
 
 /**
- * What a prompt says that a conversation does not, in order. Both are gone through side by side: a prompt may leave out
+ * The messages of a prompt that a conversation lacks, in order. Both are gone through side by side: a prompt may leave out
  * what was said, and another conversation may be recorded in between.
  */
 export function missingIn(transcript: readonly Message[], prompt: readonly Fields[]): readonly Missing[] {

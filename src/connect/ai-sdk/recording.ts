@@ -126,8 +126,8 @@ function records(recorder: Recorder, keep: (session: Session) => Promise<void>):
 type Piece = { readonly type: string };
 
 /**
- * The same stream, and word of how it ended. Its last piece is held back until that is noted: whoever hears that the reply is
- * finished may ask the next question at once.
+ * The same stream, and word of how it ended. Its last piece is held back until that is noted: a reader of the end may ask
+ * the next question at once.
  */
 function watch(
   stream: Streamed["stream"],

@@ -81,8 +81,8 @@ export function isTime(value: unknown): value is string {
 }
 
 /**
- * An object of another system, whose fields are taken one by one. What is not taken, or is not of the kind that it should
- * be, is left in `rest`, so that nothing is lost.
+ * An object of another system, whose fields are taken one by one. Fields that are not taken, or are of another kind, are
+ * left in `rest`, so that nothing is lost.
  */
 export class FieldReader {
   readonly #left: Map<string, Json>;
@@ -145,7 +145,7 @@ export class FieldReader {
     return [...this.#left.keys()];
   }
 
-  /** The fields that are left; undefined when there are none. */
+  /** The fields that are left, if any. */
   get rest(): Fields | undefined {
     return this.#left.size === 0 ? undefined : Object.fromEntries(this.#left);
   }

@@ -47,8 +47,8 @@ export function keepRest(session: Session, what: string, value: Json, at = sessi
 }
 
 /**
- * Milliseconds since 1970 of a time as it stands in a fact; not a number where it is none. A time without a zone is one
- * of UTC: what is exported must not depend on where that is done.
+ * Milliseconds since 1970 of a time as it stands in a fact; NaN for other texts. A time without a zone is one
+ * of UTC: an export must not depend on where that is done.
  */
 export function millisecondsOf(at: string): number {
   return Date.parse(WITHOUT_ZONE.test(at) ? `${at}Z` : at);

@@ -43,7 +43,7 @@ export function isAnswerable(one: Awaited): boolean {
 
 /**
  * Gives replies to what a run waits for. All of them are looked at before the first is given. The id of an approval covers
- * every byte of what was shown, so whoever names it has named exactly that.
+ * every byte of what was shown, so an answer that names it names exactly that.
  */
 export async function giveReplies(
   rath: Rath,

@@ -8,8 +8,8 @@ export type Handler = (request: Request) => Promise<Response>;
 /** Access and limits of a server. */
 export type DoorOptions = {
   /**
-   * Says who sent a request, which is on the record as `by` and separates what belongs to whom; or answers instead, with a
-   * 401 or 403.
+   * Says who sent a request, which is on the record as `by` and separates the threads and tasks of senders; or answers
+   * instead, with a 401 or 403.
    */
   readonly authorize?: (request: Request) => Principal | Response | Promise<Principal | Response>;
   /** Lets anybody in, all as one and the same "user". Without it, and without `authorize`, no door is opened. */

@@ -97,7 +97,7 @@ export class Ledger {
   }
 
   /**
-   * Where something goes that belongs to a checkpoint. What belongs to one that others went on from begins a branch. A
+   * Where something goes that belongs to a checkpoint. A second continuation of a checkpoint begins a branch. A
    * subgraph goes where the graph it works for stands, unless it is taken back to an earlier checkpoint of its own.
    */
   place(namespace: string, id: string | undefined, root: string | undefined): Place | undefined {

@@ -95,7 +95,7 @@ type Fields = { readonly [key: string]: Json };
 
 /**
  * The value with every text that was said just before left out and pointed at, so that the record holds it once;
- * undefined when there is none, or when the value has our mark in it already.
+ * undefined when it has no such text, or when the value has our mark in it already.
  */
 export function hideSaid(value: Json, pool: Pool): Json | undefined {
   let found = false;

@@ -6,10 +6,10 @@ import type {
   InputRequiredResult,
 } from "@modelcontextprotocol/client";
 import type { Json } from "../../session/index.js";
+import type { Sample } from "./asking.js";
 import type { Definition } from "./definition.js";
 import { McpAnswerError } from "./error.js";
 import type { Fields, Link, Root } from "./link.js";
-import type { Sample } from "./sampling.js";
 
 export type CallContext = { readonly signal: AbortSignal; emit(delta: Json): void };
 
@@ -48,7 +48,7 @@ const ROUNDS = 10;
 
 /**
  * Calls a tool of a server of 2026: one that wants to know something says so in its answer, and is called again with
- * what it wants to know. What this client can tell is told at once; what a model or a person must say comes back.
+ * what it wants to know. This client answers at once where it can; questions to a model or a person come back.
  */
 export async function callInRounds(
   link: Link,

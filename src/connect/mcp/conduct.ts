@@ -27,7 +27,7 @@ export type Desk = {
 };
 
 /**
- * Runs a module for a client: begins, or goes on with what was answered. What the run waits for is asked of the client as
+ * Runs a module for a client: begins, or goes on with what was answered. The questions of the run go to the client as
  * far as it can help; `told` makes a result of everything else.
  */
 export async function conduct<Result extends object>(

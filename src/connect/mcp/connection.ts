@@ -1,4 +1,5 @@
 import type { Json } from "../../session/index.js";
+import type { SamplingOptions } from "./asking.js";
 import type { Answers, CallContext, Called, CallSettings, Resume } from "./call.js";
 import { callInRounds, ParkedCall } from "./call.js";
 import { connect } from "./connect.js";
@@ -8,7 +9,6 @@ import { Secrets } from "./http.js";
 import type { Limits } from "./limits.js";
 import type { Link, LinkOptions, Root } from "./link.js";
 import type { Peer } from "./peer.js";
-import type { SamplingOptions } from "./sampling.js";
 
 export type ConnectionOptions = {
   readonly limits: Limits;

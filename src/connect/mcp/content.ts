@@ -6,7 +6,7 @@ import { brief } from "./error.js";
 import type { Secrets } from "./http.js";
 
 /**
- * What a model is shown of a result: its structure where it has one, its words where it is words, else words and files.
+ * The part of a result that a model sees: its structure where it has one, its words where it is words, else words and files.
  * A result that says itself that it is a failure is thrown as one.
  */
 export function outputOf(tool: string, result: CallToolResult, secrets: Secrets): Json {

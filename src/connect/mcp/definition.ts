@@ -101,7 +101,7 @@ export function nameFor(prefix: string, tool: string): string {
 
 /**
  * Shows a model the schema as it is, and checks with what of it can be checked in time that is known beforehand: a
- * pattern or a reference of a stranger can keep a validator busy for ever. The server checks the rest itself.
+ * pattern or a reference of a stranger can keep a validator busy forever. The server checks the rest itself.
  */
 export function checkerOf(tool: string, schema: JsonObject): InputChecker {
   const tame = tamed(schema);
@@ -165,7 +165,7 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const PRIMITIVE: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
 
 /**
- * What is wrong with the headers into which a schema wants parameters to go, if anything. A tool that wants it otherwise
+ * The problem of the headers into which a schema puts parameters, if any. A tool that wants it otherwise
  * than the protocol says could put a parameter where others read it, or where another header stands.
  */
 export function headerFlaw(schema: Json): string | undefined {

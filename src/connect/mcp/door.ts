@@ -6,7 +6,7 @@ import { loadServer } from "./error.js";
 /** Access by HTTP, and the names of the host. */
 export type DoorOptions = {
   /**
-   * Says who sent a request, which is on the record as `by` and separates what belongs to whom; or answers instead, with a
+   * Says who sent a request, which is on the record as `by` and separates the runs of callers; or answers instead, with a
    * 401 or 403. Where it says nothing, or throws, nobody comes in.
    */
   readonly authorize?: (

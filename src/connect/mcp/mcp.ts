@@ -4,13 +4,13 @@ import type { Effect } from "../../session/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { requireEffect, type Step, step } from "../../workflow/index.js";
 import { requireOptionNames, requireType } from "../options.js";
+import type { SamplingOptions } from "./asking.js";
 import { Connection } from "./connection.js";
 import { type Definition, flawIn, isPin, nameFor, type Pin, type Refused } from "./definition.js";
 import { McpOptionError } from "./error.js";
 import { LIMITS, type Limits } from "./limits.js";
 import type { Root } from "./link.js";
 import { checkPeer, type Peer } from "./peer.js";
-import type { SamplingOptions } from "./sampling.js";
 import { type Book, bookSteps, type ToolSettings, toolOf } from "./tools.js";
 
 export type McpOptions = Partial<Limits> & {
@@ -26,8 +26,9 @@ export type McpOptions = Partial<Limits> & {
   /** Lets the server ask a person: each call is then a module, and a question is pending work. */
   readonly elicitation?: boolean;
   /**
-   * Whether the server is believed: what it says its tools do to the world, and how it describes them. Default false: then policies
-   * presume that every tool changes the world, unless `settings` says what it does, and take its descriptions for words of strangers.
+   * Whether the server is believed: what it says its tools do to the world, and how it describes them. Default false: then
+   * policies presume that every tool changes the world, unless `settings` says what it does, and take its descriptions for
+   * words of strangers.
    */
   readonly trusted?: boolean;
   /** The places whose files the server may look at. */

@@ -28,7 +28,7 @@ export type Waiting = {
   readonly kind: string;
   readonly name: string;
   readonly shown: Json;
-  /** Who may answer, and until when. */
+  /** The people who may answer, and the end of the time to answer. */
   readonly to?: readonly Principal[];
   readonly expires?: string;
   /** Where it is a question: the JSON schema of an answer. */

@@ -16,8 +16,8 @@ const DRAIN_MILLISECONDS = 250;
 export type Fault = { readonly loss: Loss; readonly reason: string };
 
 /**
- * A server that is a process of ours: one message a line on its input and its output. What it does beyond its limits
- * ends the connection, and the process with all that it started.
+ * A server that is a process of ours: one message a line on its input and its output. A breach of its limits ends the
+ * connection, and the process with all that it started.
  */
 export class StdioTransport implements Transport {
   onclose?: (() => void) | undefined;

@@ -61,7 +61,7 @@ export class VikingSessions {
 
   /**
    * Archives what was said and has the server learn from it. That takes its time: `wait` says how many milliseconds of
-   * it are waited for, by default none. What is not done by then goes on there.
+   * it are waited for, by default none. The rest goes on in the background.
    */
   async commit(id: string, options: { readonly wait?: number } = {}): Promise<VikingCommitted> {
     const use = "commit a session";

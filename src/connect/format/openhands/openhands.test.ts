@@ -9,8 +9,8 @@ import { lacking, recordings, sourceOf } from "../trajectory/testing/corpus.js";
 import { mutated, nonsense, survives } from "../trajectory/testing/garbage.js";
 import { expectNothingLost } from "../trajectory/testing/leaves.js";
 import { wordsOf } from "../trajectory/turn.js";
-import { NOTE } from "./part.js";
 import { openHands } from "./read.js";
+import { NOTE } from "./v0.js";
 
 const files = recordings("openhands", /\.jsonl$/);
 const linesOf = (bytes: Uint8Array): Json[] =>

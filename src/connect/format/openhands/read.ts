@@ -6,9 +6,21 @@ import { amountIn, fieldsIn, fieldsOf, isFields, isTime, listOf, own, stringOf, 
 import { beginning, defineImport, type Foreign, firstLine } from "../foreign.js";
 import { Arrival, contentOf, nameOf, partsIn, UNKNOWN_OUTCOME } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
-import type { Call, Span, Total } from "./part.js";
-import { condense, configure, contentIn, gather, NOTE, NOTHING, parsedText } from "./part.js";
-import { eventsOfV0, isV0, StoryOfV0 } from "./v0.js";
+import {
+  type Call,
+  condense,
+  configure,
+  contentIn,
+  eventsOfV0,
+  gather,
+  isV0,
+  NOTE,
+  NOTHING,
+  parsedText,
+  type Span,
+  StoryOfV0,
+  type Total,
+} from "./v0.js";
 
 export const openHands: ImportFormat = defineImport({
   name: "openhands",

@@ -223,7 +223,7 @@ const TIMEOUT = 10_000;
 
 /**
  * The endpoint that was given, or that of the environment. Headers of the environment are for its own endpoint: a key
- * must not reach whoever else is named.
+ * must not reach another receiver.
  */
 export function endpointOf(
   given: {

@@ -52,7 +52,7 @@ export class Lines {
 
 /**
  * The session as it may be shown. Content that somebody erased is withheld, also where the session in memory still holds it:
- * whoever erased it did not mean "unless it was loaded before".
+ * an erasure covers sessions that were loaded before it.
  */
 export async function shownOf({ session, store }: Pick<Subject, "session" | "store">): Promise<Session> {
   const erased = new Set((await store.erasures()).map(({ digest }) => digest));

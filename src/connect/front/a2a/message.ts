@@ -44,8 +44,8 @@ export function contentOf({ parts }: A2aMessage): Content {
 }
 
 /**
- * What a message says to what a task waits for: `{ "answers": [{ "id", "value" }] }` as data; or, where one thing is asked,
- * the data itself, or the text.
+ * The answers of a message to the questions of a task: `{ "answers": [{ "id", "value" }] }` as data; or, where one thing is
+ * asked, the data itself, or the text.
  */
 export function repliesOf({ parts }: A2aMessage, pending: readonly Awaited[]): readonly Reply[] {
   const open = pending.filter((one) => isAnswerable(one) && !one.answered);

@@ -22,7 +22,7 @@ export type AguiOptions = DoorOptions & {
 
 /**
  * A module behind the AG-UI protocol, version 1.0: `POST` a `RunAgentInput`, and read what happens as server-sent events.
- * A thread is a session under a name, a run of it a run. What waits for a person ends the run with an interrupt; the next
+ * A thread is a session under a name, a run of it a run. A question to a person ends the run with an interrupt; the next
  * request brings the answer in `resume`, and the run goes on.
  *
  * ```ts
