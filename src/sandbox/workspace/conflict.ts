@@ -82,7 +82,7 @@ export function conflictsOf(value: Json): readonly Conflict[] {
 function checkedSide(value: Json): Side {
   let text: string;
   try {
-    text = writeTree({ entries: [entryOf(value as unknown as Side, "one")] });
+    text = writeTree({ entries: [entryOf(Object(value) as Side, "one")] });
   } catch {
     throw new RecordError("a side of a conflict is not described properly");
   }
@@ -146,7 +146,7 @@ export async function resolveTree(
     const { path } = conflict;
     const side = await settled(trees, deposit, merged.tree, conflict, choice);
     Object.defineProperty(noted, path, {
-      value: typeof choice === "string" ? choice : (side as unknown as Json),
+      value: typeof choice === "string" ? choice : side,
       enumerable: true,
     });
     // Paths in a removed directory need no choice of their own.

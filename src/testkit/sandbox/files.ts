@@ -186,7 +186,7 @@ export const filesCases: readonly SandboxCase[] = [
       await refused("sandbox-call-refused", `the options ${JSON.stringify(options)}`, () =>
         files.write("d/a.txt", "", options as { mode: number }),
       );
-    for (const path of [3, null, {}, ["a"]] as unknown as string[])
+    for (const path of [3, null, {}, ["a"]] as never[])
       for (const call of [
         () => files.read(path),
         () => files.write(path, ""),

@@ -94,7 +94,7 @@ export const loadCases: readonly StoreCase[] = [
     deepStrictEqual(await collected(store.lines("middle", { without: ["long"] })), []);
     await refused("not-found", () => collected(store.lines(["long", "nobody"])));
     await refused("not-found", () => collected(store.history("long", { without: ["nobody"] })));
-    for (const wrong of [5, null, undefined, [5]] as unknown as string[]) {
+    for (const wrong of [5, null, undefined, [5]] as never[]) {
       await refused("store-failed", () => collected(store.lines(wrong)));
       await refused("store-failed", () => collected(store.history(wrong)));
     }
