@@ -9,6 +9,7 @@ import { readSignature, signersOf } from "../proof/note.js";
 import type { ByteLine } from "./byte-lines.js";
 import { RecordCheck } from "./record-check.js";
 import type { RecordLine } from "./record-line.js";
+import type { Findings } from "./report.js";
 
 /** The public keys of a bundle, from the text of their section. */
 export function keysIn(text: string): readonly PublicKey[] {
@@ -56,7 +57,11 @@ export class BundleCheck {
     this.record = new RecordCheck(options);
   }
 
-  take(line: ByteLine): void {
+  get findings(): Findings {
+    return this.record.findings;
+  }
+
+  take(_bytes: Buffer, line: ByteLine): void {
     this.#last = line;
     if (!line.ended) this.#tell(line, "the file ends in this line", this.#section);
     if (this.#place === "over") this.#tell(line, "the bundle is over, and there is more");

@@ -9,7 +9,7 @@ import { type ByteLine, byteLines } from "./byte-lines.js";
 import { allOf, type Keys, signatureIn, signerIn } from "./keys.js";
 import { RecordCheck } from "./record-check.js";
 import type { RecordLine } from "./record-line.js";
-import { type Findings, type Standing, signedAnyway, type Verified } from "./report.js";
+import { type Standing, signedAnyway, type Verified } from "./report.js";
 
 export type VerifyFileOptions = {
   /** Ids, or beginnings of ids, that must be among the heads: tells a file that was cut off. */
@@ -44,41 +44,32 @@ export async function verifyFile(
   let check: BundleCheck | RecordCheck | undefined;
   let lines = 0;
   let held: readonly ByteLine[] = [];
+  const begin = (): BundleCheck | RecordCheck => {
+    refuseOthers(held[0], source);
+    return isBundle(held) ? new BundleCheck(reading) : new RecordCheck(reading);
+  };
   for await (const batch of byteLines(source)) {
-    if (check === undefined) {
-      held = held.concat(batch);
-      // The second line tells a bundle whose first was altered.
-      if (held.length < 2 && batch.at(-1)?.ended === true) continue;
-      refuseOthers(held[0], source);
-      check = isBundle(held) ? new BundleCheck(reading) : new RecordCheck(reading);
-    } else held = batch;
+    held = held.concat(batch);
+    // The second line tells a bundle whose first was altered.
+    if (check === undefined && held.length < 2 && batch.at(-1)?.ended === true) continue;
+    check ??= begin();
     for (const line of held) {
-      takeInto(check, line);
+      check.take(line.bytes, line);
       lines += 1;
-      if (findingsOf(check).isFull) break;
+      if (check.findings.isFull) break;
     }
     held = [];
     progress?.(lines);
     // A file of garbage may be as long as it likes.
-    if (findingsOf(check).isFull) break;
+    if (check.findings.isFull) break;
   }
   if (check === undefined) {
-    refuseOthers(held[0], source);
-    check = isBundle(held) ? new BundleCheck(reading) : new RecordCheck(reading);
-    for (const line of held) takeInto(check, line);
+    check = begin();
+    for (const line of held) check.take(line.bytes, line);
   }
   return check instanceof BundleCheck
     ? bundleReport(check, options, known, signedBy)
     : linesReport(check, options, known, signedBy);
-}
-
-function findingsOf(check: BundleCheck | RecordCheck): Findings {
-  return check instanceof BundleCheck ? check.record.findings : check.findings;
-}
-
-function takeInto(check: BundleCheck | RecordCheck, line: ByteLine): void {
-  if (check instanceof BundleCheck) check.take(line);
-  else check.take(line.bytes, line);
 }
 
 function bundleReport(
@@ -87,10 +78,10 @@ function bundleReport(
   keys: Keys,
   signedBy: readonly PublicKey[],
 ): VerifiedFile {
-  const { heads, erasures, erased, signers, seal } = check.finish();
+  const { signers, seal, ...found } = check.finish();
   const { record } = check;
-  const ends = seal?.heads ?? heads;
-  requireHeads(record, asked, [...ends, ...heads]);
+  const heads = seal?.heads ?? found.heads;
+  requireHeads(record, asked, [...heads, ...found.heads]);
   for (const key of signedBy)
     if (!signers.some(({ publicKey }) => publicKey?.text === key.text))
       record.findings.add({
@@ -99,15 +90,7 @@ function bundleReport(
         section: "signatures",
       });
   const notices = signers.length === 0 ? ["nobody signed this bundle: who wrote it, it does not prove"] : [];
-  return {
-    ...common(record, keys, notices),
-    kind: "bundle",
-    intact: record.findings.count === 0 && record.facts > 0,
-    erased,
-    erasures,
-    heads: ends,
-    signers: signers.map(signerIn(keys)),
-  };
+  return reportOf("bundle", record, keys, notices, { ...found, heads, signers: signers.map(signerIn(keys)) });
 }
 
 function linesReport(
@@ -117,16 +100,12 @@ function linesReport(
   signedBy: readonly PublicKey[],
 ): VerifiedFile {
   const isWhole = (one: string): boolean => one.length === 64;
-  const { heads, erasures, erased } = record.finish(asked.filter(isWhole));
-  requireHeads(
-    record,
-    asked.filter((one) => !isWhole(one)),
-    heads,
-  );
-  const signatures = record.signatures;
+  const found = record.finish(asked.filter(isWhole));
+  const beginnings = asked.filter((one) => !isWhole(one));
+  requireHeads(record, beginnings, found.heads);
   for (const key of signedBy)
-    for (const head of heads)
-      if (!signatures.some(({ fact, publicKey }) => fact === head && publicKey?.text === key.text))
+    for (const head of found.heads)
+      if (!record.signatures.some(({ fact, publicKey }) => fact === head && publicKey?.text === key.text))
         record.findings.add({
           place: `head ${head}`,
           problem: `it is not a signature of ${key.label}`,
@@ -136,35 +115,33 @@ function linesReport(
     record.tell({ number: 1, offset: 0 }, "there is no fact in this file");
   // Nothing in a file can tell that its newest line was altered or is missing: only an id known from elsewhere can.
   const isOpen = asked.length === 0 && signedBy.length === 0;
-  const notices = isOpen
-    ? [
-        "nothing here tells whether newer lines are missing: compare the head with the id you know, or give it: --head ID",
-      ]
-    : [];
+  return reportOf("lines", record, keys, isOpen ? [OPEN_END] : [], { ...found, signers: [] });
+}
+
+const OPEN_END =
+  "nothing here tells whether newer lines are missing: compare the head with the id you know, or give it: --head ID";
+
+function reportOf(
+  kind: VerifiedFile["kind"],
+  { findings, facts, blobs, signatures }: RecordCheck,
+  keys: Keys,
+  notices: readonly string[],
+  { erased, erasures, heads, signers }: Pick<VerifiedFile, "erased" | "erasures" | "heads" | "signers">,
+): VerifiedFile {
+  const stopped = findings.isFull ? ["so much is wrong that the rest of the file was not read"] : [];
   return {
-    ...common(record, keys, notices),
-    kind: "lines",
-    intact: record.findings.count === 0 && record.facts > 0,
+    notices: [...notices, ...signedAnyway(findings, signatures), ...stopped],
+    facts,
+    blobs,
+    findings: findings.list,
+    more: findings.more,
+    signatures: signatures.map(signatureIn(keys)),
+    kind,
+    intact: findings.count === 0 && facts > 0,
     erased,
     erasures,
     heads,
-    signers: [],
-  };
-}
-
-function common(
-  record: RecordCheck,
-  keys: Keys,
-  notices: readonly string[],
-): Pick<Verified, "facts" | "blobs" | "findings" | "more" | "signatures" | "notices"> {
-  const stopped = record.findings.isFull ? ["so much is wrong that the rest of the file was not read"] : [];
-  return {
-    notices: [...notices, ...signedAnyway(record.findings, record.signatures), ...stopped],
-    facts: record.facts,
-    blobs: record.blobs,
-    findings: record.findings.list,
-    more: record.findings.more,
-    signatures: record.signatures.map(signatureIn(keys)),
+    signers,
   };
 }
 

@@ -29,17 +29,17 @@ export function aiActRows(material: Material): readonly Row[] {
 
 function automatic(tally: Tally): Row {
   const imported = tally.of("record-import");
-  const standing: Standing = tally.automatic.count === 0 ? "gap" : imported.count > 0 ? "partly" : "met";
+  const standing: Standing = grade(tally.automatic.count > 0, imported.count === 0);
   return {
     duty: "Article 12(1)",
     asked: "The system can record events by itself, for as long as it lives.",
     standing,
-    evidence: [
-      evidence("facts of all kinds", tally.all),
-      evidence("facts that the runtime stamped as they happened", tally.automatic),
-      evidence("runs", tally.of("run-start")),
-      evidence("records taken in from other systems", imported),
-    ],
+    evidence: evidenceOf({
+      "facts of all kinds": tally.all,
+      "facts that the runtime stamped as they happened": tally.automatic,
+      runs: tally.of("run-start"),
+      "records taken in from other systems": imported,
+    }),
     explanation:
       standing === "gap"
         ? "No fact of these sessions was recorded by a runtime while it ran: they were written by hand or by another program."
@@ -56,25 +56,22 @@ function risks(tally: Tally): Row {
   const decided = tally.of("policy-decide");
   const checks = tally.of("validation-report");
   const watched = decided.count + checks.count > 0;
-  const standing: Standing = tally.of("run-start").count === 0 ? "gap" : watched ? "met" : "partly";
+  const standing: Standing = grade(tally.of("run-start").count > 0, watched);
   return {
     duty: "Article 12(2)(a), risks",
     asked: "Events are recorded by which situations can be found in which the system may be a risk.",
     standing,
-    evidence: [
-      evidence("failures of models, tools and steps", failures),
-      evidence("effects of which nobody knew how they ended", tally.of("effect-doubt")),
-      evidence("deeds that a policy denied", tally.denied),
-      evidence("validations that did not pass", tally.failedChecks),
-      evidence("deeds that a person rejected", tally.rejected),
-      evidence("questions that nobody answered in time", tally.expired),
-      evidence("limits that were reached", tally.of("budget-stop")),
-      evidence(
-        "runs that ended with an error or were cancelled",
-        sum(tally.failedRuns, tally.of("run-cancel")),
-      ),
-      evidence("memories that were revoked", tally.of("memory-revoke", "memory-rollback")),
-    ],
+    evidence: evidenceOf({
+      "failures of models, tools and steps": failures,
+      "effects of which nobody knew how they ended": tally.of("effect-doubt"),
+      "deeds that a policy denied": tally.denied,
+      "validations that did not pass": tally.failedChecks,
+      "deeds that a person rejected": tally.rejected,
+      "questions that nobody answered in time": tally.expired,
+      "limits that were reached": tally.of("budget-stop"),
+      "runs that ended with an error or were cancelled": sum(tally.failedRuns, tally.of("run-cancel")),
+      "memories that were revoked": tally.of("memory-revoke", "memory-rollback"),
+    }),
     explanation: watched
       ? `Failures are recorded without anybody's doing; ${many(decided.count, "decision")} of policies and ${many(checks.count, "validation")} say what else was watched for.`
       : "Failures are recorded without anybody's doing, but no policy and no validation was in force: a risk without a failure would not stand out. Set a policy, or validate results.",
@@ -87,20 +84,17 @@ function modifications(tally: Tally): Row {
     duty: "Article 12(2)(a), modifications",
     asked: "Events are recorded by which a substantial modification of the system can be found.",
     standing,
-    evidence: [
-      evidence("configurations of agents", tally.of("agent-configure")),
-      evidence("policies put in force", tally.of("policy-set")),
-      {
-        what: "programs, models, configurations and policies that were told apart by digest",
+    evidence: evidenceOf({
+      "configurations of agents": tally.of("agent-configure"),
+      "policies put in force": tally.of("policy-set"),
+      "programs, models, configurations and policies that were told apart by digest": {
         count: tally.subjects,
       },
-      {
-        what: "changes of one of them",
+      "changes of one of them": {
         count: tally.modifications,
-        ...(tally.changes[0] && { first: tally.changes[0].fact }),
-        ...(tally.changes.at(-1) && { last: tally.changes.at(-1)?.fact as string }),
+        ...defined({ first: tally.changes[0]?.fact, last: tally.changes.at(-1)?.fact }),
       },
-    ],
+    }),
     explanation:
       standing === "gap"
         ? "No run says which program, model, tools or policies it was made with."
@@ -114,18 +108,18 @@ function modifications(tally: Tally): Row {
 
 function market(tally: Tally): Row {
   const checks = tally.of("validation-report");
-  const standing: Standing = tally.automatic.count === 0 ? "gap" : checks.count > 0 ? "met" : "partly";
+  const standing: Standing = grade(tally.automatic.count > 0, checks.count > 0);
   return {
     duty: "Article 12(2)(b)",
     asked: "The logs help to watch the system after it was put on the market (Article 72).",
     standing,
-    evidence: [
-      evidence("calls of models", tally.of("model-call")),
-      evidence("replies, with tokens and cost", tally.of("model-reply")),
-      evidence("calls of tools and steps", tally.of("tool-call", "step-call")),
-      evidence("validations", checks),
-      evidence("validations that did not pass", tally.failedChecks),
-    ],
+    evidence: evidenceOf({
+      "calls of models": tally.of("model-call"),
+      "replies, with tokens and cost": tally.of("model-reply"),
+      "calls of tools and steps": tally.of("tool-call", "step-call"),
+      validations: checks,
+      "validations that did not pass": tally.failedChecks,
+    }),
     explanation:
       checks.count > 0
         ? "How often it was used, what it cost and how often its results passed can be counted from the record."
@@ -140,18 +134,18 @@ function operation(tally: Tally): Row {
     duty: "Article 12(2)(c) and 26(5)",
     asked: "The logs let deployers watch how the system works while it is used.",
     standing,
-    evidence: [
-      evidence("runs begun", tally.of("run-start")),
-      evidence("runs ended", tally.of("run-end")),
-      evidence("runs that waited for somebody", tally.of("run-suspend")),
-      evidence("questions to people", tally.of("approval-ask")),
-      evidence("commands in sandboxes", tally.of("command-run")),
-      evidence("changes to files", tally.of("workspace-change")),
-    ],
+    evidence: evidenceOf({
+      "runs begun": tally.of("run-start"),
+      "runs ended": tally.of("run-end"),
+      "runs that waited for somebody": tally.of("run-suspend"),
+      "questions to people": tally.of("approval-ask"),
+      "commands in sandboxes": tally.of("command-run"),
+      "changes to files": tally.of("workspace-change"),
+    }),
     explanation:
       standing === "gap"
         ? "There is no run in these sessions."
-        : `Every run, call, change and question can be followed as it happens.${open > 0 ? ` ${many(open, "run")} ${open === 1 ? "has" : "have"} not ended.` : ""}`,
+        : `Every run, call, change and question can be followed as it happens.${still(open, "not ended")}`,
   };
 }
 
@@ -169,75 +163,82 @@ function usesOfBiometrics({ tally, biometric }: Material): readonly Row[] {
     {
       duty: "Article 12(3)(a)",
       asked: "The period of each use: the date and time at which it begins and ends.",
-      standing: only(tally.runs === 0 ? "gap" : open > 0 ? "partly" : "met"),
-      evidence: [
-        evidence("beginnings of runs", tally.of("run-start")),
-        evidence("ends of runs", tally.of("run-end")),
-      ],
-      explanation: `The uses are the runs; they are listed below with both times.${open > 0 ? ` ${many(open, "run")} ${open === 1 ? "has" : "have"} no end yet.` : ""}${because}`,
+      standing: only(grade(tally.runs > 0, open === 0)),
+      evidence: evidenceOf({
+        "beginnings of runs": tally.of("run-start"),
+        "ends of runs": tally.of("run-end"),
+      }),
+      explanation: `The uses are the runs; they are listed below with both times.${still(open, "no end yet")}${because}`,
     },
     {
       duty: "Article 12(3)(b)",
       asked: "The reference database against which input was checked.",
-      standing: only(readings === 0 ? "gap" : tally.againstNothing.count > 0 ? "partly" : "met"),
-      evidence: [
-        evidence("readings that name the state of the memory they were made against", tally.againstHead),
-        evidence("readings that name none", tally.againstNothing),
-        evidence("files and records taken in, by digest", tally.of("workspace-import", "record-import")),
-      ],
+      standing: only(grade(readings > 0, tally.againstNothing.count === 0)),
+      evidence: evidenceOf({
+        "readings that name the state of the memory they were made against": tally.againstHead,
+        "readings that name none": tally.againstNothing,
+        "files and records taken in, by digest": tally.of("workspace-import", "record-import"),
+      }),
       explanation: `A reading of a memory names the space and the id at which it stood, and that id covers all that was in it. A database behind a tool is known only by what the tool says.${because}`,
     },
     {
       duty: "Article 12(3)(c)",
       asked: "The input for which the search led to a match.",
-      standing: only(
-        tally.inputs.count === 0 ? "gap" : tally.types.get("content-erase") === undefined ? "met" : "partly",
-      ),
-      evidence: [
-        evidence("inputs: words, files, results of tools", tally.inputs),
-        evidence("readings of memories, with the question and what was found", tally.of("memory-read")),
-        evidence("erasures of content", tally.of("content-erase")),
-      ],
+      standing: only(grade(tally.inputs.count > 0, !tally.types.has("content-erase"))),
+      evidence: evidenceOf({
+        "inputs: words, files, results of tools": tally.inputs,
+        "readings of memories, with the question and what was found": tally.of("memory-read"),
+        "erasures of content": tally.of("content-erase"),
+      }),
       explanation: `Inputs are on the record as they were given, with digests.${tally.types.get("content-erase") === undefined ? "" : " Some content was erased since; the record says by which person and why."}${because}`,
     },
     {
       duty: "Article 12(3)(d)",
       asked: "Who, as natural persons, took part in verifying the results (Article 14(5)).",
-      standing: only(people.length === 0 ? "gap" : tally.unnamed.count > 0 ? "partly" : "met"),
-      evidence: [
-        evidence("decisions and validations of people by name", tally.named),
-        evidence("decisions of somebody without a name", tally.unnamed),
-        ...people.slice(0, 20).map((one): Evidence => evidence(`of ${one}`, tally.persons.get(one) as Count)),
-      ],
+      standing: only(grade(people.length > 0, tally.unnamed.count === 0)),
+      evidence: evidenceOf({
+        "decisions and validations of people by name": tally.named,
+        "decisions of somebody without a name": tally.unnamed,
+        ...Object.fromEntries(
+          people.slice(0, 20).map((one) => [`of ${one}`, tally.persons.get(one) as Count]),
+        ),
+      }),
       explanation: `${people.length === 0 ? "No person decided about anything in these sessions." : `The people are ${listed(people.slice(0, 20))}${people.length > 20 ? ` and ${people.length - 20} more` : ""}. The record has the content that each was shown, with its digest.`}${tally.unnamed.count > 0 ? ' Some answered without a name: give one (by: "user:ada").' : ""} That a name is a person, and which one, is for the operator to ensure.${because}`,
     },
     {
       duty: "Article 14(5)",
       asked: "Nothing is done on an identification before two people have verified it, each for themselves.",
-      standing: only(
-        approved === 0 ? "gap" : tally.twice === approved ? "met" : tally.twice > 0 ? "partly" : "gap",
-      ),
-      evidence: [
-        { what: "calls or questions that somebody agreed to", count: approved },
-        { what: "those to which at least two different people agreed", count: tally.twice },
-        evidence("answers that name other bytes than the question, and count for nothing", tally.astray),
-      ],
+      standing: only(grade(tally.twice > 0, tally.twice === approved)),
+      evidence: evidenceOf({
+        "calls or questions that somebody agreed to": { count: approved },
+        "those to which at least two different people agreed": { count: tally.twice },
+        "answers that name other bytes than the question, and count for nothing": tally.astray,
+      }),
       explanation: `${approved === 0 ? "Nobody agreed to anything in a way that counts." : `${tally.twice} of ${approved} have two people behind them.`} A rule can want it: approval: { from: ["user:ada", "user:bob"], need: 2 }.${because}`,
     },
   ];
 }
 
-export function evidence(what: string, { count, first, last }: Count): Evidence {
-  return { what, count, ...defined({ first, last }) };
+function evidenceOf(counts: { readonly [what: string]: Count }): readonly Evidence[] {
+  return Object.entries(counts).map(([what, { count, first, last }]) => ({
+    what,
+    count,
+    ...defined({ first, last }),
+  }));
+}
+
+/** A gap where nothing is on the record, met where it is whole. */
+function grade(isThere: boolean, isWhole: boolean): Standing {
+  return !isThere ? "gap" : isWhole ? "met" : "partly";
+}
+
+function still(open: number, words: string): string {
+  return open === 0 ? "" : ` ${many(open, "run")} ${open === 1 ? "has" : "have"} ${words}.`;
 }
 
 function sum(one: Count, other: Count): Count {
-  const first = one.first ?? other.first;
-  const last = other.last ?? one.last;
-  return {
-    count: one.count + other.count,
-    ...defined({ first, last }),
-  };
+  const [first, last] = [one.first ?? other.first, other.last ?? one.last];
+  return { count: one.count + other.count, ...defined({ first, last }) };
 }
 
 /** What the FCA asks of records. */
@@ -249,8 +250,8 @@ export function syscRows(material: Material): readonly Row[] {
       duty: "SYSC 9.1.1",
       asked:
         "Orderly records are kept of the business, enough for the regulator to see whether duties were kept.",
-      standing: tally.all.count === 0 ? "gap" : tally.automatic.count > 0 ? "met" : "partly",
-      evidence: [evidence("facts", tally.all), evidence("facts stamped by the runtime", tally.automatic)],
+      standing: grade(tally.all.count > 0, tally.automatic.count > 0),
+      evidence: evidenceOf({ facts: tally.all, "facts stamped by the runtime": tally.automatic }),
       explanation:
         "Each fact says what happened, when and through which author, and names the facts that it follows from.",
     },
@@ -264,12 +265,12 @@ export function syscRows(material: Material): readonly Row[] {
       asked:
         "Each key stage of a piece of work can be followed again; corrections and what stood before them can be seen.",
       standing: runs.count === 0 ? "gap" : "met",
-      evidence: [
-        evidence("runs", runs),
-        evidence("branches", tally.of("branch-fork")),
-        evidence("merges, with what was rejected", tally.of("branch-merge")),
-        evidence("memories revised or revoked", tally.of("memory-revise", "memory-revoke")),
-      ],
+      evidence: evidenceOf({
+        runs: runs,
+        branches: tally.of("branch-fork"),
+        "merges, with what was rejected": tally.of("branch-merge"),
+        "memories revised or revoked": tally.of("memory-revise", "memory-revoke"),
+      }),
       explanation:
         "Nothing is written over: a correction is another fact, and the one before stays. Any step can be loaded as it was.",
     },
@@ -285,22 +286,21 @@ export function cfrRows(material: Material): readonly Row[] {
       duty: "21 CFR 11.10(e), trail",
       asked:
         "A secure trail, made by the computer and stamped with the time, of what operators enter and do that makes, changes or deletes records.",
-      standing: tally.automatic.count === 0 ? "gap" : tally.timeless.count > 0 ? "partly" : "met",
-      evidence: [
-        evidence("facts stamped by the runtime", tally.automatic),
-        evidence("decisions of people by name", tally.named),
-        evidence("decisions of somebody without a name", tally.unnamed),
-        evidence("facts whose time cannot be read", tally.timeless),
-      ],
+      standing: grade(tally.automatic.count > 0, tally.timeless.count === 0),
+      evidence: evidenceOf({
+        "facts stamped by the runtime": tally.automatic,
+        "decisions of people by name": tally.named,
+        "decisions of somebody without a name": tally.unnamed,
+        "facts whose time cannot be read": tally.timeless,
+      }),
       explanation:
         "The time is that of the machine's clock; a head that was signed or published at a known time proves that its facts are at least that old.",
     },
     {
       duty: "21 CFR 11.10(e), changes",
       asked: "A change does not hide what was recorded before.",
-      standing:
-        tally.all.count === 0 ? "gap" : tally.types.get("content-erase") === undefined ? "met" : "partly",
-      evidence: [evidence("facts", tally.all), evidence("erasures of content", tally.of("content-erase"))],
+      standing: grade(tally.all.count > 0, !tally.types.has("content-erase")),
+      evidence: evidenceOf({ facts: tally.all, "erasures of content": tally.of("content-erase") }),
       explanation:
         "Facts only follow one another. The one thing that hides content is its erasure, which leaves who, when and why, and the digest of what was there.",
     },
@@ -318,11 +318,11 @@ function unaltered({ tally }: Material): Row {
   return {
     duty: "Integrity",
     asked: "Records cannot be changed without anybody noticing.",
-    standing: tally.all.count === 0 ? "gap" : signed.count > 0 ? "met" : "partly",
-    evidence: [
-      evidence("facts, each under the SHA-256 of its line", tally.all),
-      evidence("signed heads", signed),
-    ],
+    standing: grade(tally.all.count > 0, signed.count > 0),
+    evidence: evidenceOf({
+      "facts, each under the SHA-256 of its line": tally.all,
+      "signed heads": signed,
+    }),
     explanation:
       signed.count > 0
         ? "Each id covers everything before it, and heads were signed: changes, and cuts before a signed head, are found."
@@ -331,12 +331,12 @@ function unaltered({ tally }: Material): Row {
 }
 
 /** The longest six months of a calendar, from March to September, and the longest five years. */
-export const SIX_MONTHS = 184;
-export const FIVE_YEARS = 1_827;
+const SIX_MONTHS = 184;
+const FIVE_YEARS = 1_827;
 const DAY = 86_400_000;
 
 /** Whether logs stay for so many days: what the floor of the store says, and what was erased in spite of it. */
-export function retentionRow(
+function retentionRow(
   { retention, erasures, tally, now }: Material,
   days: number,
   words: string,
@@ -346,20 +346,18 @@ export function retentionRow(
   const age = oldest === undefined ? 0 : Math.floor((now - Date.parse(oldest.at)) / DAY);
   const recent = erasures.filter(({ at }) => now - Date.parse(at) < days * DAY);
   const early = recent.filter(({ why }) => /\(before \d{4}-.*basis: /.test(why));
-  const standing: Standing = tally.all.count === 0 ? "gap" : floor >= days ? "met" : "partly";
+  const standing: Standing = grade(tally.all.count > 0, floor >= days);
   const [first] = erasures;
   const last = erasures.at(-1);
-  const evidence: readonly Evidence[] = [
-    { what: "days that content must stay in this store", count: floor },
-    { what: "days since the oldest fact", count: Math.max(0, age), ...(oldest && { first: oldest.fact }) },
-    {
-      what: "pieces of content that were erased",
+  const evidence: readonly Evidence[] = evidenceOf({
+    "days that content must stay in this store": { count: floor },
+    "days since the oldest fact": { count: Math.max(0, age), ...(oldest && { first: oldest.fact }) },
+    "pieces of content that were erased": {
       count: erasures.length,
-      ...(first && { first: first.fact }),
-      ...(last && { last: last.fact }),
+      ...defined({ first: first?.fact, last: last?.fact }),
     },
-    { what: "of those, erased before the floor, with a basis", count: early.length },
-  ];
+    "of those, erased before the floor, with a basis": { count: early.length },
+  });
   const set =
     floor >= days
       ? `The store refuses to erase content younger than ${many(floor, "day")} (${retention?.basis ?? ""}, set by ${retention?.by ?? ""} at ${retention?.at ?? ""}) unless a basis is given, which goes on the record.`
