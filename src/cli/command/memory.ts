@@ -6,11 +6,12 @@ import {
   memory,
   revoke,
   type Space,
+  type SpaceView,
   why,
   whyText,
 } from "../../memory/index.js";
 import { NotFoundError } from "../../store/index.js";
-import { nearestOf } from "../../util/index.js";
+import { defined, nearestOf } from "../../util/index.js";
 import { byOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
@@ -109,27 +110,41 @@ async function list(shell: Shell): Promise<number> {
   return 0;
 }
 
+/** The space that has a memory. */
+async function holderOf(
+  shell: Shell,
+  id: string,
+  given: string | undefined,
+): Promise<{ space: Space; found: Memory }> {
+  for (const name of await spaces(shell)) {
+    const space = await spaceOf(shell, name);
+    const found = await space.get(id);
+    if (found !== undefined) return { space, found };
+  }
+  throw new NotFoundError(`a memory ${given}`, "see what there is: rath memory");
+}
+
+/** A space, as it is or as it was at the fact that `--at` names. */
+async function viewOf(shell: Shell, input: Input, name: string | undefined): Promise<SpaceView> {
+  const space = await spaceOf(shell, name);
+  const at = textOption(input, "at");
+  return at === undefined ? space : space.at(await (await shell.store()).resolve(at));
+}
+
 async function show(shell: Shell, input: Input, what: string | undefined): Promise<number> {
-  const store = await shell.store();
   const known = await spaces(shell);
   if (what !== undefined && !known.includes(what) && /^[0-9a-f]{6,64}$/.test(what)) {
     const id = await memoryOf(shell, what);
-    for (const name of known) {
-      const found = await (await spaceOf(shell, name)).get(id);
-      if (found === undefined) continue;
-      shell.tell(found);
-      shell.say(memoryText(shell, found));
-      shell.hint(`rath memory why ${id.slice(0, 12)}`, `rath memory influence ${id.slice(0, 12)}`);
-      return 0;
-    }
-    throw new NotFoundError(`a memory ${what}`, "see what there is: rath memory");
+    const { found } = await holderOf(shell, id, what);
+    shell.tell(found);
+    shell.say(memoryText(shell, found));
+    shell.hint(`rath memory why ${id.slice(0, 12)}`, `rath memory influence ${id.slice(0, 12)}`);
+    return 0;
   }
-  const space = await spaceOf(shell, what ?? textOption(input, "space"));
-  const at = textOption(input, "at");
-  const view = at === undefined ? space : await space.at(await store.resolve(at));
+  const view = await viewOf(shell, input, what ?? textOption(input, "space"));
   const memories = await view.list({ within: true, statuses: STATUSES });
   shell.tell(memories);
-  if (memories.length === 0) shell.say(`Nothing is kept in ${space.name}.`);
+  if (memories.length === 0) shell.say(`Nothing is kept in ${view.name}.`);
   for (const one of memories.slice(0, MOST)) shell.say(memoryText(shell, one));
   if (memories.length > MOST) shell.say(shell.dim(`… ${memories.length - MOST} more: --json gives all`));
   const [first] = memories;
@@ -142,13 +157,11 @@ const MOST = 200;
 async function search(shell: Shell, input: Input, words: string): Promise<number> {
   if (words.trim() === "")
     throw new UsageError("There is nothing to look for.", "rath memory search rounding errors");
-  const space = await spaceOf(shell, textOption(input, "space"));
-  const at = textOption(input, "at");
-  const view = at === undefined ? space : await space.at(await (await shell.store()).resolve(at));
+  const view = await viewOf(shell, input, textOption(input, "space"));
   const { found, head, without } = await view.find(words, { within: true, limit: 10 });
-  shell.tell({ space: space.name, head, query: words, found, ...(without !== undefined && { without }) });
+  shell.tell({ space: view.name, head, query: words, found, ...defined({ without }) });
   if (without !== undefined) shell.say(shell.dim(`Searched by words only. ${without}`));
-  if (found.length === 0) shell.say(`Nothing in ${space.name} is about that.`);
+  if (found.length === 0) shell.say(`Nothing in ${view.name} is about that.`);
   for (const { memory: one, score } of found) shell.say(`${score.toFixed(2)}  ${memoryText(shell, one)}`);
   const [first] = found;
   if (first !== undefined) shell.hint(`rath memory why ${first.memory.id.slice(0, 12)}`);
@@ -163,21 +176,17 @@ async function takeBack(shell: Shell, input: Input, what: string | undefined): P
       `rath memory revoke ${what ?? "ID"} --why 'it was wrong'`,
     );
   const id = await memoryOf(shell, what);
-  for (const name of await spaces(shell)) {
-    const space = await spaceOf(shell, name);
-    if ((await space.get(id)) === undefined) continue;
-    const { written, influence: reached } = await revoke(space, id, {
-      why: reason,
-      by: byOption(shell, input),
-    });
-    shell.tell({ written, influence: reached });
-    shell.say(
-      `${shell.id(id)} is no longer recalled. ${count(reached.totals.reads, "reading")} of it, ${count(reached.totals.decisions, "decision")} after them.`,
-    );
-    shell.hint(`rath memory influence ${id.slice(0, 12)}`);
-    return 0;
-  }
-  throw new NotFoundError(`a memory ${what}`, "see what there is: rath memory");
+  const { space } = await holderOf(shell, id, what);
+  const { written, influence: reached } = await revoke(space, id, {
+    why: reason,
+    by: byOption(shell, input),
+  });
+  shell.tell({ written, influence: reached });
+  shell.say(
+    `${shell.id(id)} is no longer recalled. ${count(reached.totals.reads, "reading")} of it, ${count(reached.totals.decisions, "decision")} after them.`,
+  );
+  shell.hint(`rath memory influence ${id.slice(0, 12)}`);
+  return 0;
 }
 
 async function memoryOf(shell: Shell, given: string | undefined): Promise<string> {

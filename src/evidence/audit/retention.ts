@@ -1,7 +1,9 @@
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isPrincipal, type Principal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
+import { replaceFile } from "../proof/file.js";
 import { AuditError } from "./error.js";
 
 /** How long content must stay before it may be erased, on which basis, and who said so. */
@@ -12,7 +14,7 @@ export type Retention = {
   readonly profile?: string;
   readonly at: string;
   readonly by: Principal;
-  /** What was set before, newest first. */
+  /** Earlier settings, newest first. */
   readonly before?: readonly Omit<Retention, "before">[];
 };
 
@@ -51,7 +53,7 @@ export async function readRetention(folder: string): Promise<Retention | undefin
   return { ...found, ...(earlier.length > 0 && { before: earlier }) };
 }
 
-/** Sets the floor of a folder. What was set before stays in the file, with who set it. */
+/** Sets the floor of a folder. Earlier settings stay in the file, with their authors. */
 export async function writeRetention(folder: string, setting: Omit<Retention, "before">): Promise<Retention> {
   const { days, basis, profile, at, by } = setting;
   if (!Number.isSafeInteger(days) || days < 0 || days > LONGEST)
@@ -70,20 +72,12 @@ export async function writeRetention(folder: string, setting: Omit<Retention, "b
   const next: Retention = {
     days,
     basis,
-    ...(profile !== undefined && { profile }),
+    ...defined({ profile }),
     at,
     by,
     ...(known !== undefined && { before: [last as Omit<Retention, "before">, ...before].slice(0, 1_000) }),
   };
-  await mkdir(folder, { recursive: true });
-  const path = join(folder, FILE);
-  const draft = `${path}.${process.pid}.new`;
-  try {
-    await writeFile(draft, `${JSON.stringify(next, null, 2)}\n`, { mode: 0o644 });
-    await rename(draft, path);
-  } finally {
-    await rm(draft, { force: true });
-  }
+  replaceFile(join(folder, FILE), `${JSON.stringify(next, null, 2)}\n`, 0o644);
   return next;
 }
 

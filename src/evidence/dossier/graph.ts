@@ -34,14 +34,8 @@ export type Row = {
   readonly from: readonly number[];
 };
 
-type Draft = {
-  kind: RowKind;
-  readonly branch: number;
-  label: string;
-  tone?: "good" | "bad";
-  facts: number;
-  readonly first: FactId;
-  last: FactId;
+/** A row while the record is read. */
+type Draft = { -readonly [Key in keyof Omit<Row, "at" | "from">]: Row[Key] } & {
   readonly at: string | undefined;
   readonly from: Set<Draft>;
   readonly counts: Map<string, number>;
@@ -49,10 +43,10 @@ type Draft = {
 
 /** So many rows are drawn; a longer history is folded until it fits, and then the middle is left out. */
 const ROWS = 240;
-/** So many are remembered before what is no branching is only counted. */
+/** After so many, facts that do not branch are only counted. */
 const REMEMBERED = 20_000;
 
-/** What is worth a word in a stretch, and how one and several of it are called. */
+/** The facts that a stretch mentions, with their singular and plural. */
 const NOTABLE: ReadonlyMap<string, readonly [one: string, many: string]> = new Map([
   ["model-call", ["model call", "model calls"]],
   ["model-failure", ["failed model call", "failed model calls"]],
@@ -153,7 +147,7 @@ function isBranching(type: string): boolean {
   );
 }
 
-/** What gets a row of its own. */
+/** The facts that get a row of their own. */
 function eventOf({ fact, parents, branch }: Seen): Event | undefined {
   switch (fact.type) {
     case "session-start":
@@ -352,7 +346,7 @@ function colour(branch: number): number {
   return branch % COLOURS;
 }
 
-/** What a place looks like says what it is, also without colours. */
+/** The shape of a mark shows its kind, also without colours. */
 function dot(row: Row, x: number, place: number): Html {
   const y = yOf(place);
   const lane = `s${colour(row.branch)}`;
@@ -399,7 +393,7 @@ function entry(
   )}</li>`;
 }
 
-/** What became of a branch, in a word or two. */
+/** The fate of a branch, in a word or two. */
 export function fateWord({ fate, elsewhere }: Branch): string {
   const words: { readonly [fate in Branch["fate"]]: string } = {
     trunk: "trunk",

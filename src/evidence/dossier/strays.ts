@@ -1,23 +1,22 @@
 import { type FactId, parentsOf, typeOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { isKeptByRuntime } from "../audit/principal.js";
 
 /** Facts whose children are looked for one by one; a longer record is looked through by its names alone. */
 const WALKED = 50_000;
 /** How many facts of other branches are followed. */
 const FOLLOWED = 50_000;
-/** Names that a runtime keeps for itself. */
-const INTERNAL = /^(?:run|answer)\//;
 
 export type Strays = {
   /** Where the branches end that hang from these facts and are in nobody's past here. */
   readonly heads: readonly FactId[];
-  /** What could not be looked at, in words. */
+  /** The parts that were not searched, in words. */
   readonly note?: string;
 };
 
 /**
  * The branches that hang from a history and were never taken in: a run that was cut off, a what-if, a fork that somebody
- * tried. A dossier that left them out would hide what did not fit. What others later ran on a session that has no run itself is
+ * tried. A dossier that left them out would hide what did not fit. Later runs of others on a session that has no run itself are
  * no part of it: notes that were given to somebody do not tell what came of them.
  */
 export async function straysOf(
@@ -89,6 +88,6 @@ async function hangs(
 export async function namesById(store: Store): Promise<ReadonlyMap<FactId, readonly string[]>> {
   const names = new Map<FactId, string[]>();
   for (const { name, id } of await store.names())
-    if (!INTERNAL.test(name)) names.set(id, [...(names.get(id) ?? []), name]);
+    if (!isKeptByRuntime(name)) names.set(id, [...(names.get(id) ?? []), name]);
   return names;
 }
