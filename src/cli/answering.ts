@@ -7,10 +7,10 @@ import { UsageError, withHint } from "./error.js";
 import type { Shell } from "./shell.js";
 import { oneLine, plain, quoted } from "./text.js";
 
-/** What somebody who answers has said on the command line. */
+/** The answer that somebody typed on the command line. */
 export type Answering = {
   readonly rath: Rath;
-  /** What the session is called, as it was typed or by its name. */
+  /** The name of the session, or the reference that was typed. */
   readonly name: string;
   readonly by: Principal;
   readonly ask?: string;
@@ -80,7 +80,7 @@ function idOf(id: string | undefined): string | undefined {
   );
 }
 
-/** The whole digest that a person named by its beginning; what fits nothing is left as it is, to be refused. */
+/** The whole digest that a person named by its beginning; a digest that fits nothing is left as it is, to be refused. */
 function digestOf(digest: string | undefined, awaited: readonly Awaited[]): string | undefined {
   if (digest === undefined) return undefined;
   if (!/^[0-9a-f]{8,64}$/.test(digest))

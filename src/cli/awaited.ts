@@ -10,7 +10,7 @@ export type Waiting = {
   readonly commands: readonly string[];
 } & Awaited;
 
-/** What one run waits for, as it can be told and answered. */
+/** The requests that one run waits for, with the commands that answer them. */
 export function waitingOf(session: string, awaited: readonly Awaited[]): readonly Waiting[] {
   return awaited.map((one) => {
     const kind = kindOf(one);
@@ -81,7 +81,7 @@ const TITLES: { readonly [kind in Waiting["kind"]]: string } = {
   timer: "the time",
 };
 
-/** The same for people: what, shown as what, by whom, until when, and what to type. */
+/** The same for people: the request, its content, its addressees, its deadline, and the commands to type. */
 export function waitingText(shell: Shell, one: Waiting): string {
   const { kind, what, shown, to, expires, rule, why, problem, edited, id, digest, answered } = one;
   const { key, started, attempts, error, approved, execution } = one;

@@ -2,7 +2,7 @@ import { isPrincipal, type Principal } from "../session/index.js";
 import { UsageError } from "./error.js";
 import type { Shell } from "./shell.js";
 
-/** A command as help, completion and the command line know it; what it does is loaded when it is called. */
+/** A command as help, completion and the command line know it; its code is loaded when it is called. */
 export type Entry = {
   readonly name: string;
   readonly summary: string;
@@ -10,7 +10,7 @@ export type Entry = {
   readonly options?: readonly Option[];
   /** Command lines that work, each with a word on what it does: "rath fork demo-1 --at 7  # …". */
   readonly examples: readonly string[];
-  /** Makes a store where there is none. Other commands find nothing there, and leave nothing behind. */
+  /** Creates a store if it is missing. Other commands find it empty then, and leave nothing behind. */
   readonly creates?: boolean;
   /** Is not listed: a part of another command that needs a process of its own. */
   readonly hidden?: boolean;
@@ -45,7 +45,7 @@ export type Commands = {
   };
 };
 
-/** What several commands have. */
+/** The arguments and options that several commands have. */
 export const SESSION = "a name, an id or its beginning, NAME~3 (three facts back), NAME@branch";
 export const BY = { "--by <who>": "who does it, as user:ada; default: the user of this machine" };
 export const WHY = { "--why <text>": "why" };
@@ -70,7 +70,7 @@ export function entry(
   };
 }
 
-/** What was typed after the name of a command. Keys of options are as commander spells them: "--html-only" is htmlOnly. */
+/** The words after the name of a command. Keys of options are as commander spells them: "--html-only" is htmlOnly. */
 export type Input = {
   readonly args: readonly string[];
   readonly options: { readonly [name: string]: string | boolean | readonly string[] | undefined };

@@ -12,7 +12,7 @@ export class Lanes {
     this.#waiting = [...heads];
   }
 
-  /** What stands before a row, what stands on lines of their own before and after it. */
+  /** The marks before a row, and the lines of their own before and after it. */
   draw({ id, parents }: Row): {
     readonly before: readonly string[];
     readonly mark: string;

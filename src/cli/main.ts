@@ -8,7 +8,7 @@ import { plain } from "./text.js";
 
 /** Runs a command line and answers with its exit code: 0 ok, 1 error, 2 usage, 3 not verified, 4 waits for a person. */
 export async function main(argv: readonly string[], streams: Streams = process): Promise<number> {
-  // Also where the command line cannot be understood, whoever asked for JSON gets it.
+  // A caller who asked for JSON gets it even if the command line cannot be understood.
   const json = argv.includes("--json");
   let code = 0;
   const program = programOf(streams, async (entry, input, given) => {
@@ -141,7 +141,7 @@ function usageOf(error: CommanderError): UsageError {
   );
 }
 
-/** What the system refuses is no mistake of this program: a folder that is not there, a file that may not be written. */
+/** Refusals of the system are not mistakes of this program: a folder that is not there, a file that may not be written. */
 function toldOf(error: unknown): unknown {
   const { code, path, syscall } = Object(error) as NodeJS.ErrnoException;
   if (

@@ -69,7 +69,7 @@ async function* fromTheEnd(store: Store, head: FactId): AsyncGenerator<Line> {
     const known = new Set(rest.map(({ line }) => line.id));
     const next = parentsOf(chosen.line.line).filter((id) => !known.has(id) && !told.has(id));
     const several = rest.length + next.length > 1;
-    // What comes next is on its way too while it is found out what leads to what.
+    // The next facts are on their way too while the order is determined.
     const coming: Lane[] = [];
     for (const id of next) coming.push({ line: { id, line: "" }, at: "", isBlocked: true });
     lanes = [...rest, ...coming];

@@ -141,7 +141,7 @@ async function erasureIn(store: Store, id: FactId): Promise<Erasure | undefined>
   return undefined;
 }
 
-/** What to type, in place of what to program. */
+/** Hints for the command line, in place of those for programs. */
 const HINTS: { readonly [code: string]: (name: string) => string } = {
   "name-conflict": (name) =>
     `go on from its end: rath run FILE --on ${name}; or choose another name: --name …`,
@@ -170,7 +170,7 @@ function stopIn(session: Session): FactOf<"budget-stop"> | undefined {
   return stop;
 }
 
-/** What was said last, by whoever answers. */
+/** The last words of the assistant. */
 function lastWords(session: Session): string | undefined {
   try {
     const last = session.recent(20).findLast(({ role }) => role === "assistant");

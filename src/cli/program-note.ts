@@ -3,12 +3,12 @@ import { type Digest, type FactId, parentsOf, readFact, type Session } from "../
 import type { Store } from "../store/index.js";
 import { plain, quoted } from "./text.js";
 
-/** What stands in the record of what was run. The digest is that of the file alone. */
+/** The note of a program in the record. The digest is that of the file alone. */
 export type ProgramNote = {
   readonly file: string;
   readonly export: string;
   readonly digest: Digest;
-  /** Another program, for whoever branches a run of this one. */
+  /** Another program, for branches of a run of this one. */
   readonly again?: string;
 };
 
@@ -83,7 +83,7 @@ export function referenceOf(note: ProgramNote): string {
   return word(note.export === "default" ? note.file : `${note.file}#${note.export}`);
 }
 
-/** What others have written may be anything; in a command line it is one word of one line. */
+/** Words of others may be anything; in a command line they are one word of one line. */
 function word(text: string): string {
   return quoted(plain(text).replaceAll(/[\t\n]/g, "\ufffd"));
 }

@@ -18,7 +18,7 @@ import { nearestOf } from "../util/index.js";
 import { answerWithOurOwn } from "./own-copy.js";
 import { type ProgramNote, programNote, referenceOf } from "./program-note.js";
 
-/** What a program is told that is a function: where it stands, and where its sessions are kept. */
+/** The argument of a program that is a function: where it stands, and where its sessions are kept. */
 export type ProgramContext = {
   readonly file: string;
   readonly folder: string;
@@ -26,7 +26,7 @@ export type ProgramContext = {
   readonly store: string;
 };
 
-/** What a run begins with, unless the command line says otherwise. */
+/** The start of a run, unless the command line says otherwise. */
 export type ProgramStart = {
   readonly text?: string;
   readonly by?: Principal;
@@ -40,7 +40,7 @@ export type Program = {
   /** How the runtime is opened: policies, secrets, sandboxes, prices. */
   readonly options: Omit<RathOptions, "store">;
   readonly start: ProgramStart;
-  /** What can be typed when a run of it is over. */
+  /** The commands to type when a run of it is over. */
   readonly next: (name: string) => readonly string[];
   readonly note: ProgramNote;
 };
@@ -97,7 +97,7 @@ async function loaded(
 
 /**
  * The program that a session was made by, as its record names it, or the one that is given instead; undefined where the
- * record names none. What the record names is loaded only as it was when it was run, byte for byte: a record may come from
+ * record names none. A recorded program is loaded only as it was when it was run, byte for byte: a record may come from
  * anybody. `changed` says of one that was given that it is another.
  */
 export async function programOf(

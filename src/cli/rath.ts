@@ -4,7 +4,7 @@ import { main } from "./main.js";
 // These do something or judge something: that nobody reads on neither stops them nor makes a success of them.
 const goesOn = ["run", "resume", "replay", "demo", "verify"].includes(process.argv[2] ?? "");
 
-// Of the others whoever reads may have seen enough: `rath log | head`.
+// The reader of the others may have seen enough: `rath log | head`.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   if (!goesOn) process.exit();
@@ -13,7 +13,7 @@ process.stderr.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
 });
 
-// Warnings are for those who write programs. What a person shall know here, a command says.
+// Warnings are for those who write programs. Messages for users come from the commands.
 process.removeAllListeners("warning");
 process.on("warning", (warning: Error & { readonly code?: string }) => {
   if (process.env.RATH_DEBUG) process.stderr.write(`${warning.name}: ${warning.message}\n`);

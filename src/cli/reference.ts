@@ -72,7 +72,7 @@ async function onBranch(store: Store, head: FactId, wanted: string): Promise<Fac
 
 /**
  * Every branch in the history of a session, and the newest session on it: of a branch that was merged, the last one before
- * that, because whoever asks for one side does not mean both.
+ * that, because a question about one side does not mean both.
  */
 export async function branchesOf(store: Store, head: FactId): Promise<ReadonlyMap<string, FactId>> {
   const branchAt = new Map<FactId, string>();

@@ -40,7 +40,7 @@ export async function watching<Result>(
   }
 }
 
-/** What a program leaves open (a timer, a connection, a server) does not keep the command once that has its exit code. */
+/** A timer, a connection or a server that a program leaves open does not keep the command once that has its exit code. */
 function endWithCommand(): void {
   setInterval(() => {
     if (process.exitCode !== undefined) process.exit();

@@ -16,7 +16,7 @@ export type Streams = { readonly stdout: Output; readonly stderr: Output };
 
 type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
-/** What a command has around it: where things are kept, and where words go. */
+/** The surroundings of a command: where things are kept, and where words go. */
 export class Shell {
   readonly streams: Streams;
   /** One JSON document on stdout instead of text. */
@@ -108,7 +108,7 @@ export class Shell {
     return found.map(({ id, name = id }) => name);
   }
 
-  /** Who works here, where nobody said: the user of this machine. */
+  /** The default principal: the user of this machine. */
   get person(): Principal {
     let login = "";
     try {
@@ -125,7 +125,7 @@ export class Shell {
     if (!this.json) this.streams.stdout.write(`${text}\n`);
   }
 
-  /** Text that may be long: waits until whoever reads has taken it in. */
+  /** Text that may be long: waits until the reader has taken it in. */
   async write(text: string): Promise<void> {
     const { stdout } = this.streams;
     if (!stdout.write(text) && !stdout.closed) await once(stdout, "drain");
@@ -155,10 +155,10 @@ export class Shell {
     this.#shown = false;
   }
 
-  /** What can be typed next. */
+  /** The commands that can be typed next. */
   hint(...commands: readonly string[]): void {
     if (this.json || this.quiet || commands.length === 0) return;
-    // Whoever named another store means that one next time too.
+    // A user who named another store means that one next time too.
     const store = this.#named === undefined ? "" : ` --store ${quoted(this.#named)}`;
     const typed = commands.map((command) =>
       plain(command)
@@ -168,7 +168,7 @@ export class Shell {
     this.streams.stdout.write(`\n${this.dim("next:")} ${typed.join(`\n${this.dim("   or:")} `)}\n`);
   }
 
-  /** What this program is called where it was called from. */
+  /** The name of this program for the caller. */
   get command(): string {
     this.#command ??= commandOf(process.env);
     return this.#command;
@@ -238,7 +238,7 @@ export class Shell {
   }
 }
 
-/** Through npm the folder of its programs is on the path of this process only: whoever types has to go through it again. */
+/** Through npm the folder of its programs is on the path of this process only: the user has to go through npm again. */
 export function commandOf({
   npm_execpath: npm,
   PATH = "",

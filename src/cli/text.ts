@@ -58,7 +58,7 @@ export function ago(at: string, now: number): string {
   return "just now";
 }
 
-/** What can go through JSON of something that may hold content that is not here. */
+/** The JSON form of a value that may hold withheld content. */
 export function jsonOf(value: unknown): Json {
   return JSON.parse(JSON.stringify(value ?? null)) as Json;
 }

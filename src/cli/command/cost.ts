@@ -26,7 +26,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const by = textOption(input, "by") ?? "model";
   const sums = new Map<string, Sum>();
   const total = empty();
-  /** What a call belongs to, and on which branch each fact is. A call that was tried again has several outcomes. */
+  /** The row that a call belongs to, and the branch of each fact. A call that was tried again has several outcomes. */
   const calls = new Map<FactId, string>();
   const branches = new Map<FactId, string>();
   let seen = 0;

@@ -114,7 +114,7 @@ async function filesBetween(shell: Shell, ours: Session, theirs: Session): Promi
     const paths = await now.changesSince(ours);
     return paths.length === 0 ? { paths } : { paths, patch: await now.patchSince(ours) };
   } catch (error) {
-    // Files that do not come together, or that are not here, are no reason to tell nothing of the rest.
+    // Files that conflict, or that are not here, do not hide the rest.
     if (!(error instanceof RathError)) throw error;
     return { paths: [], problem: error.message };
   }
@@ -162,7 +162,7 @@ function statOf({ paths, problem }: Files): string {
   return paths.map(({ path, change }) => `${change.padEnd(6)}  ${plain(path)}\n`).join("");
 }
 
-/** A patch for whoever reads it: painted and harmless on a terminal, and to the byte where a program takes it. */
+/** A patch for its reader: painted and harmless on a terminal, and to the byte where a program takes it. */
 export function coloured(shell: Shell, patch: string): string {
   if (!shell.isWatched) return patch;
   return plain(patch).replace(/^.*$/gm, (line) => {

@@ -85,7 +85,7 @@ async function toolCheck(tool: (typeof TOOLS)[number]): Promise<Check> {
 
 async function storeChecks(shell: Shell, deep: boolean): Promise<readonly Check[]> {
   const what = "store";
-  // Looking is no reason to make one.
+  // A check does not create a store.
   if (!shell.hasStore)
     return [{ what, state: "missing", detail: `there is no store at ${shell.path} yet`, next: "rath demo" }];
   try {

@@ -26,7 +26,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     ...(htmlOnly === true && { only: "html" as const }),
     ...(bundleOnly === true && { only: "bundle" as const }),
     memory: input.options.memory === true,
-    // Who gets the bundle can then check the signatures in it; whose keys they are, they must know from elsewhere.
+    // The receiver can then check the signatures in it, and must know from elsewhere whose keys they are.
     keys: ring.list().map(({ key }) => key),
     ...(signer !== undefined && { sign: [ring.signer(signer)] }),
     progress: shell.reading("facts"),

@@ -56,6 +56,6 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   shell.tell({ ...report, erased: true, remains, pieces: report.erased });
   if (!shell.json) await shell.write(plain(erasedText(report)));
   if (sound && report.erased.length > 0) shell.hint("rath verify", "rath report");
-  // Whoever asked for it must not take for erased what is still there.
+  // Content that is still there must not pass for erased.
   return sound && !remains ? 0 : 3;
 }

@@ -11,7 +11,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const store = await shell.store();
   const dryRun = input.options.dryRun === true;
   const forget = textsOption(input, "forget");
-  // Whoever mistypes a name shall hear so before anything goes.
+  // A mistyped name is refused before anything is removed.
   for (const name of forget) {
     const found = await shell.find(name);
     if (found.name === undefined)

@@ -116,7 +116,7 @@ async function take(
   return { format: reader.name, sessions: await keep(shell, store, await reader.read(source), name) };
 }
 
-/** Names of a folder are its own, so they stay as they are; what is damaged is told, and the rest comes. */
+/** Names of a folder are its own, so they stay as they are; damage is reported, and the rest is imported. */
 async function takeFolder(store: Store, folder: string): Promise<readonly Taken[]> {
   const before = new Set((await store.names()).map(({ name, id }) => `${name} ${id}`));
   const { importFolder } = await import("../../store/recover/index.js");
@@ -130,7 +130,7 @@ async function takeFolder(store: Store, folder: string): Promise<readonly Taken[
   return sessions;
 }
 
-/** The lines are held against their ids as they are taken in; what somebody signed, against the signature before that. */
+/** The lines are held against their ids as they are taken in; signed heads are checked against their signatures before that. */
 async function requireSignatures(shell: Shell, file: string): Promise<void> {
   const { KeyRing } = await import("../../evidence/proof/index.js");
   const { keysOf, verifyFile } = await import("../../evidence/verify/index.js");

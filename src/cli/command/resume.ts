@@ -41,13 +41,13 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     if (!again && error instanceof CancelledError && pressed?.aborted !== true) return run(shell, input);
     throw (await erasedBehind(await shell.store(), found.id, name, error)) ?? failing(error, goal);
   }
-  // What was over already, or waits as before, was made by the program that it was made by.
+  // A run that was over already, or waits as before, was not continued by this program.
   if (other !== undefined && ended.id !== session.id)
     await noteBeside(await shell.store(), ended, program.note);
   return tellOutcome(shell, rath, ended, { name: goal, next: program.next(goal), events });
 }
 
-/** The program of a session, or what to do where there is none. Of another one it is said, and the run itself holds it against the record. */
+/** The program of a session, or a hint if the record names none. Another program is reported, and the run itself checks it against the record. */
 export async function requireProgram(
   shell: Shell,
   id: string,

@@ -6,7 +6,7 @@ import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
 import { count, oneLine } from "../text.js";
 
-/** What each profile asks, in days: the longest six months of a calendar, and the longest five years. */
+/** The period of each profile, in days: the longest six months of a calendar, and the longest five years. */
 const DAYS: { readonly [profile: string]: number } = { "eu-ai-act": 184, "sysc-9.1": 1_827 };
 
 /** `rath retention`: how long content must stay. */

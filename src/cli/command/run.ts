@@ -69,7 +69,7 @@ async function beginning(
   return { session, name };
 }
 
-/** What waits can only be gone on with by the run that waits. */
+/** Only the run that waits can continue. */
 function requireOver(session: Session, on: string): void {
   if (statusOf(session) !== "waiting") return;
   const name = quoted(on);
@@ -93,7 +93,7 @@ function specOf(input: Input, spec: Json | undefined): Json | undefined {
   return { ...(Object(spec) as { readonly [field: string]: Json }), workspace: resolve(workspace) };
 }
 
-/** What is to be done: from the command line, a file, or what is piped in. */
+/** The task: from the command line, a file, or stdin. */
 function taskOf(input: Input): string | undefined {
   const text = textOption(input, "input");
   const file = textOption(input, "inputFile");

@@ -100,10 +100,10 @@ async function store(shell: Shell, input: Input, keys: Keys): Promise<Verified> 
     progress: shell.reading("facts"),
   });
   const { newest } = log.read();
-  // What was found to hold once, an earlier copy must not pass for later.
+  // An earlier copy of the store must not pass for one that was verified later.
   if (report.intact && newest !== undefined)
     new CheckpointMemory(shell.config).keep(homeOf(shell), newest, identity);
-  // Whoever verifies expects that something is there: another folder was meant, or everything is gone.
+  // A verification expects facts: another folder was meant, or everything is gone.
   if (report.intact && report.facts === 0)
     return {
       ...report,
@@ -133,12 +133,12 @@ async function session(shell: Shell, input: Input, reference: string, keys: Keys
     }),
   });
   if (erased === undefined) return report;
-  // Nothing was replayed, and the record is none the worse for it: whoever erased it was free to.
+  // Nothing was replayed, and the record is intact: an erasure is allowed.
   const { replayed: _, ...rest } = report;
   return { ...rest, notices: [...report.notices, firstLine(erased.message)] };
 }
 
-/** Runs the program on its tape: the id that it ends in, or what was erased. What was said about the record afterwards is no part of the run. */
+/** Runs the program on its tape: the id that it ends in, or the erasure in its way. Later facts about the record are not part of the run. */
 async function replay(
   shell: Shell,
   id: FactId,
@@ -280,7 +280,7 @@ function signatureText(
   intact: boolean,
 ): string {
   const who = `${oneLine(by, 60)} with ${oneLine(key, 60)} (${standingText(standing)}) at ${oneLine(at, 40)}`;
-  // What was signed is an id: where what it covers does not fit together any more, that is no comfort.
+  // A signature covers an id. It says nothing about a record that no longer fits that id.
   if (verdict === "good" && !intact)
     return `${shell.id(of)}: this id was signed by ${who}; the record here is not all that it covers`;
   if (verdict === "good") return `${shell.id(of)} and all before it: ${shell.green("signed")} by ${who}`;
@@ -306,7 +306,7 @@ function signersText(
     .join(", ");
 }
 
-/** An option that would be left aside is refused: whoever gives it expects something of it. */
+/** An option that would be left aside is refused: a user who gives it expects an effect. */
 function refuse(input: Input, options: readonly string[], what: string): void {
   const [first] = options.filter((option) => input.options[option] !== undefined);
   if (first !== undefined)

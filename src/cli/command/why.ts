@@ -32,7 +32,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const session = ref === undefined ? undefined : await shell.find(ref);
   const at = session?.name ?? session?.id ?? "";
   const asked = await ASK[question](store, at, input, (place) => placeOf(shell, at, place));
-  // What was typed reads better than the id that it stands for.
+  // The typed reference reads better than its id.
   const answer =
     ref === undefined || at === ref ? asked : { ...asked, question: asked.question.replace(at, () => ref) };
   shell.tell(answer);
@@ -116,7 +116,7 @@ async function placeOf(shell: Shell, session: string, given: string): Promise<st
   return /[~@]/.test(given) ? (await shell.find(given)).id : given;
 }
 
-/** What can be asked next. */
+/** Questions that can be asked next. */
 function nextOf({ facts }: Answer, ref: string | undefined, question: Question): readonly string[] {
   const shown = facts.slice(0, 2).map(({ id }) => `rath show ${id.slice(0, 12)}`);
   if (ref === undefined) return shown;

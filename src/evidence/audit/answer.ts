@@ -5,7 +5,7 @@ import { defined } from "../../util/index.js";
 import { Reader } from "./reader.js";
 import { deedOf, type Erasures, many, plainWords, short } from "./words.js";
 
-/** What the record says about a question. Every sentence of it is a claim, and every claim names the facts that prove it. */
+/** The answer of the record to a question. Every sentence of it is a claim, and every claim names the facts that prove it. */
 export type Answer = {
   readonly question: string;
   /** The claims, one after the other, as plain sentences. */
@@ -13,7 +13,7 @@ export type Answer = {
   readonly claims: readonly Claim[];
   /** The facts that the claims name, each once, in the order in which they are named. */
   readonly facts: readonly Proof[];
-  /** What the record cannot say. */
+  /** Questions that the record cannot answer. */
   readonly gaps: readonly string[];
   /** The same for programs, and what is too long for sentences: a prompt, the lines of a file, counts. */
   readonly detail?: Json;

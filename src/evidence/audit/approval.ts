@@ -104,7 +104,7 @@ async function answerTo(
   const nonce = run?.fact.from === undefined ? ask.fact.run : run.nonce;
   const lies = nonce === undefined ? undefined : await reader.store.head(answerName(nonce, ask.id));
   const found = lies === undefined ? undefined : await reader.fact(lies);
-  // Whoever closes a question puts something else there, so that no answer can come any more.
+  // Closing a question puts something else there, so that no answer can come later.
   return found?.fact.type === "approval-give" && found.fact.of === ask.id
     ? { id: found.id, fact: found.fact }
     : undefined;

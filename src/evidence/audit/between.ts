@@ -15,11 +15,11 @@ export type BetweenOptions = {
   readonly limit?: number;
   /** Also the bookkeeping of the runtime. */
   readonly all?: boolean;
-  /** What the time is now. Default: the clock. */
+  /** The current time. Default: the clock. */
   readonly now?: number;
 };
 
-/** What is true and seldom looked for. */
+/** Facts of bookkeeping that are rarely of interest. */
 const DULL: ReadonlySet<string> = new Set([
   "module-enter",
   "module-exit",
@@ -33,7 +33,7 @@ const DULL: ReadonlySet<string> = new Set([
 
 const KNOWN = optionNames<BetweenOptions>()("from to limit all now");
 
-/** What happened between two times, both included, in the order of the clock. The record is read as a stream, however long it is. */
+/** The facts between two times, both included, in the order of the clock. The record is read as a stream, however long it is. */
 export async function whatHappened(store: Store, ref: string, options: BetweenOptions = {}): Promise<Answer> {
   requireOptions(options, KNOWN, "ask what happened");
   const { from, to, limit = 100, all = false, now = Date.now() } = options;

@@ -167,7 +167,7 @@ class Files {
     return entry?.kind === "file" || entry?.kind === "parts" ? entry : undefined;
   }
 
-  /** The lines of the file; undefined when it is not there. A file that is no text is one line. */
+  /** The lines of the file; undefined when it is not there. A binary file is one line. */
   async lines(tree: Digest | null): Promise<readonly string[] | undefined> {
     const entry = await this.entry(tree);
     if (entry === undefined) return undefined;

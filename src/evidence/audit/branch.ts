@@ -122,7 +122,7 @@ async function tellBranch(telling: Telling, head: Session, said: Session): Promi
   await tellLeft(telling, head, way);
 }
 
-/** What a merge did with the side that the answer came by. */
+/** The effect of a merge on the side that the answer came by. */
 async function tellMerge(telling: Telling, merge: Session, side: number, begin: string): Promise<void> {
   const { adopt, by, at, why } = merge.fact as FactOf<"branch-merge">;
   const mine = merge.parents[side] as Session;
@@ -160,7 +160,7 @@ function gatheringsOf(head: Session): readonly Session[] {
   return mergesBefore(head, () => {}).filter(({ fact }) => (fact as FactOf<"branch-merge">).adopt === "none");
 }
 
-/** What each of the gathered branches said last, and what was found about it. */
+/** The last words of each gathered branch, and the validations on it. */
 async function tellGathered(telling: Telling, gathering: Session): Promise<void> {
   const shared = goesOnFrom(gathering);
   telling.claim(
@@ -179,7 +179,7 @@ async function tellGathered(telling: Telling, gathering: Session): Promise<void>
   }
 }
 
-/** What stood beside the side that was adopted: its last words, and what was found about it. */
+/** A side beside the adopted one: its last words, and the validations on it. */
 async function tellRejected(telling: Telling, other: Session, merge: Session, ours: Session): Promise<void> {
   const words = lastWords(other);
   const own = words !== undefined && !ours.descendsFrom(words) ? words : undefined;
@@ -191,7 +191,7 @@ async function tellRejected(telling: Telling, other: Session, merge: Session, ou
   tellFound(telling, other, ours);
 }
 
-/** What was found about a side that lost. */
+/** The validations on a side that lost. */
 function tellFound(telling: Telling, lost: Session, won: Session): void {
   for (const { id, fact } of diff(lost, won).ours)
     if (fact.type === "validation-report") telling.claim(`On it, ${fact.by} ${telling.deed(fact)}.`, id);

@@ -13,7 +13,7 @@ import type { Telling } from "./answer.js";
 import type { Reader } from "./reader.js";
 import { row, short } from "./words.js";
 
-/** What was decided about a call, and by whom. */
+/** The decisions about a call, with their authors. */
 type Decided = {
   readonly decisions: readonly Said<"policy-decide">[];
   readonly asks: readonly Said<"approval-ask">[];

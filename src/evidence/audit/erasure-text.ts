@@ -7,7 +7,7 @@ import { many, row, short } from "./words.js";
 /** So many places of each kind are told one by one. */
 const TOLD = 20;
 
-/** What was found, for people: what can be erased, what cannot and why, and until when a floor holds it. */
+/** The findings for people: content that can be erased, content that cannot and why, and until when a floor holds it. */
 export function foundText(
   found: Found,
   floor?: { readonly until: string; readonly held: number; readonly retention: Retention },
@@ -38,7 +38,7 @@ export function foundText(
   return `${lines.join("\n")}\n`;
 }
 
-/** What was erased and what was not, for people. */
+/** The erased content and the rest, for people. */
 export function erasedText({
   erased,
   overridden,
@@ -87,7 +87,7 @@ export function erasedText({
   return `${lines.join("\n")}\n`;
 }
 
-/** What cannot be erased, and why. */
+/** Content that cannot be erased, and why. */
 function leftLines({ fixed, more, names, files, unsearched }: Erased["left"]): readonly string[] {
   const content = fixed.filter(({ kind }) => kind === "content");
   const structure = fixed.filter(({ kind }) => kind === "structure");
@@ -122,7 +122,7 @@ function leftLines({ fixed, more, names, files, unsearched }: Erased["left"]): r
   return lines;
 }
 
-/** Runs that need it: whoever erases it shall know what it costs. */
+/** Runs that need it: the cost of the erasure. */
 function runLines({ open, ended }: Found["runs"], fate: string): readonly string[] {
   return [
     ...(open.length === 0

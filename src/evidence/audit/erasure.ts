@@ -16,14 +16,14 @@ export type EraseContentOptions = {
   readonly by: Principal;
   /** On which basis content goes that a retention floor still holds. It goes on the record with the reason. */
   readonly basis?: string;
-  /** What was looked for, so that the reason does not put it on the record again. */
+  /** The words of the search, so that the reason does not put them on the record again. */
   readonly about?: string;
   /** The floor. Default: what stands in the folder of the store. */
   readonly retention?: Retention;
   readonly now?: number;
 };
 
-/** What was erased, and what was not. */
+/** The erased content, and the rest. */
 export type Erased = {
   readonly erased: readonly (Pick<Erasable, "digest" | "size" | "salted" | "where" | "sessions"> & {
     /** The session that the record of it stands in; `sessions` are all that lost it. */
@@ -53,7 +53,7 @@ export function remainsOf({ left, refusals }: Pick<Erased, "left" | "refusals">)
   return counts.some((count) => count > 0);
 }
 
-/** What no store can reach. */
+/** Copies that no store can reach. */
 export const UNREACHABLE: readonly string[] = [
   "exports, bundles and dossiers that were handed out before",
   "backups, and other stores that this one was synchronised with",

@@ -132,7 +132,7 @@ async function tellLine(
   return telling.done({ path, line: { ...found } as Json });
 }
 
-/** What was taken in was made by no call: the one at which the sandbox was opened only came first. */
+/** Imported files were made by no call: the call that opened the sandbox only came first. */
 async function tellImport(
   telling: Telling,
   session: Session,
@@ -155,7 +155,7 @@ async function tellImport(
 
 const CHANGED = { add: "added", modify: "changed", delete: "deleted" } as const;
 
-/** What the record has of it: content that is gone, or a past that is not loaded, is a gap and no error. */
+/** Runs a question about files: content that is gone, or a past that is not loaded, is a gap, not an error. */
 async function attempt<Value>(telling: Telling, act: () => Promise<Value>): Promise<Value | undefined> {
   try {
     return await act();

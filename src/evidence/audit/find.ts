@@ -19,7 +19,7 @@ export type FindOptions = {
   readonly names?: readonly string[];
   /** A name, an e-mail address, any words: whatever content says them. */
   readonly about?: string;
-  /** Whoever said or did it: all content of their facts. */
+  /** A principal: all content of its facts. */
   readonly by?: string;
   /** Blobs by their digests, or the beginnings of them. */
   readonly digests?: readonly string[];
@@ -32,7 +32,7 @@ export type FindOptions = {
 export type Erasable = {
   readonly digest: Digest;
   readonly size: number;
-  /** Without a salt whoever guesses the content can confirm the guess by its digest. */
+  /** Without a salt a guess of the content can be confirmed by its digest. */
   readonly salted: boolean;
   /** The field of a fact, or the path of a file. */
   readonly where: string;
@@ -56,7 +56,7 @@ export type Fixed = {
   readonly kind: "content" | "structure";
 };
 
-/** What was found, in blobs and elsewhere. */
+/** The findings, in blobs and elsewhere. */
 export type Found = {
   readonly erasable: readonly Erasable[];
   readonly fixed: readonly Fixed[];
@@ -68,7 +68,7 @@ export type Found = {
   /** How much of it was erased before. */
   readonly gone: number;
   readonly read: { readonly sessions: number; readonly facts: number; readonly blobs: number };
-  /** What no name leads to was not looked through: `gc` removes it. */
+  /** Facts and blobs without a name were not searched: `gc` removes them. */
   readonly unsearched: { readonly facts: number; readonly blobs: number };
   /** Runs that build on what can be erased. */
   readonly runs: Touched;

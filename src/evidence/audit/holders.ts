@@ -5,7 +5,7 @@ import { treesIn } from "../../store/index.js";
 import { isKeptByRuntime } from "./principal.js";
 import type { FileSearch } from "./search.js";
 
-/** Who has some content: all that lose it when it is erased. */
+/** The sessions that lose some content when it is erased. */
 export type Held = {
   /** Every session that has it, by name. */
   readonly sessions: readonly string[];
@@ -21,7 +21,7 @@ export type Touched = {
   readonly ended: number;
 };
 
-/** What lies in a fact or before it. Most facts hold nothing, and share what the one before them has. */
+/** The content of a fact and of its past. Most facts hold nothing, and share what the one before them has. */
 type Load = { readonly digests: readonly Digest[]; readonly before: readonly Load[] };
 
 /**

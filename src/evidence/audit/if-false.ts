@@ -13,7 +13,7 @@ export type IfFalseOptions = {
 
 const KNOWN = optionNames<IfFalseOptions>()("limit");
 
-/** What would be lost if a memory were false: everything that it reached. */
+/** The influence of a memory: everything that would be lost if it were false. */
 export async function ifFalse(store: Store, memory: FactId, options: IfFalseOptions = {}): Promise<Answer> {
   requireOptions(options, KNOWN, "ask what would be lost");
   const { limit = 20 } = options;

@@ -56,7 +56,7 @@ async function shownTo(
     fact.type === "model-call" && fact.config !== undefined ? await reader.fact(fact.config) : undefined;
   const since = config?.fact.type === "agent-configure" ? config.fact.since : undefined;
   if (since === undefined) return shown;
-  // Whoever begins in the middle, an agent as a tool, was told nothing of what was recalled before.
+  // An agent as a tool begins in the middle, and was shown nothing that was recalled before.
   const before = inForce(await turnReadings(reader, since));
   return new Set([...shown].filter((id) => !before.has(id)));
 }

@@ -33,7 +33,7 @@ type How = "by" | "as" | "for" | "asked";
 
 const KNOWN = optionNames<WhatDidOptions>()("limit names");
 
-/** What a principal did, what was done in their name or on their behalf, and what they were asked, across all sessions of a store. */
+/** The facts by a principal, in their name or on their behalf, and the questions to them, across all sessions of a store. */
 export async function whatDid(
   store: Store,
   principal: string,
@@ -152,7 +152,7 @@ function isAmong(list: unknown, principal: Principal): boolean {
   return Array.isArray(list) && list.includes(principal);
 }
 
-/** Who changed arguments stands beside what they were changed to, which may be in a blob. */
+/** The author of changed arguments stands beside them, and they may be in a blob. */
 const EDITED_OUTSIDE = /"edited":\{"digest":"[0-9a-f]{64}","size":/;
 const BY = /"fact":\{"type":"[^"\\]*","at":"([^"\\]*)"(?:,"run":"[^"\\]*")?(?:,"seq":\d+)?,"by":"([^"\\]*)"/;
 

@@ -32,7 +32,7 @@ export class Reader {
     return line === undefined ? undefined : this.read(id, line);
   }
 
-  /** The fact of a line, its content brought back from the blobs; what is gone reads as `Withheld`. */
+  /** The fact of a line, its content brought back from the blobs; withheld content reads as `Withheld`. */
   async read(id: FactId, line: string): Promise<Recorded> {
     const blobs = new Map<Digest, Uint8Array | "erased">();
     for (const { digest } of Object.values(refsOf(line))) {
@@ -45,7 +45,7 @@ export class Reader {
     return { id, parents: parentsOf(line), line, fact: readFact(line, source) };
   }
 
-  /** Who erased some content, when and why. */
+  /** The erasure of some content: its author, time and reason. */
   async erasure(digest: Digest): Promise<Erasure | undefined> {
     return (await this.erasures()).get(digest);
   }
@@ -116,7 +116,7 @@ export async function turnReadings(reader: Reader, from: FactId): Promise<readon
   return found.reverse();
 }
 
-/** What only these can do: the others need not be read for it. */
+/** The types that can begin a turn: others need not be read for it. */
 const BEGINS: ReadonlySet<string> = new Set([
   "session-start",
   "session-detach",
@@ -131,7 +131,7 @@ export async function readingsOf(reader: Reader, head: FactId, call: FactId): Pr
   for await (const lines of reader.store.lines(head))
     for (const { id, line } of lines) {
       const type = typeOf(line);
-      // What a call did stands before its outcome.
+      // Facts of a call stand before its outcome.
       if (OUTCOME.test(type) && line.includes(`"of":"${call}"`)) return found;
       if (type !== "memory-read") continue;
       const { fact } = await reader.read(id, line);

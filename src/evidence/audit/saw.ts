@@ -19,7 +19,7 @@ import { many, row } from "./words.js";
 /** So many messages of a prompt are told one by one; the others are counted, and all of them are in `detail`. */
 const MESSAGES = 40;
 
-/** What the model saw at a step: the prompt as it was rendered, made again from the record and held against its digest. */
+/** The prompt of a model at a step, as it was rendered, made again from the record and held against its digest. */
 export async function whatModelSaw(store: Store, ref: string, step: string | number): Promise<Answer> {
   const telling = await Telling.open(store, `What did the model see at step ${step} of ${ref}?`);
   const { reader } = telling;
@@ -131,7 +131,7 @@ function bodyOf(message: Message): unknown {
   return message.error === undefined ? (message.output ?? "no answer yet") : message.error.message;
 }
 
-/** Says what was erased, by whom and why, where that is what stands in the way. */
+/** Names the erasures, with author and reason, if they are the obstacle. */
 async function tellGone(telling: Telling, error: RathError): Promise<void> {
   const content = error.data.content;
   if (!Array.isArray(content)) return;

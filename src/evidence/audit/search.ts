@@ -74,7 +74,7 @@ export class FileSearch {
     return this.#says.size;
   }
 
-  /** The files below a tree that are looked for. What is no tree, or is not here, has none: that is for `verify` to tell. */
+  /** The files below a tree that are looked for. A blob that is not a tree, or is missing, has none: `verify` reports it. */
   async below(tree: Digest): Promise<readonly FoundFile[]> {
     const known = this.#known.get(tree);
     if (known !== undefined) return known;

@@ -19,7 +19,7 @@ function isCall(type: string): boolean {
 
 /**
  * The step of a session by its number, by its id or the beginning of it, or by the id of anything that came of it: a fact
- * that is no call stands for the call that it is about, else for the last one before it.
+ * that is not a call stands for the call that it is about, else for the last one before it.
  */
 export async function stepOf(reader: Reader, head: FactId, given: string | number): Promise<Step> {
   // As the log shows it: #7.
@@ -104,7 +104,7 @@ async function callAt(reader: Reader, from: FactId): Promise<Recorded> {
     if (line === undefined) break;
     if (isCall(typeOf(line))) return reader.read(id, line);
     const fact = readFact(line, undefined) as { readonly type: string; readonly of?: unknown };
-    // What says which call it is about is believed; a question about an approval leads to the call through it.
+    // A fact that names its call is believed; a question about an approval leads to the call through it.
     id =
       typeof fact.of === "string" && /^[0-9a-f]{64}$/.test(fact.of)
         ? fact.of
@@ -121,7 +121,7 @@ async function callAt(reader: Reader, from: FactId): Promise<Recorded> {
 /** So many facts of one step are told. */
 const TOLD = 50;
 
-/** What happened at a step: who called what, who wanted it, on whose word it was done, and everything that came of it. */
+/** The events of a step: the caller, the model that asked for it, the decisions, and every result. */
 export async function whatStep(store: Store, ref: string, step: string | number): Promise<Answer> {
   const telling = await Telling.open(store, `What happened at step ${step} of ${ref}?`);
   const { reader } = telling;
@@ -137,7 +137,7 @@ export async function whatStep(store: Store, ref: string, step: string | number)
       if ((one.fact as { readonly of?: unknown }).of !== found.id) continue;
       if (about.length < TOLD) about.push(one);
       else more += 1;
-      // What came of a call stands before its outcome.
+      // The facts of a call stand before its outcome.
       if (isOutcome(one.fact)) break search;
     }
   const { fact } = found;
@@ -156,7 +156,7 @@ export async function whatStep(store: Store, ref: string, step: string | number)
   return telling.done({ step: found.id, ...(found.number !== undefined && { number: found.number }) });
 }
 
-/** What is told with the call itself. */
+/** Facts that are told with the call itself. */
 const DECIDED: ReadonlySet<string> = new Set(["policy-decide", "approval-ask", "effect-start"]);
 
 function isOutcome({ type }: Fact): boolean {

@@ -9,7 +9,7 @@ export function timeOf(given: string, what: string, now: number): number {
   if (text === "now") return now;
   const ago = /^(\d{1,6})\s*(s|m|h|d|w)(?: ago)?$/.exec(text);
   if (ago !== null) return now - Number(ago[1]) * (UNITS[ago[2] as string] as number);
-  // What Date would take besides is read differently by different people: 01/02/2026.
+  // Other forms that Date accepts are ambiguous: 01/02/2026.
   const written = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)?)?$/.exec(text);
   const [, day, hour, zone = "Z"] = written ?? [];
   const time = Date.parse(hour === undefined ? (day ?? "") : `${day}T${hour}${zone}`);

@@ -26,7 +26,7 @@ export function wayTo(head: Session, target: Session): readonly Passed[] | undef
     if (node.depth <= target.depth) continue;
     const adopted = adoptedSide(node.fact, node.parents.length);
     const sides = [...node.parents.entries()].sort(([one], [other]) =>
-      // What is taken from the end comes first: the side that was adopted.
+      // The last element is taken first: the adopted side.
       one === adopted ? 1 : other === adopted ? -1 : other - one,
     );
     for (const [side, parent] of sides)
@@ -73,7 +73,7 @@ function wordsIn(content: unknown): string {
   return typeof content === "string" ? content : Array.isArray(content) ? textOf(content) : "withheld";
 }
 
-/** What is loaded of the past of a session, and itself. */
+/** A session and the loaded part of its past. */
 export function* reachable(head: Session): Generator<Session> {
   const met = new Set([head]);
   for (const node of met) {

@@ -10,7 +10,7 @@ import {
 import type { Erasure } from "../../store/index.js";
 import { amount } from "../../util/index.js";
 
-/** Who erased what: content that is gone is told with it. */
+/** Erasures by digest: withheld content is described with them. */
 export type Erasures = ReadonlyMap<Digest, Erasure>;
 
 /** An id as far as people need it. */

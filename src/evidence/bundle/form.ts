@@ -31,7 +31,7 @@ export const FRAME = {
 export const BEHIND = ["view", "keys", "seal", "digest", "signatures"] as const;
 export type Behind = (typeof BEHIND)[number];
 
-/** What a bundle says of itself. */
+/** The summary of a bundle. */
 export type Seal = {
   readonly facts: number;
   readonly blobs: number;
@@ -48,12 +48,12 @@ export type Seal = {
 
 export const SUM = 8;
 
-/** What is signed: the digest of the seal, and so everything. */
+/** The signed text: the digest of the seal, and so everything. */
 export function signedText(digest: Digest): string {
   return `openrath bundle\n${digest}\n`;
 }
 
-/** Reads the text of a seal in its one normal form; undefined when it is none. */
+/** Reads the text of a seal in its one normal form; undefined if it is not one. */
 export function readSeal(text: string): Seal | undefined {
   let value: Seal;
   try {

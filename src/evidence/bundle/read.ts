@@ -7,7 +7,7 @@ import { BundleError, FRAME } from "./form.js";
 export type Bundle = {
   readonly about: Json;
   readonly view: Json;
-  /** What the verification found: nothing wrong, or the bundle would not have been read. */
+  /** The result of the verification: intact, or the bundle would not have been read. */
   readonly verified: VerifiedFile;
   /** The lines of the record, for `store.import`. */
   lines(): AsyncIterable<string>;

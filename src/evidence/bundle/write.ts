@@ -9,13 +9,13 @@ import { signNote } from "../proof/note.js";
 import { BundleError, FRAME, type Seal, SUM, signedText } from "./form.js";
 
 export type BundleOptions = {
-  /** What the bundle is: title, task, names of sessions, when and by what it was made. */
+  /** A description of the bundle: title, task, names of sessions, when and by what it was made. */
   readonly about: Json;
-  /** What a reader shows of it, made from the record by whoever writes the bundle. It is evidence of nothing by itself. */
+  /** A view for readers, made from the record by the writer of the bundle. It is evidence of nothing by itself. */
   readonly view?: Json;
   /** Public keys that its signatures can be checked with. Those of `sign` go along in any case. */
   readonly keys?: readonly PublicKey[];
-  /** Who signs it. */
+  /** The keys that sign it. */
   readonly sign?: readonly SigningKey[];
 };
 const OPTIONS = optionNames<BundleOptions>()("about view keys sign");
@@ -59,7 +59,7 @@ export async function* writeBundle(
   yield `${FRAME.seal}${seal},\n${FRAME.digest}"${digest}",\n${FRAME.signatures}${JSON.stringify(signatures)}}\n`;
 }
 
-/** What the seal says of the record, gathered line by line. */
+/** The fields of a seal about the record, gathered line by line. */
 export class Sums {
   readonly #hash = createHash("sha256");
   readonly #tree = new Growth();

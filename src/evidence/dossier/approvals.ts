@@ -120,7 +120,7 @@ export class Approvals {
   }
 }
 
-/** What somebody decided about, as they must be able to see it: what is hidden in it is told by escapes. */
+/** The subject of a decision, fully visible: escapes stand for hidden characters. */
 function seeable(value: Json | undefined): Json | undefined {
   return value === undefined || (value as unknown) instanceof Withheld ? value : visible(value);
 }

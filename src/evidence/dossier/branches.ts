@@ -31,7 +31,7 @@ import {
 import { Sample, type Seen, shape, timeOf } from "./item.js";
 import { type Item, type Listed, rounded, type Told, text, type Words } from "./words.js";
 
-/** What became of a branch. */
+/** The fate of a branch. */
 export type Fate =
   /** Where the session began. */
   | "trunk"
@@ -231,7 +231,7 @@ export class Branches {
     );
   }
 
-  /** What a line is called that left another one without a fork. Forks may share a name, these never do. */
+  /** Names a line that left another one without a fork. Forks may share a name, these never do. */
   #nameOf({ type, run: nonce }: Recorded["fact"], { name: from, begin }: BranchDraft): string {
     const run = nonce === undefined ? undefined : this.#runs.get(nonce);
     const name =
@@ -280,7 +280,7 @@ export class Branches {
     elsewhere: boolean,
   ): void {
     for (const side of new Set(sides)) {
-      // What happened elsewhere does not change what was decided here.
+      // Events elsewhere do not change the decision here.
       if (elsewhere && !side.elsewhere && side.fate !== undefined) continue;
       const fate = fateOf(fact, side === into);
       if (fate === undefined || (side.fate === "trunk" && side === into)) continue;

@@ -54,7 +54,7 @@ export type Patch = {
 /** A change of files whose diff is still to be made. */
 export type ChangeDraft = Omit<Change, "files"> & { readonly paths: readonly PathChange[] };
 
-/** What happened to the files. */
+/** The changes of files. */
 export class Changes {
   readonly #words: Words;
   readonly #sample: Sample<ChangeDraft>;
@@ -153,7 +153,7 @@ export class Diffs {
   }
 
   async change({ paths, ...draft }: ChangeDraft): Promise<Change> {
-    // What came in from outside is named by its source: a diff of it would be the files once more.
+    // Imported files are named by their source: a diff of them would repeat the files.
     if (draft.kind === "import") return { ...draft, files: { items: [], total: 0 } };
     // A decision names no tree that it began with, so only the paths are told.
     const files =
@@ -221,7 +221,7 @@ function ownSection(patch: string): string {
 
 function countsOf(diff: string): readonly [added: number, removed: number] {
   let [added, removed] = [0, 0];
-  // What stands before the first hunk are the names of the files.
+  // The names of the files stand before the first hunk.
   for (const line of diff.slice(Math.max(0, diff.indexOf("\n@@ "))).split("\n")) {
     if (line.startsWith("+")) added += 1;
     else if (line.startsWith("-")) removed += 1;

@@ -34,7 +34,7 @@ export type Dossier = {
   readonly branches: Listed<Branch>;
   readonly routes: Listed<ItemOf<typeof ROUTE>>;
   readonly timeline: Listed<Event>;
-  /** What was said that is no reply of a model: by people, in imports, in notes. */
+  /** Words that are not replies of a model: by people, in imports, in notes. */
   readonly words: Listed<Said>;
   readonly models: Listed<ModelCall>;
   readonly tools: Listed<ToolCall>;
@@ -60,11 +60,11 @@ export type Dossier = {
   readonly imports: Listed<ItemOf<typeof IMPORT>>;
   readonly erasures: Listed<ItemOf<typeof ERASURE>>;
   readonly proof: Proof;
-  /** What this dossier could not look into, and why. */
+  /** The limits of this dossier, with reasons. */
   readonly notes: readonly string[];
 };
 
-/** Who made the dossier, which is not who made the record. */
+/** The maker of the dossier, who is not the maker of the record. */
 export type Made = {
   readonly at: string;
   readonly openrath: string;

@@ -13,7 +13,7 @@ export type Seen = {
   readonly elsewhere: boolean;
 };
 
-/** What sources that told no time have in its place. */
+/** The time of facts whose source has none. */
 const NO_TIME = "1970-01-01T00:00:00.000Z";
 
 /** A time that was really told. */
@@ -21,7 +21,7 @@ export function timeOf(at: string): string | undefined {
   return at === NO_TIME || Number.isNaN(Date.parse(at)) ? undefined : at;
 }
 
-/** What every item says: its proof, its time, its author, its branch. */
+/** The fields of every item: its proof, its time, its author, its branch. */
 export function itemOf({ id, fact, branch }: Seen): Item {
   return { facts: [id], ...defined({ at: timeOf(fact.at) }), by: fact.by, branch: branch.name };
 }
@@ -111,7 +111,7 @@ export class Sample<Item> {
     return item;
   }
 
-  /** What is kept, in order. */
+  /** The kept items, in order. */
   get items(): readonly Item[] {
     return [...this.#first, ...this.#last.slice(this.#oldest), ...this.#last.slice(0, this.#oldest)];
   }

@@ -65,7 +65,7 @@ export type MemoryReason = {
     readonly at?: string;
     readonly text: string;
   }[];
-  /** What it rests on in the end: people, tools, validations, imports. */
+  /** Its final grounds: people, tools, validations, imports. */
   readonly grounds: readonly {
     readonly fact: FactId;
     readonly type: string;
@@ -87,7 +87,7 @@ type Deed = Omit<MemoryDeed, "type" | "because" | "memory"> & {
   readonly own?: Fact;
 };
 
-/** What was recalled and remembered, and why those memories are there. */
+/** Recalled and written memories, and why they exist. */
 export class Memories {
   readonly #words: Words;
   readonly #deeds: Sample<Deed>;

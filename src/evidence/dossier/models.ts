@@ -25,7 +25,7 @@ export type ModelCall = Item & {
   readonly redacted?: readonly string[];
 };
 
-/** What a model was asked: rendered again from the record and held against the digest that was recorded. */
+/** The prompt of a call: rendered again from the record and held against the digest that was recorded. */
 export type Prompt =
   | {
       readonly state: "rendered";
@@ -73,7 +73,7 @@ export class Models {
     }
   }
 
-  /** The calls that are kept, for whoever renders their prompts. */
+  /** The calls that are kept, for rendering their prompts. */
   get kept(): readonly { readonly id: FactId; readonly call: ModelCall; readonly elsewhere: boolean }[] {
     return this.#sample.items;
   }

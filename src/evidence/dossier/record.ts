@@ -45,7 +45,7 @@ export type Event = Item & { readonly type: string; readonly text: string };
 const ROOTS = 100;
 /** A line of so many characters is long. */
 const LONG = 8_000;
-/** What the record says about itself: every fact in a line, how many there are, where they are from, who signed. */
+/** The record itself: every fact in a line, how many there are, where they are from, who signed. */
 export class RecordItself {
   readonly #words: Words;
   readonly #events: Sample<Event | Seen>;
@@ -79,10 +79,10 @@ export class RecordItself {
     if (at === undefined) this.#timeless = true;
     else if (!elsewhere) {
       if (this.began === undefined || at < this.began) this.began = at;
-      // Who signed or erased something later worked on the record, and not on the task.
+      // Later signatures and erasures are work on the record, not on the task.
       if (!isAboutTheRecord(fact) && (this.ended === undefined || at > this.ended)) this.ended = at;
     }
-    // Most are dropped again, so words are made of those that stay; what is long is not held for that.
+    // Most are dropped again, so words are made of those that stay; long lines are not held for that.
     this.#events.add(seen.line.length > LONG || seen.line.includes('"blobs":') ? eventOf(seen) : seen);
     const said = saidIn(fact);
     if (said === undefined) return;
@@ -133,7 +133,7 @@ function eventOf(seen: Seen): Event {
   return { ...itemOf(seen), type: seen.fact.type, text: saying(seen.fact) };
 }
 
-/** What a fact says in words of its own, and what they are. */
+/** The words of a fact that stand for themselves, with a title. */
 function saidIn(fact: Seen["fact"]): { readonly title: string; readonly value: unknown } | undefined {
   switch (fact.type) {
     case "message-say":

@@ -48,7 +48,7 @@ type Sum = {
   milliseconds: number;
 };
 
-/** What models used and cost: exact, however long the record is. */
+/** Usage and cost of models: exact, however long the record is. */
 export class Spendings {
   readonly #total = none();
   readonly #elsewhere = none();

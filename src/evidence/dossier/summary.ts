@@ -25,7 +25,7 @@ export type Outcome = {
   readonly branch: string;
   readonly began?: string;
   readonly ended?: string;
-  /** What is waited for. */
+  /** The requests that are pending. */
   readonly pending: Listed<{
     readonly id: FactId;
     readonly type: string;
@@ -35,7 +35,7 @@ export type Outcome = {
   readonly facts: readonly FactId[];
 };
 
-/** What the session was to do: the first words of a person, or where it came from. */
+/** The task of the session: the first words of a person, or where it came from. */
 export class TaskFinder {
   readonly #words: Words;
   #found: Task | undefined;
@@ -102,7 +102,7 @@ function pendingIn(head: Session): Outcome["pending"] {
   return { items: shown, ...rest };
 }
 
-/** What was said last on the way that was adopted. */
+/** The last words on the adopted way. */
 function answerOf(head: Session): { readonly id: FactId; readonly content: unknown } | undefined {
   for (let node: Session | undefined = head; node !== undefined; node = before(node)) {
     const { fact } = node;
@@ -123,7 +123,7 @@ function before(node: Session): Session | undefined {
   return node.atHorizon ? undefined : goesOnFrom(node);
 }
 
-/** The end of the run that the head stands at; what is said about the record afterwards is passed over. */
+/** The end of the run that the head stands at; later facts about the record are passed over. */
 function endOf(head: Session): Session | undefined {
   let node: Session | undefined = head;
   while (node !== undefined && (node.fact.type === "head-sign" || node.fact.type === "content-erase"))
@@ -249,7 +249,7 @@ function tokens({ input, output }: { readonly input: number; readonly output: nu
 
 const SHOWN = 8;
 
-/** What was tried and not taken, and why. */
+/** Branches that were not taken, and why. */
 function rejected({ branches }: Dossier, anchors: Anchors): Html {
   const list = branches.items.filter(
     ({ fate, elsewhere }) =>

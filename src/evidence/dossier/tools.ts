@@ -185,7 +185,7 @@ export class Tools {
     };
   }
 
-  /** What else the record says about a call. */
+  /** Further facts about a call. */
   #more(id: FactId, fact: Seen["fact"], draft: Draft): void {
     const { sandbox } = fact as { readonly sandbox?: unknown };
     if (typeof sandbox === "string") draft.call = { ...draft.call, sandbox };

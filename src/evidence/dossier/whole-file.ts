@@ -8,7 +8,7 @@ type Pieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
 const AT_ONCE = 1 << 20;
 
 /**
- * Writes a file that is there whole or not at all: beside where it shall be, and put there when all of it is on the disk.
+ * Writes a file that is there whole or not at all: beside its place, and put there when all of it is on the disk.
  * Nobody can know the name that it has until then, and what has that name already is not opened: a link that somebody
  * laid there would lead to another file.
  */

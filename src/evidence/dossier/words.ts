@@ -17,7 +17,7 @@ export type Listed<Item> = {
   readonly gap?: number;
 };
 
-/** Text of the record, or its beginning; or the word that it is not there any more. */
+/** Text of the record, or its beginning; or a note that it is no longer there. */
 export type Told =
   | { readonly text: string /** Of the whole text. */; readonly characters: number }
   | {
@@ -58,7 +58,7 @@ export class Words {
     return value === undefined ? undefined : this.tell(value);
   }
 
-  /** Content of a message: its texts. What it holds besides is told by `calls` and others. */
+  /** Content of a message: its texts. Its other parts are told by `calls` and others. */
   content(value: unknown, type: "text" | "reasoning" = "text"): Told | undefined {
     if (!Array.isArray(value))
       return type === "reasoning" || value === undefined ? undefined : this.tell(value);
@@ -124,7 +124,7 @@ export function brief(value: unknown, most = 160): string {
   return lineOf(textOf(value), most);
 }
 
-/** What went wrong, in words. */
+/** An error in words. */
 export function failing(error: unknown): string {
   return isObject(error) && !(error instanceof Withheld)
     ? `${brief(error.name)}: ${brief(error.message)}`

@@ -92,7 +92,7 @@ function aboutOf({ session, task, made, outcome }: Dossier): Json {
   };
 }
 
-/** What the files of a dossier have in their first bytes. */
+/** The first bytes of the files of a dossier. */
 const BEGINNING = 2_048;
 const OURS = {
   bundle: /^\{"bundle":\d+,\n/,
@@ -104,7 +104,7 @@ async function requireOurs(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   // Where it cannot be looked at, writing fails and says why.
   if (found === undefined) return;
-  // Whoever opens a pipe may wait for ever, and a link is not what it leads to.
+  // Opening a pipe may block without end, and a link is not its target.
   const start = found.isFile() ? await beginningOf(path).catch(() => "") : "";
   if (OURS.bundle.test(start) || OURS.page.test(start)) return;
   throw new RathError(

@@ -50,7 +50,7 @@ export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** The text of a file, or undefined when there is none. */
+/** The text of a file, or undefined if it is missing. */
 export function textOf(path: string): string | undefined {
   return existsSync(path) ? readFileSync(path, "utf8") : undefined;
 }

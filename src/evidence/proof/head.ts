@@ -13,7 +13,7 @@ import { ProofError, requireOptions } from "./error.js";
 import { type PublicKey, SIGNATURE_BYTES, type SigningKey } from "./key.js";
 
 export type SignOptions = {
-  /** Who signs: the person or service that the key belongs to. */
+  /** The signer: the person or service that the key belongs to. */
   readonly by: Principal;
   /** When. Default: now. */
   readonly at?: string;
@@ -22,7 +22,7 @@ const OPTIONS = optionNames<SignOptions>()("by at");
 
 /**
  * Vouches for a session and its whole history: the session that comes back has a `head-sign` fact more. The signature is
- * over the line of that fact without the signature, so it covers what is signed, by which key, by whom and when.
+ * over the line of that fact without the signature, so it covers the signed id, the key, the signer and the time.
  */
 export function signHead(session: Session, key: SigningKey, options: SignOptions): Session {
   requireSession(session, "sign");
@@ -41,7 +41,7 @@ export function signHead(session: Session, key: SigningKey, options: SignOptions
   return session.append({ ...fact, at: draft.fact.at, signature });
 }
 
-/** What a `head-sign` fact comes to. */
+/** The verdict on a `head-sign` fact. */
 export type HeadSignature = {
   readonly fact: FactId;
   readonly of: FactId;
@@ -52,7 +52,7 @@ export type HeadSignature = {
   readonly verdict: "good" | "bad" | "unknown";
   /** The key that a good one is by: others may have the same label. */
   readonly publicKey?: PublicKey;
-  /** What is wrong with a bad one. */
+  /** The fault of a bad one. */
   readonly problem?: string;
 };
 

@@ -71,7 +71,7 @@ function readShort(lines: readonly string[]): InclusionProof {
 }
 
 function readStandard(lines: readonly string[], text: string): InclusionProof {
-  // What the log adds in "extra" is signed by nobody, so it is passed over.
+  // The line "extra" is not signed, so it is passed over.
   const from = lines[1]?.startsWith("extra ") === true ? 2 : 1;
   const index = readSize(/^index (.*)$/.exec(lines[from] ?? "")?.[1] ?? "");
   const end = lines.indexOf("", from);

@@ -81,7 +81,7 @@ export class KeyRing {
     }
     const file = join(this.folder, `${wanted}.pem`);
     const { mode } = statSync(file);
-    // Whoever can read the file can sign in this person's name.
+    // A reader of the file could sign in this person's name.
     if (process.platform !== "win32" && (mode & 0o077) !== 0)
       throw new ProofError(
         "key-refused",
@@ -91,7 +91,7 @@ export class KeyRing {
     return SigningKey.read(wanted, readFileSync(file, "utf8"));
   }
 
-  /** Every key that is known here, one's own first. A file that is no key is an error that names it. */
+  /** Every key that is known here, one's own first. A file that is not a key is an error that names it. */
   list(): readonly RingKey[] {
     const keys: RingKey[] = [];
     for (const [folder, own] of [

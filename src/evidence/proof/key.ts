@@ -10,12 +10,12 @@ import {
 import { bytesOf } from "./base64.js";
 import { ProofError } from "./error.js";
 
-/** What stands before a public key in its text, and what its id is made with: Ed25519. */
+/** The algorithm byte before a public key, in its text and in its id: Ed25519. */
 const ED25519 = 1;
 const KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
 
-/** Who can be recognised by signatures. Its text is that of C2SP's signed notes: `name+id+base64`. */
+/** A key that recognises signatures. Its text is that of C2SP's signed notes: `name+id+base64`. */
 export class PublicKey {
   readonly name: string;
   /** The first four bytes of SHA-256(name ‖ 0A ‖ 01 ‖ key), in hex. */
@@ -32,7 +32,7 @@ export class PublicKey {
     this.id = hash("sha256", Buffer.concat([Buffer.from(`${name}\n`), this.#marked]), "hex").slice(0, 8);
   }
 
-  /** What facts and notes call it. */
+  /** Its name in facts and notes. */
   get label(): string {
     return `${this.name}+${this.id}`;
   }
@@ -65,7 +65,7 @@ export class PublicKey {
   }
 }
 
-/** A key that signs. What makes it secret stays inside: it is in no text, no JSON and no listing of its properties. */
+/** A key that signs. The secret stays inside: it is in no text, no JSON and no listing of its properties. */
 export class SigningKey extends PublicKey {
   readonly #secret: KeyObject;
 

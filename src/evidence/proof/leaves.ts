@@ -29,7 +29,7 @@ export class Leaves {
   get blocks(): number {
     return Math.floor(sizeOf(this.#roots) / HASH_BYTES);
   }
-  /** Bytes that are no whole entry: what was being written when somebody stopped. */
+  /** Bytes of an unfinished entry, left by an interrupted write. */
   get torn(): { readonly leaves: number; readonly roots: number } {
     return { leaves: sizeOf(this.#ids) % HASH_BYTES, roots: sizeOf(this.#roots) % HASH_BYTES };
   }
@@ -52,7 +52,7 @@ export class Leaves {
     return readPart(this.#roots, from * HASH_BYTES, (to - from) * HASH_BYTES);
   }
 
-  /** Writes ids behind the first `size`, and the roots of the blocks that they fill. What lay behind is gone. */
+  /** Writes ids behind the first `size`, and the roots of the blocks that they fill. Later bytes are cut off. */
   append(size: number, ids: Buffer): void {
     appendAt(this.#ids, ids, size * HASH_BYTES);
     const whole = Math.floor(size / BLOCK);

@@ -3,7 +3,7 @@ import { isDead, newOwner } from "../../store/index.js";
 import { ProofError } from "./error.js";
 import { textOf } from "./file.js";
 
-/** Makes this process the only one that holds a file. Whoever is certainly dead is replaced. */
+/** Makes this process the only one that holds a file. A holder that is certainly dead is replaced. */
 export function lockFile(path: string): () => void {
   const owner = newOwner();
   const draft = `${path}.${process.pid}-${process.hrtime.bigint()}`;

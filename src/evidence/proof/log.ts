@@ -15,7 +15,7 @@ import { type Release, readReleases } from "./release.js";
 /** Something that is not as a log must be, and where: file and byte. */
 export type LogFlaw = { readonly file: string; readonly offset: number; readonly problem: string };
 
-/** What the files of a log say, as they are: nothing is mended by looking. */
+/** The state of the files of a log: reading mends nothing. */
 export type LogState = {
   readonly checkpoints: readonly (Checkpoint & { readonly offset: number })[];
   readonly newest: Checkpoint | undefined;
@@ -66,7 +66,7 @@ export class CheckpointLog {
     return { checkpoints, newest, releases, flaws: [...flaws, ...this.#tails(newest?.size ?? 0)] };
   }
 
-  /** What lies behind the newest checkpoint, or is missing before it. */
+  /** Bytes behind the newest checkpoint, or missing before it. */
   *#tails(size: number): Iterable<LogFlaw> {
     const { count, blocks, torn } = this.leaves;
     const left = "a checkpoint that was not finished leaves that; so does one that was taken away";
@@ -124,7 +124,7 @@ export class CheckpointLog {
 
   /**
    * Takes away what a checkpoint left behind that was not finished; it is kept in a file beside. Answers with what was
-   * done. What a finished checkpoint needs and is not there cannot be mended and is an error.
+   * done. Missing ids of a finished checkpoint cannot be mended and are an error.
    */
   mend(): readonly string[] {
     const { newest, flaws } = this.read();

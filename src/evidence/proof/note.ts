@@ -46,7 +46,7 @@ export function readSignature(line: string): NoteSignature {
   return { name, id: bytes.toString("hex", 0, 4), bytes: bytes.subarray(4) };
 }
 
-/** What there is to say of a signature. A bad one claims to be by a known key and is not. */
+/** The verdict on a signature. A bad one claims to be by a known key and is not. */
 export type Signer = {
   readonly name: string;
   readonly id: string;
@@ -66,7 +66,7 @@ export function signersOf({ text, signatures }: Note, keys: readonly PublicKey[]
 }
 
 /**
- * The notes of a file that has one after the other, each with an empty line behind it. What is no whole note has no text.
+ * The notes of a file that has one after the other, each with an empty line behind it. An incomplete note has no text.
  * Bytes that are not UTF-8 come out as something that no note holds.
  */
 export function* notesIn(

@@ -33,7 +33,7 @@ export function signRelease(
   return signNote(`${PURPOSE}\n${ascii({ origin, at, by, why, places })}\n`, key);
 }
 
-/** The releases of a log. What cannot be read is told as a flaw and counts for nothing. */
+/** The releases of a log. An unreadable release is reported as a flaw and counts for nothing. */
 export function readReleases(file: Buffer, origin: string | undefined, flaws: LogFlaw[]): readonly Release[] {
   const releases: Release[] = [];
   for (const { from, text } of notesIn(file)) {

@@ -10,7 +10,7 @@ import { HASH_BYTES, same } from "./merkle.js";
 import { rangesOf, signRelease } from "./release.js";
 
 export type TakeOptions = {
-  /** What the log is called, when this is its first checkpoint. Default: something random. */
+  /** The origin of the log, if this is its first checkpoint. Default: something random. */
   readonly origin?: string;
   /** Checkpoints of this log that were seen before: it must go on from each of them, or nothing is signed. */
   readonly seen?: readonly Checkpoint[];
@@ -22,7 +22,7 @@ export type Taken = {
   readonly checkpoint: Checkpoint;
   /** How many facts are new in it. */
   readonly added: number;
-  /** What an earlier one, that was not finished, had left and was put right. */
+  /** The repairs of an earlier checkpoint that was not finished. */
   readonly mended: readonly string[];
 };
 
@@ -146,7 +146,7 @@ export type ReleaseOptions = {
 const RELEASE = optionNames<ReleaseOptions>()("by why at");
 
 /**
- * Gives up the facts of a log that no name leads to any more, and signs who did it and why. Call it before `store.gc`: what is
+ * Gives up the facts of a log that no name leads to now, and signs who did it and why. Call it before `store.gc`: what is
  * collected without it is missed by every later verification. Answers with how many facts there are.
  */
 export async function releaseUnnamed(

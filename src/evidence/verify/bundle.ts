@@ -18,7 +18,7 @@ export function keysIn(text: string): readonly PublicKey[] {
   return keys.map(readPublicKey);
 }
 
-/** Who signed a bundle, from the text of the signatures and that of the seal. */
+/** The signers of a bundle, from the text of the signatures and that of the seal. */
 export function signersIn(text: string, sealed: string, keys: readonly PublicKey[]): readonly Signer[] {
   const lines = JSON.parse(text) as unknown;
   if (!Array.isArray(lines) || !lines.every((line) => typeof line === "string"))
@@ -275,7 +275,7 @@ export class BundleCheck {
     return signers;
   }
 
-  /** What cannot be read is told with the section that it stands in. */
+  /** An unreadable section is reported with its name. */
   #attempt<Value>(section: string, spot: ByteLine, read: () => Value): Value | undefined {
     try {
       return read();

@@ -26,7 +26,7 @@ const OPTIONS = optionNames<VerifyFileOptions>()("heads keys signedBy progress r
 
 export type VerifiedFile = Verified & {
   readonly kind: "lines" | "bundle";
-  /** Who signed the bundle. */
+  /** The signers of the bundle. */
   readonly signers: readonly (Signer & { readonly standing: Standing })[];
 };
 
@@ -154,7 +154,7 @@ function requireHeads(record: RecordCheck, asked: readonly string[], heads: read
       });
 }
 
-/** An id that must be there and is none, or a beginning that too many have, would be a check that was not made. */
+/** A malformed id, or a beginning that too many ids have, would be a check that is not made. */
 function requireBeginnings(heads: readonly unknown[]): void {
   for (const one of heads)
     if (typeof one !== "string" || !/^[0-9a-f]{8,64}$/.test(one)) {

@@ -7,7 +7,7 @@ import { signersOf } from "../proof/note.js";
 import { releasedAt } from "../proof/take.js";
 import type { Findings } from "./report.js";
 
-/** What a verification of a store says of its checkpoints. */
+/** The result for one checkpoint in a verification of a store. */
 export type CheckpointReport = {
   readonly origin: string;
   readonly size: number;
@@ -18,7 +18,7 @@ export type CheckpointReport = {
   readonly holds: boolean;
 };
 
-/** What a log is held against. */
+/** The sources that a log is checked against. */
 export type LogSources = {
   readonly keys: readonly PublicKey[];
   /** Checkpoints from elsewhere. */
@@ -196,7 +196,7 @@ export async function checkPresence(
   await checkCoverage(store, log, seen, findings);
 }
 
-/** What the log is said to cover must be in it, or the next checkpoint would pass over what is not. */
+/** Facts that the log claims to cover must be in it, or the next checkpoint would miss them. */
 async function checkCoverage(
   store: Store,
   log: CheckpointLog,

@@ -17,7 +17,7 @@ type Report = Pick<Verified, "intact" | "findings" | "more" | "signatures" | "no
   readonly checkpoints: readonly CheckpointReport[];
 };
 
-/** What the verification of a store and that of one session have in common: signatures of heads, and checkpoints. */
+/** The common part of verifying a store and one session: signatures of heads, and checkpoints. */
 export class StoreReading {
   readonly findings = new Findings();
   readonly notices: string[] = [];
@@ -57,7 +57,7 @@ export class StoreReading {
     }
   }
 
-  /** Checks the log by itself and against the other checkpoints; undefined when there is none of them. */
+  /** Checks the log by itself and against the other checkpoints; undefined if neither exists. */
   checkLog(): LogReport | undefined {
     const { keys = {}, log, checkpoints = {} } = this.#options;
     const { given = [], remembered = [] } = checkpoints;

@@ -13,7 +13,7 @@ import { type HeadSignature, headSignatureOf, type PublicKey } from "../proof/in
 import { type RecordLine, readRecordLine } from "./record-line.js";
 import { Findings, type Flaw } from "./report.js";
 
-/** What a fact that erased content says. Undefined where its list stands in a blob that is not here: then nothing follows from it. */
+/** The content of an erasing fact. Undefined where its list stands in a blob that is not here: then nothing follows from it. */
 export type Eraser = {
   readonly digests: ReadonlySet<Digest>;
   readonly by: string;
@@ -76,7 +76,7 @@ export class RecordCheck {
     readonly keys: readonly PublicKey[];
     /** How a line is called in findings. */
     readonly where?: (spot: Spot) => string;
-    /** Reads a line. Whoever checks the same lines many times may remember what it said. */
+    /** Reads a line. A caller that checks the same lines many times may cache the results. */
     readonly read?: (bytes: Buffer) => RecordLine;
   }) {
     this.#keys = options.keys;
@@ -147,7 +147,7 @@ export class RecordCheck {
     if (!this.#blobs.has(tree)) ask(tree, "");
     for (let node = this.#walk.next(); node !== undefined; node = this.#walk.next()) {
       const held = this.#blobs.get(node.digest);
-      // What is not here was asked for where it was named.
+      // A missing blob was asked for where it was named.
       if (held === undefined) continue;
       try {
         if (held.text === undefined)
@@ -251,7 +251,7 @@ export class RecordCheck {
     }
   }
 
-  /** What was erased: an erasure line is proved by the fact that it names, and is a finding without it. */
+  /** The erasures: an erasure line is proved by the fact that it names, and is a finding without it. */
   #erased(): ReadonlyMap<Digest, Erasure> {
     const erased = new Map<Digest, Erasure>();
     const held = { read: (digest: Digest) => this.#blobs.get(digest)?.text };

@@ -14,7 +14,7 @@ import {
 import type { Erasure } from "../../store/index.js";
 import { treesIn } from "../../store/index.js";
 
-/** What one line of a record says, held against everything that can be known from the line alone. */
+/** The content of one line of a record, checked against everything that can be known from the line alone. */
 export type RecordLine =
   | {
       readonly kind: "fact";

@@ -16,10 +16,10 @@ export type Flaw = Finding & {
 /** Whether a key is one's own, trusted, given for this verification, or known from nothing but what it signed. */
 export type Standing = "own" | "trusted" | "given" | "unknown";
 
-/** Who signed what. */
+/** A signature of a head, with the standing of its key. */
 export type Signature = HeadSignature & { readonly standing: Standing };
 
-/** What a verification found. */
+/** The result of a verification. */
 export type Verified = {
   readonly kind: "lines" | "bundle" | "store" | "session";
   /** No findings, and at least one fact. */
@@ -34,7 +34,7 @@ export type Verified = {
   readonly erasures: readonly Erasure[];
   /** The heads that were signed, newest last. */
   readonly signatures: readonly Signature[];
-  /** What is worth knowing and no fault. */
+  /** Notices that are not faults. */
   readonly notices: readonly string[];
 };
 
@@ -61,7 +61,7 @@ export class Findings {
   }
 }
 
-/** Said where something is wrong and a signature is good all the same: whoever reads of it must not take the rest for sound. */
+/** Said where something is wrong and a signature is good all the same: a reader must not take the rest for sound. */
 export function signedAnyway(findings: Findings, signatures: readonly HeadSignature[]): readonly string[] {
   return findings.count > 0 && signatures.some(({ verdict }) => verdict === "good")
     ? [

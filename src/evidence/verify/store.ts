@@ -56,7 +56,7 @@ async function readAll(store: Store, reading: StoreReading): Promise<readonly Fa
   return heads;
 }
 
-/** What the store's check found, with the fact that its place names. */
+/** A finding of the store's check, with the fact that its place names. */
 function locate(finding: { readonly place: string; readonly problem: string }): Flaw {
   return { ...finding, ...defined({ fact: /\bfact ([0-9a-f]{64})\b/.exec(finding.place)?.[1] }) };
 }

@@ -149,7 +149,7 @@ function operation(tally: Tally): Row {
   };
 }
 
-/** Article 12(3) binds one kind of system. What the record would have for it is told in any case. */
+/** Article 12(3) binds one kind of system. The evidence of the record is given in any case. */
 function usesOfBiometrics({ tally, biometric }: Material): readonly Row[] {
   const only = (standing: Standing): Standing => (biometric ? standing : "not applicable");
   const because = biometric
@@ -241,7 +241,7 @@ function sum(one: Count, other: Count): Count {
   return { count: one.count + other.count, ...defined({ first, last }) };
 }
 
-/** What the FCA asks of records. */
+/** The duties of the FCA about records. */
 export function syscRows(material: Material): readonly Row[] {
   const { tally } = material;
   const runs = tally.of("run-start");
@@ -278,7 +278,7 @@ export function syscRows(material: Material): readonly Row[] {
   ];
 }
 
-/** What the FDA asks of audit trails. */
+/** The duties of the FDA about audit trails. */
 export function cfrRows(material: Material): readonly Row[] {
   const { tally } = material;
   return [

@@ -14,14 +14,14 @@ export type Standing = "met" | "partly" | "gap" | "not applicable";
 export type Row = {
   /** Article and paragraph. */
   readonly duty: string;
-  /** What is asked, in our own words. */
+  /** The requirement, in our own words. */
   readonly asked: string;
   readonly standing: Standing;
   readonly evidence: readonly Evidence[];
   readonly explanation: string;
 };
 
-/** What there is of something, with the first and the last fact of it. */
+/** The number of some facts, with the first and the last of them. */
 export type Evidence = {
   readonly what: string;
   readonly count: number;
@@ -41,10 +41,10 @@ export type AuditReport = {
   readonly rows: readonly Row[];
   /** When the system was in use: the first 200. */
   readonly periods: readonly Period[];
-  /** What about it changed: the first 200. */
+  /** Changes of the system: the first 200. */
   readonly changes: readonly Change[];
   readonly retention?: Retention;
-  /** What has to be known to read it. */
+  /** Notices for the reader. */
   readonly notices: readonly string[];
 };
 
@@ -60,7 +60,7 @@ export type ReportOptions = {
   readonly progress?: (facts: number) => void;
 };
 
-/** What the rows are made from. */
+/** The input of the rows. */
 export type Material = {
   readonly tally: Tally;
   readonly retention?: Retention;

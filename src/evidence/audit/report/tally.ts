@@ -67,7 +67,7 @@ const READ: ReadonlySet<string> = new Set([
   "head-sign",
 ] satisfies Fact["type"][]);
 
-/** What one reading of the record counts, for reports that map it to duties. */
+/** The counts of one reading of the record, for reports that map it to duties. */
 export class Tally {
   readonly types = new Map<string, Counter>();
   readonly all = new Counter();
@@ -164,7 +164,7 @@ export class Tally {
       case "agent-configure": {
         const { agent, instructions, tools, output, parameters } = fact;
         const parts: readonly unknown[] = [instructions, tools, output, parameters];
-        // What is gone can be compared with nothing.
+        // Withheld content cannot be compared.
         if (parts.some((part) => part instanceof Withheld)) return;
         const config = canonical(plain({ instructions, tools, output, parameters }));
         this.#is(`the configuration of the agent ${agent}`, digestOf(config), id, fact.at);
@@ -245,7 +245,7 @@ export class Tally {
     if (this.changes.length < LISTED) this.changes.push({ what, was, is, at, fact });
   }
 
-  /** What was met of programs, models, configurations and policies: how many, whether they changed or not. */
+  /** The number of programs, models, configurations and policies, changed or not. */
   get subjects(): number {
     return this.#known.size;
   }

@@ -10,7 +10,7 @@ export class Html {
 export type Piece = Html | string | number | undefined | false | readonly Piece[];
 
 /**
- * Markup from a template. What is put in is escaped, unless it is markup itself: this is the only way that words of a
+ * Markup from a template. Inserted values are escaped, unless they are markup: this is the only way that words of a
  * record get onto the page, and there is no other function that makes markup of text.
  */
 export function html(literals: TemplateStringsArray, ...pieces: readonly Piece[]): Html {
@@ -38,11 +38,11 @@ const ENTITIES: { readonly [character: string]: string } = {
 };
 
 // Besides what markup is made of: controls, which move terminals and vanish in pages; marks that turn the direction of
-// text around or have no width, with which a line says something else than it seems to; halves of characters; what is no character.
+// text around or have no width, with which a line says something else than it seems to; halves of characters; noncharacters.
 const UNSAFE =
   /[&<>"'`=]|(?!\t|\n)\p{Cc}|(?!\u200c|\u200d|\ufe0f)\p{Default_Ignorable_Code_Point}|[\ufff9-\ufffb]|\p{Noncharacter_Code_Point}|\p{Zl}|\p{Zp}|\p{Cs}/gu;
 
-/** Text as it may stand in markup and in attributes. What cannot be seen is made visible. */
+/** Text as it may stand in markup and in attributes. Invisible characters are made visible. */
 export function escaped(text: string): string {
   return text.replace(
     UNSAFE,

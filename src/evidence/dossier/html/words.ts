@@ -33,7 +33,7 @@ export function inline(text: Told | undefined, most = 240): Piece {
   return text === undefined ? undefined : "withheld" in text ? gone(text) : lineOf(text, most);
 }
 
-/** What stands in place of content that is not there. */
+/** The placeholder for withheld content. */
 export function gone(text: Extract<Told, { readonly withheld: string }>): Html {
   const { withheld, digest, erasure } = text;
   const what =
@@ -167,12 +167,12 @@ export function bullets<Item>(title: string, list: Listed<Item>, show: (item: It
   return list.total > 0 && html`<p class="label">${title}</p><ul>${rows}</ul>`;
 }
 
-/** A line of small facts about something; what is missing is left out. */
+/** A line of small facts about something; missing values are left out. */
 export function line(...pieces: readonly Piece[]): Html {
   return html`<span class="line">${pieces.map((piece) => (piece === undefined || piece === false || piece === "" ? html`` : html`<span>${piece}</span>`))}</span>`;
 }
 
-/** Pairs of a name and what it is; what is missing is left out. */
+/** Pairs of a name and what it is; missing values are left out. */
 export function pairs(rows: readonly (readonly [name: string, value: Piece])[]): Html {
   const said = rows.filter(([, value]) => value !== undefined && value !== false && value !== "");
   return said.length === 0
