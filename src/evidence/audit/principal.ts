@@ -9,7 +9,7 @@ import {
   typeOf,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { nearestOf, optionNames } from "../../util/index.js";
+import { isObject, nearestOf, optionNames } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
 import { AuditError, requireOptions } from "./error.js";
 import { Earliest } from "./time.js";
@@ -131,17 +131,11 @@ function tellCounts(
 /** In which way a fact by somebody else has to do with a principal. */
 function howOf(principal: Principal, told: Fact): How | undefined {
   const agent = agentIn(principal);
-  const fact = told as unknown as {
-    readonly agent?: unknown;
-    readonly for?: unknown;
-    readonly to?: unknown;
-    readonly edited?: { readonly by?: unknown };
-    readonly type: string;
-  };
-  if (agent !== undefined && fact.agent === agent) return "as";
-  if (isAmong(fact.for, principal)) return "for";
-  if (fact.type === "approval-ask" && isAmong(fact.to, principal)) return "asked";
-  return fact.edited?.by === principal ? "as" : undefined;
+  const { agent: author, for: behalf, to, edited } = told as Fact & { readonly [field: string]: unknown };
+  if (agent !== undefined && author === agent) return "as";
+  if (isAmong(behalf, principal)) return "for";
+  if (told.type === "approval-ask" && isAmong(to, principal)) return "asked";
+  return isObject(edited) && edited.by === principal ? "as" : undefined;
 }
 
 function agentIn(principal: Principal): string | undefined {

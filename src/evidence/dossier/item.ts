@@ -66,7 +66,7 @@ export function shape<Type extends FactType, Text extends string, More extends o
       const item = {
         ...itemOf(seen),
         ...Object.fromEntries(own),
-        ...more?.(fact as unknown as FactOf<Type>, words, seen),
+        ...more?.(fact as FactOf<Type>, words, seen),
       };
       return defined(item) as Item & Omit<Row<FactOf<Type>, Names<Text>>, keyof More> & More;
     },

@@ -120,7 +120,7 @@ export class RecordItself {
       if (this.#blobs.has(digest)) continue;
       this.#blobs.add(digest);
       this.bytes += size;
-      const value = (fact as unknown as { readonly [field: string]: unknown })[field];
+      const value = (fact as typeof fact & { readonly [field: string]: unknown })[field];
       if (value instanceof Withheld) {
         if (value.reason === "erased") this.erased += 1;
         else this.missing += 1;

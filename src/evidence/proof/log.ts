@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { FactId, Json } from "../../session/index.js";
+import type { FactId } from "../../session/index.js";
 import { isDead } from "../../store/index.js";
 import { type Checkpoint, readCheckpoint } from "./checkpoint.js";
 import { ProofError, reasonOf } from "./error.js";
@@ -207,7 +207,7 @@ export class CheckpointLog {
       "log-damaged",
       `The log ${basename(this.folder)} is damaged at ${first?.file} byte ${first?.offset}: ${first?.problem}.`,
       "nothing was changed; rath verify says more, and a backup of the folder brings it back",
-      { data: { flaws: flaws.slice(0, 20) as unknown as Json } },
+      { data: { flaws: flaws.slice(0, 20).map((flaw) => ({ ...flaw })) } },
     );
   }
 
