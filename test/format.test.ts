@@ -7,7 +7,7 @@ import { Session } from "openrath";
 import { checkLine, digestOf, FORMAT, INLINE_BYTES, MAX_CHARACTERS, MAX_DEPTH } from "openrath/session";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { type Field, kinds } from "../src/session/fact/field.js";
+import { type Kind, kinds } from "../src/session/fact/field.js";
 import { entries } from "../src/session/fact/table.js";
 
 const documentPath = fileURLToPath(new URL("../docs/format.md", import.meta.url));
@@ -456,13 +456,15 @@ function factTables(): string {
     .join("\n\n");
 }
 
-function fieldText(name: string, { kind, optional, mark }: Field): string {
-  const stars = mark === undefined ? "" : { content: "**", personal: "***" }[mark];
-  return `${stars}\`${name}\`${stars} ${kind.name}${optional ? "?" : ""}`;
+function fieldText(name: string, text: string): string {
+  const [, mark, kind] = /^(content |personal )?(.+)$/.exec(text) ?? [];
+  const stars = { "": "", "content ": "**", "personal ": "***" }[mark ?? ""];
+  return `${stars}\`${name}\`${stars} ${kind}`;
 }
 
 function kindList(): string {
-  return [...kinds.values()].map(({ name, wanted, note }) => `- \`${name}\`: ${note ?? wanted}`).join("\n");
+  const list: readonly [string, Kind][] = Object.entries(kinds);
+  return list.map(([name, { wanted, note }]) => `- \`${name}\`: ${note ?? wanted}`).join("\n");
 }
 
 type FamilySource = {

@@ -1,8 +1,7 @@
 import { parting } from "./ancestry.js";
 import type { Digest, FactId } from "./fact/index.js";
-import { frozen, type Json } from "./json.js";
 import type { Session } from "./session.js";
-import { adopted, type Merge, type View } from "./view.js";
+import { adopted, type Merge, savedAsJson, type View } from "./view.js";
 
 /**
  * The files of a session: the tree they make, null when there are none yet. `unmerged` are sides of a merge whose files
@@ -47,8 +46,7 @@ export const filesView: View<FilesState> = {
       if (!isAlike(theirs, now)) now = joined(now, theirs, befores(merge, place, met));
     return now;
   },
-  save: (state) => state as unknown as Json,
-  load: (saved) => frozen(saved) as unknown as FilesState,
+  ...savedAsJson<FilesState>(),
 };
 
 /** Merges of files that left conflicts: those that nobody has decided yet, oldest first, and those that somebody has. */
@@ -82,8 +80,7 @@ export const conflictsView: View<ConflictsState> = {
     const side = adopted(merge);
     return side === undefined ? united(sides) : (sides[side] as ConflictsState);
   },
-  save: (state) => state as unknown as Json,
-  load: (saved) => frozen(saved) as unknown as ConflictsState,
+  ...savedAsJson<ConflictsState>(),
 };
 
 function united(sides: readonly ConflictsState[]): ConflictsState {

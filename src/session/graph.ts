@@ -1,5 +1,6 @@
-import type { FactId, FactOf } from "./fact/index.js";
+import type { FactId } from "./fact/index.js";
 import { frozen } from "./json.js";
+import { operatorOf } from "./lineage.js";
 import { requireSession, type Session } from "./session.js";
 
 /**
@@ -34,24 +35,8 @@ export type Span = {
   readonly failed?: boolean;
 };
 
-// A map: a fact of another version may be called "constructor".
-const operators = new Map<string, GraphNode["kind"]>([
-  ["session-start", "start"],
-  ["session-detach", "detach"],
-  ["branch-fork", "fork"],
-  ["branch-merge", "merge"],
-]);
-
-type Draft = {
-  id: FactId;
-  kind: GraphNode["kind"];
-  branch: string;
-  label: string;
-  facts: number;
-  types: { [type: string]: number };
-  from: string;
-  until: string;
-};
+type Draft<Value> = { -readonly [Key in keyof Value]: Value[Key] };
+type NodeDraft = Draft<GraphNode> & { readonly types: { [type: string]: number } };
 
 /** The graph of one session, or of several together. */
 export function graph(heads: Session | readonly Session[]): SessionGraph {
@@ -62,15 +47,15 @@ export function graph(heads: Session | readonly Session[]): SessionGraph {
   for (const session of all.values())
     for (const parent of session.parentIds) children.set(parent, (children.get(parent) ?? 0) + 1);
 
-  const nodeOf = new Map<FactId, Draft>();
-  const nodes: Draft[] = [];
-  const spans: { -readonly [Key in keyof Span]: Span[Key] }[] = [];
-  const openSpans = new Map<FactId, { -readonly [Key in keyof Span]: Span[Key] }>();
-  const links: [Draft, Draft][] = [];
+  const nodeOf = new Map<FactId, NodeDraft>();
+  const nodes: NodeDraft[] = [];
+  const spans: Draft<Span>[] = [];
+  const openSpans = new Map<FactId, Draft<Span>>();
+  const links: [NodeDraft, NodeDraft][] = [];
 
   for (const session of all.values()) {
     const { fact } = session;
-    const kind = operators.get(fact.type);
+    const kind = operatorOf(fact);
     const [first, ...others] = session.parentIds;
     const before = first === undefined ? undefined : nodeOf.get(first);
     // A stretch goes on while nothing else hangs from its last session.
@@ -85,7 +70,7 @@ export function graph(heads: Session | readonly Session[]): SessionGraph {
       grow(before, session);
       nodeOf.set(session.id, before);
     } else {
-      const node: Draft = {
+      const node: NodeDraft = {
         id: session.id,
         kind: kind ?? "stretch",
         branch: session.branch,
@@ -98,14 +83,11 @@ export function graph(heads: Session | readonly Session[]): SessionGraph {
       grow(node, session);
       nodes.push(node);
       nodeOf.set(session.id, node);
-      for (const parent of session.parentIds) links.push([nodeOf.get(parent) as Draft, node]);
+      for (const parent of session.parentIds) links.push([nodeOf.get(parent) as NodeDraft, node]);
     }
     if (fact.type === "run-start" || fact.type === "module-enter") {
-      const span = {
-        kind: fact.type === "run-start" ? ("run" as const) : ("module" as const),
-        name: fact.module,
-        start: session.id,
-      };
+      const kind = fact.type === "run-start" ? "run" : "module";
+      const span: Draft<Span> = { kind, name: fact.module, start: session.id };
       spans.push(span);
       openSpans.set(session.id, span);
     } else if (fact.type === "run-end" || fact.type === "module-exit") {
@@ -119,41 +101,36 @@ export function graph(heads: Session | readonly Session[]): SessionGraph {
   return frozen({ nodes, edges: links.map(([from, to]) => ({ from: from.id, to: to.id })), spans });
 }
 
+/** How a node is drawn: between these in Mermaid, and as this shape in DOT. */
+const SHAPES = {
+  start: ['(["', '"])', "oval"],
+  detach: ['(["', '"])', "oval"],
+  fork: ['{{"', '"}}', "hexagon"],
+  merge: ['{"', '"}', "diamond"],
+  stretch: ['["', '"]', "box"],
+} as const;
+
 /** The graph as Mermaid text, for Markdown and notebooks. */
 export function toMermaid(picture: SessionGraph): string {
   const names = new Map(picture.nodes.map((node, index) => [node.id, `n${index}`]));
-  const shapes = {
-    start: ['(["', '"])'],
-    detach: ['(["', '"])'],
-    fork: ['{{"', '"}}'],
-    merge: ['{"', '"}'],
-    stretch: ['["', '"]'],
-  } as const;
-  const nodes = picture.nodes.map(
-    (node) =>
-      `  ${names.get(node.id)}${shapes[node.kind][0]}${mermaidText(caption(node))}${shapes[node.kind][1]}`,
-  );
+  const nodes = picture.nodes.map((node) => {
+    const [open, close] = SHAPES[node.kind];
+    return `  ${names.get(node.id)}${open}${mermaidText(caption(node))}${close}`;
+  });
   const edges = picture.edges.map((edge) => `  ${names.get(edge.from)} --> ${names.get(edge.to)}`);
   return ["flowchart TD", ...nodes, ...edges, ""].join("\n");
 }
 
 /** The graph as DOT text, for Graphviz. */
 export function toDot(picture: SessionGraph): string {
-  const shapes = {
-    start: "oval",
-    detach: "oval",
-    fork: "hexagon",
-    merge: "diamond",
-    stretch: "box",
-  } as const;
   const nodes = picture.nodes.map(
-    (node) => `  "${node.id}" [shape=${shapes[node.kind]}, label="${dotText(caption(node))}"];`,
+    (node) => `  "${node.id}" [shape=${SHAPES[node.kind][2]}, label="${dotText(caption(node))}"];`,
   );
   const edges = picture.edges.map((edge) => `  "${edge.from}" -> "${edge.to}";`);
   return ["digraph session {", "  rankdir=TB;", ...nodes, ...edges, "}", ""].join("\n");
 }
 
-function grow(node: Draft, session: Session): void {
+function grow(node: NodeDraft, session: Session): void {
   const { fact } = session;
   node.facts += 1;
   node.types[fact.type] = (node.types[fact.type] ?? 0) + 1;
@@ -164,8 +141,8 @@ function grow(node: Draft, session: Session): void {
 function labelOf(session: Session): string {
   const { fact } = session;
   if (fact.type === "branch-fork") return `fork ${fact.name}`;
-  if (fact.type === "branch-merge") return `merge, adopt ${(fact as FactOf<"branch-merge">).adopt}`;
-  return fact.type === "session-start" ? "start" : fact.type === "session-detach" ? "detach" : session.branch;
+  if (fact.type === "branch-merge") return `merge, adopt ${fact.adopt}`;
+  return operatorOf(fact) ?? session.branch;
 }
 
 function caption(node: GraphNode): string {

@@ -14,32 +14,12 @@ export {
   RecordError,
   SessionError,
 } from "./error.js";
-export type {
-  Adopt,
-  Because,
-  Content,
-  Digest,
-  Edited,
-  Effect,
-  Fact,
-  FactId,
-  FactInput,
-  FactOf,
-  FactType,
-  Failure,
-  MemoryHit,
-  Message,
-  Part,
-  PathChange,
-  Placement,
-  Principal,
-  PrincipalKind,
-  Role,
-  Settlement,
-  Usage,
-} from "./fact/index.js";
 export {
   describeFact,
+  type Fact,
+  type FactInput,
+  type FactOf,
+  type FactType,
   type Gone,
   isContent,
   isQuiet,
@@ -49,6 +29,7 @@ export {
   toneOf,
   traceFieldsOf,
 } from "./fact/index.js";
+export type * from "./fact/value.js";
 export { type ConflictsState, conflictsView, type FilesState, filesView, type Unmerged } from "./files.js";
 export { type Finding, findingOf } from "./finding.js";
 export { graph, toDot, toMermaid } from "./graph.js";

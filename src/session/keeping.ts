@@ -1,6 +1,5 @@
-import { frozen } from "./json.js";
 import { INLINE_BYTES } from "./line.js";
-import type { View } from "./view.js";
+import { savedAsJson, type View } from "./view.js";
 
 /** How the record says content is kept from here on: what a store needs to go on with a loaded session. */
 export type KeepingSetting = { readonly inline: number; readonly key?: string };
@@ -16,8 +15,7 @@ export const keepingView: View<KeepingSetting> = {
     });
   },
   merge: strictestOf,
-  save: (setting) => setting,
-  load: (saved) => frozen(saved) as unknown as KeepingSetting,
+  ...savedAsJson<KeepingSetting>(),
 };
 
 /**

@@ -1,8 +1,9 @@
-import type { FactId, Principal } from "./fact/index.js";
+import { defined } from "../util/index.js";
+import type { Fact, FactId, Principal } from "./fact/index.js";
 import { frozen, type Json } from "./json.js";
 import { List } from "./list.js";
 import type { Session } from "./session.js";
-import { adopted, type View } from "./view.js";
+import { adopted, savedAsJson, type View } from "./view.js";
 
 /** A session and the ones before it on its own line, newest first: of a merge the first parent. Ends before `until`. */
 export function* backFrom(session: Session, until?: Session): Generator<Session, void> {
@@ -27,19 +28,24 @@ export type LineageStep = {
 };
 
 // A map: a fact of another version may be called "constructor".
-const kinds = new Map<string, LineageStep["kind"]>([
+const operators = new Map<string, LineageStep["kind"]>([
   ["session-start", "start"],
   ["session-detach", "detach"],
   ["branch-fork", "fork"],
   ["branch-merge", "merge"],
 ]);
 
+/** What a fact does to the branches of a history, if anything. */
+export function operatorOf({ type }: Fact): LineageStep["kind"] | undefined {
+  return operators.get(type);
+}
+
 /** Every start, fork, merge and detach of the history, in its order. */
 export const lineageView: View<List<LineageStep>> = {
   name: "lineage",
   start: List.empty,
   step(steps, fact, session) {
-    const kind = kinds.get(fact.type);
+    const kind = operatorOf(fact);
     if (kind === undefined) return steps;
     const { why, adopt, from } = fact as { why?: string; adopt?: Json; from?: FactId };
     return steps.push(
@@ -51,8 +57,7 @@ export const lineageView: View<List<LineageStep>> = {
         by: fact.by,
         branch: session.branch,
         ...(typeof why === "string" && { why }),
-        ...(adopt !== undefined && { adopt }),
-        ...(from !== undefined && { from }),
+        ...defined({ adopt, from }),
       }),
     );
   },
@@ -66,6 +71,5 @@ export const branchView: View<string> = {
   start: "main",
   step: (branch, fact) => (fact.type === "branch-fork" ? fact.name : branch),
   merge: (branches, merge) => branches[adopted(merge) ?? 0] ?? "main",
-  save: (branch) => branch,
-  load: (saved) => saved as string,
+  ...savedAsJson<string>(),
 };

@@ -29,26 +29,21 @@ export const pendingView: View<Requests> = {
   name: "pending",
   start: Object.freeze({ log: List.empty, compact: 0 }),
   step(requests, fact, session) {
+    const ask = (what: string, of?: { readonly of: FactId }): Requests =>
+      noted(requests, Object.freeze({ id: session.id, type: fact.type, what, ...of }));
     switch (fact.type) {
-      case "tool-call":
-        return noted(requests, Object.freeze({ id: session.id, type: fact.type, what: fact.name }));
       case "model-call":
-        return noted(requests, Object.freeze({ id: session.id, type: fact.type, what: fact.model }));
-      case "approval-ask":
-        return noted(
-          requests,
-          Object.freeze({
-            id: session.id,
-            type: fact.type,
-            what: fact.name ?? (typeof fact.what === "string" ? fact.what : fact.digest),
-            ...(fact.of !== undefined && { of: fact.of }),
-          }),
-        );
+        return ask(fact.model);
+      case "tool-call":
       case "step-call":
       case "signal-await":
-        return noted(requests, Object.freeze({ id: session.id, type: fact.type, what: fact.name }));
+        return ask(fact.name);
       case "timer-set":
-        return noted(requests, Object.freeze({ id: session.id, type: fact.type, what: dueOf(fact) }));
+        return ask(dueOf(fact));
+      case "approval-ask": {
+        const what = fact.name ?? (typeof fact.what === "string" ? fact.what : fact.digest);
+        return ask(what, fact.of === undefined ? undefined : { of: fact.of });
+      }
       case "effect-start":
         return noted(requests, Object.freeze({ id: fact.of, doubt: true }));
       case "effect-fail":

@@ -1,9 +1,9 @@
 import { parting } from "./ancestry.js";
 import { PlacementMismatchError } from "./error.js";
 import type { FactOf, Placement } from "./fact/index.js";
-import { frozen, type Json } from "./json.js";
+import type { Json } from "./json.js";
 import type { Session } from "./session.js";
-import { adopted, type View } from "./view.js";
+import { adopted, savedAsJson, type View } from "./view.js";
 
 /** Where side effects happen now. Null, in a state that can be saved, stands for nowhere yet. */
 export const placementView: View<Placement | null> = {
@@ -24,8 +24,7 @@ export const placementView: View<Placement | null> = {
     // A merge that could not have been made here goes on with ours: a recorded graph must always be readable.
     return mismatch === undefined ? place : (places[0] ?? null);
   },
-  save: (place) => place,
-  load: (saved) => frozen(saved) as Placement | null,
+  ...savedAsJson<Placement | null>(),
 };
 
 /** Refuses, before it is made, a merge whose sides moved to different places and that adopts neither. */

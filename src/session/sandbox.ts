@@ -1,6 +1,5 @@
 import type { FactId } from "./fact/index.js";
-import { frozen, type Json } from "./json.js";
-import { adopted, type View } from "./view.js";
+import { adopted, savedAsJson, type View } from "./view.js";
 
 /**
  * The sandbox of a session, as far as its facts tell. `place` is the fact that gave it its identity (a move, a fork, a
@@ -50,8 +49,7 @@ export const sandboxView: View<SandboxState> = {
     }
   },
   merge: (sides, merge) => sides[adopted(merge) ?? 0] as SandboxState,
-  save: (state) => state as unknown as Json,
-  load: (saved) => frozen(saved) as unknown as SandboxState,
+  ...savedAsJson<SandboxState>(),
 };
 
 /** Word of an older one may come when the next is open already. */

@@ -1,6 +1,5 @@
 import type { Usage } from "./fact/index.js";
-import { frozen } from "./json.js";
-import type { View } from "./view.js";
+import { savedAsJson, type View } from "./view.js";
 
 /** What the models of a whole history used; every call counted once, on any graph. */
 export type TotalUsage = Required<Usage> & { readonly calls: number };
@@ -19,6 +18,5 @@ export const usageView: View<TotalUsage> = {
       calls: sum.calls + 1,
     });
   },
-  save: (sum) => sum,
-  load: (saved) => frozen(saved as unknown as TotalUsage),
+  ...savedAsJson<TotalUsage>(),
 };

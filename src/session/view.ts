@@ -1,7 +1,7 @@
 import { commonPast, historyOf, unseen } from "./ancestry.js";
 import { BeyondHorizonError, RathError } from "./error.js";
 import type { Fact, FactOf } from "./fact/index.js";
-import type { Json } from "./json.js";
+import { frozen, type Json } from "./json.js";
 import type { Session } from "./session.js";
 
 /**
@@ -20,6 +20,14 @@ export interface View<State> {
   load?(saved: Json): State;
   /** Whether a loaded state lacks what its snapshot left out. A session that can read its past answers without it then. */
   isPartial?(state: State): boolean;
+}
+
+/** How a view is kept in snapshots whose states are JSON. */
+export function savedAsJson<State>(): Required<Pick<View<State>, "save" | "load">> {
+  return {
+    save: (state) => state as unknown as Json,
+    load: (saved) => frozen(saved) as unknown as State,
+  };
 }
 
 /** What `View.merge` may ask about the merge it reconciles. */

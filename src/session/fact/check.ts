@@ -2,7 +2,7 @@ import { FactError } from "../error.js";
 import type { Json } from "../json.js";
 import { isPerson, isPrincipal, PRINCIPAL_KINDS } from "../principal.js";
 import type { Author } from "./family.js";
-import { type Field, id } from "./field.js";
+import { type Kind, kinds } from "./field.js";
 import { entries } from "./table.js";
 import type { Failure, Principal, PrincipalKind } from "./value.js";
 
@@ -20,21 +20,27 @@ const date = /^\d{4}-\d\d-\d\d(T|$)/;
 type Checks = {
   readonly by: Author;
   readonly open: boolean;
-  readonly fields: readonly (Field & { readonly name: string; readonly test: Field["kind"]["test"] })[];
+  readonly fields: readonly Field[];
   readonly known: ReadonlyMap<string, Field>;
   /** Whether it has a personal field, by any author. */
   readonly personal: boolean;
 };
+type Field = {
+  readonly name: string;
+  readonly kind: Kind;
+  readonly test: Kind["test"];
+  readonly optional: boolean;
+  readonly mark: string | undefined;
+};
 const checks = new Map<string, Checks>();
-for (const [type, { by, open = false, fields }] of entries) {
-  const named = Object.entries(fields);
-  checks.set(type, {
-    by,
-    open,
-    fields: named.map(([name, field]) => ({ ...field, name, test: field.kind.test })),
-    known: new Map(named),
-    personal: named.some(([, { mark }]) => mark === "personal"),
+for (const [type, { by, open = false, fields: texts }] of entries) {
+  const fields = Object.entries(texts).map(([name, text]): Field => {
+    const [, mark, kindName, missing] = /^(?:(content|personal) )?(.+?)(\?)?$/.exec(text) ?? [];
+    const kind: Kind = kinds[kindName as keyof typeof kinds];
+    return { name, kind, test: kind.test, optional: missing !== undefined, mark };
   });
+  const known = new Map(fields.map((field) => [field.name, field]));
+  checks.set(type, { by, open, fields, known, personal: fields.some(({ mark }) => mark === "personal") });
 }
 
 /**
@@ -145,7 +151,7 @@ export function isPersonal(fact: Fields, field: string): boolean {
   const type = fact.type as string;
   if (fieldOf(type, field)?.mark === "personal") return true;
   // The id of what a note belongs to is not somebody's words, and a replay finds the note by it.
-  if (field === "of" && id.kind.test(fact.of, true)) return false;
+  if (field === "of" && kinds.id.test(fact.of, true)) return false;
   return isOfPerson(fact) && isContent(type, field);
 }
 
@@ -188,7 +194,7 @@ const OF_MEMORY = /^(?:(?:remember|revise|revoke|expire|promote|link) in|roll ba
 /** Whether a field that is not content may be kept in a blob when it is long: lists and data, never what views are made of. */
 export function isBulky(type: string, field: string): boolean {
   const known = fieldOf(type, field);
-  return known !== undefined && known.mark === undefined && known.kind.bulky;
+  return known !== undefined && known.mark === undefined && known.kind.bulky === true;
 }
 
 /** Undefined for a field or a type of a newer version. */

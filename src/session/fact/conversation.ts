@@ -1,32 +1,12 @@
 import { fact } from "./family.js";
-import {
-  content,
-  digest,
-  id,
-  json,
-  messages,
-  optional,
-  personal,
-  place,
-  role,
-  side,
-  size,
-  text,
-  typed,
-  words as wordsField,
-} from "./field.js";
+import { typed } from "./field.js";
 
 /** The conversation: its start, its messages, its forks and its merges. */
 export const conversation = {
   /** A session starts. A `key` names the secret that personal content is salted with. */
   "session-start": fact({
     by: "user",
-    fields: {
-      nonce: text,
-      text: optional(personal(wordsField)),
-      inline: optional(size),
-      key: optional(text),
-    },
+    fields: { nonce: "text", text: "personal words?", inline: "size?", key: "text?" },
     say: ({ text }, { quote }) =>
       text === undefined ? "started a session" : `started a session with ${quote(text)}`,
   }),
@@ -34,14 +14,14 @@ export const conversation = {
   "session-detach": fact({
     by: "user",
     fields: {
-      nonce: text,
-      from: id,
-      why: optional(content(text)),
-      messages: personal(messages),
-      placement: optional(place),
-      tree: optional(digest),
-      inline: optional(size),
-      key: optional(text),
+      nonce: "text",
+      from: "id",
+      why: "content text?",
+      messages: "personal messages",
+      placement: "place?",
+      tree: "digest?",
+      inline: "size?",
+      key: "text?",
     },
     say: ({ from, why: reason }, { named, why }) =>
       `started a session apart from ${named(from)}${why(reason)}`,
@@ -50,10 +30,10 @@ export const conversation = {
   "message-say": fact({
     by: "by role",
     fields: {
-      role,
-      content: content(wordsField),
+      role: "role",
+      content: "content words",
       /** The untrusted origins of content that the body has read outside of this session. */
-      labels: optional(typed<readonly string[]>(json)),
+      labels: typed<readonly string[]>()("json?"),
     },
     say: ({ role, content, by }, { quote, words }) =>
       by.startsWith(SPEAKERS[role] ?? "?")
@@ -64,15 +44,15 @@ export const conversation = {
   "context-compress": fact({
     by: "agent",
     fields: {
-      from: id,
-      to: id,
-      summary: personal(text),
+      from: "id",
+      to: "id",
+      summary: "personal text",
       /** The call of the model that wrote the summary. */
-      of: optional(id),
-      policy: optional(text),
+      of: "id?",
+      policy: "text?",
       /** The claims of the summary, each with the facts that it comes from. */
-      claims: optional(personal(json)),
-      tokens: optional(json),
+      claims: "personal json?",
+      tokens: "json?",
     },
     say: ({ from, to, summary }, { named, quote }) =>
       `summed up ${named(from)} to ${named(to)}: ${quote(summary)}`,
@@ -81,13 +61,13 @@ export const conversation = {
   /** A branch starts. */
   "branch-fork": fact({
     by: "user",
-    fields: { name: text, why: optional(content(text)) },
+    fields: { name: "text", why: "content text?" },
     say: ({ name, why: reason }, { words, why }) => `forked the branch ${words(name)}${why(reason)}`,
   }),
   /** Branches come together. */
   "branch-merge": fact({
     by: "user",
-    fields: { adopt: side, why: optional(content(text)) },
+    fields: { adopt: "side", why: "content text?" },
     say: ({ adopt, why: reason }, { words, why }) => {
       if (adopt === "none") return `gathered branches and preferred none${why(reason)}`;
       const which = typeof adopt === "number" ? `side ${adopt + 1}` : words(adopt);

@@ -1,19 +1,6 @@
 import type { Json } from "../json.js";
 import { fact } from "./family.js";
-import {
-  content,
-  decision as decisionField,
-  digest,
-  flag,
-  id,
-  json,
-  number,
-  optional,
-  personal,
-  text,
-  typed,
-  verdict,
-} from "./field.js";
+import { typed } from "./field.js";
 import type { Principal } from "./value.js";
 import type { Writer } from "./writer.js";
 
@@ -23,28 +10,28 @@ export const decision = {
   "approval-ask": fact({
     by: "runtime",
     fields: {
-      what: content(json),
-      digest,
-      of: optional(id),
-      expires: optional(text),
+      what: "content json",
+      digest: "digest",
+      of: "id?",
+      expires: "text?",
       /** The principals who may answer; anybody when it is absent. */
-      to: optional(typed<readonly Principal[]>(json)),
+      to: typed<readonly Principal[]>()("json?"),
       /** How the question is called, where it is not about a call. */
-      name: optional(text),
+      name: "text?",
       /** The rule that wants it, why, and how often others were asked for it before. */
-      rule: optional(text),
-      why: optional(content(text)),
-      level: optional(number),
+      rule: "text?",
+      why: "content text?",
+      level: "number?",
       /** The person who replaced the arguments, and the original arguments. */
-      edited: optional(personal(typed<{ readonly by: Principal; readonly was: Json }>(json))),
+      edited: typed<{ readonly by: Principal; readonly was: Json }>()("personal json?"),
       /** No other arguments can be put in place of these. */
-      fixed: optional(typed<true>(flag)),
+      fixed: typed<true>()("flag?"),
       /** It is a question, to be answered with something that fits this JSON schema. */
-      answer: optional(content(json)),
+      answer: "content json?",
       /** Why it is asked once more: what was answered cannot be used. */
-      problem: optional(content(text)),
+      problem: "content text?",
       /** The number of the execution, if the call was started before and may have happened. */
-      execution: optional(number),
+      execution: "number?",
     },
     say: ({ what, name, to, execution }, { words, quote }) =>
       `asked ${to === undefined ? "anybody" : words(listText(to))} to approve ${execution === undefined ? "" : `execution ${execution} of `}${name === undefined ? "" : `${words(name)} `}${quote(what)}`,
@@ -54,14 +41,14 @@ export const decision = {
   "approval-give": fact({
     by: "must say",
     fields: {
-      of: id,
-      decision: decisionField,
-      digest,
-      why: optional(personal(text)),
+      of: "id",
+      decision: "decision",
+      digest: "digest",
+      why: "personal text?",
       /** Approves this in place of the arguments that were shown. */
-      edit: optional(personal(json)),
+      edit: "personal json?",
       /** The outcome given by the person who took over. */
-      value: optional(personal(json)),
+      value: "personal json?",
     },
     say: ({ of, decision, edit, value, why: reason }, { named, words, why }) =>
       `${DECIDED[decision] ?? words(decision)} ${named(of)}${edit === undefined ? "" : `, but with ${words(edit)}`}${value === undefined ? "" : ` and returned ${words(value)}`}${why(reason)}`,
@@ -71,7 +58,7 @@ export const decision = {
   /** A module is under a policy. */
   "policy-set": fact({
     by: "runtime",
-    fields: { module: text, policy: text, version: digest },
+    fields: { module: "text", policy: "text", version: "digest" },
     say: ({ module, policy }, { words }) => `put ${words(module)} under the policy ${words(policy)}`,
     quiet: true,
   }),
@@ -79,16 +66,16 @@ export const decision = {
   "policy-decide": fact({
     by: "runtime",
     fields: {
-      of: id,
-      verdict,
-      policies: json,
-      rules: typed<readonly string[]>(json),
+      of: "id",
+      verdict: "verdict",
+      policies: "json",
+      rules: typed<readonly string[]>()("json"),
       /** On whose behalf it would be done. */
-      for: optional(typed<readonly Principal[]>(json)),
+      for: typed<readonly Principal[]>()("json?"),
       /** On whose approval it may be done. */
-      approvals: optional(json),
-      labels: optional(json),
-      why: optional(content(text)),
+      approvals: "json?",
+      labels: "json?",
+      why: "content text?",
     },
     say: ({ of, verdict, rules, why: reason }, writer) =>
       `${RULED[verdict] ?? writer.words(verdict)} ${writer.named(of)}${rulesText(rules, writer)}${writer.why(reason)}`,
@@ -98,13 +85,7 @@ export const decision = {
   /** What a check found. */
   "validation-report": fact({
     by: "tool",
-    fields: {
-      name: text,
-      passed: flag,
-      score: optional(number),
-      detail: optional(content(json)),
-      of: optional(id),
-    },
+    fields: { name: "text", passed: "flag", score: "number?", detail: "content json?", of: "id?" },
     say: ({ name, passed, score, detail }, { words }) =>
       `checked ${words(name)}: ${passed ? "passed" : "failed"}${score === undefined ? "" : `, score ${roundedText(score)}`}${detail === undefined ? "" : ` (${words(detail)})`}`,
     tone: ({ passed }) => (passed ? "good" : "bad"),

@@ -1,22 +1,5 @@
 import { fact } from "./family.js";
-import {
-  content,
-  digest,
-  effect as effectField,
-  failure,
-  flag,
-  id,
-  json,
-  number,
-  optional,
-  personal,
-  settlement,
-  size,
-  text,
-  typed,
-  usage,
-  words as wordsField,
-} from "./field.js";
+import { typed } from "./field.js";
 import type { Edited } from "./value.js";
 import type { Writer } from "./writer.js";
 
@@ -29,14 +12,14 @@ export const call = {
   "agent-configure": fact({
     by: "agent",
     fields: {
-      agent: text,
-      instructions: optional(content(text)),
-      tools: optional(content(json)),
-      output: optional(content(json)),
-      parameters: optional(content(json)),
-      since: optional(id),
+      agent: "text",
+      instructions: "content text?",
+      tools: "content json?",
+      output: "content json?",
+      parameters: "content json?",
+      since: "id?",
       /** The tools whose descriptions are not of this program. */
-      foreign: optional(typed<readonly string[]>(json)),
+      foreign: typed<readonly string[]>()("json?"),
     },
     say: ({ agent }, { words }) => `configured the agent ${words(agent)}`,
     quiet: true,
@@ -44,33 +27,27 @@ export const call = {
   /** A model is asked. */
   "model-call": fact({
     by: "agent",
-    fields: {
-      model: text,
-      agent: optional(text),
-      config: optional(id),
-      prompt: optional(digest),
-      parameters: optional(content(json)),
-    },
+    fields: { model: "text", agent: "text?", config: "id?", prompt: "digest?", parameters: "content json?" },
     say: ({ model }, { words }) => `asked the model ${words(model)}`,
   }),
   /** A model answers. */
   "model-reply": fact({
     by: "service",
     fields: {
-      of: id,
-      content: content(wordsField),
-      finish: text,
-      usage,
-      cost: optional(number),
-      model: optional(text),
-      response: optional(text),
+      of: "id",
+      content: "content words",
+      finish: "text",
+      usage: "usage",
+      cost: "number?",
+      model: "text?",
+      response: "text?",
       /** Whose words these are: the agent that asked. */
-      agent: optional(text),
-      meta: optional(content(json)),
-      raw: optional(content(json)),
-      milliseconds: optional(number),
-      from: optional(id),
-      redacted: optional(json),
+      agent: "text?",
+      meta: "content json?",
+      raw: "content json?",
+      milliseconds: "number?",
+      from: "id?",
+      redacted: "json?",
     },
     say: ({ content, finish }, { quote }) =>
       finish === "unreadable" ? "replied something unreadable" : `replied ${quote(content)}`,
@@ -78,13 +55,7 @@ export const call = {
   /** A model does not answer. */
   "model-failure": fact({
     by: "service",
-    fields: {
-      of: id,
-      error: content(failure),
-      milliseconds: optional(number),
-      from: optional(id),
-      redacted: optional(json),
-    },
+    fields: { of: "id", error: "content failure", milliseconds: "number?", from: "id?", redacted: "json?" },
     say: failed,
     tone: bad,
   }),
@@ -92,13 +63,13 @@ export const call = {
   "tool-call": fact({
     by: "agent",
     fields: {
-      name: text,
-      input: content(json),
-      call: optional(text),
-      effect: optional(effectField),
-      key: optional(text),
-      source: optional(json),
-      labels: optional(typed<readonly string[]>(json)),
+      name: "text",
+      input: "content json",
+      call: "text?",
+      effect: "effect?",
+      key: "text?",
+      source: "json?",
+      labels: typed<readonly string[]>()("json?"),
     },
     say: called,
   }),
@@ -106,14 +77,14 @@ export const call = {
   "tool-result": fact({
     by: "tool",
     fields: {
-      of: id,
-      output: content(json),
-      origin: optional(text),
+      of: "id",
+      output: "content json",
+      origin: "text?",
       /** The person who changed the arguments, and the new arguments. */
-      edited: optional(personal(typed<Edited>(json))),
-      milliseconds: optional(number),
-      from: optional(id),
-      redacted: optional(json),
+      edited: typed<Edited>()("personal json?"),
+      milliseconds: "number?",
+      from: "id?",
+      redacted: "json?",
     },
     say: ({ output, edited }, writer) => `returned ${writer.quote(output)}${editedText(edited, writer)}`,
   }),
@@ -121,12 +92,12 @@ export const call = {
   "tool-failure": fact({
     by: "tool",
     fields: {
-      of: id,
-      error: content(failure),
-      edited: optional(personal(typed<Edited>(json))),
-      milliseconds: optional(number),
-      from: optional(id),
-      redacted: optional(json),
+      of: "id",
+      error: "content failure",
+      edited: typed<Edited>()("personal json?"),
+      milliseconds: "number?",
+      from: "id?",
+      redacted: "json?",
     },
     say: failed,
     tone: bad,
@@ -135,11 +106,11 @@ export const call = {
   "step-call": fact({
     by: "agent",
     fields: {
-      name: text,
-      input: optional(content(json)),
-      effect: optional(effectField),
-      key: optional(text),
-      labels: optional(typed<readonly string[]>(json)),
+      name: "text",
+      input: "content json?",
+      effect: "effect?",
+      key: "text?",
+      labels: typed<readonly string[]>()("json?"),
     },
     say: called,
   }),
@@ -147,14 +118,14 @@ export const call = {
   "step-result": fact({
     by: "tool",
     fields: {
-      of: id,
-      value: content(json),
+      of: "id",
+      value: "content json",
       /** The origin of the value; without one it is not trusted. "input": the value depends on nothing but its input. */
-      origin: optional(text),
-      edited: optional(personal(typed<Edited>(json))),
-      milliseconds: optional(number),
-      from: optional(id),
-      redacted: optional(json),
+      origin: "text?",
+      edited: typed<Edited>()("personal json?"),
+      milliseconds: "number?",
+      from: "id?",
+      redacted: "json?",
     },
     say: ({ value, edited }, writer) => `returned ${writer.quote(value)}${editedText(edited, writer)}`,
   }),
@@ -162,12 +133,12 @@ export const call = {
   "step-failure": fact({
     by: "tool",
     fields: {
-      of: id,
-      error: content(failure),
-      edited: optional(personal(typed<Edited>(json))),
-      milliseconds: optional(number),
-      from: optional(id),
-      redacted: optional(json),
+      of: "id",
+      error: "content failure",
+      edited: typed<Edited>()("personal json?"),
+      milliseconds: "number?",
+      from: "id?",
+      redacted: "json?",
     },
     say: failed,
     tone: bad,
@@ -179,14 +150,14 @@ export const effect = {
   /** An attempt of a `write` begins. */
   "effect-start": fact({
     by: "runtime",
-    fields: { of: id, attempt: size, key: optional(text) },
+    fields: { of: "id", attempt: "size", key: "text?" },
     say: ({ of, attempt }, { named }) => `started attempt ${attempt} of ${named(of)}`,
     quiet: true,
   }),
   /** An attempt failed that will be repeated. */
   "effect-fail": fact({
     by: "runtime",
-    fields: { of: id, attempt: size, error: content(failure), wait: number },
+    fields: { of: "id", attempt: "size", error: "content failure", wait: "number" },
     say: ({ of, attempt, error, wait }, { named, problem }) =>
       `saw attempt ${attempt} of ${named(of)} fail and waited ${wait} ms: ${problem(error)}`,
     tone: bad,
@@ -194,7 +165,7 @@ export const effect = {
   /** Nobody knows how a `write` ended. */
   "effect-doubt": fact({
     by: "runtime",
-    fields: { of: id, attempt: size, error: content(failure) },
+    fields: { of: "id", attempt: "size", error: "content failure" },
     say: ({ of, error }, { named, problem }) => `did not learn how ${named(of)} ended: ${problem(error)}`,
     tone: bad,
     trace: ["attempt"],
@@ -203,13 +174,13 @@ export const effect = {
   "effect-settle": fact({
     by: "must say",
     fields: {
-      of: id,
-      decision: settlement,
-      value: optional(personal(json)),
-      error: optional(personal(failure)),
-      why: optional(personal(text)),
+      of: "id",
+      decision: "settlement",
+      value: "personal json?",
+      error: "personal failure?",
+      why: "personal text?",
       /** With "again" on an approved call: the digest of the call that is to be executed a second time. */
-      digest: optional(digest),
+      digest: "digest?",
     },
     say: ({ of, decision, value, why: reason, digest }, { named, words, quote, why }) =>
       `settled ${named(of)}: ${SETTLED[decision] ?? words(decision)}${value === undefined ? "" : ` with ${quote(value)}`}${digest === undefined ? "" : ", a second execution of what was approved"}${why(reason)}`,
@@ -218,7 +189,7 @@ export const effect = {
   /** A run waits for a time. */
   "timer-set": fact({
     by: "agent",
-    fields: { milliseconds: optional(number), until: optional(text) },
+    fields: { milliseconds: "number?", until: "text?" },
     say: ({ milliseconds, until }, { words }) =>
       `set a timer ${until === undefined ? `of ${milliseconds} ms` : `until ${words(until)}`}`,
     quiet: true,
@@ -226,26 +197,26 @@ export const effect = {
   /** The time has come. */
   "timer-fire": fact({
     by: "runtime",
-    fields: { of: id },
+    fields: { of: "id" },
     say: ({ of }, { named }) => `fired the timer ${named(of)}`,
     quiet: true,
   }),
   /** A run waits for an answer. The answer hangs from this request; the chain takes it in with both as parents. */
   "signal-await": fact({
     by: "agent",
-    fields: { name: text, what: optional(content(json)) },
+    fields: { name: "text", what: "content json?" },
     say: ({ name }, { words }) => `waited for ${words(name)}`,
   }),
   /** Somebody answers. */
   "signal-give": fact({
     by: "must say",
-    fields: { of: id, value: personal(json) },
+    fields: { of: "id", value: "personal json" },
     say: ({ of, value }, { named, quote }) => `answered ${named(of)}: ${quote(value)}`,
   }),
   /** The run takes an answer in. */
   "answer-take": fact({
     by: "runtime",
-    fields: { of: id, answer: id },
+    fields: { of: "id", answer: "id" },
     say: ({ of, answer }, { named }) => `took in the answer ${named(answer)} to ${named(of)}`,
     quiet: true,
   }),
@@ -253,10 +224,10 @@ export const effect = {
   "wait-cancel": fact({
     by: "runtime",
     fields: {
-      of: id,
-      why: optional(content(text)),
+      of: "id",
+      why: "content text?",
       /** Time to answer was up. */
-      late: optional(typed<true>(flag)),
+      late: typed<true>()("flag?"),
     },
     say: ({ of, why: reason }, { named, why }) => `stopped waiting for ${named(of)}${why(reason)}`,
   }),

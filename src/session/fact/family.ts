@@ -1,9 +1,9 @@
 import type { Json } from "../json.js";
-import type { Field } from "./field.js";
+import type { FieldText, ValueOf } from "./field.js";
 import type { Principal, PrincipalKind } from "./value.js";
 import type { Writer } from "./writer.js";
 
-export type Fields = { readonly [name: string]: Field };
+export type Fields = { readonly [name: string]: FieldText };
 
 /**
  * Who did it when nobody says. A message is by its role. A guess about who decided would be false evidence, so decisions
@@ -35,12 +35,14 @@ export interface Entry<By extends Author, Body extends Fields> {
 }
 
 /** One type of fact. A function, so that the compiler knows the fields inside `say`. */
-export function fact<const By extends Author, Body extends Fields>(entry: Entry<By, Body>): Entry<By, Body> {
+export function fact<const By extends Author, const Body extends Fields>(
+  entry: Entry<By, Body>,
+): Entry<By, Body> {
   return entry;
 }
 
 /** One type of fact that takes any other fields too. */
-export function openFact<const By extends Author, Body extends Fields>(
+export function openFact<const By extends Author, const Body extends Fields>(
   entry: Entry<By, Body> & { readonly open: true },
 ): Entry<By, Body> & { readonly open: true } {
   return entry;
@@ -69,6 +71,5 @@ export type DecisionsOf<Family> = {
   [Type in keyof Family]: Family[Type] extends { readonly by: "must say" } ? Type : never;
 }[keyof Family];
 
-type IsOptional<One> = One extends Field<unknown, true> ? true : false;
-type ValueOf<One> = One extends Field<infer Value> ? Value : never;
+type IsOptional<Text> = Text extends `${string}?` ? true : false;
 type Flat<Type> = { [Key in keyof Type]: Type[Key] };

@@ -2,26 +2,5 @@ export { checkShape, flawOf, isBulky, isContent, isFit, isPersonal, mayBePersona
 export { describeFact, isQuiet, toneOf, traceFieldsOf } from "./describe.js";
 export type { Tone } from "./family.js";
 export type { Fact, FactBodies, FactInput, FactOf, FactType, Stamp } from "./table.js";
-export type {
-  Adopt,
-  Because,
-  Candidate,
-  Content,
-  Digest,
-  Edited,
-  Effect,
-  FactId,
-  Failure,
-  MemoryHit,
-  Message,
-  Origin,
-  Part,
-  PathChange,
-  Placement,
-  Principal,
-  PrincipalKind,
-  Role,
-  Settlement,
-  Usage,
-} from "./value.js";
+export type * from "./value.js";
 export { type Gone, lineOf, type Style, shortId, textOf } from "./writer.js";

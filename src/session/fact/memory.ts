@@ -1,6 +1,6 @@
 import { amount } from "../../util/index.js";
 import { fact } from "./family.js";
-import { evidence, hits, id, ids, json, number, optional, personal, text, texts, typed } from "./field.js";
+import { typed } from "./field.js";
 import type { Writer } from "./writer.js";
 
 /** The memories, and their reasons. */
@@ -8,25 +8,25 @@ export const memory = {
   /** A memory space and the rules of what may be written to it. */
   "memory-space": fact({
     by: "must say",
-    fields: { space: text, scope: json, rules: optional(json) },
+    fields: { space: "text", scope: "json", rules: "json?" },
     say: ({ space }, { words }) => `set up the memory ${words(space)}`,
   }),
   /** Somebody looks for memories. */
   "memory-read": fact({
     by: "agent",
     fields: {
-      space: text,
-      head: optional(id),
-      query: personal(json),
-      hits: personal(hits),
+      space: "text",
+      head: "id?",
+      query: "personal json",
+      hits: "personal hits",
       /** How it was looked for: how many, from which score on, what counts for how much, at what time. */
-      settings: optional(json),
+      settings: "json?",
       /** The text in the prompt, and the message of the conversation that follows it. */
-      shown: optional(personal(text)),
-      before: optional(text),
-      of: optional(id),
+      shown: "personal text?",
+      before: "text?",
+      of: "id?",
       /** The modules in which it was read, the outermost first. A run of version 0.1 does not say. */
-      module: optional(texts),
+      module: "texts?",
     },
     say: ({ space, query, hits }, { words, quote }) =>
       `looked in the memory ${words(space)} for ${quote(query)} and found ${Array.isArray(hits) ? amount(hits.length, "memory", "memories") : words(hits)}`,
@@ -35,25 +35,25 @@ export const memory = {
   "memory-write": fact({
     by: "must say",
     fields: {
-      space: text,
-      text: personal(text),
-      scope: json,
-      source: text,
-      because: evidence,
+      space: "text",
+      text: "personal text",
+      scope: "json",
+      source: "text",
+      because: "evidence",
       /** The subject: two memories about one subject contradict each other. */
-      subject: optional(personal(text)),
+      subject: "personal text?",
       /** Where its evidence comes from, and so whether it can be trusted. */
-      origins: optional(typed<readonly string[]>(json)),
-      importance: optional(number),
-      expires: optional(text),
+      origins: typed<readonly string[]>()("json?"),
+      importance: "number?",
+      expires: "text?",
       /** The condition for recall: a "validation" or an "approval". */
-      needs: optional(text),
-      contradicts: optional(ids),
+      needs: "text?",
+      contradicts: "ids?",
       /** The memories that it takes the place of. */
-      merges: optional(ids),
-      meta: optional(personal(json)),
+      merges: "ids?",
+      meta: "personal json?",
       /** The session that wrote it. */
-      of: optional(id),
+      of: "id?",
     },
     say: ({ space, text }, { words, quote }) => `wrote to the memory ${words(space)}: ${quote(text)}`,
   }),
@@ -61,18 +61,18 @@ export const memory = {
   "memory-revise": fact({
     by: "must say",
     fields: {
-      of: id,
-      text: personal(text),
-      because: evidence,
-      source: optional(text),
-      origins: optional(typed<readonly string[]>(json)),
-      importance: optional(number),
-      expires: optional(text),
-      needs: optional(text),
-      meta: optional(personal(json)),
-      why: optional(personal(text)),
+      of: "id",
+      text: "personal text",
+      because: "evidence",
+      source: "text?",
+      origins: typed<readonly string[]>()("json?"),
+      importance: "number?",
+      expires: "text?",
+      needs: "text?",
+      meta: "personal json?",
+      why: "personal text?",
       /** The session that did it; the same in the types below. */
-      from: optional(id),
+      from: "id?",
     },
     say: ({ of, text }, { named, quote }) => `revised the memory ${named(of)} to ${quote(text)}`,
   }),
@@ -80,12 +80,12 @@ export const memory = {
   "memory-revoke": fact({
     by: "must say",
     fields: {
-      of: id,
-      because: optional(ids),
-      why: personal(text),
+      of: "id",
+      because: "ids?",
+      why: "personal text",
       /** Only this version, which nobody has approved. */
-      version: optional(id),
-      from: optional(id),
+      version: "id?",
+      from: "id?",
     },
     say: changed("revoked"),
   }),
@@ -93,32 +93,32 @@ export const memory = {
   "memory-promote": fact({
     by: "must say",
     fields: {
-      of: id,
-      because: evidence,
-      version: optional(id),
-      to: optional(json),
-      why: optional(personal(text)),
-      from: optional(id),
+      of: "id",
+      because: "evidence",
+      version: "id?",
+      to: "json?",
+      why: "personal text?",
+      from: "id?",
     },
     say: changed("promoted"),
   }),
   /** A memory holds no longer. */
   "memory-expire": fact({
     by: "must say",
-    fields: { of: id, because: optional(ids), why: personal(text), from: optional(id) },
+    fields: { of: "id", because: "ids?", why: "personal text", from: "id?" },
     say: changed("expired"),
   }),
   /** Two memories have to do with each other. */
   "memory-link": fact({
     by: "must say",
-    fields: { of: id, to: id, relation: text, why: optional(personal(text)), from: optional(id) },
+    fields: { of: "id", to: "id", relation: "text", why: "personal text?", from: "id?" },
     say: ({ of, to, relation }, { named, words }) =>
       `linked the memory ${named(of)} to ${named(to)}: ${words(relation)}`,
   }),
   /** A memory space goes back to what it was. */
   "memory-rollback": fact({
     by: "must say",
-    fields: { to: id, undoes: ids, why: personal(text) },
+    fields: { to: "id", undoes: "ids", why: "personal text" },
     say: ({ to, why: reason }, { named, why }) => `rolled the memory back to ${named(to)}${why(reason)}`,
   }),
 };

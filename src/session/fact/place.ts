@@ -1,19 +1,5 @@
 import { amount } from "../../util/index.js";
 import { fact } from "./family.js";
-import {
-  content,
-  digest,
-  digestOrNull,
-  given,
-  id,
-  json,
-  number,
-  numberOrNull,
-  optional,
-  paths,
-  size,
-  text,
-} from "./field.js";
 import type { Writer } from "./writer.js";
 
 /** Where side effects happen. */
@@ -21,24 +7,24 @@ export const sandbox = {
   /** The session moves. */
   "placement-change": fact({
     by: "user",
-    fields: { sandbox: text, spec: optional(given) },
+    fields: { sandbox: "text", spec: "given?" },
     say: ({ sandbox }, { words }) => `moved the session to ${words(sandbox)}`,
   }),
   /** A sandbox opens. */
   "sandbox-open": fact({
     by: "runtime",
     fields: {
-      sandbox: text,
-      incarnation: size,
-      provider: text,
-      isolation: text,
-      spec: json,
-      status: json,
-      capabilities: json,
-      native: optional(json),
-      tree: digestOrNull,
-      parent: optional(json),
-      of: optional(id),
+      sandbox: "text",
+      incarnation: "size",
+      provider: "text",
+      isolation: "text",
+      spec: "json",
+      status: "json",
+      capabilities: "json",
+      native: "json?",
+      tree: "digest or null",
+      parent: "json?",
+      of: "id?",
     },
     say: ({ sandbox, provider, isolation }, { words }) =>
       `opened the sandbox ${words(sandbox)} (${words(provider)}, isolation: ${words(isolation)})`,
@@ -48,21 +34,21 @@ export const sandbox = {
   /** A sandbox is set aside. */
   "sandbox-suspend": fact({
     by: "runtime",
-    fields: { sandbox: text, incarnation: size, why: optional(content(text)), of: optional(id) },
+    fields: { sandbox: "text", incarnation: "size", why: "content text?", of: "id?" },
     say: sandboxed("suspended"),
     quiet: true,
   }),
   /** A sandbox goes on. */
   "sandbox-resume": fact({
     by: "runtime",
-    fields: { sandbox: text, incarnation: size, why: optional(content(text)), of: optional(id) },
+    fields: { sandbox: "text", incarnation: "size", why: "content text?", of: "id?" },
     say: sandboxed("resumed"),
     quiet: true,
   }),
   /** A sandbox is gone without having been closed. */
   "sandbox-lose": fact({
     by: "runtime",
-    fields: { sandbox: text, incarnation: size, why: content(text), of: optional(id) },
+    fields: { sandbox: "text", incarnation: "size", why: "content text", of: "id?" },
     say: sandboxed("lost"),
     tone: () => "bad",
     trace: ["sandbox"],
@@ -70,7 +56,7 @@ export const sandbox = {
   /** A sandbox is closed. */
   "sandbox-close": fact({
     by: "runtime",
-    fields: { sandbox: text, incarnation: size, why: optional(content(text)), of: optional(id) },
+    fields: { sandbox: "text", incarnation: "size", why: "content text?", of: "id?" },
     say: sandboxed("closed"),
     quiet: true,
     trace: ["sandbox"],
@@ -79,19 +65,19 @@ export const sandbox = {
   "command-run": fact({
     by: "tool",
     fields: {
-      sandbox: text,
-      incarnation: size,
-      command: content(json),
-      directory: optional(content(text)),
-      outcome: text,
-      code: numberOrNull,
-      signal: optional(text),
-      stdout: optional(content(json)),
-      stderr: optional(content(json)),
-      cut: optional(size),
-      network: optional(content(json)),
-      milliseconds: number,
-      of: optional(id),
+      sandbox: "text",
+      incarnation: "size",
+      command: "content json",
+      directory: "content text?",
+      outcome: "text",
+      code: "number or null",
+      signal: "text?",
+      stdout: "content json?",
+      stderr: "content json?",
+      cut: "size?",
+      network: "content json?",
+      milliseconds: "number",
+      of: "id?",
     },
     say: ({ command, outcome, code }, { quote, words }) =>
       `ran ${quote(isTexts(command) ? command.join(" ") : command)}: ${words(outcome)}${code === null ? "" : ` ${code}`}`,
@@ -106,19 +92,19 @@ export const workspace = {
   "workspace-import": fact({
     by: "runtime",
     fields: {
-      source: content(text),
-      after: digest,
-      files: size,
-      bytes: size,
-      skipped: optional(content(json)),
-      of: optional(id),
+      source: "content text",
+      after: "digest",
+      files: "size",
+      bytes: "size",
+      skipped: "content json?",
+      of: "id?",
     },
     say: ({ files, source }, { words }) => `took in ${amount(files, "file")} from ${words(source)}`,
   }),
   /** The files are looked at. */
   "workspace-read": fact({
     by: "tool",
-    fields: { tree: digestOrNull, sandbox: optional(text), of: optional(id) },
+    fields: { tree: "digest or null", sandbox: "text?", of: "id?" },
     say: ({ tree }, { named }) => (tree === null ? "read no files" : `read the files ${named(tree)}`),
     quiet: true,
   }),
@@ -126,12 +112,12 @@ export const workspace = {
   "workspace-change": fact({
     by: "tool",
     fields: {
-      before: digestOrNull,
-      after: digest,
-      paths,
-      sandbox: optional(text),
-      skipped: optional(content(json)),
-      of: optional(id),
+      before: "digest or null",
+      after: "digest",
+      paths: "paths",
+      sandbox: "text?",
+      skipped: "content json?",
+      of: "id?",
     },
     say: ({ paths }, { words }) => `changed files: ${words(pathsText(paths))}`,
     trace: ["before", "after"],
@@ -140,13 +126,13 @@ export const workspace = {
   "workspace-merge": fact({
     by: "runtime",
     fields: {
-      base: digestOrNull,
-      ours: digestOrNull,
-      theirs: digest,
-      after: digest,
-      paths,
-      conflicts: content(json),
-      of: optional(id),
+      base: "digest or null",
+      ours: "digest or null",
+      theirs: "digest",
+      after: "digest",
+      paths: "paths",
+      conflicts: "content json",
+      of: "id?",
     },
     say: ({ paths, conflicts }, { words }) =>
       `merged files${Array.isArray(conflicts) && conflicts.length > 0 ? ` with ${amount(conflicts.length, "conflict")}` : ""}: ${words(pathsText(paths))}`,
@@ -156,14 +142,14 @@ export const workspace = {
   "workspace-resolve": fact({
     by: "must say",
     fields: {
-      merge: id,
-      after: digest,
-      paths,
-      choices: content(json),
+      merge: "id",
+      after: "digest",
+      paths: "paths",
+      choices: "content json",
       /** The resolution of each path in conflict: the side that was chosen, or the entry that replaced both. */
-      resolved: optional(content(json)),
-      why: optional(content(text)),
-      of: optional(id),
+      resolved: "content json?",
+      why: "content text?",
+      of: "id?",
     },
     say: ({ paths, why: reason }, { words, why }) =>
       `resolved files: ${words(pathsText(paths))}${why(reason)}`,

@@ -1,21 +1,5 @@
 import { amount } from "../../util/index.js";
 import { fact } from "./family.js";
-import {
-  candidates,
-  content,
-  digest,
-  failure,
-  id,
-  ids,
-  json,
-  limits,
-  number,
-  optional,
-  origin,
-  principal,
-  text,
-  textOrNull,
-} from "./field.js";
 import type { Writer } from "./writer.js";
 
 /** The modules that worked, and the order of their work. */
@@ -24,16 +8,16 @@ export const run = {
   "run-start": fact({
     by: "runtime",
     fields: {
-      nonce: text,
-      module: text,
-      name: optional(text),
-      digests: optional(json),
-      from: optional(origin),
+      nonce: "text",
+      module: "text",
+      name: "text?",
+      digests: "json?",
+      from: "origin?",
       /**
        * On whose behalf the run acts: the person or service that began it, else the one who spoke last before it. A run
        * without this field was recorded by version 0.1: there, "user" also stands for what the program did itself.
        */
-      for: optional(principal),
+      for: "principal?",
     },
     say: ({ module, name, for: whom }, { words }) =>
       `started a run of ${words(module)}${name === undefined ? "" : ` as ${words(name)}`}${whom === undefined ? "" : ` for ${words(whom)}`}`,
@@ -41,14 +25,14 @@ export const run = {
   /** Somebody cancels the run. */
   "run-cancel": fact({
     by: "runtime",
-    fields: { of: id, why: optional(content(text)) },
+    fields: { of: "id", why: "content text?" },
     say: ({ why: reason }, { why }) => `cancelled the run${why(reason)}`,
     trace: [],
   }),
   /** The run waits for answers. */
   "run-suspend": fact({
     by: "runtime",
-    fields: { of: id, waiting: ids },
+    fields: { of: "id", waiting: "ids" },
     say: ({ waiting }, { words }) =>
       `suspended the run until ${Array.isArray(waiting) ? `${amount(waiting.length, "answer")} ${waiting.length === 1 ? "is" : "are"} there` : words(waiting)}`,
     trace: [],
@@ -56,21 +40,21 @@ export const run = {
   /** The run is over. */
   "run-end": fact({
     by: "runtime",
-    fields: { of: id, error: optional(content(failure)) },
+    fields: { of: "id", error: "content failure?" },
     say: ended("ended the run"),
     tone: endTone,
   }),
   /** A module begins. */
   "module-enter": fact({
     by: "runtime",
-    fields: { module: text, digests: optional(json) },
+    fields: { module: "text", digests: "json?" },
     say: ({ module }, { words }) => `entered ${words(module)}`,
     quiet: true,
   }),
   /** A module is over. */
   "module-exit": fact({
     by: "runtime",
-    fields: { of: id, error: optional(content(failure)) },
+    fields: { of: "id", error: "content failure?" },
     say: ended("left the module"),
     tone: endTone,
     quiet: true,
@@ -79,15 +63,15 @@ export const run = {
   "route-choose": fact({
     by: "agent",
     fields: {
-      selector: text,
-      candidates,
-      chosen: textOrNull,
-      why: optional(content(text)),
+      selector: "text",
+      candidates: "candidates",
+      chosen: "text or null",
+      why: "content text?",
       /** The chooser, the cost of the choice, and the routes that were available. */
-      chooser: optional(text),
-      cost: optional(number),
-      table: optional(digest),
-      detail: optional(content(json)),
+      chooser: "text?",
+      cost: "number?",
+      table: "digest?",
+      detail: "content json?",
     },
     say: ({ selector, chosen, why: reason }, { words, why }) =>
       `chose ${words(chosen ?? "none")} for ${words(selector)}${why(reason)}`,
@@ -96,21 +80,21 @@ export const run = {
   /** An agent takes up a skill. */
   "skill-activate": fact({
     by: "agent",
-    fields: { name: text, source: text, digest, instructions: content(text), of: optional(id) },
+    fields: { name: "text", source: "text", digest: "digest", instructions: "content text", of: "id?" },
     say: ({ name, source }, { words }) => `activated the skill ${words(name)} from ${words(source)}`,
     trace: ["name"],
   }),
   /** A run may spend so much. */
   "budget-set": fact({
     by: "user",
-    fields: { limits },
+    fields: { limits: "limits" },
     say: ({ limits }, { words }) => `set a budget: ${words(limits)}`,
     quiet: true,
   }),
   /** A budget is spent. */
   "budget-stop": fact({
     by: "runtime",
-    fields: { limit: text, allowed: number, spent: number, asked: number },
+    fields: { limit: "text", allowed: "number", spent: "number", asked: "number" },
     say: ({ limit, allowed, spent, asked }, { words }) =>
       `stopped at the limit of ${words(limit)}: ${spent} of ${allowed} spent, ${asked} more asked for`,
     tone: () => "bad",

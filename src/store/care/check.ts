@@ -18,8 +18,8 @@ export async function checkStore(
   shelf: Shelf,
   progress: ((facts: number) => void) | undefined,
 ): Promise<Checked> {
-  const findings: Finding[] = [];
-  for (const finding of shelf.examine()) findings.push(finding);
+  const findings: Finding[] = [...shelf.examine()];
+  const report: Report = (place, problem) => void findings.push({ place, problem });
   const facts = new Set<FactId>();
   const awaited = new Map<FactId, FactId>();
   const blobs = new Map<Digest, Needed>();
@@ -33,7 +33,7 @@ export async function checkStore(
         try {
           checkLine(line);
         } catch (error) {
-          findings.push({ place: `fact ${id}`, problem: firstLine(error) });
+          report(`fact ${id}`, firstLine(error));
           continue;
         }
         for (const parent of parentsOf(line)) if (!facts.has(parent)) awaited.set(parent, id);
@@ -43,19 +43,16 @@ export async function checkStore(
       progress?.(facts.size);
     }
   } catch (error) {
-    findings.push({ place: shelf.url, problem: `reading stopped: ${firstLine(error)}` });
+    report(shelf.url, `reading stopped: ${firstLine(error)}`);
   }
   // Others may have written while this was reading, so what seems to be missing is asked for once more.
   const isGone = (id: FactId): boolean => shelf.lines([id])[0] === undefined;
   const isHere = (id: FactId): boolean => facts.has(id) || !isGone(id);
   for (const [parent, child] of awaited) {
     if (!isHere(parent) && !isGone(child))
-      findings.push({
-        place: `fact ${parent}`,
-        problem: `it is missing or altered, and ${child} comes from it`,
-      });
+      report(`fact ${parent}`, `it is missing or altered, and ${child} comes from it`);
   }
-  const long = await needOf(shelf, trees, blobs, findings);
+  const long = await needOf(shelf, trees, blobs, report);
   const lengths = new Map<Digest, number>([...long.values()].flat().map((digest) => [digest, 0]));
   let erased = 0;
   let count = 0;
@@ -65,45 +62,38 @@ export async function checkStore(
     try {
       bytes = shelf.blob(digest);
     } catch (error) {
-      findings.push({ place: `blob ${digest}`, problem: `${firstLine(error)}${whereOf(needed)}` });
+      report(`blob ${digest}`, `${firstLine(error)}${whereOf(needed)}`);
       continue;
     }
     if (lengths.has(digest)) lengths.set(digest, bytes?.length ?? Number.NaN);
     if (bytes === undefined) {
       if (shelf.erased(digest) !== undefined) erased += 1;
       else if (!isGone(needed.fact))
-        findings.push({
-          place: `blob ${digest}`,
-          problem: `it is missing, and ${needed.fact} refers to it${whereOf(needed)}`,
-        });
+        report(`blob ${digest}`, `it is missing, and ${needed.fact} refers to it${whereOf(needed)}`);
     } else if (digestOf(bytes) !== digest || bytes.length !== (needed.size ?? bytes.length))
-      findings.push({
-        place: `blob ${digest}`,
-        problem: `its bytes are not those that were written${whereOf(needed)}`,
-      });
+      report(`blob ${digest}`, `its bytes are not those that were written${whereOf(needed)}`);
   }
   for (const [needed, pieces] of long) {
     const length = pieces.reduce((sum, digest) => sum + (lengths.get(digest) ?? 0), 0);
     // Pieces that are missing are told already, and make this no number.
     if (!Number.isNaN(length) && length !== needed.whole)
-      findings.push({
-        place: `fact ${needed.fact}`,
-        problem: `the pieces of a file have ${length} bytes, and its tree says ${needed.whole}${whereOf(needed)}`,
-      });
+      report(
+        `fact ${needed.fact}`,
+        `the pieces of a file have ${length} bytes, and its tree says ${needed.whole}${whereOf(needed)}`,
+      );
   }
   try {
     for (const { name, head } of shelf.names()) {
       if (head !== null && !isHere(head))
-        findings.push({
-          place: `name ${JSON.stringify(name)}`,
-          problem: `it leads to ${head}, which is missing`,
-        });
+        report(`name ${JSON.stringify(name)}`, `it leads to ${head}, which is missing`);
     }
   } catch (error) {
-    findings.push({ place: shelf.url, problem: `the names cannot be read: ${firstLine(error)}` });
+    report(shelf.url, `the names cannot be read: ${firstLine(error)}`);
   }
   return { facts: facts.size, blobs: blobs.size - erased, erased, findings };
 }
+
+type Report = (place: string, problem: string) => void;
 
 /** Why a blob must be here: the fact that leads to it, and where it lies in the tree that the fact names. */
 type Needed = {
@@ -125,7 +115,7 @@ async function needOf(
   shelf: Shelf,
   trees: ReadonlyMap<Digest, FactId>,
   blobs: Map<Digest, Needed>,
-  findings: Finding[],
+  report: Report,
 ): Promise<ReadonlyMap<Needed, readonly Digest[]>> {
   const walk = new TreeWalk();
   const long = new Map<Needed, readonly Digest[]>();
@@ -142,10 +132,7 @@ async function needOf(
       const before = blobs.get(digest);
       if (before === undefined) blobs.set(digest, needed);
       else if (kind === "file" && before.size !== undefined && before.size !== size)
-        findings.push({
-          place: `blob ${digest}`,
-          problem: `it has ${before.size} bytes elsewhere, and here ${size}${whereOf(needed)}`,
-        });
+        report(`blob ${digest}`, `it has ${before.size} bytes elsewhere, and here ${size}${whereOf(needed)}`);
       else if (kind === "parts" && before.whole === undefined) blobs.set(digest, needed);
     };
     // The empty tree is known to everybody, so nobody need keep it.
@@ -167,10 +154,10 @@ async function needOf(
       } catch (error) {
         // So is what cannot be read.
         if (error instanceof RecordError)
-          findings.push({
-            place: `blob ${node.digest}`,
-            problem: `${String(error.data.reason)}${whereOf({ fact, tree, path: node.path })}`,
-          });
+          report(
+            `blob ${node.digest}`,
+            `${String(error.data.reason)}${whereOf({ fact, tree, path: node.path })}`,
+          );
       }
     }
   }

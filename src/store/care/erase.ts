@@ -1,13 +1,6 @@
-import {
-  type Digest,
-  digestsOf,
-  parentsOf,
-  RathError,
-  readFact,
-  type Session,
-  typeOf,
-} from "../../session/index.js";
+import { type Digest, digestsOf, RathError, type Session, typeOf } from "../../session/index.js";
 import { misuse, NotErasableError } from "../error.js";
+import { keyIn } from "../exchange/import.js";
 import { refuse } from "../name/move.js";
 import type { Move, Shelf } from "../shelf.js";
 import type { EraseOptions } from "../store.js";
@@ -42,8 +35,8 @@ export async function erase(
       if (typeOf(line) !== "content-erase") for (const digest of digestsOf(line)) mine.add(digest);
       for (const tree of treesIn(line)) trees.add(tree);
       // A merged session has several roots, and any of their keys may have made the salt.
-      const { key } = parentsOf(line).length === 0 ? (readFact(line, undefined) as { key?: unknown }) : {};
-      if (typeof key === "string") keys.add(key);
+      const key = keyIn(line);
+      if (key !== undefined) keys.add(key);
     }
   }
   const digests = [...new Set([...asked, ...(await filesAmong(shelf, asked, trees, mine))])];

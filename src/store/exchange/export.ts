@@ -14,6 +14,7 @@ import { DamageError } from "../error.js";
 import { isId } from "../name/move.js";
 import type { Erasure, Shelf } from "../shelf.js";
 import type { Line } from "../store.js";
+import { blobLine, erasureLine } from "./lines.js";
 
 /**
  * The lines of `docs/format.md`: facts byte for byte, and each blob before the first fact that needs it, by itself or
@@ -88,15 +89,14 @@ function isNew(told: Set<Digest>, digest: Digest): boolean {
 /** The line of a blob, or of its erasure. */
 function contentLine(shelf: Shelf, gone: Gone, digest: Digest, why: string): string {
   const bytes = soundBlob(shelf, digest);
-  if (bytes !== undefined) return `{"blob":"${digest}","data":"${Buffer.from(bytes).toString("base64")}"}`;
+  if (bytes !== undefined) return blobLine(digest, bytes);
   const erasure = gone.erasure(digest);
   if (erasure === undefined)
     throw new DamageError(
       `the blob ${digest}`,
       `it is missing, and ${why}; an export with { blobs: false } goes without`,
     );
-  const { fact, by, at, why: reason } = erasure;
-  return JSON.stringify({ erased: digest, fact, by, at, why: reason });
+  return erasureLine(erasure);
 }
 
 /** The erasures that an export tells. Where a fact of the exported past says it, that one is named: it comes along, and proves it. */

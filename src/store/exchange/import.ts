@@ -5,18 +5,20 @@ import {
   digestOf,
   digestsOf,
   type FactId,
-  type Json,
   MAX_DEPTH,
   parentsOf,
   RecordError,
+  readFact,
   refsOf,
 } from "../../session/index.js";
+import { parseJson } from "../../util/index.js";
 import { addReached, treesIn } from "../care/tree-walk.js";
 import { misuse } from "../error.js";
-import { isId, shown } from "../name/move.js";
+import { shown } from "../name/move.js";
 import type { Erasure, Shelf } from "../shelf.js";
 import type { Imported, ImportOptions } from "../store.js";
 import { agreement, soundBlob } from "./export.js";
+import { readBlobLine, readErasureLine } from "./lines.js";
 
 const FACTS_PER_COMMIT = 1000;
 const BLOB_BYTES_PER_COMMIT = 32 * 1024 * 1024;
@@ -131,17 +133,7 @@ class Intake {
   }
 
   #takeBlob(line: string): void {
-    const { blob: digest, data } = parse(line);
-    if (!isId(digest) || typeof data !== "string" || JSON.stringify({ blob: digest, data }) !== line)
-      throw new RecordError("this blob line does not say blob and data, in normal form");
-    const bytes = Buffer.from(data, "base64");
-    // Buffer passes over what is not base64; other readers may not.
-    if (bytes.toString("base64") !== data)
-      throw new RecordError(`the content of the blob ${digest} is not base64`, { blob: digest });
-    if (digestOf(bytes) !== digest)
-      throw new RecordError(`the content of the blob ${digest} is not what its digest says`, {
-        blob: digest,
-      });
+    const { digest, bytes } = readBlobLine(line);
     this.#bytes += bytes.length;
     this.#counts.blobs += 1;
     if (this.#shelf.erased(digest) !== undefined) this.#counts.refused += 1;
@@ -149,16 +141,9 @@ class Intake {
   }
 
   #takeErasure(line: string): void {
-    const { erased: digest, fact, by, at, why } = parse(line);
-    if (
-      !isId(digest) ||
-      ![fact, by, at, why].every((field) => typeof field === "string") ||
-      JSON.stringify({ erased: digest, fact, by, at, why }) !== line
-    )
-      throw new RecordError("this erasure line does not say erased, fact, by, at and why, in normal form");
+    const erasure = readErasureLine(line);
     // It tells why content is missing; it is no order to erase what is here.
-    if (this.#shelf.blob(digest) === undefined)
-      this.#erasures.push({ erasure: { digest, fact, by, at, why } as Erasure, number: this.number });
+    if (this.#shelf.blob(erasure.digest) === undefined) this.#erasures.push({ erasure, number: this.number });
   }
 
   async finish(): Promise<void> {
@@ -228,9 +213,9 @@ class Intake {
     const { keys } = this.#options;
     if (keys === undefined || keys.size === 0) return [];
     return facts.flatMap(({ line }) => {
-      const { key: id } = parentsOf(line).length === 0 ? (parse(line).fact as { readonly key?: Json }) : {};
-      const secret = typeof id === "string" ? keys.get(id) : undefined;
-      return typeof id === "string" && secret !== undefined ? [{ id, secret }] : [];
+      const id = keyIn(line);
+      const secret = id === undefined ? undefined : keys.get(id);
+      return id === undefined || secret === undefined ? [] : [{ id, secret }];
     });
   }
 
@@ -243,23 +228,19 @@ class Intake {
 function flawOf(ref: BlobRef, bytes: Uint8Array): string | undefined {
   if (bytes.length !== ref.size) return `has ${bytes.length} bytes, and the line says ${ref.size}`;
   if (ref.media !== "application/json") return undefined;
-  let level: unknown[];
-  try {
-    level = [JSON.parse(Buffer.from(bytes).toString("utf8", ref.salt ?? 0))];
-  } catch {
-    return "is not the JSON that the line says";
-  }
+  const value = parseJson(Buffer.from(bytes).toString("utf8", ref.salt ?? 0));
+  if (value === undefined) return "is not the JSON that the line says";
+  let level = [value];
   for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth++)
     level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
   return level.length > 0 ? `is nested deeper than ${MAX_DEPTH} levels` : undefined;
 }
 
-function parse(line: string): { [field: string]: Json } {
-  try {
-    return JSON.parse(line);
-  } catch {
-    throw new RecordError("it is not JSON");
-  }
+/** The key that a beginning names. */
+export function keyIn(line: string): string | undefined {
+  if (parentsOf(line).length > 0) return undefined;
+  const { key } = readFact(line, undefined) as { readonly key?: unknown };
+  return typeof key === "string" ? key : undefined;
 }
 
 function located(error: unknown, number: number): unknown {

@@ -1,6 +1,18 @@
 import { createReadStream } from "node:fs";
 import { StringDecoder } from "node:string_decoder";
-import { adoptedSide, type FactId, goesOnFrom, parentsOf, readFact } from "../../session/index.js";
+import {
+  adoptedSide,
+  type Digest,
+  digestOf,
+  type FactId,
+  goesOnFrom,
+  parentsOf,
+  RecordError,
+  readFact,
+} from "../../session/index.js";
+import { isObject, parseJson } from "../../util/index.js";
+import { isId } from "../name/move.js";
+import type { Blob, Erasure } from "../shelf.js";
 import type { Store } from "../store.js";
 
 /** The lines of a file, for `store.import`. Only the newline byte ends a line: text may hold other line breaks. */
@@ -14,6 +26,47 @@ export async function* readLines(path: string, encoding: "utf8" | "latin1" = "ut
   }
   rest += decoder.end();
   if (rest !== "") yield rest;
+}
+
+/** The line of a blob in an export. */
+export function blobLine(digest: Digest, bytes: Uint8Array): string {
+  return `{"blob":"${digest}","data":"${Buffer.from(bytes).toString("base64")}"}`;
+}
+
+/** The line of an erasure in an export. */
+export function erasureLine({ digest, fact, by, at, why }: Erasure): string {
+  return JSON.stringify({ erased: digest, fact, by, at, why });
+}
+
+export function readBlobLine(line: string): Blob {
+  const { blob: digest, data } = fieldsOf(line);
+  if (!isId(digest) || typeof data !== "string" || JSON.stringify({ blob: digest, data }) !== line)
+    throw new RecordError("this blob line does not say blob and data, in normal form");
+  const bytes = Buffer.from(data, "base64");
+  // Buffer passes over what is not base64; other readers may not.
+  if (bytes.toString("base64") !== data)
+    throw new RecordError(`the content of the blob ${digest} is not base64`, { blob: digest });
+  if (digestOf(bytes) !== digest)
+    throw new RecordError(`the content of the blob ${digest} is not what its digest says`, { blob: digest });
+  return { digest, bytes };
+}
+
+export function readErasureLine(line: string): Erasure {
+  const { erased: digest, fact, by, at, why } = fieldsOf(line);
+  const erasure = { digest, fact, by, at, why } as Erasure;
+  if (
+    !isId(digest) ||
+    ![fact, by, at, why].every((field) => typeof field === "string") ||
+    erasureLine(erasure) !== line
+  )
+    throw new RecordError("this erasure line does not say erased, fact, by, at and why, in normal form");
+  return erasure;
+}
+
+function fieldsOf(line: string): { readonly [field: string]: unknown } {
+  const value = parseJson(line);
+  if (!isObject(value)) throw new RecordError("it is not JSON");
+  return value;
 }
 
 /** The fact whose conversation a line goes on with; undefined at a root. For those who read a record line by line. */

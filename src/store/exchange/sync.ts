@@ -40,50 +40,33 @@ async function fillBlobs(from: Store, shelf: Shelf, heads: readonly FactId[]): P
       for (const digest of digestsOf(line)) needed.add(digest);
       for (const tree of treesIn(line)) if (walk.add(tree)) needed.add(tree);
     }
-  const filler = new Filler(from, shelf);
+  // Many at a time, so that a blob costs no commit of its own.
+  let waiting = new Map<Digest, Uint8Array>();
+  let [bytesWaiting, count] = [0, 0];
+  const flush = async (): Promise<void> => {
+    const blobs = [...waiting].map(([digest, bytes]) => ({ digest, bytes }));
+    waiting = new Map();
+    bytesWaiting = 0;
+    if (blobs.length > 0) await shelf.commit({ facts: [], blobs });
+  };
+  const fetch = async (digest: Digest): Promise<Uint8Array | undefined> => {
+    const bytes = shelf.erased(digest) === undefined ? await from.blob(digest) : undefined;
+    if (bytes === undefined || digestOf(bytes) !== digest) return undefined;
+    waiting.set(digest, bytes);
+    bytesWaiting += bytes.length + BLOB_COST;
+    count += 1;
+    if (bytesWaiting >= BLOB_BYTES_PER_COMMIT) await flush();
+    return bytes;
+  };
   // A tree that is not here must come first: it says what else is missing.
   const read = async (digest: Digest): Promise<Uint8Array | undefined> =>
-    soundBlob(shelf, digest) ?? (await filler.fetch(digest));
+    soundBlob(shelf, digest) ?? waiting.get(digest) ?? (await fetch(digest));
   for await (const { node, below } of walk.follow(read)) {
     needed.delete(node.digest);
     for (const { digest } of below) needed.add(digest);
   }
   if (needed.size > 0) for (const here of shelf.digests()) for (const digest of here) needed.delete(digest);
-  for (const digest of needed) await filler.fetch(digest);
-  await filler.flush();
-  return filler.count;
-}
-
-/** Brings blobs from one store to another, many at a time. */
-class Filler {
-  readonly #from: Store;
-  readonly #shelf: Shelf;
-  #waiting = new Map<Digest, Uint8Array>();
-  #bytes = 0;
-  count = 0;
-
-  constructor(from: Store, shelf: Shelf) {
-    this.#from = from;
-    this.#shelf = shelf;
-  }
-
-  async fetch(digest: Digest): Promise<Uint8Array | undefined> {
-    const waiting = this.#waiting.get(digest);
-    if (waiting !== undefined) return waiting;
-    const bytes = this.#shelf.erased(digest) === undefined ? await this.#from.blob(digest) : undefined;
-    if (bytes === undefined || digestOf(bytes) !== digest) return undefined;
-    this.#waiting.set(digest, bytes);
-    this.#bytes += bytes.length + BLOB_COST;
-    this.count += 1;
-    if (this.#bytes >= BLOB_BYTES_PER_COMMIT) await this.flush();
-    return bytes;
-  }
-
-  async flush(): Promise<void> {
-    if (this.#waiting.size === 0) return;
-    const blobs = [...this.#waiting].map(([digest, bytes]) => ({ digest, bytes }));
-    this.#waiting = new Map();
-    this.#bytes = 0;
-    await this.#shelf.commit({ facts: [], blobs });
-  }
+  for (const digest of needed) if (!waiting.has(digest)) await fetch(digest);
+  await flush();
+  return count;
 }

@@ -100,9 +100,3 @@ export function isId(id: unknown): id is FactId {
 export function shown(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value) : value === null ? "null" : typeof value;
 }
-
-/** Options are an object or left out: anything else would be passed over in silence. */
-export function checkOptions(options: unknown, example: string): void {
-  if (typeof options !== "object" || options === null)
-    throw misuse(`use ${shown(options)} as options`, `give an object or nothing: ${example}`);
-}

@@ -13,7 +13,7 @@ import {
 import { TreeWalk, treesIn } from "../care/tree-walk.js";
 import { ConflictError, misuse, StoreError } from "../error.js";
 import { linesOf } from "../exchange/import.js";
-import { readLines } from "../exchange/lines.js";
+import { blobLine, erasureLine, readBlobLine, readErasureLine, readLines } from "../exchange/lines.js";
 import { shown } from "../name/move.js";
 import type { Erasure, Finding } from "../shelf.js";
 import type { Store } from "../store.js";
@@ -189,11 +189,10 @@ class Content {
     const bytes = this.#salvage.blob(digest);
     const erasure = bytes === undefined ? this.#salvage.erased(digest) : undefined;
     if (erasure !== undefined) {
-      const { fact, by, at, why: reason } = erasure;
-      yield JSON.stringify({ erased: digest, fact, by, at, why: reason });
+      yield erasureLine(erasure);
     } else if (bytes !== undefined && digestOf(bytes) === digest) {
       this.count += 1;
-      yield `{"blob":"${digest}","data":"${Buffer.from(bytes).toString("base64")}"}`;
+      yield blobLine(digest, bytes);
     } else if (digest !== EMPTY_TREE)
       this.#findings.push({
         place: `blob ${digest}`,
@@ -227,16 +226,19 @@ function salvageLines(source: Iterable<string> | AsyncIterable<string>): Salvage
           continue;
         }
         const place = `line ${number}`;
-        for (const line of partsOf(raw.endsWith("\n") ? raw.slice(0, -1) : raw))
-          if (line.startsWith('{"blob":')) {
-            const bytes = blobIn(line);
-            if (bytes === undefined) yield { place, problem: "it is not the blob that was written" };
-            else blobs.set(digestOf(bytes), bytes);
-          } else if (line.startsWith('{"erased":')) {
-            const erasure = erasureIn(line);
-            if (erasure === undefined) yield { place, problem: "it is not the erasure that was written" };
-            else erasures.set(erasure.digest, erasure);
-          } else if (line !== "") yield { place, line };
+        for (const line of partsOf(raw.endsWith("\n") ? raw.slice(0, -1) : raw)) {
+          try {
+            if (line.startsWith('{"blob":')) {
+              const { digest, bytes } = readBlobLine(line.replace(/\r$/, ""));
+              blobs.set(digest, bytes);
+            } else if (line.startsWith('{"erased":')) {
+              const erasure = readErasureLine(line.replace(/\r$/, ""));
+              erasures.set(erasure.digest, erasure);
+            } else if (line !== "") yield { place, line };
+          } catch (error) {
+            yield { place, problem: reasonOf(error) };
+          }
+        }
       }
     },
     blob: (digest) => blobs.get(digest),
@@ -248,31 +250,9 @@ function salvageLines(source: Iterable<string> | AsyncIterable<string>): Salvage
 
 /** A line, or the lines that were glued together at a blob or an erasure when the newline between them was lost. */
 function partsOf(line: string): readonly string[] {
-  const isWhole = line.startsWith('{"blob":')
-    ? blobIn(line) !== undefined
-    : line.startsWith('{"erased":')
-      ? erasureIn(line) !== undefined
-      : !/\}\{"(?:blob|erased)":/.test(line) || problemOf(line) === undefined;
-  return isWhole ? [line] : line.split(/(?<=\})(?=\{"(?:rath|blob|erased)":)/);
-}
-
-function blobIn(line: string): Uint8Array | undefined {
-  const [, digest, data = ""] =
-    /^\{"blob":"([0-9a-f]{64})","data":"([A-Za-z0-9+/=]*)"\}\r?$/.exec(line) ?? [];
-  const bytes = Buffer.from(data, "base64");
-  return digest !== undefined && digestOf(bytes) === digest ? bytes : undefined;
-}
-
-function erasureIn(line: string): Erasure | undefined {
-  try {
-    const { erased, fact, by, at, why } = JSON.parse(line) as { [field: string]: unknown };
-    return [erased, fact].every((id) => /^[0-9a-f]{64}$/.test(String(id))) &&
-      [by, at, why].every((field) => typeof field === "string")
-      ? ({ digest: erased, fact, by, at, why } as Erasure)
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  // Inside of a line a quote has a backslash before it, so this can only stand where a line begins.
+  const isGlued = /^\{"(?:blob|erased)":.*\}\{"rath":|\}\{"(?:blob|erased)":/s.test(line);
+  return isGlued ? line.split(/(?<=\})(?=\{"(?:rath|blob|erased)":)/) : [line];
 }
 
 /** A line in the order it was found; without `line`, a place where one was lost. */
@@ -347,8 +327,12 @@ function problemOf(line: string): string | undefined {
     checkLine(line);
     return undefined;
   } catch (error) {
-    return error instanceof RathError ? String(error.data.reason ?? error.message) : String(error);
+    return reasonOf(error);
   }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof RathError ? String(error.data.reason ?? error.message) : String(error);
 }
 
 /** The facts whose whole past is there, parents before children. The others are findings. */

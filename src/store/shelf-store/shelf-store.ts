@@ -7,7 +7,7 @@ import { exportLines, soundBlob, verified } from "../exchange/export.js";
 import { importLines } from "../exchange/import.js";
 import { syncStores } from "../exchange/sync.js";
 import { type Lease, takeLease } from "../name/lease.js";
-import { alsoOf, checkName, checkOptions, fenceOf, isId, moveTo, shown } from "../name/move.js";
+import { alsoOf, checkName, fenceOf, isId, moveTo, shown } from "../name/move.js";
 import { nameOf, Watch, type WatchOptions } from "../name/watch.js";
 import type { Erasure, Shelf } from "../shelf.js";
 import type {
@@ -61,10 +61,9 @@ export class ShelfStore implements Store {
   }
 
   async save(session: Session, options: SaveOptions = {}): Promise<Saved> {
-    this.#checkOpen();
+    this.#enter(options, "store.save(session, { name })");
     if (!(session instanceof Session))
       throw misuse("save something that is not a Session", "pass a session: store.save(session, { name })");
-    checkOptions(options, "store.save(session, { name })");
     const { name, key, lease, expect, also } = options;
     if (name === undefined && [key, lease, expect, also].some((option) => option !== undefined))
       throw misuse(
@@ -83,7 +82,7 @@ export class ShelfStore implements Store {
   }
 
   async load(nameOrId: string, options: LoadOptions = {}): Promise<Session> {
-    checkOptions(options, "store.load(name, { horizon: 5000 })");
+    this.#enter(options, "store.load(name, { horizon: 5000 })");
     const { horizon, fetch = false } = options;
     if (horizon !== undefined && (typeof horizon !== "number" || !(horizon >= 1)))
       throw misuse(
@@ -133,7 +132,7 @@ export class ShelfStore implements Store {
     nameOrId: string | readonly string[],
     options: HistoryOptions = {},
   ): AsyncIterable<readonly Line[]> {
-    checkOptions(options, "store.lines(name, { without: [other] })");
+    this.#enter(options, "store.lines(name, { without: [other] })");
     yield* verified(this.#shelf, this.#resolveAll(nameOrId), this.#resolveAll(options.without ?? []));
   }
 
@@ -143,8 +142,7 @@ export class ShelfStore implements Store {
   }
 
   async names(options: { readonly under?: string } = {}): Promise<readonly Name[]> {
-    this.#checkOpen();
-    checkOptions(options, 'store.names({ under: "team/" })');
+    this.#enter(options, 'store.names({ under: "team/" })');
     const { under } = options;
     if (under !== undefined && typeof under !== "string")
       throw misuse(
@@ -161,7 +159,7 @@ export class ShelfStore implements Store {
   }
 
   async point(name: string, id: FactId, options: PointOptions = {}): Promise<Saved> {
-    checkOptions(options, "store.point(name, id, { expect })");
+    this.#enter(options, "store.point(name, id, { expect })");
     if ("also" in options)
       throw misuse(`point "${name}" and others at once`, "save does: store.save(session, { name, also })");
     const head = await this.resolve(id);
@@ -169,9 +167,8 @@ export class ShelfStore implements Store {
   }
 
   async forget(name: string, options: ForgetOptions = {}): Promise<void> {
-    this.#checkOpen();
+    this.#enter(options, "store.forget(name, { lease })");
     checkName(name);
-    checkOptions(options, "store.forget(name, { lease })");
     const fence = fenceOf(name, options.lease);
     const outcome = await this.#shelf.forget(name, options.force ? undefined : fence);
     if (outcome === "unknown")
@@ -185,15 +182,13 @@ export class ShelfStore implements Store {
   }
 
   async lease(name: string, options: LeaseOptions = {}): Promise<Lease> {
-    this.#checkOpen();
+    this.#enter(options, "store.lease(name, { milliseconds: 30_000 })");
     checkName(name);
-    checkOptions(options, "store.lease(name, { milliseconds: 30_000 })");
     return takeLease(this.#shelf, name, options);
   }
 
   watch(options: WatchOptions = {}): AsyncIterable<Name> {
-    this.#checkOpen();
-    checkOptions(options, "store.watch({ name, signal })");
+    this.#enter(options, "store.watch({ name, signal })");
     if (options.name !== undefined) checkName(options.name);
     const watch = new Watch(
       options,
@@ -205,7 +200,7 @@ export class ShelfStore implements Store {
   }
 
   async *export(nameOrId: string | readonly string[], options: ExportOptions = {}): AsyncIterable<string> {
-    checkOptions(options, "store.export(name, { blobs: false })");
+    this.#enter(options, "store.export(name, { blobs: false })");
     const { without = [], blobs = true } = options;
     yield* exportLines(this.#shelf, this.#resolveAll(nameOrId), this.#resolveAll(without), blobs);
   }
@@ -214,8 +209,7 @@ export class ShelfStore implements Store {
     lines: string | Iterable<string> | AsyncIterable<string>,
     options: ImportOptions = {},
   ): Promise<Imported> {
-    this.#checkOpen();
-    checkOptions(options, "store.import(lines, { name })");
+    this.#enter(options, "store.import(lines, { name })");
     if (options.name !== undefined) checkName(options.name);
     const { report, last } = await importLines(this.#shelf, lines, options);
     if (options.name !== undefined && last !== undefined) await this.point(options.name, last);
@@ -224,8 +218,7 @@ export class ShelfStore implements Store {
   }
 
   async sync(from: Store, options: { readonly names?: boolean } = {}): Promise<Imported> {
-    this.#checkOpen();
-    checkOptions(options, "store.sync(from, { names: false })");
+    this.#enter(options, "store.sync(from, { names: false })");
     if (typeof from?.names !== "function" || typeof from.export !== "function")
       throw misuse(`sync with ${shown(from)}`, "give an open store: store.sync(await openStore(url))");
     return syncStores(from, this, this.#shelf, options.names ?? true);
@@ -252,8 +245,7 @@ export class ShelfStore implements Store {
   }
 
   async erase(nameOrId: string, options: EraseOptions): Promise<Session> {
-    this.#checkOpen();
-    checkOptions(options, "store.erase(name, { digests, why })");
+    this.#enter(options, "store.erase(name, { digests, why })");
     const id = await this.resolve(nameOrId);
     const standing = this.#shelf.names().flatMap(({ name, head }) => (head === id ? [name] : []));
     // The name that was asked for goes first, in one commit with the erasure; others that stand there follow.
@@ -278,14 +270,12 @@ export class ShelfStore implements Store {
   }
 
   async gc(options: CollectOptions = {}): Promise<Collected> {
-    this.#checkOpen();
-    checkOptions(options, "store.gc({ dryRun: true })");
+    this.#enter(options, "store.gc({ dryRun: true })");
     return collect(this.#shelf, options);
   }
 
   async check(options: { readonly progress?: (facts: number) => void } = {}): Promise<Checked> {
-    this.#checkOpen();
-    checkOptions(options, "store.check({ progress })");
+    this.#enter(options, "store.check({ progress })");
     return checkStore(this.#shelf, options.progress);
   }
 
@@ -302,6 +292,13 @@ export class ShelfStore implements Store {
     for (const watch of [...this.#watches]) watch.end();
     await closeDerived(this);
     await this.#shelf.close();
+  }
+
+  /** What every method checks first. Options are an object or left out: anything else would be passed over in silence. */
+  #enter(options: unknown, example: string): void {
+    this.#checkOpen();
+    if (typeof options !== "object" || options === null)
+      throw misuse(`use ${shown(options)} as options`, `give an object or nothing: ${example}`);
   }
 
   #checkOpen(): void {
