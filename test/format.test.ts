@@ -485,6 +485,7 @@ function familiesOfSource(): Map<string, FamilySource> {
       const types: FamilySource["types"] = new Map();
       for (const entry of declared.initializer.properties) {
         if (!ts.isPropertyAssignment(entry) || !ts.isCallExpression(entry.initializer)) continue;
+        if (!["fact", "openFact"].includes(entry.initializer.expression.getText())) continue;
         types.set(entry.name.getText().replaceAll('"', ""), {
           comment: commentOf(entry, source),
           fields: fieldNotes(entry.initializer, source),

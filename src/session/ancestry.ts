@@ -19,7 +19,7 @@ export function* historyOf(head: Session): Generator<Session, void> {
 }
 
 /**
- * What `head` has in its past that `known` has not, in the order of `head`'s history. The cost is the
+ * The part of `head`'s past that `known` lacks, in the order of `head`'s history. The cost is the
  * distance to where they parted, not the length of the history before it.
  */
 export function unseen(head: Session, known: Session): Iterable<Session> {
@@ -37,7 +37,7 @@ export function unseen(head: Session, known: Session): Iterable<Session> {
   return postorder(head, (session) => wanted.has(session.id));
 }
 
-/** What each of two sessions has that the other has not, and the nearest sessions they share. */
+/** The parts that only one of two sessions has, and the nearest sessions they share. */
 export function parting(
   ours: Session,
   theirs: Session,
@@ -50,7 +50,7 @@ export function parting(
   };
 }
 
-/** The nearest session that all of these share; of several, the deepest. Undefined for histories that share nothing. */
+/** The nearest session that all of these share; the deepest, if there are more. Undefined for histories that share nothing. */
 export function commonPast(sessions: readonly Session[]): Session | undefined {
   let [shared] = sessions;
   for (const other of sessions.slice(1)) {
@@ -170,7 +170,7 @@ function paint(
     if (mark.seen === OURS) found.ours.add(session.id);
     else if (mark.seen === THEIRS) found.theirs.add(session.id);
     else if (!mark.inherited) base.push(session);
-    // What comes before the last mark that counts changes nothing, and need not be read.
+    // The past before the last mark that counts changes nothing, and need not be read.
     if (waiting === 0 && mark.seen !== THEIRS && !(mark.seen === OURS && want === "both")) break;
     if (session.atHorizon) throw new BeyondHorizonError("what two sessions share", session.id);
     for (const parent of session.parents) reach(parent, mark.seen);

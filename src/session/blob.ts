@@ -105,6 +105,13 @@ export function secretFrom(file: Uint8Array | string, name: string): Uint8Array 
   return createHmac("sha256", whole).update(name).digest();
 }
 
+/** Whether a value is a SHA-256 in hex: the id of a fact, or the name of a blob. */
+export function isDigest(value: unknown): value is Digest {
+  return typeof value === "string" && HEX64.test(value);
+}
+
+const HEX64 = /^[0-9a-f]{64}$/;
+
 /** SHA-256 in hex: the name of a line or a blob. */
 export function digestOf(bytes: Uint8Array | string): Digest {
   return hash("sha256", bytes, "hex");

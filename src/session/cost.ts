@@ -1,4 +1,4 @@
-/** What calls cost together, in dollars. Null as soon as one of them has no price: a sum of the others would look like all of it. */
+/** The cost of all calls together, in dollars. Null as soon as one of them has no price: a sum of the others would look like all of it. */
 export type Cost = number | null;
 
 /** The sum with the price of one more call. */

@@ -1,7 +1,7 @@
 import { parting } from "./ancestry.js";
 import { requireSession, type Session } from "./session.js";
 
-/** What two sessions share last, and what each has that the other has not, in the order of its history. */
+/** The last sessions that two sessions share, and those that only one of them has, in the order of its history. */
 export type Difference = {
   /** The nearest common ancestors: one normally, several after a criss-cross, none for unrelated histories. */
   readonly base: readonly Session[];

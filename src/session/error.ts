@@ -18,7 +18,7 @@ export class RathError extends Error {
     super(`${message}\n  hint: ${more.hint}`, more.cause === undefined ? undefined : { cause: more.cause });
     this.name = new.target.name;
     this.code = code;
-    // The message has it already: whoever prints an error with its properties need not read it twice.
+    // The message has it already: an error that is printed with its properties shows it once.
     Object.defineProperty(this, "hint", { value: more.hint, enumerable: false });
     this.data = more.data ?? {};
   }

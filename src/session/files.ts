@@ -4,7 +4,7 @@ import type { Session } from "./session.js";
 import { adopted, type Merge, savedAsJson, type View } from "./view.js";
 
 /**
- * The files of a session: the tree they make, null when there are none yet. `unmerged` are sides of a merge whose files
+ * The files of a session: the tree they make, null before there are any. `unmerged` are sides of a merge whose files
  * are not in the tree yet: what each of them had, and what it had in common with the tree. They are merged in this order.
  */
 export type FilesState = {
@@ -40,7 +40,7 @@ export const filesView: View<FilesState> = {
     const side = adopted(merge);
     if (side !== undefined) return sides[side] ?? NONE;
     let [now = NONE] = sides;
-    // What the sides after the first bring along: a later one may have gone on from an earlier one.
+    // The sessions that the sides after the first bring along: a later one may have gone on from an earlier one.
     const met = new Set<FactId>();
     for (const [place, theirs] of sides.entries())
       if (!isAlike(theirs, now)) now = joined(now, theirs, befores(merge, place, met));
@@ -101,7 +101,7 @@ function conflictsOf(open: readonly FactId[], decided: readonly FactId[]): Confl
 /** The files of one side in those of the others. `befores` is what both had when they parted; they may have met more than once. */
 function joined(ours: FilesState, theirs: FilesState, befores: readonly FilesState[]): FilesState {
   const [mine, others] = [ours.unmerged ?? [], theirs.unmerged ?? []];
-  // What was still to be merged when they parted is done when either side has done it.
+  // A side that was still to be merged when they parted is done when either side has done it.
   const open = befores.flatMap(({ unmerged = [] }) => unmerged);
   const unmerged = [...mine, ...others.filter((one) => !has(mine, one))].filter(
     (one) => !has(open, one) || (has(mine, one) && has(others, one)),
@@ -118,7 +118,7 @@ function joined(ours: FilesState, theirs: FilesState, befores: readonly FilesSta
   return stateOf(ours.tree, has(unmerged, side) ? unmerged : [...unmerged, side]);
 }
 
-/** What a side of a merge had when it parted from those before it. */
+/** The files of a side of a merge when it parted from those before it. */
 function befores({ parents, at }: Merge<FilesState>, place: number, met: Set<FactId>): readonly FilesState[] {
   const [ours, theirs] = [parents[0], parents[place]];
   if (ours === undefined || theirs === undefined || place === 0) return [];

@@ -8,12 +8,12 @@ export function given<Options extends object>(options: Options, use: string): Op
   });
 }
 
-/** What an argument is that is not what it should be. */
+/** The type of a wrong argument, in words. */
 export function named(value: unknown): string {
   return value === null ? "null" : Array.isArray(value) ? "a list" : typeof value;
 }
 
-/** Where side effects shall happen is a name: a runtime knows what stands behind it, the record cannot. */
+/** The place of side effects is a name: a runtime knows what stands behind it, the record cannot. */
 export function requirePlace(sandbox: unknown): void {
   if (typeof sandbox === "string") return;
   const what = sandbox === undefined ? "nothing" : named(sandbox);
@@ -21,7 +21,7 @@ export function requirePlace(sandbox: unknown): void {
   throw new RathError("place-refused", `Cannot move a session to ${what}: a place is a name.`, {
     hint: provider
       ? 'give it a name where the runtime is opened: openRath({ sandboxes: { mine: provider } }), then session.to("mine")'
-      : 'say which, then what it shall be: session.to("local"), or session.to("local", { workspace: "./repo" })',
+      : 'give its name, then its settings: session.to("local"), or session.to("local", { workspace: "./repo" })',
     data: { given: what },
   });
 }

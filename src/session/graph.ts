@@ -38,7 +38,7 @@ export type Span = {
 type Draft<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 type NodeDraft = Draft<GraphNode> & { readonly types: { [type: string]: number } };
 
-/** The graph of one session, or of several together. */
+/** The graph of one session, or of many together. */
 export function graph(heads: Session | readonly Session[]): SessionGraph {
   const all = new Map<FactId, Session>();
   for (const head of Array.isArray(heads) ? (heads as readonly Session[]) : [heads as Session])

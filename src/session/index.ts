@@ -1,5 +1,5 @@
 export { isWithinReach } from "./ancestry.js";
-export { type BlobRef, type BlobSource, digestOf, secretFrom, Withheld } from "./blob.js";
+export { type BlobRef, type BlobSource, digestOf, isDigest, secretFrom, Withheld } from "./blob.js";
 export { canonical } from "./canonical.js";
 export { type Cost, costText, costWith } from "./cost.js";
 export { diff } from "./diff.js";

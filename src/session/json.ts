@@ -1,6 +1,6 @@
 import { ContentError } from "./error.js";
 
-/** What a record can hold. */
+/** A value that a record can hold. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /** Deeper values are refused: other languages' JSON readers (Python stops at 1,000) must be able to follow. */

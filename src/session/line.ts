@@ -1,4 +1,5 @@
-import { type BlobRef, type BlobSource, blobOf, contentOf, Withheld } from "./blob.js";
+import { isObject } from "../util/index.js";
+import { type BlobRef, type BlobSource, blobOf, contentOf, isDigest, Withheld } from "./blob.js";
 import { RecordError } from "./error.js";
 import type { Digest, Fact, FactId } from "./fact/index.js";
 import { flawOf, isBulky, isContent, isFit, isPersonal, mayBePersonal } from "./fact/index.js";
@@ -141,13 +142,11 @@ export function readFact(line: string, source: BlobSource | undefined): Fact {
   return frozen(fact) as unknown as Fact;
 }
 
-/** What a blob holds, or word that it is not what its line says: whoever sent it, the views must go on. */
+/** The content of a blob, or a note that it is not what its line says: views must go on with any record. */
 function held(type: string, field: string, ref: BlobRef, bytes: Uint8Array): Json | Withheld {
   const content = contentOf(ref, bytes);
   return content === undefined || !isFit(type, field, content) ? new Withheld("unfit", ref) : content;
 }
-
-const hex64 = /^[0-9a-f]{64}$/;
 
 /**
  * Throws a `RecordError` unless a line from outside is a record line in its one normal form. Two readers
@@ -155,7 +154,7 @@ const hex64 = /^[0-9a-f]{64}$/;
  * character, and blanks are refused: the text must be what JSON.stringify makes of its own parse.
  */
 export function checkLine(line: string): void {
-  let value: { [key: string]: unknown };
+  let value: unknown;
   try {
     value = JSON.parse(line);
     if (JSON.stringify(value) !== line)
@@ -164,8 +163,7 @@ export function checkLine(line: string): void {
     if (error instanceof RecordError) throw error;
     throw new RecordError(error instanceof RangeError ? "it is nested too deeply" : "it is not JSON");
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new RecordError("it is not an object");
+  if (!isObject(value)) throw new RecordError("it is not an object");
   if (isTooDeep(line, value)) throw new RecordError(`it is nested deeper than ${MAX_DEPTH} levels`);
   if (typeof value.rath !== "number") throw new RecordError('it does not start with "rath"');
   if (value.rath > FORMAT)
@@ -178,33 +176,20 @@ export function checkLine(line: string): void {
   if (value.rath !== FORMAT || (keys !== "rath,parents,fact" && keys !== "rath,parents,blobs,fact")) {
     throw new RecordError("its fields are not rath, parents, blobs and fact, in this order");
   }
-  const parents = value.parents as unknown;
-  if (
-    !Array.isArray(parents) ||
-    !parents.every((id) => typeof id === "string" && hex64.test(id)) ||
-    new Set(parents).size !== parents.length
-  ) {
+  const { parents, fact, blobs = {} } = value;
+  if (!Array.isArray(parents) || !parents.every(isDigest) || new Set(parents).size !== parents.length) {
     throw new RecordError("its parents are not a list of different ids");
   }
-  const fact = value.fact as { [field: string]: unknown };
   if (
-    typeof fact !== "object" ||
-    fact === null ||
+    !isObject(fact) ||
     typeof fact.type !== "string" ||
     typeof fact.at !== "string" ||
     typeof fact.by !== "string"
   ) {
     throw new RecordError("its fact does not say type, at and by");
   }
-  const blobs = value.blobs === undefined ? {} : (value.blobs as { [field: string]: Partial<BlobRef> });
-  if (
-    typeof blobs !== "object" ||
-    blobs === null ||
-    Array.isArray(blobs) ||
-    (value.blobs !== undefined && Object.keys(blobs).length === 0)
-  ) {
+  if (!isObject(blobs) || (value.blobs !== undefined && Object.keys(blobs).length === 0))
     throw new RecordError("its blobs are not named by field");
-  }
   for (const [field, ref] of Object.entries(blobs)) {
     if (!isRef(ref) || Object.hasOwn(fact, field))
       throw new RecordError(`its blob "${field}" is not described properly`, { field });
@@ -226,13 +211,15 @@ function checkMerge(sides: number, adopt: unknown): void {
     throw new RecordError("its branch-merge adopts a side that is not there", { field: "adopt" });
 }
 
-function isRef(ref: Partial<BlobRef> | null): boolean {
-  if (typeof ref !== "object" || ref === null || typeof ref.digest !== "string" || !hex64.test(ref.digest))
-    return false;
+function isRef(ref: unknown): boolean {
+  if (!isObject(ref) || !isDigest(ref.digest)) return false;
   const { size, media, salt = 0 } = ref;
-  if (!Number.isSafeInteger(size) || !Number.isSafeInteger(salt) || salt < 0 || (size as number) < salt)
-    return false;
+  if (!isSize(size) || !isSize(salt) || size < salt) return false;
   return media === "text/plain" || media === "application/json";
+}
+
+function isSize(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 /** Deeper lines cannot come from here, and other languages' readers could not follow them. */

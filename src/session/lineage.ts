@@ -14,7 +14,7 @@ export function* backFrom(session: Session, until?: Session): Generator<Session,
   }
 }
 
-/** One place where the history began, branched or came together: where, when, by whom, and why. */
+/** One place where the history began, branched or came together: the place, the time, the principal, and the reason. */
 export type LineageStep = {
   readonly kind: "start" | "fork" | "merge" | "detach";
   readonly id: FactId;
@@ -35,7 +35,7 @@ const operators = new Map<string, LineageStep["kind"]>([
   ["branch-merge", "merge"],
 ]);
 
-/** What a fact does to the branches of a history, if anything. */
+/** The change of a fact to the branches of a history, if it makes one. */
 export function operatorOf({ type }: Fact): LineageStep["kind"] | undefined {
   return operators.get(type);
 }

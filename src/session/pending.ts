@@ -24,7 +24,7 @@ type Noted =
   | FactId
   | { readonly id: FactId; readonly type?: never; readonly doubt: boolean };
 
-/** What is asked for and not settled: calls and steps without an outcome, approvals, signals and timers that are awaited. */
+/** Requests that are not settled: calls and steps without an outcome, approvals, signals and timers that are awaited. */
 export const pendingView: View<Requests> = {
   name: "pending",
   start: Object.freeze({ log: List.empty, compact: 0 }),
@@ -76,7 +76,7 @@ export function pendingOf(requests: Requests): readonly Pending[] {
     else if (one.of === undefined) open.set(one.id, one);
     else {
       const { of, ...ask } = one;
-      // What shall be agreed to is called what the call is called.
+      // An approval has the name of its call.
       open.set(one.id, Object.freeze({ ...ask, what: open.get(of)?.what ?? ask.what }));
     }
   }

@@ -6,14 +6,14 @@ import type { Principal } from "./fact/index.js";
 import { strictestOf } from "./keeping.js";
 import type { Session } from "./session.js";
 
-/** What rides along with sessions and is no part of them: never hashed, never stored, inherited from the parent. */
+/** Settings that are carried with sessions and do not belong to them: never hashed, never stored, inherited from the parent. */
 export interface Realm {
   /** The runtime a session lives in, if any. A `Host` has a say in what is made of it. */
   readonly host?: object;
   /** Content of up to this many bytes stays in the line, unless it is personal; 0 puts all content into salted blobs. */
   readonly inline: number;
   /**
-   * What salts are made of, and the name it is kept under. Erasing it makes erased content unguessable. Sessions of version
+   * The secret that salts are made from, and the name it is kept under. Erasing it makes erased content unguessable. Sessions of version
    * 0.1 have none unless `inline` is 0: their personal content stays in the line like any other.
    */
   readonly key?: { readonly id: string; readonly secret: Uint8Array };

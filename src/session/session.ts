@@ -121,7 +121,7 @@ export class Session {
     return moved;
   }
 
-  /** What rides along with a session. For stores and runtimes. */
+  /** The settings that are carried with a session. For stores and runtimes. */
   static realmOf(session: Session): Realm {
     return session.#realm;
   }
@@ -135,13 +135,13 @@ export class Session {
     return this.#id;
   }
 
-  /** The record line: serialised once, the same bytes for ever. */
+  /** The record line: serialised once, always the same bytes. */
   get line(): string {
     if (this.#line === undefined) Session.#seal(this);
     return this.#line as string;
   }
 
-  /** What happened here. Content that was erased or not brought along reads as a `Withheld`. */
+  /** The fact of this session. Content that was erased or not brought along reads as a `Withheld`. */
   get fact(): Fact {
     this.#fact ??= readFact(this.#line as string, this.#realm.blobs);
     return this.#fact;
@@ -233,7 +233,7 @@ export class Session {
   }
 
   /**
-   * Brings branches together; what they share is counted once and everybody's evidence is kept. `adopt` says
+   * Brings branches together; shared history is counted once and everybody's evidence is kept. `adopt` says
    * whose conversation and placement go on: "both" (the default) continues ours with what theirs adds, "none" gathers
    * the sides without preferring one, as trials are, and goes on with the trunk that they left.
    */
@@ -347,7 +347,7 @@ export class Session {
     return this.view(conflictsView).open;
   }
 
-  /** What was asked for and not answered yet, oldest first. */
+  /** Requests that are not answered yet, oldest first. */
   get pending(): readonly Pending[] {
     return pendingOf(this.view(pendingView));
   }
@@ -420,7 +420,7 @@ const NO_PARENTS: readonly Session[] = Object.freeze([]);
 /** The value, if it is a session; for callers the compiler did not check. */
 export function requireSession(value: unknown, use: string): Session {
   if (value instanceof Session) return value;
-  // What `call` gives: a step's value, and the session beside it.
+  // The result of `call`: a step's value, and the session beside it.
   const told =
     typeof value === "object" &&
     value !== null &&

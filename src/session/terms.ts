@@ -1,4 +1,4 @@
-import { nearestOf } from "../util/index.js";
+import { isObject, nearestOf } from "../util/index.js";
 import type { FactOf, Principal } from "./fact/index.js";
 import { isPerson, isPrincipal } from "./principal.js";
 
@@ -6,11 +6,11 @@ import { isPerson, isPrincipal } from "./principal.js";
 export type Terms = {
   /** The approvers: people, or services and agents by name. Default: any person (`user:…`). */
   readonly from?: Principal | readonly Principal[];
-  /** How many of them must agree. Default 1: whoever answers first decides. */
+  /** How many of them must agree. Default 1: the first answer decides. */
   readonly need?: number;
   /** Milliseconds that they have. Left out, they are waited for however long it takes. */
   readonly within?: number;
-  /** Who is asked when they have not answered by then. Left out, nobody: then it is not done. */
+  /** The people to ask when they have not answered by then. Left out, nobody: then it is not done. */
   readonly otherwise?: Terms;
 };
 
@@ -20,14 +20,13 @@ const EXAMPLE =
 /** Further than this nobody follows who is to be asked next. */
 const MAX_LEVELS = 16;
 
-/** What is wrong with terms, and what to type instead. */
+/** The problem of terms, and a correction to type. */
 export function termsFault(
   terms: unknown,
   level = 1,
 ): { readonly reason: string; readonly hint: string } | undefined {
   const fault = (reason: string, hint = EXAMPLE) => ({ reason, hint });
-  if (typeof terms !== "object" || terms === null || Array.isArray(terms))
-    return fault("its approval is no terms");
+  if (!isObject(terms)) return fault("its approval must be an object");
   if (level > MAX_LEVELS) return fault(`its approval goes on to others more than ${MAX_LEVELS} times`);
   const { from, need, within, otherwise } = terms as Terms;
   const unknown = Object.keys(terms).find((field) => !FIELDS.includes(field));
@@ -58,7 +57,7 @@ export function termsFault(
   return termsFault(otherwise, level + 1);
 }
 
-/** Who is asked; nobody in particular when the list is empty. */
+/** The people who are asked; nobody in particular when the list is empty. */
 export function approversOf({ from }: Terms): readonly Principal[] {
   return from === undefined ? [] : typeof from === "string" ? [from] : from;
 }

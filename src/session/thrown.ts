@@ -2,7 +2,7 @@ import { types } from "node:util";
 import { RathError } from "./error.js";
 
 /**
- * What was thrown, so that it can be looked at: itself, unless looking throws (a revoked proxy, a getter that fails);
+ * The thrown value in a form that can be looked at: itself, unless looking throws (a revoked proxy, a getter that fails);
  * then a plain error with as much of it as can be read. Whatever runs other people's code passes what it catches
  * through here, so that nothing after it has to fear a thrown value.
  */
@@ -22,7 +22,7 @@ export function readableError(thrown: unknown): unknown {
   }
 }
 
-/** What something that was thrown says, in words. It never throws, whatever it is. */
+/** The message of a thrown value. It never throws, whatever it is. */
 export function thrownMessage(thrown: unknown): string {
   const error = readableError(thrown);
   try {

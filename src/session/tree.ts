@@ -1,4 +1,5 @@
-import { digestOf } from "./blob.js";
+import { compareText, isObject, parseJson } from "../util/index.js";
+import { digestOf, isDigest } from "./blob.js";
 import { RecordError } from "./error.js";
 import type { Digest, Fact } from "./fact/index.js";
 
@@ -29,7 +30,7 @@ export type Tree = {
 
 /** The text of a tree: `{"tree":1,"entries":[…]}`, one list per entry, in the order of their names. */
 export function writeTree({ entries, exclude }: Tree): string {
-  const sorted = [...entries].sort((one, other) => (one.name < other.name ? -1 : 1));
+  const sorted = [...entries].sort((one, other) => compareText(one.name, other.name));
   const rows = sorted.map((entry) =>
     entry.kind === "link"
       ? [entry.name, "link", entry.target]
@@ -44,17 +45,13 @@ export function writeTree({ entries, exclude }: Tree): string {
 export const EMPTY_TREE: Digest = digestOf(writeTree({ entries: [] }));
 
 /**
- * The tree of a text, or a `RecordError`: whoever wrote it, no name may lead out of its directory and none may stand
+ * The tree of a text, or a `RecordError`: no name may lead out of its directory and none may stand
  * there twice.
  */
 export function readTree(text: string): Tree {
-  let value: { tree?: unknown; entries?: unknown; exclude?: unknown } | null;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new RecordError("a tree is not JSON");
-  }
-  if (typeof value !== "object" || value === null || value.tree !== 1 || !Array.isArray(value.entries))
+  const value = parseJson(text);
+  if (value === undefined) throw new RecordError("a tree is not JSON");
+  if (!isObject(value) || value.tree !== 1 || !Array.isArray(value.entries))
     throw new RecordError("it is not a tree of format 1");
   const { exclude } = value;
   if (exclude !== undefined && !(Array.isArray(exclude) && exclude.every((one) => typeof one === "string")))
@@ -73,7 +70,7 @@ export function readTree(text: string): Tree {
   return tree;
 }
 
-/** The trees that a fact refers to: whoever keeps the fact keeps them. */
+/** The trees that a fact refers to: a store that keeps the fact keeps them. */
 export function treesOf(fact: Fact): readonly Digest[] {
   switch (fact.type) {
     case "workspace-import":
@@ -97,7 +94,6 @@ function present(...trees: readonly (Digest | null)[]): readonly Digest[] {
   return trees.filter((tree) => tree !== null);
 }
 
-const hex64 = /^[0-9a-f]{64}$/;
 const octal = /^[0-7]{1,3}$/;
 
 function entryOf(row: unknown): TreeEntry {
@@ -129,8 +125,4 @@ function entryOf(row: unknown): TreeEntry {
 
 function isMode(value: unknown): value is string {
   return typeof value === "string" && octal.test(value);
-}
-
-function isDigest(value: unknown): value is Digest {
-  return typeof value === "string" && hex64.test(value);
 }

@@ -1,7 +1,7 @@
 import type { Usage } from "./fact/index.js";
 import { savedAsJson, type View } from "./view.js";
 
-/** What the models of a whole history used; every call counted once, on any graph. */
+/** The usage of all models in a whole history; every call counted once, on any graph. */
 export type TotalUsage = Required<Usage> & { readonly calls: number };
 
 export const usageView: View<TotalUsage> = {

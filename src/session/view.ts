@@ -30,7 +30,7 @@ export function savedAsJson<State>(): Required<Pick<View<State>, "save" | "load"
   };
 }
 
-/** What `View.merge` may ask about the merge it reconciles. */
+/** The questions that `View.merge` may ask about its merge. */
 export interface Merge<State> {
   readonly fact: FactOf<"branch-merge">;
   readonly parents: readonly Session[];
@@ -116,7 +116,7 @@ function fold<State>(session: Session, view: View<State>, memo: Memo<State>): St
   return view.merge === undefined ? foldHistory(session, view, memo) : foldSides(session, view, memo);
 }
 
-/** Throws where the parents are out of reach, or would have to be read for an answer that shall not read. */
+/** Throws where the parents are out of reach, or would have to be read for an answer from memory alone. */
 function requireParents(node: Session, reads: boolean): void {
   if (node.isPastLoaded || (reads && !node.atHorizon)) return;
   throw new BeyondHorizonError("this view", node.id);

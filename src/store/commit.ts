@@ -5,7 +5,7 @@ import type { Blob, Commit, Committed, Erasure, Fence, Move, NameRecord } from "
 /** A line that a commit brings and that was not there before. */
 export type NewFact = { readonly id: FactId; readonly line: string; readonly parents: readonly FactId[] };
 
-/** What commits read and write, inside of one transaction: all that differs between adapters. */
+/** The tables that commits read and write, inside of one transaction: all that differs between adapters. */
 export type Ledger = {
   readonly facts: {
     has(id: FactId): boolean;
@@ -18,7 +18,7 @@ export type Ledger = {
   readonly blobs: {
     /** Keeps blobs, but for those that were erased and are not among the revived ones. */
     add(blobs: readonly Blob[], revived: ReadonlySet<Digest>): void;
-    /** Notes blobs that no fact refers to yet, also those that were here before: whoever puts them relies on them now. */
+    /** Notes blobs that no fact refers to yet, also those that were here before: a writer relies on them now. */
     put(digests: readonly Digest[]): void;
     erase(erasure: Erasure): void;
     addKey(key: { readonly id: string; readonly secret: Uint8Array }): void;
@@ -77,7 +77,7 @@ export function applyCommit(ledger: Ledger, commit: Commit, moved: NameRecord[])
   return { outcome: "done", written: fresh.size, ...(now && { record: now }) };
 }
 
-/** What a name is before anyone used it. */
+/** The record of a name that was never used. */
 function unused(name: string): NameRecord {
   return { name, head: null, epoch: 0, until: 0 };
 }
@@ -202,13 +202,13 @@ export function breath(): Promise<void> {
   return new Promise((done) => setImmediate(done));
 }
 
-/** How much is written of many blobs before others get a turn; what a blob costs beside its bytes counts too. */
+/** How much is written of many blobs before others get a turn; the cost of a blob beside its bytes counts too. */
 export const BLOB_BYTES_PER_COMMIT = 8 * 1024 * 1024;
 export const BLOB_COST = 4096;
 
 /**
  * How long blobs that were put by themselves are spared by a collection. Files are put before the fact that names them, by
- * any process, and in between nothing but this tells them from waste. A lease of a run would not do: whoever puts need not
+ * any process, and in between nothing but this tells them from waste. A lease of a run would not do: a writer of files need not
  * have one, and where one is always held nothing would ever be collected. A process that is known to live would do no
  * better than a time, since one that serves lives for months. A day outlasts an import of any size and a night's sleep of the machine,
  * and all it costs is a day's room.

@@ -30,7 +30,7 @@ export class FencedError extends RathError {
         hint:
           held === null
             ? "wait for the lease to end, or take it with store.lease(name)"
-            : "stop this worker; whoever holds the lease goes on",
+            : "stop this worker; the holder of the lease goes on",
         data: { name, held, current: epoch, owner: owner ?? null, until: owner === undefined ? null : until },
       },
     );
@@ -44,7 +44,7 @@ export class NotFoundError extends RathError {
   }
 }
 
-/** The record is damaged. `place` says where; what was intact before it can be had with `recover`. */
+/** The record is damaged. `place` says where; `recover` saves everything that is intact. */
 export class DamageError extends RathError {
   constructor(place: string, problem: string, cause?: unknown) {
     super("store-damaged", `The store is damaged at ${place}: ${problem}.`, {
@@ -86,7 +86,7 @@ export function misuse(attempt: string, hint: string): StoreError {
 /** Content that stands in its line cannot be erased without breaking the chain. */
 export class NotErasableError extends RathError {
   constructor(what: string) {
-    super("not-erasable", `Cannot erase ${what}: it is no blob of this session.`, {
+    super("not-erasable", `Cannot erase ${what}: it is not a blob of this session.`, {
       hint: "only blobs can be erased: start sessions with Session.start(text, { inline: 0 }) to keep all content erasable",
       data: { what },
     });

@@ -5,7 +5,7 @@ import { ShelfStore } from "./shelf-store/shelf-store.js";
 import type { Store } from "./store.js";
 
 /**
- * Opens a store: `memory:` for this process alone, `sqlite:PATH` for all processes of one machine. What is not there yet
+ * Opens a store: `memory:` for this process alone, `sqlite:PATH` for all processes of one machine. A store that is not there yet
  * is made.
  */
 export async function openStore(url: string): Promise<Store> {

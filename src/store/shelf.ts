@@ -1,9 +1,9 @@
 import type { Digest, FactId, Principal } from "../session/index.js";
 
 /**
- * What an adapter implements: the few things that differ between SQLite, files and memory. `Store` is built
- * on it once, for all. A shelf holds lines and blobs that never change, and names that move. What is
- * written is waited for; what is read is answered at once, since a loaded session reads its content and its past so.
+ * The part that an adapter implements: the few things that differ between SQLite, files and memory. `Store` is built
+ * on it once, for all. A shelf holds lines and blobs that never change, and names that move. Writing
+ * is waited for; reading is answered at once, since a loaded session reads its content and its past so.
  */
 export interface Shelf {
   readonly url: string;
@@ -18,7 +18,7 @@ export interface Shelf {
    */
   commit(commit: Commit): Promise<Committed>;
 
-  /** The line of each id, in the order asked; undefined where there is none. */
+  /** The line of each id, in the order asked; undefined for an id that is not here. */
   lines(ids: readonly FactId[]): readonly (string | undefined)[];
   /** Ids that begin with these hex digits, at most `most`. */
   startingWith(prefix: string, most: number): readonly FactId[];
@@ -59,7 +59,7 @@ export interface Shelf {
   blob(digest: Digest): Uint8Array | undefined;
   /** Digests of all blobs, in batches. */
   digests(): Iterable<readonly Digest[]>;
-  /** Blobs that came at this time or later in a commit without a fact that refers to them. What is older than a day may be left out. */
+  /** Blobs that came at this time or later in a commit without a fact that refers to them. Those older than a day may be left out. */
   putSince(since: number): Iterable<Digest>;
   erased(digest: Digest): Erasure | undefined;
   erasures(): readonly Erasure[];
@@ -77,7 +77,7 @@ export interface Shelf {
 }
 
 export type Capabilities = {
-  /** What a resolved commit survives. */
+  /** The failure that a resolved commit survives. */
   readonly durability: "memory" | "power-loss";
   readonly writers: "one-process" | "one-host";
 };
@@ -103,21 +103,21 @@ export type Commit = {
   /** Content of the facts. A blob that was erased here comes back only when it is recorded anew (`revive`), not with old lines. */
   readonly blobs: readonly Blob[];
   readonly revive?: boolean;
-  /** The bytes of the blobs are nobody else's any more, and may be kept as they are. */
+  /** Nobody else holds the bytes of the blobs, so they may be kept as they are. */
   readonly handedOver?: boolean;
   readonly keys?: readonly { readonly id: string; readonly secret: Uint8Array }[];
   /** Blobs erased by a fact: gone when the commit is done. */
   readonly erase?: readonly Erasure[];
   readonly move?: Move;
   /**
-   * Other names, each once, that are set in the same commit whatever they stood at and whoever holds their lease (their
+   * Other names, each once, that are set in the same commit whatever they stood at and under any lease (their
    * epoch, owner and steps stay), or taken away as by `forget` without a fence (null). Only if the move passes: a
    * commit that is refused or replayed changes none of them. A head that is nowhere is an orphan.
    */
   readonly also?: readonly { readonly name: string; readonly head: FactId | null }[];
 };
 
-/** What a writer shows to be let at a name. */
+/** The proof that a writer may write to a name. */
 export type Fence = {
   /** The epoch of the lease this writer holds. */
   readonly epoch?: number;
@@ -128,7 +128,7 @@ export type Fence = {
 export type Move = Fence & {
   readonly name: string;
   readonly head: FactId;
-  /** The step this commit records: done once, whoever tries again. */
+  /** The step this commit records: done once, however often it is tried. */
   readonly key?: string;
   /** Where the name must stand: an id, null for nowhere, "past" for anywhere in the past of the new head, "any". */
   readonly expect: FactId | null | "past" | "any";

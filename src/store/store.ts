@@ -3,7 +3,7 @@ import type { Lease } from "./name/lease.js";
 import type { Capabilities, Erasure, Finding } from "./shelf.js";
 
 /**
- * Where sessions are kept: lines and blobs that never change, by id, and names that move. What is saved once
+ * Where sessions are kept: lines and blobs that never change, by id, and names that move. A session that is saved once
  * is never lost, and never saved twice.
  */
 export interface Store {
@@ -29,7 +29,7 @@ export interface Store {
   /** The whole past of sessions, each fact once, parents before children, without holding it in memory. */
   history(nameOrId: string | readonly string[], options?: HistoryOptions): AsyncIterable<Recorded>;
   /**
-   * The same as lines, in batches, held against their ids and not read: several times as quick, for whoever needs
+   * The same as lines, in batches, held against their ids and not read: several times as quick, for callers that need
    * few of the facts.
    */
   lines(nameOrId: string | readonly string[], options?: HistoryOptions): AsyncIterable<readonly Line[]>;
@@ -43,7 +43,7 @@ export interface Store {
   /** Takes a name away. Its facts stay until `gc`. A name that is leased is only its holder's to forget. */
   forget(name: string, options?: ForgetOptions): Promise<void>;
   /**
-   * Makes this process the only writer of a name, until the lease ends or is taken over. Who finds it held is refused
+   * Makes this process the only writer of a name, until the lease ends or is taken over. A caller that finds it held is refused
    * with a `FencedError` that says until when; a holder that is certainly dead (a process of this machine, and no owner
    * that someone chose) is replaced at once. That is known on Linux; elsewhere the lease has to end by itself.
    */
@@ -51,7 +51,7 @@ export interface Store {
   /**
    * Tells of every move of a name (or of all names) from now on, also by other processes, until the signal
    * stops it or the store is closed. Quick successive moves of another process may arrive as one, the newest;
-   * so do those that nobody read for long. Whoever waits for the next one keeps the program running.
+   * so do those that nobody read for long. Waiting for the next one keeps the program running.
    */
   watch(options?: { readonly name?: string; readonly signal?: AbortSignal }): AsyncIterable<Name>;
 
@@ -60,7 +60,7 @@ export interface Store {
    * A blob that is neither here nor erased is a `DamageError`.
    */
   export(nameOrId: string | readonly string[], options?: ExportOptions): AsyncIterable<string>;
-  /** Takes in lines; those already here are passed over. What came before a line that is refused stays. */
+  /** Takes in lines; those already here are passed over. Lines before one that is refused stay. */
   import(
     lines: string | Iterable<string> | AsyncIterable<string>,
     options?: ImportOptions,
@@ -87,12 +87,12 @@ export interface Store {
    * with no other root.
    */
   erase(nameOrId: string, options: EraseOptions): Promise<Session>;
-  /** Who erased what, when and why: also after the sessions that it was erased from were collected. */
+  /** Every erasure with its author, time and reason: also after the sessions that it was erased from were collected. */
   erasures(): Promise<readonly Erasure[]>;
 
   /**
    * Removes what no name leads to. Blobs that were put by themselves in the last day are left for the facts that are to
-   * name them, whoever is saving those.
+   * name them.
    */
   gc(options?: CollectOptions): Promise<Collected>;
   /** Reads everything and says what is wrong, and where. No findings: every byte is as it was written. */
@@ -169,11 +169,11 @@ export type Name = {
 export type ForgetOptions = {
   /** The lease this writer holds on the name. */
   readonly lease?: Lease;
-  /** Forgets the name whoever holds its lease. */
+  /** Forgets the name even if another holds its lease. */
   readonly force?: boolean;
 };
 export type LeaseOptions = {
-  /** Who holds it (default: this process). Whoever gives the same owner takes it over at any time. */
+  /** The holder (default: this process). A caller with the same owner takes it over at any time. */
   readonly owner?: string;
   readonly milliseconds?: number;
 };

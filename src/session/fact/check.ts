@@ -11,12 +11,13 @@ const roles: { readonly [role: string]: PrincipalKind } = {
   assistant: "agent",
   system: "runtime",
 };
-const stamps = new Set(["type", "at", "by", "run", "seq"]);
+/** The fields that every fact may have. */
+export const stamps: ReadonlySet<string> = new Set(["type", "at", "by", "run", "seq"]);
 /** Type, time and author: every fact has them. */
 const STAMPED = 3;
 const date = /^\d{4}-\d\d-\d\d(T|$)/;
 
-/** What is checked of one type, laid out once: appending is the hottest path there is. */
+/** The checks of one type, laid out once: appending is the hottest path there is. */
 type Checks = {
   readonly by: Author;
   readonly open: boolean;
@@ -117,7 +118,7 @@ function authorOf(type: string, by: Author, role: Json | undefined, actor?: Prin
 
 /**
  * The field that is missing or of the wrong kind in a fact from a line, if any. Unknown types, further
- * fields and further words for a role or a kind of part are a newer version's and pass; what `outside` names is in a blob and is not looked at.
+ * fields and further words for a role or a kind of part are a newer version's and pass; a field that `outside` names is in a blob and is not looked at.
  */
 export function flawOf(
   fact: { readonly [field: string]: unknown },

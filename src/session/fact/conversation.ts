@@ -76,5 +76,5 @@ export const conversation = {
   }),
 };
 
-/** Who speaks in a role: another speaker is told with it. */
+/** The speaker of each role: any other speaker is named with it. */
 const SPEAKERS: { readonly [role: string]: string } = { user: "user", assistant: "agent", system: "runtime" };

@@ -62,7 +62,7 @@ export const decision = {
     say: ({ module, policy }, { words }) => `put ${words(module)} under the policy ${words(policy)}`,
     quiet: true,
   }),
-  /** What policies say about a call. */
+  /** The decision of the policies about a call. */
   "policy-decide": fact({
     by: "runtime",
     fields: {
@@ -82,7 +82,7 @@ export const decision = {
     tone: ({ verdict }) => (verdict === "deny" ? "bad" : "plain"),
     trace: ["verdict", "rules"],
   }),
-  /** What a check found. */
+  /** The result of a check. */
   "validation-report": fact({
     by: "tool",
     fields: { name: "text", passed: "flag", score: "number?", detail: "content json?", of: "id?" },

@@ -1,9 +1,11 @@
+import { isDigest } from "../blob.js";
+import { stamps } from "./check.js";
 import type { Tone } from "./family.js";
 import { entries, type Fact } from "./table.js";
 import { lineOf, type Style, type Writer, writerOf } from "./writer.js";
 
 /**
- * What happened, in the past tense and on one line: the rest of a sentence that begins with who did it. Characters that a
+ * The fact in words, in the past tense and on one line: the rest of a sentence that begins with who did it. Characters that a
  * reader would not see are escaped, wherever they stand. A fact of a newer version is told by its fields.
  *
  * ```ts
@@ -31,7 +33,6 @@ export function traceFieldsOf({ type }: Fact): readonly string[] | undefined {
 }
 
 const MOST = 1000;
-const STAMP: ReadonlySet<string> = new Set(["type", "at", "by", "run", "seq"]);
 
 function sentenceOf(fact: Fact, writer: Writer): string {
   try {
@@ -41,11 +42,7 @@ function sentenceOf(fact: Fact, writer: Writer): string {
     // A list that is gone, or a fact of another version, has another shape.
   }
   const fields = Object.entries(fact)
-    .filter(([name]) => !STAMP.has(name))
-    .map(([name, value]) => `${name}: ${isId(value) ? writer.named(value) : writer.words(value)}`);
+    .filter(([name]) => !stamps.has(name))
+    .map(([name, value]) => `${name}: ${isDigest(value) ? writer.named(value) : writer.words(value)}`);
   return `recorded a ${writer.words(fact.type)}${fields.length === 0 ? "" : ` (${fields.join(", ")})`}`;
-}
-
-function isId(value: unknown): boolean {
-  return typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 }

@@ -73,7 +73,7 @@ export const call = {
     },
     say: called,
   }),
-  /** What a tool returns. */
+  /** A tool returns. */
   "tool-result": fact({
     by: "tool",
     fields: {
@@ -114,7 +114,7 @@ export const call = {
     },
     say: called,
   }),
-  /** What a step returns. */
+  /** A step returns. */
   "step-result": fact({
     by: "tool",
     fields: {

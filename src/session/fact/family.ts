@@ -6,7 +6,7 @@ import type { Writer } from "./writer.js";
 export type Fields = { readonly [name: string]: FieldText };
 
 /**
- * Who did it when nobody says. A message is by its role. A guess about who decided would be false evidence, so decisions
+ * The principal where the fact does not say. A message is by its role. A guess about who decided would be false evidence, so decisions
  * have no default: they must say.
  */
 export type Author = PrincipalKind | "by role" | "must say";
@@ -24,7 +24,7 @@ export interface Entry<By extends Author, Body extends Fields> {
   readonly fields: Body;
   /** Any other fields are welcome, and all of them are content. */
   readonly open?: true;
-  /** What happened, in the past tense: the rest of a sentence that begins with who did it. */
+  /** The fact in words, in the past tense: the rest of a sentence that begins with who did it. */
   say(fact: BodyOf<Body> & { readonly by: Principal }, writer: Writer): string;
   /** Bookkeeping of the runtime: true and proved, and seldom what somebody looks for. */
   readonly quiet?: true;
@@ -48,7 +48,7 @@ export function openFact<const By extends Author, const Body extends Fields>(
   return entry;
 }
 
-/** What the fields of a fact hold. */
+/** The values of the fields of a fact. */
 export type BodyOf<Body extends Fields> = Flat<
   {
     readonly [Name in keyof Body as IsOptional<Body[Name]> extends true ? never : Name]: ValueOf<Body[Name]>;

@@ -1,3 +1,5 @@
+import { isObject } from "../../util/index.js";
+import { isDigest } from "../blob.js";
 import type { Json } from "../json.js";
 import { isPrincipal } from "../principal.js";
 import type {
@@ -20,11 +22,11 @@ import type {
   Usage,
 } from "./value.js";
 
-/** What a field must be. */
+/** A kind of field: its test, and how it is described. */
 export type Kind<Value = unknown> = {
   /** Completes "its field … must be". */
   readonly wanted: string;
-  /** What docs/format.md says, where that is more than `wanted`. */
+  /** The text of docs/format.md, where that is more than `wanted`. */
   readonly note?: string;
   /** Whether a long value that is not content may leave the line: lists and data, never what views are made of. */
   readonly bulky?: boolean;
@@ -50,7 +52,7 @@ export function typed<Value>() {
   return <Text extends FieldText>(text: Text) => text as Text & { readonly [VALUE]: Value };
 }
 
-/** What a field holds. */
+/** The type of a field's value. */
 export type ValueOf<Text> = Text extends { readonly [VALUE]: infer Value }
   ? Value
   : Text extends `${infer Name}?`
@@ -67,11 +69,11 @@ const LARGE = { bulky: true };
 
 /** Every kind of field there is, by its name, in the order of docs/format.md. */
 export const kinds = {
-  id: kind<FactId>("the id of a session (64 hex digits)", isHex),
-  digest: kind<Digest>("a SHA-256 digest (64 hex digits)", isHex),
+  id: kind<FactId>("the id of a session (64 hex digits)", isDigest),
+  digest: kind<Digest>("a SHA-256 digest (64 hex digits)", isDigest),
   "digest or null": kind<Digest | null>(
     "a SHA-256 digest (64 hex digits) or null",
-    (value) => value === null || isHex(value),
+    (value) => value === null || isDigest(value),
   ),
   text: kind<string>("a string", isText),
   "text or null": kind<string | null>("a string or null", (value) => value === null || isText(value)),
@@ -89,7 +91,7 @@ export const kinds = {
   settlement: word<Settlement>(["done", "failed", "again"]),
   origin: kind<Origin>(
     "an object with the texts run and start and a list of leaves",
-    (value) => isObject(value) && isText(value.run) && isHex(value.start) && isIds(value.leaves),
+    (value) => isObject(value) && isText(value.run) && isDigest(value.start) && isIds(value.leaves),
     {
       note: "an object with the text `run`, the id `start`, a list of ids `leaves`, and `again` (true) for a retry",
     },
@@ -147,7 +149,7 @@ export const kinds = {
   hits: kind<readonly MemoryHit[]>(
     "a list of objects, each with the id of a memory and a score",
     (value, strict) =>
-      isList(value, ({ memory, score }) => !strict || (isHex(memory) && typeof score === "number")),
+      isList(value, ({ memory, score }) => !strict || (isDigest(memory) && typeof score === "number")),
     { note: "a list of objects (`MemoryHit` below)" },
   ),
   limits: kind<{ readonly [name: string]: number }>(
@@ -184,10 +186,6 @@ function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-function isHex(value: unknown): boolean {
-  return typeof value === "string" && HEX64.test(value);
-}
-
 function isSize(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
@@ -197,11 +195,7 @@ function isGiven(value: unknown): boolean {
 }
 
 function isIds(value: unknown): value is readonly FactId[] {
-  return Array.isArray(value) && value.every(isHex);
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return Array.isArray(value) && value.every(isDigest);
 }
 
 function isList(value: unknown, test: (item: Fields) => boolean): boolean {
@@ -244,7 +238,6 @@ function isAmount(count: unknown): boolean {
   return typeof count === "number" && count >= 0 && count <= Number.MAX_SAFE_INTEGER;
 }
 
-const HEX64 = /^[0-9a-f]{64}$/;
 const CHANGES: ReadonlySet<string> = new Set(["add", "modify", "delete"]);
 
 /** The fields that each type of part must have; all are text; any JSON is in `CARRIED`. */

@@ -21,7 +21,7 @@ type Families = typeof conversation &
   typeof record;
 
 /**
- * What can happen to a session: one closed union, as a table from type to body. `note` is the open door for facts of your
+ * Everything that can happen to a session: one closed union, as a table from type to body. `note` is the open door for facts of your
  * own. A fact names other facts by the id of the session they made. docs/format.md lists every type with its fields.
  */
 export interface FactBodies extends BodiesOf<Families> {}
@@ -42,10 +42,10 @@ export type FactOf<Type extends FactType> = Type extends FactType
 export type Fact = FactOf<FactType>;
 
 /**
- * What `append` takes: a fact whose stamp may be left to the session. Left out, `at` is now and `by` is who does such
+ * The argument of `append`: a fact whose stamp may be left to the session. Left out, `at` is now and `by` is who does such
  * things: the "user" says, branches and places; an "agent" calls models and tools, recalls, routes and sums up; a
  * "service" replies; a "tool" gives results; the "runtime" runs and asks. A message is by its role. Inside a run the
- * module that acts takes the place of the "user": "workflow:repair". Who approved, erased or remembered is never
+ * module that acts takes the place of the "user": "workflow:repair". The person who approved, erased or remembered is never
  * guessed: `by` must say.
  */
 export type FactInput = {
@@ -55,7 +55,7 @@ export type FactInput = {
     };
 }[FactType];
 
-/** What is known about a type, whichever it is. */
+/** The entry of any type. */
 export type AnyEntry = Omit<Entry<Author, Fields>, "say" | "tone"> & {
   say(fact: Fact, writer: Writer): string;
   tone?(fact: Fact): Tone;
@@ -73,7 +73,7 @@ const families: Families = {
   ...record,
 };
 
-/** What is known about each type, by its name, in the order of docs/format.md. */
+/** The entry of each type, by its name, in the order of docs/format.md. */
 export const entries: ReadonlyMap<string, AnyEntry> = new Map(
   Object.entries(families as unknown as { readonly [type: string]: AnyEntry }),
 );

@@ -5,7 +5,7 @@ import type { Json } from "../json.js";
 export type FactId = string;
 /** SHA-256 of some bytes, in hex. */
 export type Digest = string;
-/** Who acted: a kind, or a kind and a name, such as `user:ada` or `agent:coder`. */
+/** The actor: a kind, or a kind and a name, such as `user:ada` or `agent:coder`. */
 export type Principal = PrincipalKind | `${PrincipalKind}:${string}`;
 /** A `workflow` is a program that acts: its body decides, not a person. */
 export type PrincipalKind = "user" | "agent" | "workflow" | "tool" | "runtime" | "service";
@@ -70,7 +70,7 @@ export type Failure = {
   readonly data?: Json;
 };
 /**
- * What an effect does to the world, and so what may happen after a crash: `pure` nothing, `read` looks, `idempotent`
+ * The effect of a call on the world, which decides what may happen after a crash: `pure` nothing, `read` looks, `idempotent`
  * may be sent again with the same key, `write` must never be repeated unless a person or a reconciler says so.
  */
 export type Effect = "pure" | "read" | "idempotent" | "write";
@@ -83,7 +83,7 @@ export type Origin = {
   readonly run: string;
   readonly start: FactId;
   readonly leaves: readonly FactId[];
-  /** What made the other run fail is done again. */
+  /** The call that made the other run fail is done again. */
   readonly again?: boolean;
 };
 export type Placement = { readonly sandbox: string; readonly spec?: Json };
@@ -94,7 +94,7 @@ export type MemoryHit = {
   readonly text?: string;
   /** The fact that says it as it was found, where it was revised since it was written. */
   readonly version?: FactId;
-  /** What the score is made of. */
+  /** The parts that add up to the score. */
   readonly parts?: Json;
 };
 export type Candidate = { readonly name: string; readonly description?: string; readonly score?: number };

@@ -10,7 +10,7 @@ export type Style = {
   readonly each?: number;
   /** Puts other people's words in quotes. */
   readonly quotes?: boolean;
-  /** What stands in place of content that is not here. */
+  /** The text in place of content that is not here. */
   readonly gone?: (content: Gone) => string;
   /** How another fact is called; by the beginning of its id unless this says otherwise. */
   readonly nameOf?: (id: FactId) => string | undefined;
@@ -19,7 +19,7 @@ export type Style = {
 /** Content that the record names but that is not here. */
 export type Gone = Pick<Withheld, "reason" | "digest">;
 
-/** What the sentences of facts are made with. Every text of a record goes through it. */
+/** The functions that write the sentences of facts. Every text of a record goes through it. */
 export type Writer = {
   /** A name, data or a reason, on one line and not too long. */
   readonly words: (value: unknown) => string;
@@ -29,7 +29,7 @@ export type Writer = {
   readonly named: (id: unknown) => string;
   /** The reason after a colon, or nothing. */
   readonly why: (reason: unknown) => string;
-  /** What went wrong. */
+  /** The failure. */
   readonly problem: (error: unknown) => string;
 };
 

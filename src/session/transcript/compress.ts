@@ -30,7 +30,7 @@ export function compress(
   for (const entry of covered) if (entry.waits === true) late = late.push(askedBy(entry));
   if (!found)
     return state({ ...transcript, settled: List.of(entries.map(letGo)).push(summary), open: [], late });
-  // What is shown is not hidden yet, so there is nothing to look for: a long session hides more and more.
+  // An entry that is shown is not hidden yet, so there is nothing to look for: a long session hides more and more.
   for (const entry of covered) hidden = hidden.push(entry.id);
   const rest = [...entries.slice(0, first), summary, ...entries.slice(last + 1)];
   return settle({ ...transcript, settled: List.empty, open: rest, hidden, late });

@@ -47,11 +47,11 @@ export function join(ours: Transcript, theirs: Transcript): Transcript {
   const late = lateOf(ours, theirs);
   let joined: Transcript = { ...ours, open, hidden, late };
   if (!alike(ours.cut, theirs.cut)) {
-    // What ours does not know it may show or hide already, so whether theirs adds it is not known either.
+    // The part that ours does not know may show or hide it already, so whether theirs adds it is not known either.
     if (ours.cut !== undefined && (added.size > 0 || theirs.omitted > 0)) return unknown(joined);
     const forgot = ours.cut?.forgot === true || theirs.cut?.forgot === true;
     joined = { ...joined, cut: Object.freeze({ mark: "", forgot }) };
-    // What theirs does not know comes after all of ours and before what theirs does know.
+    // The part that theirs does not know comes after all of ours and before what theirs does know.
     if (theirs.omitted > 0) joined = unknown(joined);
   }
   joined = settle(joined);
@@ -72,7 +72,7 @@ export function pass(adopted: Transcript, other: Transcript): Transcript {
   for (const entry of other.open) ids.push(entry.id);
   const hidden = hide(adopted, ids, shared);
   const late = lateOf(adopted, other);
-  // What the other side does not know is hidden too, and cannot be named.
+  // The part that the other side does not know is hidden too, and cannot be named.
   const forgot = adopted.cut?.forgot === true || other.cut !== undefined;
   const cut = alike(adopted.cut, other.cut) ? adopted.cut : Object.freeze({ mark: "", forgot });
   if (hidden === adopted.hidden && late === adopted.late && cut === adopted.cut) return adopted;
@@ -85,7 +85,7 @@ function alike(one: Cut | undefined, other: Cut | undefined): boolean {
   return one !== undefined && other !== undefined && one.mark !== "" && one.mark === other.mark;
 }
 
-/** What a transcript hides, and these ids too unless it shows them from `place` on. */
+/** The ids that a transcript hides, and these too unless it shows them from `place` on. */
 function hide(transcript: Transcript, ids: Iterable<string>, place: number): List<string> {
   const more = new Set(ids);
   if (more.size === 0) return transcript.hidden;
@@ -98,7 +98,7 @@ function hide(transcript: Transcript, ids: Iterable<string>, place: number): Lis
   return hidden;
 }
 
-/** What was asked on either side. */
+/** The requests of either side. */
 function lateOf(ours: Transcript, theirs: Transcript): List<Asked> {
   if (theirs.late.length === 0 || ours.late.sharedWith(theirs.late) === theirs.late.length) return ours.late;
   const known = new Set(recentlyAsked(ours).map((asked) => asked.id));

@@ -10,10 +10,10 @@ const SNAPSHOT_MESSAGES = 50;
 /** A snapshot keeps so many ids of hidden entries, the newest; a merge that needs the others cannot be answered. */
 const SNAPSHOT_HIDDEN = 1_024;
 
-/** What a snapshot keeps: the whole conversation if it is small, else its end. */
+/** The content of a snapshot: the whole conversation if it is small, else its end. */
 export function saveTranscript(transcript: Transcript, session: Session): Json {
   const { settled, open } = transcript;
-  // What waits is kept whatever it takes: an outcome must find its request.
+  // A request that waits is kept at any size: an outcome must find its request.
   const without = isSmall(transcript)
     ? 0
     : Math.max(0, settled.length - Math.max(0, SNAPSHOT_MESSAGES - open.length));
@@ -48,7 +48,7 @@ type Saved = {
   readonly cut?: Cut | null;
 };
 
-/** What is not known when a snapshot of a session leaves out so many entries and hidden ids. */
+/** The unknown part when a snapshot of a session leaves out so many entries and hidden ids. */
 function cutBefore(
   { cut }: Transcript,
   session: Session,

@@ -8,7 +8,7 @@ import { List } from "../list.js";
 export type Transcript = {
   /**
    * Messages before these that are not known here, because a snapshot left them out; Infinity when it is not
-   * even known how many. The transcript is whole only when there are none.
+   * even known how many. The transcript is whole only when this is 0.
    */
   readonly omitted: number;
   readonly settled: List<Entry>;
@@ -17,7 +17,7 @@ export type Transcript = {
   readonly hidden: List<string>;
   /** Tool requests that wait no more, newest last: an outcome that comes late still says what was asked. */
   readonly late: List<Asked>;
-  /** What is not known here; undefined when everything is. */
+  /** The part that is not known here; undefined when everything is known. */
   readonly cut: Cut | undefined;
 };
 
@@ -34,7 +34,7 @@ export type Entry = {
   readonly summary?: true;
 };
 
-/** What a tool was asked: enough to tell an outcome that comes late. */
+/** The request to a tool: enough to tell an outcome that comes late. */
 export type Asked = { readonly id: FactId; readonly call: string; readonly name: string };
 
 /**
@@ -52,7 +52,7 @@ const OPEN_LIMIT = 256;
 /** So many requests that wait no more are looked at when an outcome comes late. */
 const LATE_LIMIT = 256;
 
-/** Moves what waits for nothing any more to the settled part, and lets go what has waited for too long. */
+/** Moves entries that no longer wait to the settled part, and gives up those that have waited for too long. */
 export function settle(transcript: Transcript): Transcript {
   const { open } = transcript;
   let { settled, late } = transcript;

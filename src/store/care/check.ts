@@ -7,7 +7,9 @@ import {
   parentsOf,
   RecordError,
   refsOf,
+  thrownMessage,
 } from "../../session/index.js";
+import { firstLine } from "../../util/index.js";
 import { breath, TURN } from "../commit.js";
 import type { Finding, Shelf } from "../shelf.js";
 import type { Checked } from "../store.js";
@@ -33,7 +35,7 @@ export async function checkStore(
         try {
           checkLine(line);
         } catch (error) {
-          report(`fact ${id}`, firstLine(error));
+          report(`fact ${id}`, problemOf(error));
           continue;
         }
         for (const parent of parentsOf(line)) if (!facts.has(parent)) awaited.set(parent, id);
@@ -43,7 +45,7 @@ export async function checkStore(
       progress?.(facts.size);
     }
   } catch (error) {
-    report(shelf.url, `reading stopped: ${firstLine(error)}`);
+    report(shelf.url, `reading stopped: ${problemOf(error)}`);
   }
   // Others may have written while this was reading, so what seems to be missing is asked for once more.
   const isGone = (id: FactId): boolean => shelf.lines([id])[0] === undefined;
@@ -62,7 +64,7 @@ export async function checkStore(
     try {
       bytes = shelf.blob(digest);
     } catch (error) {
-      report(`blob ${digest}`, `${firstLine(error)}${whereOf(needed)}`);
+      report(`blob ${digest}`, `${problemOf(error)}${whereOf(needed)}`);
       continue;
     }
     if (lengths.has(digest)) lengths.set(digest, bytes?.length ?? Number.NaN);
@@ -88,7 +90,7 @@ export async function checkStore(
         report(`name ${JSON.stringify(name)}`, `it leads to ${head}, which is missing`);
     }
   } catch (error) {
-    report(shelf.url, `the names cannot be read: ${firstLine(error)}`);
+    report(shelf.url, `the names cannot be read: ${problemOf(error)}`);
   }
   return { facts: facts.size, blobs: blobs.size - erased, erased, findings };
 }
@@ -141,7 +143,7 @@ async function needOf(
       if (++count % TURN === 0) await breath();
       try {
         const bytes = shelf.blob(node.digest);
-        // What is missing or altered is told when all blobs are read.
+        // Blobs that are missing or altered are reported when all blobs are read.
         if (bytes === undefined || digestOf(bytes) !== node.digest) continue;
         const named = walk.enter(node, bytes);
         for (const one of named) if (one.digest !== EMPTY_TREE) need(one);
@@ -164,6 +166,6 @@ async function needOf(
   return long;
 }
 
-function firstLine(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split("\n")[0] as string;
+function problemOf(error: unknown): string {
+  return firstLine(thrownMessage(error));
 }

@@ -7,13 +7,13 @@ import { addReached, looksLikeTree, treesIn } from "./tree-walk.js";
 
 /** Removes the facts that no name leads to, and the blobs that no remaining fact leads to. */
 export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Promise<Collected> {
-  // What is put from here on is spared in any case: it may be for a fact that is saved a moment later.
+  // A blob that is put from here on is spared in any case: it may be for a fact that is saved a moment later.
   const since = Date.now() + 1 - (all === true ? 0 : UNDER_WAY_MS);
   const heads = shelf.names().flatMap((record) => record.head ?? []);
   const facts = new Set<FactId>();
   const blobs = new Set<Digest>();
   const trees = new Set<Digest>();
-  // What damage hides must not be taken for what nobody needs.
+  // Facts that damage hides must not be taken for unused ones.
   for (const lines of verified(shelf, heads)) {
     for (const { id, line } of lines) {
       facts.add(id);
@@ -24,7 +24,7 @@ export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Pr
   const read = (digest: Digest): Uint8Array | undefined => shelf.blob(digest);
   await addReached(trees, read, blobs);
   const put = new Set(shelf.putSince(since));
-  // What is under way keeps files that were there before, too: only what changed is put, and the directories above it.
+  // Work that is under way keeps files that were there before, too: only what changed is put, and the directories above it.
   const recent = new Set([...put].filter((digest) => !blobs.has(digest) && looksLikeTree(read(digest))));
   const reached = new Set<Digest>();
   await addReached(recent, read, reached);

@@ -31,7 +31,7 @@ export async function erase(
   const keys = new Set<string>();
   for (const lines of shelf.history([session.id])) {
     for (const line of lines) {
-      // What was erased must stay known: without its list a fact says nothing, and its erasures are mere claims.
+      // The list of an erasure must stay: without its list a fact says nothing, and its erasures are mere claims.
       if (typeOf(line) !== "content-erase") for (const digest of digestsOf(line)) mine.add(digest);
       for (const tree of treesIn(line)) trees.add(tree);
       // A merged session has several roots, and any of their keys may have made the salt.

@@ -2,7 +2,7 @@ import { type Digest, digestsOf } from "../../session/index.js";
 import type { Removal } from "../shelf.js";
 import { looksLikeTree, TreeWalk, treesIn } from "./tree-walk.js";
 
-/** What a shelf holds when it is about to remove something, with nobody writing meanwhile. */
+/** The content of a shelf that is about to remove something, with nobody writing meanwhile. */
 export type Standing = {
   /** The lines that stay. */
   lines(): Iterable<string>;
@@ -13,7 +13,7 @@ export type Standing = {
 
 /**
  * Of blobs that nothing led to when they were counted, those that may still go: others may have put them again or saved
- * facts since. What was erased goes in any case.
+ * facts since. Erased blobs go in any case.
  */
 export function removable(what: Removal, shelf: Standing): ReadonlySet<Digest> {
   const going = new Set(what.digests);
@@ -29,7 +29,7 @@ export function removable(what: Removal, shelf: Standing): ReadonlySet<Digest> {
   }
   for (const line of shelf.lines()) {
     for (const digest of digestsOf(line)) keep(digest);
-    // What was counted leads to nothing that is to go, so only what came since is walked: this runs while others wait.
+    // The trees that were counted lead to nothing that is to go, so only newer ones are walked: this runs while others wait.
     for (const tree of treesIn(line)) if (what.trees?.has(tree) !== true && walk.add(tree)) keep(tree);
   }
   for (let node = walk.next(); node !== undefined; node = walk.next()) {

@@ -1,9 +1,16 @@
 import { isUtf8 } from "node:buffer";
-import { type Digest, digestOf, RecordError, readFact, readTree, treesOf } from "../../session/index.js";
+import {
+  type Digest,
+  digestOf,
+  isDigest,
+  RecordError,
+  readFact,
+  readTree,
+  treesOf,
+} from "../../session/index.js";
 import { parseJson } from "../../util/index.js";
 import { breath, TURN } from "../commit.js";
 import { DamageError } from "../error.js";
-import { isId } from "../name/move.js";
 
 /**
  * Something that a tree leads to. `path` is where it was met first, from the root of the tree; the root itself has none.
@@ -23,7 +30,7 @@ const NAMES_TREES = /"type":"(?:workspace-(?:import|read|change|merge|resolve)|s
 /** The trees that the fact of a line refers to. */
 export function treesIn(line: string): readonly Digest[] {
   // A line that was altered on the disk may say anything.
-  return NAMES_TREES.test(line) ? treesOf(readFact(line, undefined)).filter(isId) : [];
+  return NAMES_TREES.test(line) ? treesOf(readFact(line, undefined)).filter(isDigest) : [];
 }
 
 /** Reads a blob, at once or with waiting. */
@@ -38,7 +45,7 @@ type Read = (digest: Digest) => Uint8Array | undefined | Promise<Uint8Array | un
  */
 export class TreeWalk {
   readonly #met = new Set<string>();
-  /** What is still to be entered. A list and not the call stack: directories may be nested as deep as anyone likes. */
+  /** The nodes that are still to be entered. A list and not the call stack: directories may be nested as deep as anyone likes. */
   readonly #open: TreeNode[] = [];
 
   /** Whether a tree is new on this way; if so, it is among the next ones. */
@@ -51,7 +58,7 @@ export class TreeWalk {
     return this.#open.pop();
   }
 
-  /** What it names. Throws a `RecordError` when the bytes are not what a tree says they are. */
+  /** The nodes below one. Throws a `RecordError` when the bytes are not what a tree says they are. */
   enter({ kind, path }: TreeNode, bytes: Uint8Array): readonly TreeNode[] {
     if (!isUtf8(bytes)) throw new RecordError(`what is called a ${kind} is not text`);
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
@@ -66,7 +73,7 @@ export class TreeWalk {
     return nodes;
   }
 
-  /** The same for whoever decides what is kept: what damage hides must not be taken for what nobody needs. */
+  /** The same, for a decision about what is kept: damage must not make a blob look unused. */
   enterSound(node: TreeNode, bytes: Uint8Array): readonly TreeNode[] {
     if (digestOf(bytes) !== node.digest)
       throw new DamageError(`the blob ${node.digest}`, "its bytes are not those that were written");
@@ -114,7 +121,7 @@ export async function addReached(
 
 function piecesIn(text: string): readonly Digest[] {
   const pieces = parseJson(text);
-  if (Array.isArray(pieces) && pieces.every(isId) && JSON.stringify(pieces) === text) return pieces;
+  if (Array.isArray(pieces) && pieces.every(isDigest) && JSON.stringify(pieces) === text) return pieces;
   throw new RecordError("what is called the parts of a file is not a list of digests");
 }
 

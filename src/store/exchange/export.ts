@@ -5,13 +5,13 @@ import {
   EMPTY_TREE,
   type FactId,
   type FactOf,
+  isDigest,
   parentsOf,
   readFact,
   typeOf,
 } from "../../session/index.js";
 import { addReached, type TreeNode, TreeWalk, treesIn } from "../care/tree-walk.js";
 import { DamageError } from "../error.js";
-import { isId } from "../name/move.js";
 import type { Erasure, Shelf } from "../shelf.js";
 import type { Line } from "../store.js";
 import { blobLine, erasureLine } from "./lines.js";
@@ -161,7 +161,7 @@ export function* verified(
   for (const head of heads) if (!met.has(bitsOf(head))) missing(shelf, head, without);
 }
 
-/** What is not among the lines must be in the past that was left out. */
+/** A parent that is not among the lines must be in the past that was left out. */
 function missing(shelf: Shelf, id: FactId, without: readonly FactId[]): void {
   if (without.length > 0 && shelf.lines([id])[0] !== undefined) return;
   throw new DamageError(`the fact ${id}`, "it is missing or altered");
@@ -188,13 +188,13 @@ type Agrees = (erasure: Erasure, line: string | undefined) => boolean;
 export function agreement(blob: (digest: Digest) => Uint8Array | undefined): Agrees {
   const lists = new Map<FactId, ReadonlySet<unknown>>();
   return (erasure, line) => {
-    if (line === undefined) return isId(erasure.fact);
+    if (line === undefined) return isDigest(erasure.fact);
     const fact = readFact(line, undefined) as { readonly [field: string]: unknown };
     if (fact.type !== "content-erase") return false;
     if ((["by", "at", "why"] as const).some((field) => fact[field] !== erasure[field])) return false;
     let list = lists.get(erasure.fact);
     if (list === undefined) {
-      const { digests } = readFact(line, { read: blob }) as unknown as { readonly digests: unknown };
+      const { digests } = readFact(line, { read: blob }) as { readonly digests?: unknown };
       list = new Set(Array.isArray(digests) ? digests : []);
       lists.set(erasure.fact, list);
     }

@@ -25,7 +25,7 @@ const BLOB_BYTES_PER_COMMIT = 32 * 1024 * 1024;
 
 /**
  * Takes in lines in the order they come. A line that cannot be trusted stops the import with its number;
- * what came before it stays, and importing again passes over it.
+ * the lines before it stay, and importing again passes over it.
  */
 export async function importLines(
   shelf: Shelf,
@@ -37,13 +37,13 @@ export async function importLines(
     for await (const raw of linesOf(source)) {
       intake.number += 1;
       if (typeof raw !== "string")
-        throw located(new RecordError(`it is no text but ${shown(raw)}`), intake.number);
+        throw located(new RecordError(`it is not text but ${shown(raw)}`), intake.number);
       const line = raw.endsWith("\n") ? raw.slice(0, -1) : raw;
       // A text that ends with a newline splits into one empty piece more than it has lines.
       if (line !== "") await intake.take(line);
     }
   } catch (error) {
-    // What came before stays. Should something be wrong with that too, it comes first.
+    // Earlier lines stay. If something is wrong with one of those, that comes first.
     await intake.finish().catch((earlier: unknown) => {
       throw earlier instanceof RecordError ? earlier : error;
     });
@@ -54,7 +54,7 @@ export async function importLines(
     throw new RecordError(
       `the lines end without the session ${options.head}`,
       { head: options.head, line: intake.number },
-      "the file was cut off or is another one; what it has is imported",
+      "the file was cut off or is another one; its lines are imported",
     );
   }
   return { report: intake.report(), last: intake.last };
@@ -82,7 +82,7 @@ class Intake {
   /** Held to the end: the fact that erased comes after what it erased, and both must say the same. */
   readonly #erasures: { readonly erasure: Erasure; readonly number: number }[] = [];
   #bytes = 0;
-  /** What lines said of blobs and was found true since the last commit. */
+  /** References of lines to blobs that were found true since the last commit. */
   readonly #checked = new Set<string>();
   readonly #counts = { written: 0, known: 0, blobs: 0, refused: 0, unproved: 0 };
 
@@ -142,7 +142,7 @@ class Intake {
 
   #takeErasure(line: string): void {
     const erasure = readErasureLine(line);
-    // It tells why content is missing; it is no order to erase what is here.
+    // It tells why content is missing; it does not ask to erase what is here.
     if (this.#shelf.blob(erasure.digest) === undefined) this.#erasures.push({ erasure, number: this.number });
   }
 
@@ -181,7 +181,7 @@ class Intake {
     const committed = await this.#shelf.commit({ facts, blobs, keys: this.#keysOf(facts) });
     if (committed.outcome === "orphan") {
       const index = facts.findIndex((fact) => fact.id === committed.id);
-      // What came before stays, but for a line that no other names and whose content is not there: it is the altered one.
+      // Earlier lines stay, but for a line that no other names and whose content is not there: it is the altered one.
       const named = new Set(facts.flatMap(({ line }) => parentsOf(line)));
       const isThere = (digest: Digest): boolean =>
         brought.has(digest) || this.#shelf.blob(digest) !== undefined;
@@ -224,7 +224,7 @@ class Intake {
   }
 }
 
-/** What is wrong with content, next to what its line says of it. */
+/** The difference between content and the reference of its line. */
 function flawOf(ref: BlobRef, bytes: Uint8Array): string | undefined {
   if (bytes.length !== ref.size) return `has ${bytes.length} bytes, and the line says ${ref.size}`;
   if (ref.media !== "application/json") return undefined;

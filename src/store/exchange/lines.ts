@@ -6,12 +6,12 @@ import {
   digestOf,
   type FactId,
   goesOnFrom,
+  isDigest,
   parentsOf,
   RecordError,
   readFact,
 } from "../../session/index.js";
 import { isObject, parseJson } from "../../util/index.js";
-import { isId } from "../name/move.js";
 import type { Blob, Erasure } from "../shelf.js";
 import type { Store } from "../store.js";
 
@@ -40,7 +40,7 @@ export function erasureLine({ digest, fact, by, at, why }: Erasure): string {
 
 export function readBlobLine(line: string): Blob {
   const { blob: digest, data } = fieldsOf(line);
-  if (!isId(digest) || typeof data !== "string" || JSON.stringify({ blob: digest, data }) !== line)
+  if (!isDigest(digest) || typeof data !== "string" || JSON.stringify({ blob: digest, data }) !== line)
     throw new RecordError("this blob line does not say blob and data, in normal form");
   const bytes = Buffer.from(data, "base64");
   // Buffer passes over what is not base64; other readers may not.
@@ -55,7 +55,7 @@ export function readErasureLine(line: string): Erasure {
   const { erased: digest, fact, by, at, why } = fieldsOf(line);
   const erasure = { digest, fact, by, at, why } as Erasure;
   if (
-    !isId(digest) ||
+    !isDigest(digest) ||
     ![fact, by, at, why].every((field) => typeof field === "string") ||
     erasureLine(erasure) !== line
   )
@@ -78,7 +78,7 @@ export async function lineBefore(
   const parents = parentsOf(line);
   if (parents.length < 2) return parents[0];
   const fact = readFact(line, undefined);
-  // What the sides of a gathering share cannot be told from the line alone.
+  // The shared past of the sides of a gathering cannot be told from the line alone.
   if (fact.type === "branch-merge" && fact.adopt === "none")
     return goesOnFrom(await store.load(id, { horizon: Number.POSITIVE_INFINITY }))?.id;
   return parents[adoptedSide(fact, parents.length)];

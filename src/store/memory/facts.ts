@@ -76,7 +76,7 @@ export class Facts {
 
   /**
    * The past of the heads and the heads, in the order of `Session.history()`: what the first parent saw first.
-   * What is in the past of `without`, and those themselves, are left out.
+   * Rows in the past of `without`, and those themselves, are left out.
    */
   history(heads: readonly number[], without: readonly number[] = []): number[] {
     const done = this.#past(without);
@@ -108,7 +108,7 @@ export class Facts {
 
   /**
    * The longest end of the history of `head`, of at most `most` rows, that hangs from one row that `holds`:
-   * that row first, then all others, which descend from it alone. Undefined when there is none.
+   * that row first, then all others, which descend from it alone. Undefined when no row does.
    */
   tail(head: number, most: number, holds: (id: FactId) => boolean): number[] | undefined {
     const marked = new Uint8Array(head + 1);

@@ -38,7 +38,7 @@ export class MemoryShelf implements Shelf {
     return new MemoryShelf(url);
   }
 
-  /** What is here. Throws when the shelf is closed. */
+  /** The content. Throws when the shelf is closed. */
   get #held(): { facts: Facts; readonly names: Names; readonly blobs: Blobs } {
     if (!this.#closed) return this.#open;
     throw new StoreError(

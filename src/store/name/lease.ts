@@ -11,7 +11,7 @@ const ATTEMPTS = 3;
 
 /**
  * The right to be the only writer of a name. Every taking raises the name's epoch, and every write of a
- * holder carries its own: whoever was replaced while it slept is refused when it wakes.
+ * holder carries its own: a holder that was replaced while it slept is refused when it wakes.
  */
 export class Lease {
   readonly name: string;

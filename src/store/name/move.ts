@@ -1,4 +1,4 @@
-import { BeyondHorizonError, type FactId, Session } from "../../session/index.js";
+import { BeyondHorizonError, type FactId, isDigest, Session } from "../../session/index.js";
 import { ConflictError, FencedError, misuse } from "../error.js";
 import type { Committed, Fence, Move, NameRecord } from "../shelf.js";
 import type { SaveOptions } from "../store.js";
@@ -7,7 +7,7 @@ import type { SaveOptions } from "../store.js";
 export function moveTo(name: string, head: FactId, options: Omit<SaveOptions, "name">): Move {
   checkName(name);
   const { expect, force, lease, key } = options;
-  if (expect !== undefined && expect !== null && !isId(expect))
+  if (expect !== undefined && expect !== null && !isDigest(expect))
     throw misuse(`expect ${shown(expect)} of "${name}"`, "expect is an id, or null for a name that is new");
   if (key !== undefined && typeof key !== "string")
     throw misuse(`record ${shown(key)} as a step of "${name}"`, 'a key is a text: { key: "step 1" }');
@@ -20,7 +20,7 @@ export function moveTo(name: string, head: FactId, options: Omit<SaveOptions, "n
   };
 }
 
-/** What a writer shows at the fence of a name: the epoch of its lease, if it has one. */
+/** The proof that a writer shows at the fence of a name: the epoch of its lease, if it has one. */
 export function fenceOf(name: string, lease: SaveOptions["lease"]): Fence {
   if (lease === undefined) return { now: Date.now() };
   if (typeof lease?.epoch !== "number" || lease.name !== name)
@@ -31,7 +31,7 @@ export function fenceOf(name: string, lease: SaveOptions["lease"]): Fence {
   return { now: Date.now(), epoch: lease.epoch };
 }
 
-/** What options say of other names, to be set or taken away in the commit that moves `name`. */
+/** The other names of options, to be set or taken away in the commit that moves `name`. */
 export function alsoOf(
   name: string,
   also: SaveOptions["also"],
@@ -67,7 +67,7 @@ export function isFenced(record: NameRecord | undefined, fence: Fence): boolean 
   return record?.owner !== undefined && record.until > fence.now;
 }
 
-/** Throws what a refused commit means to whoever asked for it. */
+/** Throws the error that a refused commit stands for. */
 export function refuse(committed: Committed, move: Move | undefined): void {
   if (committed.outcome === "orphan")
     throw new BeyondHorizonError(
@@ -81,7 +81,7 @@ export function refuse(committed: Committed, move: Move | undefined): void {
 }
 
 export function checkName(name: unknown): asserts name is string {
-  if (typeof name === "string" && PRINTABLE.test(name) && !isId(name)) return;
+  if (typeof name === "string" && PRINTABLE.test(name) && !isDigest(name)) return;
   throw misuse(`use ${shown(name)} as a name`, "a name has 1 to 200 printable characters and is not an id");
 }
 
@@ -91,10 +91,6 @@ export function checkOwner(owner: unknown): asserts owner is string {
 }
 
 const PRINTABLE = /^[^\p{Cc}\p{Cs}]{1,200}$/u;
-
-export function isId(id: unknown): id is FactId {
-  return typeof id === "string" && /^[0-9a-f]{64}$/.test(id);
-}
 
 /** Anything, as it can be shown in a message. */
 export function shown(value: unknown): string {

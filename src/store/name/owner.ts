@@ -38,7 +38,7 @@ export function identityOf(owner: string): ProcessIdentity | undefined {
 const OWNER =
   /^process ([1-9]\d{0,9}) on (\S{1,64}) \([0-9a-f]{8}, start (\d{1,15}), boot ([0-9a-f-]{36}), in (\d{1,10}\.\d{1,10})\)$/;
 
-/** What says that it is a process must have been said by that process: others believe it when they ask whether it is gone. */
+/** An owner that names a process must have been made by that process: others believe it when they ask whether it is gone. */
 export function checkNotForged(owner: string): void {
   const identity = identityOf(owner);
   if (identity === undefined || isSame(identity, thisProcess())) return;
@@ -49,9 +49,9 @@ export function checkNotForged(owner: string): void {
 }
 
 /**
- * Whether an owner is a process of this machine that is certainly gone: nothing has its number any more, or something
+ * Whether an owner is a process of this machine that is certainly gone: nothing has its number, or something
  * that started at another time, or it has ended and only its parent has not asked how. Of a process in another namespace, boot or machine
- * nothing is certain here, and an owner that someone chose is no process.
+ * nothing is certain here, and an owner that someone chose does not name a process.
  */
 export function isDead(owner: string): boolean {
   const identity = identityOf(owner);
@@ -89,7 +89,7 @@ function lookAtMyself(): ProcessIdentity | undefined {
       boot,
       space: `${namespaceOf("pid")}.${namespaceOf("time")}`,
     };
-    // What cannot be read back would not be recognised by others.
+    // An identity that cannot be read back would not be recognised by others.
     return identityOf(ownerOf(identity, "00000000")) === undefined ? undefined : identity;
   } catch {
     return undefined;
@@ -106,7 +106,7 @@ function namespaceOf(kind: "pid" | "time"): string {
   }
 }
 
-/** What the kernel says of a process. The name of its program stands in brackets and may hold anything, brackets too. */
+/** The kernel's record of a process. The name of its program stands in brackets and may hold anything, brackets too. */
 function statOf(path: string): { pid: number; start: number; over: boolean } | undefined {
   let text: string;
   try {

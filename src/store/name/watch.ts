@@ -53,7 +53,7 @@ export class Watch implements AsyncIterableIterator<Name> {
     return this;
   }
 
-  /** Ends the watch at once, also for whoever waits; what was not read yet is dropped. */
+  /** Ends the watch at once, also for readers that wait; moves that were not read yet are dropped. */
   readonly end = (): void => {
     if (this.#ended) return;
     this.#ended = true;
@@ -92,7 +92,7 @@ export class Watch implements AsyncIterableIterator<Name> {
   }
 }
 
-/** What is told of a name; nothing while it stands nowhere. */
+/** The entry of a name for watchers; none while it stands nowhere. */
 export function nameOf({ name, head, epoch, owner }: NameRecord): readonly Name[] {
   return head === null ? [] : [{ name, id: head, epoch, ...(owner !== undefined && { owner }) }];
 }

@@ -10,7 +10,7 @@ import type { Piece, Salvage } from "./recover.js";
 /** How much of `facts.jsonl` was acknowledged: bytes, and all ids taken together. */
 type Mark = { readonly bytes: number; readonly xor: string };
 type Step = { readonly name: string; readonly key: string; readonly head: FactId };
-/** What changed beside facts and blobs. */
+/** A change beside facts and blobs. */
 type Change =
   | { readonly record: NameRecord; readonly key?: string }
   | { readonly step: Step }
@@ -89,14 +89,14 @@ type Log = {
   readonly heads: Map<string, FactId[]>;
   readonly steps: Map<string, Map<string, FactId>>;
   readonly erased: Map<Digest, Erasure>;
-  /** Lines that cannot be read; what they moved is found at an earlier place. */
+  /** Lines that cannot be read; the names they moved are found at an earlier place. */
   readonly unread: string[];
 };
 
 function readLog(path: string): Log {
   const log: Log = { marks: [], heads: new Map(), steps: new Map(), erased: new Map(), unread: [] };
   const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
-  // What the line before came to: as it says, and as it should say, since either may be what is altered.
+  // The sum of the line before: as it says, and as it should say, since either may be what is altered.
   let before: readonly string[] = [""];
   for (const [index, line] of lines.entries()) {
     if (line === "") continue;

@@ -18,7 +18,7 @@ const FRAME_HEADER = 24;
 /**
  * All rows of a database file and its log, page by page. Nothing that leads from one page to another is
  * trusted but the chain of a long value, so a damaged page costs its own rows and no others. Rows may be
- * old, doubled or altered: whoever asks must know how to tell.
+ * old, doubled or altered: the caller must tell them apart.
  */
 export function* rowsInPages(path: string): Generator<PageRow> {
   const file = openSync(path, "r");
@@ -33,7 +33,7 @@ export function* rowsInPages(path: string): Generator<PageRow> {
       return frame === undefined ? inFile(number) : read(log as number, frame, size);
     };
     for (let number = 1; number <= count; number++) yield* rowsIn(number, inLog, size);
-    // What the log replaced may be all there is, where the log itself is damaged.
+    // The pages that the log replaced may be all there is, where the log itself is damaged.
     for (const number of frames.keys()) yield* rowsIn(number, inFile, size);
   } finally {
     closeSync(file);
@@ -57,7 +57,7 @@ function* rowsIn(number: number, pageAt: (number: number) => Buffer, size: numbe
       try {
         yield { page: number, ...rowAt(page, at, as, pageAt, size) };
       } catch (error) {
-        // A cell that is no cell.
+        // Not a cell.
         if (!(error instanceof RangeError)) throw error;
       }
     }

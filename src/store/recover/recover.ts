@@ -25,10 +25,10 @@ import { readFolder } from "./folder.js";
  */
 export type Piece = { readonly place: string; readonly line: string; readonly sure?: boolean } | Finding;
 
-/** What could be read of a damaged record, piece by piece. A piece that cannot be read is a finding instead. */
+/** The readable part of a damaged record, piece by piece. A piece that cannot be read is a finding instead. */
 export interface Salvage {
   lines(): AsyncIterable<Piece>;
-  /** The bytes of a blob, if they are there; they are checked by whoever asks. */
+  /** The bytes of a blob, if they are there; the caller checks them. */
   blob(digest: Digest): Uint8Array | undefined;
   /** Why a blob is not there, if someone erased it. */
   erased(digest: Digest): Erasure | undefined;
@@ -52,7 +52,7 @@ export type Recovered = {
   readonly names: readonly string[];
   /** The newest of what was recovered. Where no name leads to one, `target.point(name, id)` keeps it from being collected. */
   readonly heads: readonly FactId[];
-  /** What is damaged or hangs from something damaged, and where. Nothing is passed over in silence. */
+  /** Everything that is damaged or hangs from something damaged, and where. Nothing is passed over in silence. */
   readonly findings: readonly Finding[];
 };
 
@@ -222,7 +222,7 @@ function salvageLines(source: Iterable<string> | AsyncIterable<string>): Salvage
       for await (const raw of linesOf(source)) {
         number += 1;
         if (typeof raw !== "string") {
-          yield { place: `line ${number}`, problem: `it is no text but ${shown(raw)}` };
+          yield { place: `line ${number}`, problem: `it is not text but ${shown(raw)}` };
           continue;
         }
         const place = `line ${number}`;
@@ -303,7 +303,7 @@ function trusted(
   };
   const told = new Set<FactId>();
   const missing = new Set<FactId>();
-  // What may be the line of a missing fact: lost lines, and those that nothing comes from. The nearest before it is.
+  // Candidates for the line of a missing fact: lost lines, and those that nothing comes from. The nearest before it is.
   const open: (FactId | undefined)[] = [];
   for (const { id, line, sure } of found) {
     for (const parent of line === undefined ? [] : parentsOf(line)) {

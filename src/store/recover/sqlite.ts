@@ -1,4 +1,5 @@
-import { digestOf, type FactId } from "../../session/index.js";
+import { digestOf, type FactId, thrownMessage } from "../../session/index.js";
+import { firstLine } from "../../util/index.js";
 import { DamageError } from "../error.js";
 import type { Erasure } from "../shelf.js";
 import { chainOf, type Place } from "../sqlite/chain.js";
@@ -19,7 +20,7 @@ export function salvageSqlite(path: string): Salvage {
 class SqliteSalvage implements Salvage {
   readonly #path: string;
   readonly #database: SqliteDatabase | undefined;
-  /** What stood in the way of SQLite, the first thing; from then on pages are read as well. */
+  /** The first problem of SQLite; from then on pages are read as well. */
   #trouble: string | undefined;
   readonly #failure: unknown;
   #failed = 0;
@@ -45,7 +46,7 @@ class SqliteSalvage implements Salvage {
       this.#database.prepare("SELECT count(*) FROM sqlite_schema").get();
     } catch (error) {
       this.#failure = error;
-      this.#trouble = storeErrorOf(error, path).message.split("\n")[0] as string;
+      this.#trouble = messageOf(storeErrorOf(error, path));
     }
   }
 
@@ -227,5 +228,5 @@ class SqliteSalvage implements Salvage {
 }
 
 function messageOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split("\n")[0] as string;
+  return firstLine(thrownMessage(error));
 }

@@ -8,7 +8,7 @@ export function beforeClosing(store: Store, act: () => Promise<void>): void {
   waiting.set(store, acts.add(act));
 }
 
-/** Does all that waits for the closing of a store. What cannot be closed is given up: it is derived. */
+/** Does all that waits for the closing of a store. A failure is ignored: what is closed here is derived. */
 export async function closeDerived(store: Store): Promise<void> {
   const acts = [...(waiting.get(store) ?? [])];
   waiting.delete(store);

@@ -26,7 +26,7 @@ const KEPT_EVERY = 64;
 /** Names that a runtime keeps for itself: of no use to who looks for one of theirs. */
 const KEPT_BY_RUNTIME = /^(?:run|answer)\//;
 
-/** What a store knows of sessions in this process. */
+/** The knowledge of a store about sessions in this process. */
 export type Known = {
   /** Sessions that are known to be here with their whole past: saving stops at them. */
   kept: WeakSet<Session>;
@@ -55,7 +55,7 @@ export class SessionReader {
     const long = this.#shelf.count(id) > horizon;
     const found = long ? this.#shelf.tail(id, horizon) : undefined;
     const tail = found && sound(found) && isCurrent(found.snapshot) ? found : undefined;
-    // Those of an older version would be found again and again; what they save is taken anew below.
+    // Those of an older version would be found again and again; new ones are taken below.
     if (found !== undefined && tail === undefined && sound(found))
       await this.#shelf.remove({ snapshots: true }).catch(() => {});
     const realm: { -readonly [Key in keyof Realm]: Realm[Key] } = { inline: 0, blobs: this.blobs };
@@ -104,7 +104,7 @@ export class SessionReader {
   #remember(loaded: readonly Session[]): void {
     for (let index = loaded.length - 1; index > 0; index -= KEPT_EVERY)
       this.known.kept.add(loaded[index] as Session);
-    // What is before the first may not be in memory, and a walk must not read it.
+    // The past before the first may not be in memory, and a walk must not read it.
     this.known.kept.add(loaded[0] as Session);
   }
 

@@ -158,7 +158,7 @@ export class SessionWriter {
         await this.#prepare(await this.#reader.load(id));
       }
     } catch {
-      // What came in is here; whoever loads it is told what is wrong with it.
+      // The lines are here; loading them says what is wrong with them.
     }
   }
 

@@ -1,4 +1,12 @@
-import { type Digest, digestOf, type FactId, parentsOf, readFact, Session } from "../../session/index.js";
+import {
+  type Digest,
+  digestOf,
+  type FactId,
+  isDigest,
+  parentsOf,
+  readFact,
+  Session,
+} from "../../session/index.js";
 import { checkStore } from "../care/check.js";
 import { collect } from "../care/collect.js";
 import { erase } from "../care/erase.js";
@@ -7,7 +15,7 @@ import { exportLines, soundBlob, verified } from "../exchange/export.js";
 import { importLines } from "../exchange/import.js";
 import { syncStores } from "../exchange/sync.js";
 import { type Lease, takeLease } from "../name/lease.js";
-import { alsoOf, checkName, fenceOf, isId, moveTo, shown } from "../name/move.js";
+import { alsoOf, checkName, fenceOf, moveTo, shown } from "../name/move.js";
 import { nameOf, Watch, type WatchOptions } from "../name/watch.js";
 import type { Erasure, Shelf } from "../shelf.js";
 import type {
@@ -103,12 +111,12 @@ export class ShelfStore implements Store {
 
   async has(id: FactId): Promise<boolean> {
     this.#checkOpen();
-    return isId(id) && this.#shelf.lines([id])[0] !== undefined;
+    return isDigest(id) && this.#shelf.lines([id])[0] !== undefined;
   }
 
   async line(id: FactId): Promise<string | undefined> {
     this.#checkOpen();
-    const [line] = isId(id) ? this.#shelf.lines([id]) : [];
+    const [line] = isDigest(id) ? this.#shelf.lines([id]) : [];
     if (line !== undefined && digestOf(line) !== id)
       throw new DamageError(`the fact ${id}`, "its line is not the one that was written");
     return line;
@@ -241,7 +249,7 @@ export class ShelfStore implements Store {
 
   async blob(digest: Digest): Promise<Uint8Array | undefined> {
     this.#checkOpen();
-    return isId(digest) ? soundBlob(this.#shelf, digest) : undefined;
+    return isDigest(digest) ? soundBlob(this.#shelf, digest) : undefined;
   }
 
   async erase(nameOrId: string, options: EraseOptions): Promise<Session> {
@@ -294,7 +302,7 @@ export class ShelfStore implements Store {
     await this.#shelf.close();
   }
 
-  /** What every method checks first. Options are an object or left out: anything else would be passed over in silence. */
+  /** The first check of every method. Options are an object or left out: anything else would be passed over in silence. */
   #enter(options: unknown, example: string): void {
     this.#checkOpen();
     if (typeof options !== "object" || options === null)

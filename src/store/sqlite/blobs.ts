@@ -49,7 +49,7 @@ export class Blobs {
   }
 
   /**
-   * Who reads blobs in the order in which they came, as a conversation is read, gets the next ones with one query. They are
+   * A reader of blobs in the order in which they came, as a conversation is read, gets the next ones with one query. They are
    * forgotten when the current task is over, so content that is erased is not held here.
    */
   #readAhead(row: number): void {

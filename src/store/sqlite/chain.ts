@@ -11,14 +11,14 @@ export const firstOf = (chain: number): Place => chain * PLACES;
 export const isLastPlace = (n: Place): boolean => placeIn(n) === PLACES - 1;
 
 /**
- * A past, told as the last place reached in each chain. A chain is a stretch along first parents, so whoever
+ * A past, told as the last place reached in each chain. A chain is a stretch along first parents, so a reader that
  * has seen a place has seen all before it: a million facts are a handful of numbers.
  */
 export type Past = Map<number, Place>;
 /** A stretch of one chain, both ends included. */
 export type Range = { readonly from: Place; readonly to: Place };
 
-/** The questions about who descends from whom, answered from chains and merges alone. */
+/** The questions about descent, answered from chains and merges alone. */
 export class Chains {
   readonly #base: SqliteStatement;
   readonly #mergesIn: SqliteStatement;
@@ -33,7 +33,7 @@ export class Chains {
   /** Where a chain branched off; null at a root. */
   base(chain: number): Place | null {
     const base = (this.#base.get(chain)?.base ?? null) as Place | null;
-    // A chain is always younger than the one it left; where it is not, whoever follows would go round in circles.
+    // A chain is always younger than the one it left; where it is not, a walk would go round in circles.
     if (base !== null && !(chainOf(base) < chain))
       throw new DamageError(`chain ${chain}`, "it does not begin where it was written");
     return base;

@@ -125,7 +125,7 @@ export class Connection {
   }
 
   /**
-   * An open database goes on in a file that nobody finds: one that was deleted, moved away or replaced by another. What is
+   * An open database goes on in a file that nobody finds: one that was deleted, moved away or replaced by another. Whatever is
    * written there is lost when this process ends, so it must not be acknowledged.
    */
   #requireFiles(): void {
@@ -137,7 +137,7 @@ export class Connection {
         this.#dead = new StoreError(
           "gone",
           `Cannot write to ${this.path}: ${now === undefined ? `${file} was deleted or moved away` : `another file was put in the place of ${file}`} while it was open.`,
-          "put the file back where it was, or open the store that is there now: openStore(url); what this process has in memory can be saved there",
+          "put the file back where it was, or open the store that is there now: openStore(url); sessions in the memory of this process can be saved there",
           { data: { path: this.path, file } },
         );
         throw this.#dead;

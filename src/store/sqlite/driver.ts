@@ -68,7 +68,7 @@ export function sqliteCode(error: unknown): number {
 
 export const BUSY = 5;
 
-/** What a failure of SQLite means to the user of a store. */
+/** The error for the user of a store behind a failure of SQLite. */
 export function storeErrorOf(error: unknown, path: string): RathError {
   if (error instanceof RathError) return error;
   const message = error instanceof Error ? error.message : String(error);

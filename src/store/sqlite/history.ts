@@ -26,7 +26,7 @@ export class Histories {
     });
     let rest: Range | undefined;
     const next = (): readonly string[] => {
-      // A collection spares what something leads to; what was collected while it was read is no longer here.
+      // A collection spares what something leads to; a session that was collected while it was read is no longer here.
       const gone =
         this.#facts.generation === generation
           ? undefined

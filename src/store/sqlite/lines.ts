@@ -13,7 +13,7 @@ const PACK_CHARACTERS = 65_536;
 
 /**
  * The lines of a store. A new line is written where the last one ended, which is the cheapest write there is.
- * What finds it again, by id or by place in its chain, is random and would touch a page for every fact. So
+ * The index that finds it again, by id or by place in its chain, is random and would touch a page for every fact. So
  * the newest lines wait in `fresh`, mirrored here in memory; then they are packed, the lines of one chain
  * side by side as one text, and their ids enter the index sorted, in bulk. Packs fill their pages: a row to
  * each line would leave up to half of every page empty.
@@ -26,7 +26,7 @@ export class Lines {
   #freshCharacters = 0;
   #seen = 0;
   #held = false;
-  /** The pack that was read last: whoever reads one line often reads its neighbour next. */
+  /** The pack that was read last: a reader of one line often reads its neighbour next. */
   #lastPack: { readonly from: Place; readonly to: Place; readonly lines: readonly string[] } | undefined;
 
   constructor(database: SqliteDatabase) {
@@ -221,7 +221,7 @@ export class Lines {
     this.#held = false;
   }
 
-  /** Reads what other processes have added since the last look; what they packed is no longer fresh. */
+  /** Reads what other processes have added since the last look; packed lines are no longer fresh. */
   #catchUp(): void {
     if (this.#held) return;
     const { n, first } = this.#statements.newest.get() as { n: number | null; first: Place | null };

@@ -7,7 +7,7 @@ import type { Names } from "./names.js";
 /** How often other processes' moves are looked for while someone listens. */
 const POLL_MS = 100;
 
-/** Who wants to hear that names moved: by this process at once, by others after the next look. */
+/** Those who want to hear that names moved: by this process at once, by others after the next look. */
 export class PollingListeners extends Listeners {
   readonly #connection: Connection;
   readonly #names: Names;
@@ -56,7 +56,7 @@ export class PollingListeners extends Listeners {
       this.#version = version;
       this.tell(moved);
     } catch {
-      // A look that fails says nothing; whoever reads or writes next is told what is wrong.
+      // A look that fails says nothing; the next reading or writing says what is wrong.
     }
   }
 

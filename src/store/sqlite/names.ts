@@ -10,7 +10,7 @@ import { keyOf } from "./lines.js";
 const LAST = "\u{10ffff}";
 const COLUMNS = "name, id, epoch, owner, until";
 
-/** Names, their leases, and the steps recorded under them. What writes is called in a transaction. */
+/** Names, their leases, and the steps recorded under them. Methods that write are called in a transaction. */
 export class Names implements NameLedger {
   readonly #connection: Connection;
   readonly #placeOf: (id: FactId) => Place;
@@ -65,7 +65,7 @@ export class Names implements NameLedger {
     this.#connection.run("INSERT INTO steps VALUES (?, ?, ?, ?)", ...row, sumOfRow(...row));
   }
 
-  /** Forgets steps whose fact is gone: they cannot be answered any more. */
+  /** Forgets steps whose fact is gone: they cannot be answered. */
   dropSteps(gone: ReadonlySet<FactId>): void {
     if (gone.size === 0) return;
     for (const { id } of this.#connection.all("SELECT DISTINCT id FROM steps")) {
@@ -89,7 +89,7 @@ function exactly(text: string): string {
   return JSON.stringify(text);
 }
 
-/** What a row comes to: names and steps are covered by no id, and an altered one would repeat a step or let a stale writer in. */
+/** The sum of a row: names and steps are covered by no id, and an altered one would repeat a step or let a stale writer in. */
 export function sumOfRow(...values: readonly (SqliteValue | undefined)[]): number {
   return keyOf(digestOf(JSON.stringify(values)));
 }

@@ -15,7 +15,7 @@ const APPLICATION = 0x72617468;
  * A fact's place (`p`) is `chain * 2^26 + place in the chain`; a chain is a stretch of history along first
  * parents, so a history is a few ranges of places, read without walking edges. `k` is the first 48 bits of
  * the id; the id itself is the digest of the line and is not stored twice. New lines are in `fresh`, older
- * ones in `packs`, with `ids` to find them (see sqlite-lines.ts). `sum` covers a row that no id covers. `puts` has, commit
+ * ones in `packs`, with `ids` to find them (see lines.ts). `sum` covers a row that no id covers. `puts` has, commit
  * by commit, which blobs came without a fact and when: one row for all of them, or it would cost as much as the blobs.
  */
 const MIGRATIONS: readonly string[] = [
@@ -62,7 +62,7 @@ export function openSchema(path: string): SqliteDatabase {
     const tables = number(database, "(SELECT count(*) AS value FROM sqlite_schema)", true);
     const application = number(database, "application_id");
     const version = number(database, "user_version");
-    // Only on a new file: on an old one even asking waits for whoever is writing.
+    // Only on a new file: on an old one even asking waits for a writer.
     if (tables === 0) database.exec("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL;");
     if (tables > 0 && application !== APPLICATION) {
       throw new StoreError(
@@ -111,7 +111,7 @@ export function openToRead(path: string): SqliteDatabase {
       const version = number(database, "user_version");
       if (number(database, "application_id") === APPLICATION && version >= READABLE && version <= SCHEMA)
         return database;
-      // What it lacks cannot be added.
+      // Missing tables cannot be added.
       database.close();
     } catch (error) {
       reason ??= error;
@@ -169,7 +169,7 @@ function migrate(database: SqliteDatabase): void {
     try {
       database.exec("ROLLBACK");
     } catch {
-      // SQLite has already rolled back by itself after a failed write; what failed is the news.
+      // SQLite has already rolled back by itself after a failed write; the first failure is the news.
     }
     throw error;
   }

@@ -246,7 +246,7 @@ export class SqliteShelf implements Shelf {
     await this.#emptyLog();
   }
 
-  /** What was deleted must not live on in the log. */
+  /** Deleted rows must not live on in the log. */
   async #emptyLog(): Promise<void> {
     await this.#connection.patiently(() => {
       const row = this.#connection.database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
