@@ -1,5 +1,5 @@
 import { FactError } from "./error.js";
-import { checkShape, type Fact, type FactInput, type Principal, type Stamp } from "./fact/index.js";
+import { checkShape, type Fact, type FactInput, noFact, type Principal, type Stamp } from "./fact/index.js";
 import { type Json, keepFields } from "./json.js";
 
 /** A fact that is checked and not stamped yet: `at` is empty unless its author gave it, `run` and `seq` are to be set. */
@@ -38,12 +38,7 @@ function checked(
   time: string,
   actor?: Principal,
 ): { [field: string]: Json } {
-  if (typeof input !== "object" || input === null)
-    throw new FactError(
-      typeof input,
-      "a fact is an object with a type",
-      'append({ type: "note", kind: "…" })',
-    );
+  if (typeof input !== "object" || input === null) throw noFact(input);
   keepFields(fact, input);
   // The copy is checked, not the original: a getter may answer differently the second time.
   checkShape(fact, time, actor);

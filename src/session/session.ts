@@ -79,7 +79,7 @@ export class Session {
     }
     const key = newKey(secret);
     const realm: Realm = Object.freeze({ inline, ...(host && { host }), key });
-    return Session.#root(realm, {
+    return Session.#join(realm, NO_PARENTS, {
       type: "session-start",
       nonce,
       ...(inline !== INLINE_BYTES && { inline }),
@@ -253,9 +253,7 @@ export class Session {
       ...stampOf(options),
     };
     const realm = strictest([this.#realm, ...parents.slice(1).map((parent) => parent.#realm)]);
-    const host = hostOf(realm);
-    if (host !== undefined) return host.next(parents, drafted(fact, host.actor), realm);
-    return new Session(parents, depthAbove(parents), realm, stamped(fact), undefined);
+    return Session.#join(realm, parents, fact);
   }
 
   /** Places the session: from here on its side effects happen there. Nothing opens until it is used. */
@@ -280,7 +278,8 @@ export class Session {
     const host = hostOf(this.#realm);
     // In a run nothing may be random: its stamp makes this root unlike others, and its key stays.
     const fresh = host === undefined ? newKey() : this.#realm.key;
-    return Session.#root(Object.freeze({ ...this.#realm, ...(fresh && { key: fresh }) }), {
+    const realm = Object.freeze({ ...this.#realm, ...(fresh && { key: fresh }) });
+    return Session.#join(realm, NO_PARENTS, {
       type: "session-detach",
       nonce: host?.nonce ?? randomUUID(),
       from: this.id,
@@ -387,10 +386,11 @@ export class Session {
     return new BeyondHorizonError(`${question} (${earlier})`, this.id);
   }
 
-  static #root(realm: Realm, fact: FactInput): Session {
+  /** A session of any number of parents but one. */
+  static #join(realm: Realm, parents: readonly Session[], fact: FactInput): Session {
     const host = hostOf(realm);
-    if (host !== undefined) return host.next(NO_PARENTS, drafted(fact, host.actor), realm);
-    return new Session(NO_PARENTS, 0, realm, stamped(fact), undefined);
+    if (host !== undefined) return host.next(parents, drafted(fact, host.actor), realm);
+    return new Session(parents, depthAbove(parents), realm, stamped(fact), undefined);
   }
 
   /** Writes the lines of a session and of all its ancestors that have none yet, parents first. */

@@ -5,7 +5,7 @@ export {
   NotFoundError,
   StoreError,
 } from "./error.js";
-export { lineBefore, readLines } from "./exchange/lines.js";
+export { lineBefore, readBlobLine, readErasureLine, readLines } from "./exchange/lines.js";
 export type { Lease } from "./name/lease.js";
 /** Which process something belongs to, and whether it is certainly gone. */
 export { identityOf, isDead, newOwner, thisProcess } from "./name/owner.js";

@@ -5,14 +5,14 @@ import {
   type Digest,
   digestOf,
   type FactId,
+  isDigest,
   MAX_DEPTH,
   parentsOf,
   RecordError,
   readFact,
   refsOf,
 } from "../../session/index.js";
-import type { Erasure } from "../../store/index.js";
-import { treesIn } from "../../store/index.js";
+import { type Erasure, readBlobLine, readErasureLine, treesIn } from "../../store/index.js";
 
 /** The content of one line of a record, checked against everything that can be known from the line alone. */
 export type RecordLine =
@@ -37,7 +37,6 @@ export type RecordLine =
   | { readonly kind: "erasure"; readonly erasure: Erasure }
   | { readonly kind: "wrong"; readonly problem: string; readonly id?: FactId };
 
-const ID = /^[0-9a-f]{64}$/;
 /** A salt is 32 bytes long, where there is one. */
 const SALT = 32;
 
@@ -61,19 +60,7 @@ export function readRecordLine(bytes: Buffer): RecordLine {
 }
 
 function readBlob(text: string): RecordLine {
-  const { blob: digest, data } = JSON.parse(text) as { blob: unknown; data: unknown };
-  if (
-    typeof digest !== "string" ||
-    !ID.test(digest) ||
-    typeof data !== "string" ||
-    JSON.stringify({ blob: digest, data }) !== text
-  )
-    throw new RecordError("this blob line does not say blob and data, in normal form");
-  const bytes = Buffer.from(data, "base64");
-  if (bytes.toString("base64") !== data)
-    throw new RecordError(`the content of the blob ${digest} is not base64`);
-  if (digestOf(bytes) !== digest)
-    throw new RecordError(`the content of the blob ${digest} is not what its digest says`);
+  const { digest, bytes } = readBlobLine(text);
   const begins = bytes.toString("latin1", 0, 10);
   const isList = begins.startsWith('["') || bytes.toString("latin1", SALT, SALT + 2) === '["';
   const json = [0, SALT].filter((salt) => isJson(bytes, salt));
@@ -82,14 +69,10 @@ function readBlob(text: string): RecordLine {
 }
 
 function readErasure(text: string): RecordLine {
-  const { erased: digest, fact, by, at, why } = JSON.parse(text) as { [field: string]: unknown };
-  const isFit =
-    [digest, fact].every((one) => typeof one === "string" && ID.test(one)) &&
-    [by, at, why].every((one) => typeof one === "string") &&
-    JSON.stringify({ erased: digest, fact, by, at, why }) === text;
-  if (!isFit)
+  const erasure = readErasureLine(text);
+  if (!isDigest(erasure.fact))
     throw new RecordError("this erasure line does not say erased, fact, by, at and why, in normal form");
-  return { kind: "erasure", erasure: { digest, fact, by, at, why } as Erasure };
+  return { kind: "erasure", erasure };
 }
 
 /** Whether content is JSON that is nested no deeper than a fact may be. */

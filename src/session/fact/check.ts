@@ -50,12 +50,7 @@ for (const [type, { by, open = false, fields: texts }] of entries) {
  */
 export function checkShape(value: { [field: string]: Json }, now: string, actor?: Principal): void {
   const { type } = value;
-  if (typeof type !== "string" || type === "")
-    throw new FactError(
-      typeof type,
-      "a fact is an object with a type",
-      'append({ type: "note", kind: "…" })',
-    );
+  if (typeof type !== "string" || type === "") throw noFact(type);
   const check = checks.get(type);
   if (check === undefined) {
     throw new FactError(
@@ -107,6 +102,15 @@ export function checkShape(value: { [field: string]: Json }, now: string, actor?
     throw new FactError(type, "`run` must be text", "leave it to the runtime");
   if (value.seq !== undefined && !Number.isSafeInteger(value.seq))
     throw new FactError(type, "`seq` must be a whole number", "leave it to the runtime");
+}
+
+/** The refusal of a value that has no type. */
+export function noFact(value: unknown): FactError {
+  return new FactError(
+    typeof value,
+    "a fact is an object with a type",
+    'append({ type: "note", kind: "…" })',
+  );
 }
 
 function authorOf(type: string, by: Author, role: Json | undefined, actor?: Principal): Principal {

@@ -1,4 +1,4 @@
-export { checkShape, flawOf, isBulky, isContent, isFit, isPersonal, mayBePersonal } from "./check.js";
+export { checkShape, flawOf, isBulky, isContent, isFit, isPersonal, mayBePersonal, noFact } from "./check.js";
 export { describeFact, isQuiet, toneOf, traceFieldsOf } from "./describe.js";
 export type { Tone } from "./family.js";
 export type { Fact, FactBodies, FactInput, FactOf, FactType, Stamp } from "./table.js";

@@ -12,7 +12,7 @@ import {
   readFact,
 } from "../../session/index.js";
 import { isObject, parseJson } from "../../util/index.js";
-import type { Blob, Erasure } from "../shelf.js";
+import type { Erasure } from "../shelf.js";
 import type { Store } from "../store.js";
 
 /** The lines of a file, for `store.import`. Only the newline byte ends a line: text may hold other line breaks. */
@@ -38,7 +38,7 @@ export function erasureLine({ digest, fact, by, at, why }: Erasure): string {
   return JSON.stringify({ erased: digest, fact, by, at, why });
 }
 
-export function readBlobLine(line: string): Blob {
+export function readBlobLine(line: string): { readonly digest: Digest; readonly bytes: Buffer } {
   const { blob: digest, data } = fieldsOf(line);
   if (!isDigest(digest) || typeof data !== "string" || JSON.stringify({ blob: digest, data }) !== line)
     throw new RecordError("this blob line does not say blob and data, in normal form");
