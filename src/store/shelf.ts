@@ -1,7 +1,7 @@
 import type { Digest, FactId, Principal } from "../session/index.js";
 
 /**
- * The part that an adapter implements: the few things that differ between SQLite, files and memory. `Store` is built
+ * The part that an adapter implements: the few things that differ between SQLite and memory. `Store` is built
  * on it once, for all. A shelf holds lines and blobs that never change, and names that move. Writing
  * is waited for; reading is answered at once, since a loaded session reads its content and its past so.
  */

@@ -45,15 +45,13 @@ type KindName = keyof typeof kinds;
  */
 export type FieldText = `${"" | "content " | "personal "}${KindName}${"" | "?"}`;
 
-declare const VALUE: unique symbol;
-
 /** The same field with a type that the compiler checks and the record does not: records of other versions stay readable. */
 export function typed<Value>() {
-  return <Text extends FieldText>(text: Text) => text as Text & { readonly [VALUE]: Value };
+  return <Text extends FieldText>(text: Text) => text as Text & { readonly holds: Value };
 }
 
 /** The type of a field's value. */
-export type ValueOf<Text> = Text extends { readonly [VALUE]: infer Value }
+export type ValueOf<Text> = Text extends { readonly holds: infer Value }
   ? Value
   : Text extends `${infer Name}?`
     ? ValueOf<Name>
