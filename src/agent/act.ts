@@ -203,7 +203,7 @@ async function edited(call: CallRequest, agent: string, tool: Tool): Promise<Req
   return input.ok ? allowed(call, agent, tool, input.value) : input.failure;
 }
 
-/** What a tool did to the world stays done when its output cannot be used: it is told, and never tried again. */
+/** A write stays done when its output cannot be used: the model is told, and the call is not tried again. */
 async function orLost<Found>(tool: Tool, find: () => Promise<Found>): Promise<Found | Outcome> {
   try {
     return await find();

@@ -149,7 +149,7 @@ class Reasoner {
     return toolboxOf(this.name, this.given.tools ?? [], handoffs);
   }
 
-  /** What learning may change, and what else tells one configuration from another. */
+  /** The values that learning may change, and others that tell two configurations apart. */
   get state(): State {
     if (this.#state === undefined) {
       const { instructions, models, parameters, budget, repairs, compress, policy } = this.given;

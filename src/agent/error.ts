@@ -7,7 +7,7 @@ export class AgentError extends RathError {
   }
 }
 
-/** None of an agent's models answered. Their failures are on the record: `session` ends with the last one. */
+/** All models of an agent failed. Their failures are on the record: `session` ends with the last one. */
 export class ModelFailedError extends SessionError {
   constructor(
     agent: string,

@@ -18,7 +18,7 @@ import { AgentError } from "./error.js";
 import { textOf, transcriptFor } from "./model/index.js";
 import { checkInput, type InputSchema, type Issue, type Tool, tool } from "./tool/index.js";
 
-/** What an agent's answer shall be: shown to the model as a JSON Schema, and checked when it comes. */
+/** The expected answer of an agent: the model sees it as a JSON Schema, and each answer is checked. */
 export type Output = { readonly schema: Json; readonly checker: Tool };
 
 export function outputFor(agent: string, schema: InputSchema): Output {
@@ -100,7 +100,7 @@ const outputView: View<List<{ readonly agent: string; readonly value: Json }>> =
   },
 };
 
-/** What was found of an answer. `hopeless`: the schema itself is broken, and no other answer would help. */
+/** The result of a check. `hopeless`: the schema itself is broken, so no other answer would pass. */
 export type Verdict = { readonly session: Session; readonly problem?: string; readonly hopeless?: boolean };
 
 export async function checked(session: Session, agent: string, output: Output): Promise<Verdict> {

@@ -5,7 +5,7 @@ import { isModule } from "../workflow/index.js";
 import { AgentError } from "./error.js";
 import { type JsonSchema, moduleTool, specOf, type Tool, type ToolSpec, tool } from "./tool/index.js";
 
-/** What an agent may call: a tool, or a module (another agent, a workflow), which works on a fork of the request. */
+/** A tool, or a module (another agent, a workflow), which works on a fork of the request. */
 export type Callable = Tool<never, unknown> | Module;
 
 export type Toolbox = {

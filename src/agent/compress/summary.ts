@@ -32,7 +32,7 @@ export type Draft = {
   readonly room: number;
 };
 
-/** What came of it. `session` goes on from the given one and has the evidence of the call, whatever it was. */
+/** The result. `session` continues from the given one and has the evidence of the call in any case. */
 export type Written = { readonly session: Session } & (
   | { readonly summary: string; readonly claims: readonly Claim[]; readonly of: FactId }
   | { readonly failed: string }

@@ -14,7 +14,7 @@ export class PromptMismatchError extends RathError {
   }
 }
 
-/** What a prompt was made of is not all there any more. */
+/** Some content of a prompt was erased or is missing. */
 export class WithheldPromptError extends RathError {
   constructor(what: string, content: readonly { readonly reason: string; readonly digest: Digest }[]) {
     const reasons = [...new Set(content.map(({ reason }) => reason))].join(" or ");

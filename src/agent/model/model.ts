@@ -21,14 +21,14 @@ export interface LanguageModel {
   doStream(options: CallOptions): PromiseLike<Streamed>;
 }
 
-/** What a call is given. The messages are of the model's own specification by then. */
+/** The input of a call. The messages are in the form of the model's own specification. */
 export type CallOptions = {
   readonly prompt: readonly object[];
   readonly abortSignal?: AbortSignal;
   readonly providerOptions?: { readonly [provider: string]: object };
 };
 
-/** What a call gives. The parts differ between the versions and are read one by one in reply.ts. */
+/** The result of a call. The parts differ between the versions; reply.ts reads them one by one. */
 export type Generated = {
   readonly content: readonly Typed[];
   readonly finishReason: FinishReason;

@@ -35,7 +35,7 @@ export function text(words: string, meta?: Json): TextPart {
   return { type: "text", text: words, ...optionsOf(meta) };
 }
 
-/** What a tool gave, as a result that every provider takes; nothing recorded is said as such. */
+/** The output of a tool in a form that every provider takes. An output that is not recorded is named as missing. */
 export function outputOf(output: Json | undefined, error?: Failure): Output {
   if (error !== undefined)
     return { type: "error-text", value: withheldIn(error.data) ?? said(`${error.name}: ${error.message}`) };

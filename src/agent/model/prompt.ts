@@ -24,7 +24,7 @@ export type PromptMessage =
   | { readonly role: "tool"; readonly content: readonly ResultPart[] };
 export type AssistantPart = TextPart | FilePart | ReasoningPart | CallPart | ResultPart;
 
-/** What goes back to the provider with a part, by provider. */
+/** Options that go back to the provider with a part, by provider. */
 export type Options = { readonly [provider: string]: { readonly [option: string]: Json } };
 export type TextPart = { readonly type: "text"; readonly text: string; readonly providerOptions?: Options };
 export type ReasoningPart = {

@@ -17,7 +17,7 @@ import {
 } from "./part.js";
 import type { AssistantPart, FilePart, Output, TextPart } from "./prompt.js";
 
-/** What one side says until the other has its turn. `from` is the place in the transcript where it begins. */
+/** The parts that one side says before the other side's turn. `from` is its first place in the transcript. */
 export type Turn =
   | { readonly role: "user"; readonly from: number; readonly parts: (TextPart | FilePart)[] }
   | {
@@ -39,7 +39,7 @@ type Call = {
   at: number;
 };
 
-/** What must be known of settled turns: which ids are taken, and which calls have their results. */
+/** Facts about settled turns: the ids that are taken, and the calls that have their results. */
 export type Books = {
   /** The newest call under each id of the record, and before it others with that id that are not answered. */
   readonly calls: Map<string, Call[]>;

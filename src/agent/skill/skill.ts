@@ -3,7 +3,7 @@ import { type Digest, digestOf, thrownMessage } from "../../session/index.js";
 import { defined, nearestOf } from "../../util/index.js";
 import { optionalPackage } from "../model/index.js";
 
-/** What is known of a skill before it is activated: what a model chooses by, and where the rest is. */
+/** A skill before it is activated: the texts that a model chooses by, and the place of the rest. */
 export type Skill = {
   /** 1 to 64 of a-z, 0-9 and "-"; the name of its directory. */
   readonly name: string;
@@ -20,7 +20,7 @@ export type Skill = {
   readonly digest: Digest;
 };
 
-/** Why a directory is no skill that could be loaded. */
+/** The reason why a directory cannot be loaded as a skill. */
 export type SkillProblem = {
   readonly folder: string;
   readonly name?: string;
@@ -47,7 +47,7 @@ export type ReadSkill =
   | { readonly skill: Skill; readonly instructions: string }
   | { readonly problem: SkillProblem };
 
-/** A SKILL.md as a skill, whole, or why it is none. */
+/** Reads a SKILL.md: a skill, or the reason why it cannot be one. */
 export async function skillOf(folder: string, directory: string, bytes: Uint8Array): Promise<ReadSkill> {
   const no = (code: SkillProblem["code"], message: string): ReadSkill => ({
     problem: { folder, name: directory, code, message },

@@ -1,6 +1,6 @@
 import type { Json, Part } from "../../session/index.js";
 
-/** What a tool can show a model: texts, and files such as images, whose `data` is base64 or a URL. */
+/** A part of an output that a model is shown: a text, or a file such as an image, whose `data` is base64 or a URL. */
 export type ContentPart = Extract<Part, { readonly type: "text" | "file" }>;
 
 /** An output that a model is shown as text and files instead of as JSON. */

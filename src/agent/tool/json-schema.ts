@@ -158,7 +158,7 @@ function propertiesWith(field: string): string {
   return `put fields into properties: { type: "object", properties: { ${quoted(field)}: { type: "string" } } }`;
 }
 
-/** A type that is none, wherever there is a schema. */
+/** An unknown type in the schema or inside of it. */
 function typeless(json: Json | undefined, steps: readonly string[]): Flaw | undefined {
   if (!isSchema(json)) return undefined;
   const { type = [] } = json;

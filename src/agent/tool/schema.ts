@@ -4,7 +4,7 @@ import { type Issue, ToolSchemaError } from "./error.js";
 import { jsonOf, jsonOfOutput, NotJson, pathOf } from "./json.js";
 import { flawOf, jsonSchemaCheck, ordered } from "./json-schema.js";
 
-/** What zod, valibot, arktype and others share (standardschema.dev), written out here so as to depend on nobody. */
+/** The interface of zod, valibot, arktype and others (standardschema.dev), repeated here to avoid a dependency. */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly "~standard": StandardProps<Input, Output>;
 }

@@ -73,7 +73,7 @@ export interface Tool<Input = unknown, Output = unknown> {
 /** The result of a tool's `reconcile`; `{ output }` is the form of version 0.1. */
 type Found<Output> = Finding<Output> | { readonly output: Output };
 
-/** What a tool gets to know about the call it answers. */
+/** The call that a tool answers, and its access to the runtime. */
 export interface ToolContext {
   /** Aborted when the tool shall stop: cancelled, out of time, or the run gave up. */
   readonly signal: AbortSignal;

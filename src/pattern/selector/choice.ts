@@ -4,7 +4,7 @@ import { defined, showValue } from "../../util/index.js";
 import type { Refuse } from "../../workflow/index.js";
 import { ChoiceError, listed } from "./error.js";
 
-/** What there is to choose: the name of a route, and what it is good for. */
+/** A candidate: the name of a route, and its purpose. */
 export type Route = { readonly name: string; readonly description?: string };
 
 /** A route, or null when none fits; and what speaks for it. */
@@ -15,7 +15,7 @@ export type Choice = {
   readonly detail?: Json;
 };
 
-/** What whoever chooses may want to know beside the session. */
+/** Information for a chooser beside the session. */
 export type ChoiceContext = {
   readonly selector: string;
 };
@@ -57,7 +57,7 @@ export function isAsker(chooser: Chooser): chooser is Asker {
   return "choose" in chooser;
 }
 
-/** Whoever chooses; a rule by this name. For callers the compiler did not check. */
+/** The given chooser, or a rule as a chooser of this name. For callers that the compiler did not check. */
 export function chooserOf(choose: unknown, name: string, refuse: Refuse, example: string): Chooser {
   if (typeof choose === "function") return { name, decide: choose as Rule };
   const { name: own, decide, choose: asks } = (choose ?? {}) as { readonly [field: string]: unknown };

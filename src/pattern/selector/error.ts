@@ -1,7 +1,7 @@
 import { type Failure, type Json, RathError, type Session, SessionError } from "../../session/index.js";
 import { nearestOf } from "../../util/index.js";
 
-/** What was chosen is no route, or what was said is no choice. */
+/** The chosen route does not exist, or the answer is not a choice. */
 export class ChoiceError extends RathError {
   constructor(chooser: string, reason: string, routes: readonly string[], chosen?: string) {
     super("choice-refused", `Cannot take the choice of "${chooser}": ${reason}.`, {
@@ -11,7 +11,7 @@ export class ChoiceError extends RathError {
   }
 }
 
-/** Whoever should choose failed, and nobody was there to ask instead. `session` ends with the failure. */
+/** The chooser failed, and there was no other to ask. `session` ends with the failure. */
 export class ChoiceFailedError extends SessionError {
   constructor(selector: string, session: Session, failure: Failure) {
     super(session, "choice-failed", `Nobody chose for "${selector}": ${failure.message}`, {

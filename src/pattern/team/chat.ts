@@ -119,7 +119,7 @@ export function requireMembers(
     throw refuse(`two of its members are called "${twice}"`, 'give one another name: agent({ name: "…" })');
 }
 
-/** What an ending may want to know beside the session: where the chat began, and how many turns it has had. */
+/** Information for an ending beside the session: the begin of the chat, and the number of turns so far. */
 export type Chatting = { readonly since: Session; readonly turn: number };
 
 /**

@@ -130,7 +130,7 @@ function allowedIn(
   return others.length > 0 ? others : named;
 }
 
-/** Whoever comes next in the order after the one who spoke last. */
+/** The member after the one who spoke last. */
 function inTurn(order: readonly string[], why: string | undefined): Decider {
   return {
     name: "round robin",
