@@ -28,6 +28,8 @@ const layers = [
   // Tells where the other files of the command are, so its place in dist is its place in src.
   ["cli/location.ts", "cli/location"],
   ["util/", "session"],
+  // The runtime needs it before there is a sandbox, and so do sandboxes without a runtime.
+  ["sandbox/gated-files.ts", "session"],
   ["session/", "session"],
   ["store/", "store"],
   // What the tools of a sandbox need before there is a sandbox.
@@ -35,7 +37,6 @@ const layers = [
   ["sandbox/path.ts", "sandbox-names"],
   ["sandbox/spec.ts", "sandbox-names"],
   // Loads the rest of the layer on first use.
-  ["sandbox/gated-files.ts", "runtime"],
   ["sandbox/pool/", "runtime"],
   ["sandbox/", "sandbox"],
   ["runtime/", "runtime"],
