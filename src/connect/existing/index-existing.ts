@@ -4,7 +4,7 @@ import { optionNames, showValue } from "../../util/index.js";
 import { requireFunction, requireOptions } from "../../workflow/index.js";
 import { knownOf, type LinkRow, linking, type Origin, storeNameOf } from "./links.js";
 import type { ExistingRecord, ExistingSource, Skipped } from "./source.js";
-import { ExistingError, entriesUntil } from "./source.js";
+import { ExistingError, entriesUntil, requireSourceGiven } from "./source.js";
 
 export type IndexOptions = {
   /** The name of the links: they are kept under "existing/" and this. */
@@ -183,14 +183,6 @@ function checked(options: IndexOptions): IndexOptions {
   if (options.progress !== undefined)
     requireFunction(options.progress, "progress", refuse, "progress: (records) => …");
   return options;
-}
-
-export function requireSourceGiven(
-  from: ExistingSource,
-  refuse: (reason: string, hint: string) => Error,
-  example: string,
-): void {
-  if (typeof from?.entries !== "function") throw refuse("`from` must be a source of records", example);
 }
 
 export type CheckOptions = {

@@ -4,8 +4,7 @@ import { isPrincipal, RathError } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined, optionNames, showValue } from "../../util/index.js";
 import { requireOptions } from "../../workflow/index.js";
-import { requireSourceGiven } from "./index-existing.js";
-import { ExistingError, type ExistingSource } from "./source.js";
+import { ExistingError, type ExistingSource, requireSourceGiven } from "./source.js";
 
 /** A record of another store as it is linked now, with the fact that says so. */
 export type Link = Origin &

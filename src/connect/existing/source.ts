@@ -202,3 +202,11 @@ export class ExistingError extends RathError {
 export function reasonOf(error: unknown): string {
   return firstLine(thrownMessage(error)).slice(0, 300).toWellFormed();
 }
+
+export function requireSourceGiven(
+  from: ExistingSource,
+  refuse: (reason: string, hint: string) => Error,
+  example: string,
+): void {
+  if (typeof from?.entries !== "function") throw refuse("`from` must be a source of records", example);
+}
