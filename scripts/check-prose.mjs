@@ -9,17 +9,38 @@ import ts from "typescript";
 import { formsIn } from "./prose.mjs";
 import { root, say } from "./run.mjs";
 
-/** @typedef {"docs" | "generated" | "texts" | "comments" | "promises"} Group */
+/** @typedef {"docs" | "generated" | "texts" | "recorded" | "comments" | "promises"} Group */
 /** @typedef {{ group: Group, form: string, file: string, line: number, text: string }} Finding */
 /** @typedef {{ group: Group, file: string, text: string, lineAt: (offset: number) => number }} Passage */
 
 /**
  * The groups: hand-written pages; pages that tests generate; strings of src, which users see as errors, hints and help;
- * comments of src; SPEC files and titles of tests.
+ * strings of src that runs record; comments of src; SPEC files and titles of tests.
  *
  * @type {readonly Group[]}
  */
-const groups = ["docs", "generated", "texts", "comments", "promises"];
+const groups = ["docs", "generated", "texts", "recorded", "comments", "promises"];
+
+/**
+ * Texts that a run records or puts to a model: descriptions of tools, prompts, reasons of merges; and one list of words. A
+ * run of an earlier version replays only while they stay, byte for byte.
+ */
+const recorded = [
+  "src/agent/compress/summary.ts",
+  "src/agent/tool/ask-person.ts",
+  "src/agent/tool/error.ts",
+  "src/agent/tool/module-tool.ts",
+  "src/agent/tool/sandbox/",
+  "src/connect/format/openai-agents/read.ts",
+  "src/connect/mcp/instance.ts",
+  "src/memory/files/files.ts",
+  "src/memory/search/tokens.ts",
+  "src/memory/tier/",
+  "src/memory/tools.ts",
+  "src/pattern/reason/",
+  "src/pattern/selector/model.ts",
+  "src/pattern/team/",
+];
 
 /** Generated pages repeat texts and comments of src. docs/api is left out: its comments are counted at their source. */
 const generated = ["docs/cli.md", "docs/format.md"];
@@ -161,8 +182,8 @@ function textsOf(/** @type {string} */ file) {
   }
 
   function keep(/** @type {ts.Node} */ node, /** @type {string} */ text) {
-    if (text.includes(" "))
-      texts.push({ group: "texts", file, text, lineAt: () => lineOf(source, node.getStart()) });
+    const group = recorded.some((place) => file.startsWith(place)) ? "recorded" : "texts";
+    if (text.includes(" ")) texts.push({ group, file, text, lineAt: () => lineOf(source, node.getStart()) });
   }
 }
 

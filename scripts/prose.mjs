@@ -7,7 +7,7 @@ const forms = [
   {
     form: "is no X",
     pattern:
-      /(?<!\bthere )\b(?:is|are|was|were|be) no (?!longer\b|more\b|fewer\b|less\b|later\b)(?=[a-z`"])/gi,
+      /(?<!\bthere )\b(?:is|are|was|were|be) no (?!longer\b|more\b|fewer\b|less\b|later\b|shorter\b)(?=[a-z`"])/gi,
   },
   { form: "whoever, whom", pattern: /\b(?:whoever|whomever|whosever|whom)\b/gi },
   { form: "shall", pattern: /\bshall\b/gi },

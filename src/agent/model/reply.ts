@@ -57,7 +57,7 @@ function requireContent(came: unknown, provider: string): void {
   const { content } = fieldsOf(came);
   if (Array.isArray(content) && content.every(isRecord)) return;
   throw new Error(
-    `The model of ${provider} answered with ${content === undefined ? "no content" : "content that is no list of parts"}, which no version of its interface allows.`,
+    `The model of ${provider} answered with ${content === undefined ? "no content" : "content that is not a list of parts"}, which no version of its interface allows.`,
   );
 }
 
