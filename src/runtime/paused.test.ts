@@ -12,7 +12,7 @@ const dist = fileURLToPath(new URL("../../dist", import.meta.url));
 /** Milliseconds after which the lease of a process is over that does not renew it. */
 const LEASE = 500;
 
-beforeAll(ensureBuilt, 120_000);
+beforeAll(ensureBuilt);
 
 it("[T15] a worker that was really stopped, and replaced meanwhile, does not pay again when it wakes", async () => {
   const home = folder();
@@ -36,4 +36,4 @@ it("[T15] a worker that was really stopped, and replaced meanwhile, does not pay
   first.child.kill("SIGCONT");
   expect(await first.next()).toEqual({ failed: "name-fenced" });
   expect(readFileSync(ledger, "utf8")).toBe("paid by second\n");
-}, 60_000);
+});

@@ -6,7 +6,7 @@ import { openStore } from "./open.js";
 import { folder } from "./testing/folder.js";
 import { ensureBuilt, Worker } from "./testing/worker.js";
 
-beforeAll(ensureBuilt, 120_000);
+beforeAll(ensureBuilt);
 
 describe("processes on one sqlite: store", () => {
   it("[S12] eight writers on one name: exactly one wins each step, the others lose nothing, also while a ninth collects", async () => {

@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const WATCH = `data:text/javascript,${encodeURIComponent(`import { register } from "node:module";
 register("data:text/javascript," + encodeURIComponent('import { writeSync } from "node:fs"; export const load = (url, context, next) => { writeSync(2, url + "\\\\n"); return next(url, context); };'));`)}`;
 
-beforeAll(ensureBuilt, 300_000);
+beforeAll(ensureBuilt);
 
 /** Runs a module in a process that imports the package by its name, as users do. */
 async function output(program: string, ...options: string[]): Promise<{ stdout: string; stderr: string }> {

@@ -209,7 +209,7 @@ describe("several processes and one file", () => {
     const bundled = await rolldown({ input, external: /^[^./]/, platform: "node" });
     await bundled.write({ dir: built });
     await bundled.close();
-  }, 120_000);
+  });
   afterAll(() => rmSync(built, { recursive: true, force: true }));
 
   const run = (options: object): Promise<{ told: unknown; killed: boolean }> =>

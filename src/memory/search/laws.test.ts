@@ -148,5 +148,5 @@ describe("laws of the index", () => {
       { numRuns: rounds },
     );
     await store.close();
-  }, 120_000);
+  });
 });

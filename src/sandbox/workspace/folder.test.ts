@@ -322,7 +322,7 @@ describe("the files of a workspace", () => {
     expect(text(await files.read(path))).toBe("x");
     await files.remove("d");
     expect((await files.list()).map(({ name }) => name)).toEqual(["many", "x"]);
-  }, 60_000);
+  });
 
   it("[F14] a file that pretends to be longer than memory is refused", async () => {
     const { root, files } = workspace();

@@ -12,7 +12,7 @@ const ROUNDS_PER_STORE = 8;
 // A build may be due, and is no part of what is tested.
 beforeAll(() => {
   packageCopy();
-}, 120_000);
+});
 
 const writers: CrashWriter[] = [];
 afterEach(async () => {

@@ -64,7 +64,7 @@ describe.skipIf(obstacle !== undefined)(
       const escaped = findings.filter(({ outcome }) => outcome === "escaped").map((one) => one.class);
       expect(new Set(escaped)).toEqual(new Set(["files: reading", "sockets", "network"]));
       expect(escaped.length).toBeGreaterThan(10);
-    }, 120_000);
+    });
 
     it.skipIf(!isRoot).concurrent(
       `[X2] nothing gets out of a local sandbox of an ordinary user${isRoot ? "" : " (skipped: this is one)"}`,
