@@ -107,13 +107,14 @@ function common(): readonly Flag[] {
   return [
     new Flag("--json", "one JSON document on stdout instead of text"),
     new Flag("-q, --quiet", "no progress and no hints"),
-    new Flag("--store <url>", "another store than that of the home: sqlite:FILE").env("RATH_STORE"),
+    new Flag("--store <url>", "another store than the default one: sqlite:FILE").env("RATH_STORE"),
   ];
 }
 
 const AFTER = `
 Sessions are called by name, by id or its beginning, NAME~3 (three facts back) or NAME@branch.
-They are kept in RATH_HOME; left out, in .rath beside the nearest package or git root, else in the home folder.
+They are kept in RATH_HOME; left out, in the nearest .rath upwards, or in a new one beside the nearest package or git root.
+Programs that call openRath() use the same store.
 Exit codes: 0 ok, 1 error, 2 usage, 3 verification or validation failed, 4 waiting for a person.
 
 Examples:

@@ -1,14 +1,14 @@
 import { once } from "node:events";
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
 import { delimiter, resolve } from "node:path";
 import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Rath, RathOptions, Status } from "../runtime/index.js";
 import type { FactId, Principal } from "../session/index.js";
-import type { Store } from "../store/index.js";
-import { configOf, homeOf } from "./home.js";
-import type { Found } from "./reference.js";
+import { defaultStore, type Found, homeOf, type Store } from "../store/index.js";
+import { UsageError } from "./error.js";
+import { configOf } from "./home.js";
 import { plain, quoted } from "./text.js";
 
 /** Where the words of a command go. `process` has both; a caller inside another program gives its own. */
@@ -52,7 +52,7 @@ export class Shell {
 
   /** The URL of the store that commands work on. */
   get url(): string {
-    return this.#url ?? `sqlite:${resolve(this.home, "rath.db")}`;
+    return this.#url ?? defaultStore(process.env, process.cwd());
   }
 
   /** The file of the store, if it is one. */
@@ -82,8 +82,7 @@ export class Shell {
     this.#store ??= (async () => {
       const { openStore } = await import("../store/index.js");
       if (!this.#creates && !this.hasStore) return openStore("memory:");
-      if (this.#url === undefined) mkdirSync(this.home, { recursive: true });
-      return openStore(this.url);
+      return openStore(this.#url);
     })();
     return this.#store;
   }
@@ -98,8 +97,10 @@ export class Shell {
 
   /** Where a session is that was called NAME, by an id or its beginning, NAME~3 or NAME@branch. */
   async find(reference: string): Promise<Found> {
-    const { find } = await import("./reference.js");
-    return find(await this.store(), reference);
+    if (reference === "")
+      throw new UsageError("A session has no empty name.", "see what there is: rath list");
+    const { findSession } = await import("../store/index.js");
+    return findSession(await this.store(), reference);
   }
 
   /** The sessions that were named, by their names, or by their ids where they have none. */

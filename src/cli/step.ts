@@ -1,6 +1,5 @@
 import { type FactId, parentsOf, typeOf } from "../session/index.js";
-import { NotFoundError, type Store } from "../store/index.js";
-import { find } from "./reference.js";
+import { findSession, NotFoundError, type Store } from "../store/index.js";
 
 /** Whether a line counts as a step: something was asked of a model, a tool, or the world. */
 export function isStep(line: string): boolean {
@@ -34,9 +33,9 @@ export async function placeAt(store: Store, session: FactId, at: string | undefi
   if (at === undefined) return session;
   // As the log shows it.
   if (/^#\d+$/.test(at)) return stepAt(store, session, Number(at.slice(1)));
-  if (/^~\d*$/.test(at)) return (await find(store, `${session}${at}`)).id;
+  if (/^~\d*$/.test(at)) return (await findSession(store, `${session}${at}`)).id;
   if (/^\d{1,6}$/.test(at) && !(await isName(store, at))) return stepAt(store, session, Number(at));
-  return (await find(store, at)).id;
+  return (await findSession(store, at)).id;
 }
 
 async function isName(store: Store, text: string): Promise<boolean> {

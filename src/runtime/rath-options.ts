@@ -9,7 +9,7 @@ import type { Mode, Prices } from "./run/options.js";
 import type { ServiceOptions } from "./services.js";
 
 export type RathOptions = ServiceOptions & {
-  /** Where sessions are kept: a store, or the URL of one. Default: `sqlite:./rath.db`. */
+  /** Where sessions are kept: a store, or the URL of one. Default: the store of the command `rath`, `.rath/rath.db`. */
   readonly store?: Store | string;
   /** The prices of models, for budgets in money: replaces their listed prices. */
   readonly prices?: Prices;

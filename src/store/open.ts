@@ -1,14 +1,17 @@
+import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { StoreError } from "./error.js";
+import { defaultStore, homeOf } from "./home.js";
 import { shown } from "./name/move.js";
 import { ShelfStore } from "./shelf-store/shelf-store.js";
 import type { Store } from "./store.js";
 
 /**
- * Opens a store: `memory:` for this process alone, `sqlite:PATH` for all processes of one machine. A store that is not there yet
- * is made.
+ * Opens a store: `memory:` for this process alone, `sqlite:PATH` for all processes of one machine. Without a URL it opens the
+ * default store, which programs and the command share. A store that is not there yet is made.
  */
-export async function openStore(url: string): Promise<Store> {
+export async function openStore(url?: string): Promise<Store> {
+  if (url === undefined) return openDefaultStore();
   const [, scheme, path] = (typeof url === "string" && /^([a-z]+):(.*)$/s.exec(url)) || [];
   // Adapters are loaded when they are asked for: a program that keeps sessions in memory pays for no database.
   if (scheme === "memory") return new ShelfStore((await import("./memory/shelf.js")).MemoryShelf.open());
@@ -22,6 +25,13 @@ export async function openStore(url: string): Promise<Store> {
       { data: { url } },
     );
   throw new StoreError("url", `Cannot open a store at ${shown(url)}.`, 'use "memory:" or "sqlite:./rath.db"');
+}
+
+/** Makes the folder of the default store; the folder of a named store must be there, for a misspelt path would make another. */
+async function openDefaultStore(): Promise<Store> {
+  const [environment, folder] = [process.env, process.cwd()];
+  if (!environment.RATH_STORE) mkdirSync(homeOf(environment, folder), { recursive: true });
+  return openStore(defaultStore(environment, folder));
 }
 
 function localPath(path: string): string {

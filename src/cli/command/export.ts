@@ -1,10 +1,9 @@
 import type { ExportFormat } from "../../connect/format/index.js";
 import { exportFormat, exportFormats } from "../../connect/format/index.js";
 import { writeWhole } from "../../evidence/dossier/index.js";
-import type { Store } from "../../store/index.js";
+import type { Found, Store } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
-import type { Found } from "../reference.js";
 import type { Shell } from "../shell.js";
 import { count, table } from "../text.js";
 

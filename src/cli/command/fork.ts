@@ -1,8 +1,7 @@
-import type { Store } from "../../store/index.js";
+import { freeName, type Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
 import { byOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
-import { freeName } from "../reference.js";
 import type { Shell } from "../shell.js";
 import { placeAt } from "../step.js";
 import { describe, quoted } from "../text.js";

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { isAboutTheRecord, type Status, statusIn } from "../../runtime/index.js";
 import { type Fact, type FactId, parentsOf, readFact } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
@@ -52,9 +51,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
         ? "There is no session here yet."
         : "There is no such session.",
     );
-    // A runtime that was not told where keeps its sessions in the folder that it is started in.
-    const beside = names.length === 0 && existsSync("rath.db") ? ["rath list --store sqlite:./rath.db"] : [];
-    shell.hint(...beside, names.length === 0 ? "rath demo" : "rath list");
+    shell.hint(names.length === 0 ? "rath demo" : "rath list");
     return 0;
   }
   const now = Date.now();

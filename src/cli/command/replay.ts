@@ -1,9 +1,9 @@
 import { recordedRun } from "../../runtime/index.js";
 import type { RathError, Session } from "../../session/index.js";
+import { freeName } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
 import { erasedBehind, failing, isDifference, tellOutcome } from "../outcome.js";
 import { noteBeside } from "../program-note.js";
-import { freeName } from "../reference.js";
 import { watching } from "../running.js";
 import type { Shell } from "../shell.js";
 import { placeAt } from "../step.js";

@@ -1,10 +1,10 @@
 import { CancelledError, statusOf } from "../../runtime/index.js";
 import { type Json, RathError, type Session } from "../../session/index.js";
+import { freeName } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
 import { erasedBehind, failing, tellOutcome } from "../outcome.js";
 import { type Program, programOf } from "../program.js";
 import { noteBeside } from "../program-note.js";
-import { freeName } from "../reference.js";
 import { watching } from "../running.js";
 import type { Shell } from "../shell.js";
 import { plain, quoted } from "../text.js";

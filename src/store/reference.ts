@@ -1,7 +1,8 @@
 import { type FactId, readFact, typeOf } from "../session/index.js";
-import { lineBefore, NotFoundError, type Store } from "../store/index.js";
 import { nearestOf } from "../util/index.js";
-import { UsageError } from "./error.js";
+import { NotFoundError } from "./error.js";
+import { lineBefore } from "./exchange/lines.js";
+import type { Store } from "./store.js";
 
 /** Where a session was found, and under which name if it was called by one. */
 export type Found = { readonly id: FactId; readonly name?: string };
@@ -10,18 +11,17 @@ export type Found = { readonly id: FactId; readonly name?: string };
  * Finds a session by what people type: a name, an id or the beginning of one, and from there `~3` (three facts back)
  * or `@branch` (the newest session of that branch in its history), also one after the other: `demo-1@bold~2`.
  */
-export async function find(store: Store, reference: string): Promise<Found> {
-  if (reference === "") throw new UsageError("A session has no empty name.", "see what there is: rath list");
+export async function findSession(store: Store, reference: string): Promise<Found> {
   const id = await store.head(reference);
   if (id !== undefined) return { id, name: reference };
   const back = /^(.+)~(\d*)$/s.exec(reference);
   if (back !== null) {
-    const base = await find(store, back[1] as string);
+    const base = await findSession(store, back[1] as string);
     return { id: await goBack(store, base.id, back[2] === "" ? 1 : Number(back[2]), reference) };
   }
   const branch = /^(.+)@([^@]+)$/s.exec(reference);
   if (branch !== null) {
-    const base = await find(store, branch[1] as string);
+    const base = await findSession(store, branch[1] as string);
     return { id: await onBranch(store, base.id, branch[2] as string) };
   }
   try {
@@ -74,7 +74,7 @@ async function onBranch(store: Store, head: FactId, wanted: string): Promise<Fac
  * Every branch in the history of a session, and the newest session on it: of a branch that was merged, the last one before
  * that, because a question about one side does not mean both.
  */
-export async function branchesOf(store: Store, head: FactId): Promise<ReadonlyMap<string, FactId>> {
+async function branchesOf(store: Store, head: FactId): Promise<ReadonlyMap<string, FactId>> {
   const branchAt = new Map<FactId, string>();
   const after = new Set<FactId>();
   const newest = new Map<string, FactId>();
