@@ -60,10 +60,11 @@ describe("on random graphs", () => {
 
   it("[U1] usage is the sum over the history", () => {
     check((_, session) => {
-      const sum = { input: 0, output: 0, cached: 0, reasoning: 0, calls: 0 };
+      const sum = { input: 0, output: 0, cached: 0, reasoning: 0, calls: 0, cost: 0 as number | null };
       for (const { fact } of session.history()) {
         if (fact.type !== "model-reply") continue;
         sum.calls += 1;
+        sum.cost = sum.cost === null || fact.cost === undefined ? null : sum.cost + fact.cost;
         for (const count of ["input", "output", "cached", "reasoning"] as const)
           sum[count] += fact.usage[count] ?? 0;
       }

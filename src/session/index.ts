@@ -64,6 +64,7 @@ export {
   stubbed,
   type Transcript,
   transcriptView,
+  wordsOf,
 } from "./transcript/index.js";
 export { EMPTY_TREE, readTree, type Tree, type TreeEntry, treesOf, writeTree } from "./tree.js";
 export { type TotalUsage, usageView } from "./usage.js";

@@ -23,10 +23,43 @@ describe("fork", () => {
   it("[F2] carries usage, conversation, placement and lineage", () => {
     const placed = trunk.to("local");
     const fork = placed.fork("a").append(reply(1));
-    expect(fork.usage).toEqual({ input: 101, output: 2, cached: 2, reasoning: 1, calls: 2 });
+    expect(fork.usage).toEqual({ input: 101, output: 2, cached: 2, reasoning: 1, calls: 2, cost: null });
     expect(said(fork)).toEqual(["task", "r100", "r1"]);
     expect(fork.placement).toEqual({ sandbox: "local" });
     expect(fork.lineage.map((step) => step.kind)).toEqual(["start", "fork"]);
+  });
+
+  it("[F6] without a name it is numbered, for this session alone", () => {
+    const next = trunk.say("more");
+    expect(
+      [next.fork(), next.fork(undefined, { why: "again" }), next.fork("own"), next.fork()].map(
+        ({ branch }) => branch,
+      ),
+    ).toEqual(["fork-1", "fork-2", "own", "fork-3"]);
+    expect(trunk.say("other").fork().branch).toBe("fork-1");
+  });
+
+  it("[U2] the cost is known when every price is", () => {
+    const priced = { ...reply(1), cost: 0.25 };
+    expect(Session.start("go").usage.cost).toBe(0);
+    const side = Session.start("go").append(priced);
+    expect(side.fork("a").append(priced).merge(side.fork("b").append(priced)).usage.cost).toBe(0.75);
+    expect(side.append(reply(1)).append(priced).usage.cost).toBeNull();
+  });
+
+  it("[U3] the text is the newest answer to what the user said last", () => {
+    const asked = Session.start("How many?");
+    expect([asked.text, asked.append(reply(7)).text]).toEqual(["", "r7"]);
+    expect(asked.append(reply(7)).say("And now?").text).toBe("");
+    expect(
+      asked.say(
+        [
+          { type: "reasoning", text: "hm" },
+          { type: "text", text: "12" },
+        ],
+        { role: "assistant" },
+      ).text,
+    ).toBe("12");
   });
 
   it("[F3] never sees its siblings, and the trunk sees neither", () => {

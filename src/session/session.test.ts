@@ -230,7 +230,7 @@ describe("the value", () => {
     const attempts = [
       ...[undefined, null, {}, "x", 5, [null], [trunk.fork("a"), 5], []].map((other) => call("merge", other)), ...[undefined, null, {}, "x"].map((other) => call("descendsFrom", other)),
       ...[undefined, null, {}, 5].map((view) => call("view", view)), ...[undefined, null, 5, "x", () => {}].map((fact) => call("append", fact)),
-      call("fork", 5), call("fork"), call("fork", "a", null), call("fork", "a", 5), call("to", 5), call("to"), call("to", "a", undefined, null), call("say", 5), call("say"), call("say", "a", null), call("detach", null), call("merge", trunk.fork("a"), null),
+      call("fork", 5), call("fork", null), call("fork", "a", null), call("fork", "a", 5), call("to", 5), call("to"), call("to", "a", undefined, null), call("say", 5), call("say"), call("say", "a", null), call("detach", null), call("merge", trunk.fork("a"), null),
       call("merge", trunk.fork("a"), { adopt: null }), call("merge", trunk.fork("a"), { adopt: 1n }), call("merge", trunk.fork("a"), { adopt: {} }),
       () => Session.start(5 as never), () => Session.start(null as never), () => Session.start("a", null as never), () => Session.start("a", { nonce: 5 } as never),
       ...[undefined, null, {}, "x", [null]].map((heads) => () => graph(heads as never)), () => diff(trunk, undefined as never), () => diff(null as never, trunk),

@@ -13,8 +13,8 @@ import { branchView, type LineageStep, lineageView } from "./lineage.js";
 import { type Pending, pendingOf, pendingView } from "./pending.js";
 import { checkPlacement, placementView } from "./placement.js";
 import { hostOf, keepingOf, newKey, type Realm, strictest } from "./realm.js";
-import { lacks, messagesOf, newestOf, transcriptView } from "./transcript/index.js";
-import { type TotalUsage, usageView } from "./usage.js";
+import { lacks, messagesOf, newestOf, transcriptView, wordsOf } from "./transcript/index.js";
+import { type TotalUsage, usageView, withCost } from "./usage.js";
 import { copySeeds, type View, viewOf } from "./view.js";
 
 export type StartOptions = Stamped & {
@@ -221,12 +221,15 @@ export class Session {
     });
   }
 
-  /** Begins a branch here. The trunk and its other branches never see what happens on it. */
-  fork(name: string, options: Stamped & { readonly why?: string } = {}): Session {
+  /**
+   * Begins a branch here. The trunk and its other branches never see what happens on it. Without a name it is "fork-1" or the
+   * next number that this session has not given to a branch.
+   */
+  fork(name?: string, options: Stamped & { readonly why?: string } = {}): Session {
     const { why } = given(options, "fork");
     return this.append({
       type: "branch-fork",
-      name,
+      name: name === undefined ? nextForkName(this) : name,
       ...(why !== undefined && { why }),
       ...stampOf(options),
     });
@@ -328,8 +331,21 @@ export class Session {
     return newest;
   }
 
+  /** The newest answer to what the user said last, as text; "" as long as there is none. */
+  get text(): string {
+    const messages = this.recent(MESSAGES_OF_A_TURN);
+    for (let place = messages.length - 1; place >= 0; place--) {
+      const message = messages[place] as Message;
+      if (message.role === "user") break;
+      const text = message.role === "assistant" ? wordsOf(message.content) : "";
+      if (text !== "") return text;
+    }
+    return "";
+  }
+
+  /** Tokens, calls and cost of all models in the whole history. */
   get usage(): TotalUsage {
-    return this.view(usageView);
+    return withCost(this.view(usageView));
   }
 
   get placement(): Placement | undefined {
@@ -414,7 +430,16 @@ export class Session {
   }
 }
 
+/** The same in a replay, which forks in the same order. */
+function nextForkName(session: Session): string {
+  const number = (forks.get(session) ?? 0) + 1;
+  forks.set(session, number);
+  return `fork-${number}`;
+}
+
+const forks = new WeakMap<Session, number>();
 const lineages = new WeakMap<object, readonly LineageStep[]>();
+const MESSAGES_OF_A_TURN = 1_000;
 const NO_PARENTS: readonly Session[] = Object.freeze([]);
 
 /** The value, if it is a session; for callers the compiler did not check. */

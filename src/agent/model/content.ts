@@ -1,14 +1,8 @@
 import type { Content, Json, Part } from "../../session/index.js";
 
-export type CallRequest = Part & { readonly type: "tool-call" };
+export { wordsOf as textOf } from "../../session/index.js";
 
-/** The words of a message, without what the model thought and without its calls. */
-export function textOf(content: Content): string {
-  if (typeof content === "string") return content;
-  let text = "";
-  for (const part of content) if (part.type === "text") text += part.text;
-  return text;
-}
+export type CallRequest = Part & { readonly type: "tool-call" };
 
 /** The calls that a message asks us to make, in order; those that the provider made itself are not among them. */
 export function callsOf(content: Content): readonly CallRequest[] {
