@@ -1,5 +1,6 @@
 export { type Attempt, type Budget, describe, type Module, type Retry } from "../runtime/index.js";
 export { branch } from "../workflow/branch.js";
+export { Workflow } from "../workflow/class.js";
 export { LoopError, ModuleError, RejectedError, StepError } from "../workflow/error.js";
 export { mergeFiles, resumeSandbox, suspendSandbox } from "../workflow/files.js";
 export { now, random, type StepResult, uuid } from "../workflow/host.js";
@@ -14,4 +15,4 @@ export { sequence } from "../workflow/sequence.js";
 export { rebuild, stateOf, withState } from "../workflow/state.js";
 export { type StepContext, type StepOptions, step } from "../workflow/step.js";
 export { approve, signal, sleep } from "../workflow/wait.js";
-export { Workflow, workflow } from "../workflow/workflow.js";
+export { workflow } from "../workflow/workflow.js";

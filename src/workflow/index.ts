@@ -5,6 +5,7 @@ export {
 } from "../runtime/index.js";
 export { workBeside } from "./beside.js";
 export { branch } from "./branch.js";
+export { Workflow } from "./class.js";
 export {
   anything,
   type Check,
@@ -66,4 +67,4 @@ export {
   step,
 } from "./step.js";
 export { approve, type Signal, signal, sleep } from "./wait.js";
-export { Workflow, workflow } from "./workflow.js";
+export { workflow } from "./workflow.js";

@@ -49,14 +49,14 @@ describe("what a module is given", () => {
   const times = [Number.NaN, 0, -1, "5", 2 ** 31, Number.POSITIVE_INFINITY];
 
   class Named extends Workflow {
-    protected async body(session: Session): Promise<Session> {
+    async forward(session: Session): Promise<Session> {
       return session;
     }
   }
 
   it.each<[string, readonly unknown[], (given: never) => unknown]>([
     ["the name of a workflow", names, (name) => workflow(name, async (session) => session)],
-    ["the name of a class", names, (name) => new Named(name)],
+    ["the name of a class", names.slice(1), (name) => new Named(name)],
     // Without a name the first argument is the list.
     ["the name of a sequence", names.slice(0, 4), (name) => sequence(name, [part])],
     ["the name of a parallel", names, (name) => parallel(name, [part])],

@@ -136,20 +136,56 @@ describe("modules as data", () => {
   });
 
   it("[D4] refuse to be changed where they do not say how", () => {
-    class Flow extends Workflow<{ part: Module }> {
-      protected body(session: Session): Promise<Session> {
-        return this.parts.part.forward(session);
-      }
-    }
-    class Able extends Flow {
-      [rebuild](_state: State, parts: { readonly [name: string]: Module }): Module {
-        return new Able(this.name, parts as { part: Module });
-      }
-    }
-    const flow = new Flow("flow", { part: learner("a") });
+    const flow: Module = { name: "flow", parts: { part: learner("a") }, forward: async (session) => session };
     expect(withState(flow, stateOf(flow))).toBe(flow);
     expect(() => withState(flow, { "part.word": "b" })).toThrow(StateError);
-    const able = new Able("able", { part: learner("a") });
+    class Able extends Workflow {
+      readonly #part: Module;
+      constructor(part: Module) {
+        super("able");
+        this.#part = part;
+      }
+      override get parts(): { readonly [name: string]: Module } {
+        return { part: this.#part };
+      }
+      forward(session: Session): Promise<Session> {
+        return this.#part.forward(session);
+      }
+      override [rebuild](_state: State, { part }: { readonly [name: string]: Module }): Module {
+        return new Able(part as Module);
+      }
+    }
+    const able = new Able(learner("a"));
     expect(stateOf(withState(able, { "part.word": "b" }))).toEqual({ "part.word": "b" });
+  });
+
+  it("[W9] the modules in the fields of a class are its parts, and tell two of its objects apart", async () => {
+    class Repair extends Workflow {
+      readonly coder = learner("a");
+      readonly critics = [says("x"), says("y")];
+      readonly others = { z: says("z") };
+      readonly note = "not a module";
+      async forward(session: Session): Promise<Session> {
+        let next = await this.coder.forward(session);
+        for (const critic of this.critics) next = await critic.forward(next);
+        return this.others.z.forward(next);
+      }
+    }
+    const repair = new Repair();
+    expect(repair.name).toBe("Repair");
+    expect(Object.keys(describeModule(repair).parts ?? {})).toEqual([
+      "coder",
+      "critics.0",
+      "critics.1",
+      "others.z",
+    ]);
+    expect(stateOf(repair)).toEqual({ "coder.word": "a" });
+    const other = withState(repair, { "coder.word": "b" });
+    expect(other).toBeInstanceOf(Repair);
+    expect(stateOf(other)).toEqual({ "coder.word": "b" });
+    expect(stateOf(repair)).toEqual({ "coder.word": "a" });
+    expect(digestOfModule(other)).not.toBe(digestOfModule(repair));
+    expect(saidIn(await ran(repair))).toEqual(["go", "a", "x", "y", "z"]);
+    expect(saidIn(await ran(other))).toEqual(["go", "b", "x", "y", "z"]);
   });
 });

@@ -46,9 +46,10 @@ describe("types", () => {
     sequence([shop]);
     // @ts-expect-error no module at all
     workflow("w", { odd: 7 }, async (given) => given);
-    class Shop extends Workflow<{ stock: Step<string, number> }> {
-      protected async body(given: Session): Promise<Session> {
-        return (await this.parts.stock.call(given, "pen")).session;
+    class Shop extends Workflow {
+      readonly stock = stock;
+      async forward(given: Session): Promise<Session> {
+        return (await this.stock.call(given, "pen")).session;
       }
     }
     expectTypeOf<Shop>().toExtend<Module>();

@@ -36,12 +36,14 @@ describe("workflows", () => {
   });
 
   it("[W2] may be classes", async () => {
-    class Review extends Workflow<{ coder: Module; critic: Module }> {
+    class Review extends Workflow {
+      readonly coder = says("code");
+      readonly critic = says("critique");
       constructor() {
-        super("review", { coder: says("code"), critic: says("critique") });
+        super("review");
       }
-      protected async body(session: Session): Promise<Session> {
-        return this.parts.critic.forward(await this.parts.coder.forward(session));
+      async forward(session: Session): Promise<Session> {
+        return this.critic.forward(await this.coder.forward(session));
       }
     }
     expect(saidIn(await ran(new Review()))).toEqual(["go", "code", "critique"]);
@@ -56,13 +58,31 @@ describe("workflows", () => {
 
   it("[W2] may be classes with a budget", async () => {
     class Late extends Workflow {
-      protected async body(session: Session): Promise<Session> {
+      async forward(session: Session): Promise<Session> {
         return (await now(session)).session;
       }
     }
-    const { error } = await failed(new Late("late", {}, { budget: { milliseconds: 0 } }));
+    const { error } = await failed(new Late("late", { budget: { milliseconds: 0 } }));
     expect(error).toBeInstanceOf(BudgetError);
     await ran(new Late("late"));
+  });
+
+  it("[W9] a class may call the forward of the class that it extends, in one bracket", async () => {
+    class Base extends Workflow {
+      readonly first = says("first");
+      forward(session: Session): Promise<Session> {
+        return this.first.forward(session);
+      }
+    }
+    class More extends Base {
+      readonly second = says("second");
+      override async forward(session: Session): Promise<Session> {
+        return this.second.forward(await super.forward(session));
+      }
+    }
+    const session = await ran(sequence([new More()]));
+    expect(saidIn(session)).toEqual(["go", "first", "second"]);
+    expect(all(session, "module-enter").map(({ module }) => module)).toEqual(["More", "first", "second"]);
   });
 
   it("[W3] take plain objects as parts", async () => {

@@ -1,8 +1,8 @@
-import { type Budget, forward, type Module } from "../runtime/index.js";
+import type { Budget, Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
-import { type Checks, checkOptions, defineModule } from "./define.js";
-import { called, refusing, requireBudget, requireFunction, requireName } from "./options.js";
-import { type Parts, partsOf, type Usable } from "./part.js";
+import { type Checks, defineModule } from "./define.js";
+import { requireBudget, requireFunction } from "./options.js";
+import type { Parts, Usable } from "./part.js";
 import type { Rebuilds } from "./state.js";
 
 export type WorkflowOptions = {
@@ -50,7 +50,7 @@ export function workflow(
       example: EXAMPLE,
       parts,
       options,
-      checks: CHECKS,
+      checks: WORKFLOW_OPTIONS,
       learnable: ["budget"],
       limits: (limits) => limits,
       check: ({ refuse }) => requireFunction(body, "body", refuse, EXAMPLE),
@@ -63,40 +63,7 @@ export function workflow(
 type OwnParts = { readonly [name: string]: Usable };
 
 const EXAMPLE = 'workflow("review", parts, async (session, parts) => …, { budget: { steps: 20 } })';
-const CHECKS: Checks<WorkflowOptions> = { budget: (budget, _, refuse) => requireBudget(budget, refuse) };
-
-/**
- * A workflow as a class, for people who prefer one.
- *
- * ```ts
- * class Review extends Workflow<{ coder: Module; critic: Module }> {
- *   constructor() { super("review", { coder, critic }); }
- *   protected async body(session: Session) {
- *     return this.parts.critic.forward(await this.parts.coder.forward(session));
- *   }
- * }
- * ```
- *
- * `withState` cannot make another one of a class it does not know: implement `[rebuild](state, parts)` to take part.
- */
-export abstract class Workflow<Own extends OwnParts = Parts> implements Module {
-  readonly kind: string = "workflow";
-  readonly name: string;
-  readonly parts: Own & Parts;
-  readonly #options: WorkflowOptions;
-
-  constructor(name: string, parts: Own = {} as Own, options: WorkflowOptions = {}) {
-    this.name = name;
-    requireName(name, "workflow", EXAMPLE);
-    const where = called("workflow", name);
-    checkOptions(options, CHECKS, refusing(where), EXAMPLE);
-    this.parts = partsOf(parts as OwnParts as Parts, where) as Own & Parts;
-    this.#options = options;
-  }
-
-  forward(session: Session): Promise<Session> {
-    return forward(this, session, (entered) => this.body(entered), this.#options);
-  }
-
-  protected abstract body(session: Session): Promise<Session>;
-}
+/** The options of workflows, as functions and as classes. */
+export const WORKFLOW_OPTIONS: Checks<WorkflowOptions> = {
+  budget: (budget, _, refuse) => requireBudget(budget, refuse),
+};
