@@ -1,4 +1,4 @@
-import { perform, pricesOf, type Retry, type Spend } from "../runtime/index.js";
+import { isStreamed, perform, pricesOf, type Retry, type Spend } from "../runtime/index.js";
 import type { FactOf, Failure, Json, Session } from "../session/index.js";
 import { defined } from "../util/index.js";
 import { ModelFailedError } from "./error.js";
@@ -104,7 +104,7 @@ function performed(
     act: async (attempt) => {
       const reply = await callModel(model, prompt, config, {
         signal: attempt.signal,
-        stream,
+        stream: stream || (typeof model.doStream === "function" && isStreamed(session)),
         chunks,
         // Counted from the configuration on: the whole past is looked at once, not at every step.
         turn: turnOf(configured, config.agent) + replies,

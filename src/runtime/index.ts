@@ -19,6 +19,7 @@ export {
   hold,
   hostServices,
   isOfVersion01,
+  isStreamed,
   lane,
   perform,
   performAll,

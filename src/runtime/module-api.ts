@@ -82,6 +82,11 @@ export function pricesOf(session: Session): Prices {
   return scopeOf(session, "look up a price").run.options.prices;
 }
 
+/** Whether somebody reads the answers of models in this run while they come. */
+export function isStreamed(session: Session): boolean {
+  return scopeOf(session, "ask who listens").run.options.streams;
+}
+
 /** The runtime of a session. One that was made in a run which is over by now is where that run was. */
 function runtimeOf(host: object | undefined): Rath {
   const outer = host instanceof Scope ? host.run.options.outer : host;

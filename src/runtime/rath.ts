@@ -9,7 +9,7 @@ import {
   Session,
   type StartOptions,
 } from "../session/index.js";
-import { type LoadOptions, openStore, type Store } from "../store/index.js";
+import { findSession, type LoadOptions, openStore, type Store } from "../store/index.js";
 import { NotOpenError } from "./error.js";
 import { requireBudget, requireKnown } from "./given.js";
 import { importFiles } from "./import-files.js";
@@ -30,7 +30,9 @@ import { Runs } from "./run/runs.js";
 import { hostedBy } from "./run/scope.js";
 import { Secrets } from "./secrets.js";
 import { type Services, services } from "./services.js";
+import { type Streams, streamsOf } from "./stream/streams.js";
 import { type Unfinished, unfinishedIn } from "./tape/recorded.js";
+import { type TurnSettings, Turns } from "./turn.js";
 
 /**
  * The runtime: hosts sessions, runs modules on them and keeps what happens.
@@ -47,14 +49,21 @@ export class Rath {
   readonly #observers = new Observers();
   readonly #runs: Runs;
   readonly #people: People;
+  readonly #turns: Turns;
+  /**
+   * Runs whose events are read while they happen: `rath.stream(module, session)`, `rath.stream.turn(module, name, text)` and
+   * `rath.stream.resume(name, module)`.
+   */
+  readonly stream: Streams;
   readonly #pool: SandboxPool;
   #store: Promise<Store> | undefined;
   #closed = false;
 
-  constructor(options: RathOptions, store: Store | string | undefined) {
+  /** @param isKept whether sessions are kept in a store; otherwise they are in memory only, without a host */
+  constructor(options: RathOptions, isKept: boolean) {
     requireBudget(options.budget, "open a runtime");
     this.services = services(options);
-    this.#storeOption = store;
+    this.#storeOption = isKept ? (options.store ?? undefined) : "memory:";
     const secrets = new Secrets(options.secrets ?? {});
     const open = (): Promise<Store> => this.store();
     this.#pool = new SandboxPool({
@@ -70,7 +79,7 @@ export class Rath {
         secrets,
         pool: this.#pool,
         observe: (observation) => this.#observers.tell(observation),
-        outer: store === undefined ? undefined : this,
+        outer: isKept ? this : undefined,
       },
       { budget: options.budget, store: open },
     );
@@ -80,19 +89,28 @@ export class Rath {
       services: this.services,
       answered: () => this.#runs.poke(),
     });
+    this.#turns = new Turns({
+      store: open,
+      runs: this.#runs,
+      start: (text, options) => this.start(text, options),
+      load: (name) => this.load(name),
+      pending: (name) => this.pending(name),
+      withdraw: (name, decision) => this.withdraw(name, decision),
+    });
+    this.stream = streamsOf(this.#runs, this.#turns);
   }
 
   /** Where sessions are kept; opened when it is first needed. */
   async store(): Promise<Store> {
     if (this.#closed) throw new NotOpenError();
-    const given = this.#storeOption ?? "memory:";
-    this.#store ??= typeof given === "string" ? this.#open(given) : Promise.resolve(given);
+    const given = this.#storeOption;
+    this.#store ??= typeof given === "object" ? Promise.resolve(given) : this.#open(given);
     this.#pool.begin();
     return this.#store;
   }
 
   /** A store that could not be opened now may be there at the next try: another process held it, or a folder was missing. */
-  #open(url: string): Promise<Store> {
+  #open(url: string | undefined): Promise<Store> {
     const opening = openStore(url);
     opening.catch(() => {
       if (this.#store === opening) this.#store = undefined;
@@ -106,11 +124,14 @@ export class Rath {
   }
 
   /**
-   * The session of a name, an id, or the beginning of an id, hosted here. At most `horizon` facts of it (default 10,000) are
+   * The session of a name, an id, or the beginning of an id, hosted here; `"name~3"` is three facts before it, and
+   * `"name@branch"` the newest session of that branch. At most `horizon` facts of it (default 10,000) are
    * held in memory at first; a question that needs older ones reads them then, as long as the store is open.
    */
   async load(nameOrId: string, options: Pick<LoadOptions, "horizon"> = {}): Promise<Session> {
-    return this.#hosted(await (await this.store()).load(nameOrId, { ...options, fetch: true }));
+    const store = await this.store();
+    const { id, name = id } = await findSession(store, nameOrId);
+    return this.#hosted(await store.load(name, { ...options, fetch: true }));
   }
 
   /**
@@ -167,6 +188,15 @@ export class Rath {
   }
 
   /**
+   * One turn of the conversation of this name, whatever state it is in: begins it, continues it with `text`, or first resumes a
+   * run that crashed or waits. Resolves like `run`. Without `text` it only resumes. Text that is said while an approval is
+   * awaited withdraws that request: `rath.turn(clerk, "order-7", "never mind")`.
+   */
+  async turn(module: Module, name: string, text?: Content, settings: TurnSettings = {}): Promise<Session> {
+    return this.#turns.take(module, name, text, settings);
+  }
+
+  /**
    * Goes on with a run that crashed or waits, by the name or id of its session. Recorded outcomes are taken over, and
    * nothing that is finished is done again. A run that is over is given back as it is.
    */
@@ -214,6 +244,14 @@ export class Rath {
   /** Says no, and why: the model can read it. */
   async reject(nameOrId: string, decision: Decision): Promise<FactId> {
     return this.#people.reject(nameOrId, decision);
+  }
+
+  /**
+   * Withdraws a request for approval: its requester no longer wants it. The run goes on without it when it is resumed, and the
+   * model can read why.
+   */
+  async withdraw(nameOrId: string, decision: Omit<Decision, "digest">): Promise<FactId> {
+    return this.#people.withdraw(nameOrId, decision);
   }
 
   /**
@@ -269,7 +307,7 @@ export class Rath {
     await this.#runs.abandon();
     await this.#pool.close();
     // A store that could not be opened need not be closed, and its caller got the error.
-    if (typeof this.#storeOption === "string") await (await this.#store?.catch(() => undefined))?.close();
+    if (typeof this.#storeOption !== "object") await (await this.#store?.catch(() => undefined))?.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -281,16 +319,19 @@ export class Rath {
   }
 }
 
-/** Opens a runtime. The store is opened when it is first needed. */
+/**
+ * Opens a runtime. The store is opened when it is first needed: without `store`, the default store, which the command `rath`
+ * reads too.
+ */
 export function openRath(options: RathOptions = {}): Rath {
   requireKnown(options, RATH_OPTIONS, "open a runtime");
-  return new Rath(options, options.store ?? "sqlite:./rath.db");
+  return new Rath(options, true);
 }
 
 let shared: Rath | undefined;
 
 /** For sessions that have no runtime: what happens is recorded on the value and kept nowhere. */
 export function inMemoryRath(): Rath {
-  shared ??= new Rath({}, undefined);
+  shared ??= new Rath({}, false);
   return shared;
 }

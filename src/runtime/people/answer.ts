@@ -42,6 +42,8 @@ export type AnswerOptions = {
   readonly by?: Principal;
   /** The digest of what the sender saw. */
   readonly digest?: string | undefined;
+  /** Whether the requester takes the request back: they need not be an approver. */
+  readonly withdrawn?: boolean | undefined;
   readonly now: number;
 };
 
@@ -73,7 +75,7 @@ export async function giveAnswer(
   options: AnswerOptions,
   make: MakeAnswer,
 ): Promise<FactId> {
-  const { kind, digest, now } = options;
+  const { kind, digest, now, withdrawn } = options;
   // The name of an older session of a run means the run: everything that it waits for now.
   const recorded = await recordedRun(store, nameOrId);
   const open = recorded === undefined ? [] : [...(await requestsOf(store, recorded.leaves)).values()];
@@ -107,7 +109,7 @@ export async function giveAnswer(
   if (begun !== undefined) requireSettler(begun, made.by);
   if (fact.type === "approval-ask" && made.type === "approval-give") {
     const call = fact.of === undefined ? undefined : await factAt(store, fact.of);
-    requireApprover(fact, call, made, { now, name: nameOrId, id });
+    if (withdrawn !== true) requireApprover(fact, call, made, { now, name: nameOrId, id });
   }
   const answer = asked.append({ ...made, of: id, at: new Date(now).toISOString() });
   const name = answerName(recorded.nonce, id);
@@ -183,12 +185,12 @@ export async function revokeAnswer(
 async function fittingOf(
   store: Store,
   waiting: readonly Pending[],
-  { kind, ask = "", by }: AnswerOptions,
+  { kind, ask = "", by, withdrawn }: AnswerOptions,
 ): Promise<readonly Pending[]> {
   const named = waiting.filter(({ id, what }) =>
     typeof ask === "string" ? id.startsWith(ask) : what === ask.signal,
   );
-  if (named.length < 2 || kind !== "approval-ask" || by === undefined) return named;
+  if (named.length < 2 || kind !== "approval-ask" || by === undefined || withdrawn === true) return named;
   const asks = await Promise.all(named.map(({ id }) => factAt(store, id) as Promise<FactOf<"approval-ask">>));
   const mine = named.filter((_, place) => asks[place]?.to?.includes(by) !== false);
   if (mine.length === 0) throw notTheirs(by, [...new Set(asks.flatMap(({ to = [] }) => to))]);

@@ -42,6 +42,7 @@ const DECISIONS = {
   approve: ["by", "ask", "digest", "why", "edit"],
   reject: ["by", "ask", "digest", "why"],
   revoke: ["by", "ask", "why"],
+  withdraw: ["by", "ask", "why"],
   takeOver: ["by", "ask", "digest", "why", "value"],
   settle: ["by", "of", "decision", "value", "error", "why", "digest"],
 } as const;

@@ -1,7 +1,9 @@
 import type { FactId, FactOf, Json, Principal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
+import { AnswerError } from "../error.js";
 import { RefusedError } from "../given.js";
+import { delegationOf } from "../policy/index.js";
 import { answerName } from "../run/writer.js";
 import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
@@ -62,6 +64,20 @@ export class People {
     return this.#decide(nameOrId, requireDecision(decision, "reject", nameOrId), "reject", {});
   }
 
+  /** The requester takes a request for approval back. */
+  async withdraw(nameOrId: string, decision: Omit<Decision, "digest">): Promise<FactId> {
+    requireDecision(decision, "withdraw", nameOrId);
+    const { by, why = `${String(by)} withdrew the request` } = decision;
+    const requesters = delegationOf(await (await this.#host.store()).load(nameOrId));
+    if (!requesters.includes(by))
+      throw new AnswerError(
+        `${String(by)} did not make the request`,
+        `only ${requesters.join(" or ")} can withdraw it; an approver rejects it: rath.reject(name, { by })`,
+        { by: String(by), requesters: [...requesters] },
+      );
+    return this.#decide(nameOrId, { ...decision, why, withdrawn: true }, "reject", {});
+  }
+
   async revoke(nameOrId: string, decision: Decision): Promise<FactId> {
     requireDecision(decision, "revoke", nameOrId);
     const { store, secrets, services } = this.#host;
@@ -112,11 +128,11 @@ export class People {
 
   #decide(
     nameOrId: string,
-    { by, ask, digest, why }: Decision,
+    { by, ask, digest, why, withdrawn }: Decision & { readonly withdrawn?: boolean },
     decision: FactOf<"approval-give">["decision"],
     more: { readonly edit?: Json; readonly value?: Json },
   ): Promise<FactId> {
-    return this.#answer(nameOrId, { kind: "approval-ask", ask, by, digest }, (asked) => ({
+    return this.#answer(nameOrId, { kind: "approval-ask", ask, by, digest, withdrawn }, (asked) => ({
       type: "approval-give",
       by,
       decision,

@@ -110,7 +110,8 @@ function beginAttempt(item: PendingRequest, number: number) {
   const { name = "" } = item.asked.fact as { readonly name?: string };
   const controller = new AbortController();
   const { signal } = controller;
-  const pieces = new Pieces(run.secrets, (delta) => run.recorder.emit(item.asked, delta));
+  const since = chain.tip;
+  const pieces = new Pieces(run.secrets, (delta) => run.recorder.emit(item.asked, delta, since));
   const recorder = new EffectRecorder({
     pool: run.pool,
     tip: chain.tip,

@@ -50,6 +50,8 @@ export type RunOptions = RunServices & {
   /** On whose behalf it acts; not given for a run that version 0.1 recorded, nor for a what-if of one. */
   readonly for?: Principal | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Whether somebody reads what models answer while they write it. */
+  readonly streams: boolean;
   /** Its record so far. Without one, the run begins now. */
   readonly tape?: Tape | undefined;
   readonly mode?: Mode;

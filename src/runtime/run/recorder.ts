@@ -141,12 +141,13 @@ export class Recorder {
     this.flush().catch(() => {});
   }
 
-  /** Tells observers a piece of what comes of a request. */
-  emit(request: Session, delta: Json): void {
+  /** Tells observers a piece of what comes of a request in the attempt that began after `since`. */
+  emit(request: Session, delta: Json, since: Session): void {
     if (this.#stopped !== undefined) return;
-    const tell = (): void => this.#run.options.observe({ kind: "delta", request, delta });
-    // An observer must know the request of a delta: the request, and everything before it, is told first.
-    if (!this.#run.writer.after(request, tell)) this.flushSoon();
+    const { writer, options } = this.#run;
+    const tell = (): void => options.observe({ kind: "delta", request, delta });
+    // An observer must know the request of a delta, and that the attempt before it failed: they are told first.
+    if (!writer.after(writer.isTold(since) ? request : since, tell)) this.flushSoon();
   }
 }
 

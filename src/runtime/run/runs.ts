@@ -17,6 +17,7 @@ import { behalfOf } from "../policy/index.js";
 import { REPLAY_SETTINGS, type ReplaySettings, RUN_SETTINGS, type RunSettings } from "../rath-options.js";
 import type { Budget } from "../request/request.js";
 import { statusIn } from "../status.js";
+import type { Follower } from "../stream/stream.js";
 import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
 import { newNonce, reopen } from "../tape/reopen.js";
 import type { RunOptions, RunServices } from "./options.js";
@@ -50,7 +51,7 @@ export class Runs {
     return Session.moved(session, hostedBy(this.#shared.outer, Session.realmOf(session)));
   }
 
-  async run(module: Module, session: Session, settings: RunSettings): Promise<Session> {
+  async run(module: Module, session: Session, settings: RunSettings, follower?: Follower): Promise<Session> {
     requireModule(module, "run it");
     const use = `run ${module.name}`;
     requireSession(session, use);
@@ -65,7 +66,8 @@ export class Runs {
         `its session is inside run ${host.nonce}, and a replay of that would run it again`,
         "make it a part of that run: await module.forward(session); or run it beside: rath.run(module, await rath.load(session.id))",
       );
-    if (session.fact.type === "run-suspend" && this.#isKept) return this.resume(session.id, module, settings);
+    if (session.fact.type === "run-suspend" && this.#isKept)
+      return this.resume(session.id, module, defined({ signal: settings.signal }), follower);
     const base = this.#isKept ? await this.#withinReach(await this.#host.store(), session) : session;
     const { pending } = base;
     if (pending.length > 0) throw new PendingWorkError(pending);
@@ -82,6 +84,7 @@ export class Runs {
         budget: settings.budget ?? this.#host.budget,
         by: settings.by,
         for: behalfOf(base, settings.by),
+        follower,
       });
     } catch (error) {
       if (!(error instanceof ConflictError) || error.data.name !== name) throw error;
@@ -94,8 +97,14 @@ export class Runs {
     }
   }
 
-  async resume(nameOrId: string, module: Module, settings: Pick<RunSettings, "signal">): Promise<Session> {
-    return this.replay(nameOrId, module, { ...defined({ signal: settings.signal }), mode: "resume" });
+  async resume(
+    nameOrId: string,
+    module: Module,
+    settings: Pick<RunSettings, "signal">,
+    follower?: Follower,
+  ): Promise<Session> {
+    const { signal } = settings;
+    return this.replay(nameOrId, module, { ...defined({ signal }), mode: "resume" }, follower);
   }
 
   async retry(
@@ -123,7 +132,12 @@ export class Runs {
     return this.#again(store, recorded, module, { ...settings, mode: "what-if" }, undefined, true);
   }
 
-  async replay(nameOrId: string, module: Module, settings: ReplaySettings): Promise<Session> {
+  async replay(
+    nameOrId: string,
+    module: Module,
+    settings: ReplaySettings,
+    follower?: Follower,
+  ): Promise<Session> {
     const { mode = "replay", name } = settings;
     requireMode(mode);
     requireKnown(settings, REPLAY_SETTINGS, `${mode} ${JSON.stringify(nameOrId)}`);
@@ -132,16 +146,17 @@ export class Runs {
     const store = await this.#host.store();
     const recorded = await recordedRun(store, nameOrId);
     if (recorded === undefined) throw new NotARunError(nameOrId, "replay");
-    if (mode !== "resume" || recorded.over) return this.#again(store, recorded, module, settings);
+    if (mode !== "resume" || recorded.over)
+      return this.#again(store, recorded, module, { ...settings, follower });
     // Taken before the record is read: the previous holder may have gone on since.
     const lease = await store.lease(nameOf(recorded));
     try {
       const newest = (await recordedRun(store, recorded.head)) ?? recorded;
       if (newest.elsewhere !== undefined)
         throw new NameTakenError(nameOf(newest), newest.elsewhere, "resume");
-      if (!newest.over) return await this.#again(store, newest, module, settings, lease);
+      if (!newest.over) return await this.#again(store, newest, module, { ...settings, follower }, lease);
       await lease.release();
-      return await this.#again(store, newest, module, settings);
+      return await this.#again(store, newest, module, { ...settings, follower });
     } catch (error) {
       // Nothing happens when the run has given it back already.
       await lease.release().catch(() => {});
@@ -174,11 +189,11 @@ export class Runs {
     store: Store,
     recorded: Recorded,
     module: Module,
-    settings: ReplaySettings,
+    settings: ReplaySettings & { readonly follower?: Follower | undefined },
     lease?: Lease,
     again = false,
   ): Promise<Session> {
-    const { mode = "replay", name, signal } = settings;
+    const { mode = "replay", name, signal, follower } = settings;
     const fork = mode === "what-if";
     const taken = fork && name !== undefined ? await store.head(name) : undefined;
     if (name !== undefined && taken !== undefined)
@@ -190,6 +205,7 @@ export class Runs {
       base: this.#hosted(await store.load(base, { fetch: true })),
       signal,
       mode,
+      follower,
       ...(lease && { lease }),
     });
     if (mode === "verify" && session.id !== recorded.head)
@@ -197,12 +213,22 @@ export class Runs {
     return session;
   }
 
-  async #begin(options: Omit<RunOptions, keyof RunServices | "store" | "body">): Promise<Session> {
+  async #begin({
+    follower,
+    ...options
+  }: Omit<RunOptions, keyof RunServices | "store" | "body" | "streams"> & {
+    readonly follower: Follower | undefined;
+  }): Promise<Session> {
     const { module, nonce } = options;
-    const { pool } = this.#shared;
+    const { pool, observe } = this.#shared;
     const run = new Run({
       ...this.#shared,
       ...options,
+      streams: follower !== undefined,
+      observe: (observation) => {
+        observe(observation);
+        follower?.(observation);
+      },
       store: this.#isKept ? await this.#host.store() : undefined,
       body: async (session) => closeSandboxOf(await module.forward(session)),
     });

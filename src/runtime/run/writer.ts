@@ -63,6 +63,10 @@ export class RunWriter {
     this.#silent.set(session, []);
   }
 
+  isTold(session: Session): boolean {
+    return !this.#silent.has(session);
+  }
+
   /** Tells something about a session: now, or as soon as the session itself is told. False when it has to wait. */
   after(session: Session, tell: () => void): boolean {
     const held = this.#silent.get(session);

@@ -1,0 +1,105 @@
+import type { Session } from "../../session/index.js";
+import { RefusedError } from "../given.js";
+import type { Observation } from "../run/options.js";
+import type { RunEvent } from "./event.js";
+import { EventTeller, type PartialParser } from "./teller.js";
+
+/** Follows a run: hears what observers hear, of this run alone, and has its models stream. */
+export type Follower = (observation: Observation) => void;
+
+/**
+ * The events of a run. Iterate it once; leaving the loop cancels the run, and the loop throws what the run throws.
+ *
+ * ```ts
+ * for await (const event of rath.stream(clerk, session))
+ *   if (event.type === "text") process.stdout.write(event.text);
+ * ```
+ */
+export class RunStream implements AsyncIterable<RunEvent> {
+  /** The session at the end of the run, or at its suspension, as `rath.run` gives it. */
+  readonly result: Promise<Session>;
+  /** The newest answer at the end of the run. */
+  readonly text: Promise<string>;
+  readonly #leaving = new AbortController();
+  readonly #queue: RunEvent[] = [];
+  #wake: (() => void) | undefined;
+  #isOver = false;
+  #isRead = false;
+
+  /** @param start begins the run, or goes on with it */
+  constructor(
+    module: string,
+    signal: AbortSignal | undefined,
+    start: (follower: Follower, signal: AbortSignal) => Promise<Session>,
+  ) {
+    const signals = signal === undefined ? [] : [signal];
+    this.result = this.#run(module, start, AbortSignal.any([...signals, this.#leaving.signal]));
+    this.text = this.result.then(({ text }) => text);
+    // Whoever reads only the events gets the error from the loop.
+    this.result.catch(() => {});
+    this.text.catch(() => {});
+  }
+
+  async #run(
+    module: string,
+    start: (follower: Follower, signal: AbortSignal) => Promise<Session>,
+    signal: AbortSignal,
+  ): Promise<Session> {
+    try {
+      const teller = new EventTeller(module, (event) => this.#push(event), await partialParser());
+      const session = await start((observation) => teller.hear(observation), signal);
+      teller.end(session);
+      return session;
+    } finally {
+      this.#isOver = true;
+      this.#wake?.();
+    }
+  }
+
+  #push(event: RunEvent): void {
+    const last = this.#queue.at(-1);
+    // A reader that is slow gets pieces of one answer together, so that they do not pile up.
+    const joined = last === undefined || this.#queue.length < CROWDED ? undefined : joinedEvent(last, event);
+    if (joined === undefined) this.#queue.push(event);
+    else this.#queue[this.#queue.length - 1] = joined;
+    this.#wake?.();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<RunEvent, void, undefined> {
+    if (this.#isRead)
+      throw new RefusedError(
+        "read the events of a run twice",
+        "they are gone once they are read",
+        "keep them in a list, or await stream.result",
+      );
+    this.#isRead = true;
+    try {
+      for (;;) {
+        const event = this.#queue.shift();
+        if (event !== undefined) yield event;
+        else if (this.#isOver) break;
+        else await new Promise<void>((wake) => (this.#wake = wake));
+      }
+      await this.result;
+    } finally {
+      if (!this.#isOver) this.#leaving.abort("its reader left");
+    }
+  }
+}
+
+/** Events that may wait before pieces are joined. */
+const CROWDED = 256;
+
+function joinedEvent(earlier: RunEvent, later: RunEvent): RunEvent | undefined {
+  if (earlier.type === "object" && later.type === "object")
+    return earlier.call === later.call ? later : undefined;
+  if (earlier.type !== "text" && earlier.type !== "reasoning") return undefined;
+  if (later.type !== earlier.type || later.call !== earlier.call) return undefined;
+  return { ...later, text: earlier.text + later.text };
+}
+
+/** Loaded for streams alone: a program without them does not need it. */
+async function partialParser(): Promise<PartialParser> {
+  const { parse } = await import("partial-json");
+  return (text) => parse(text);
+}

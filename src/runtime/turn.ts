@@ -1,0 +1,98 @@
+import type { Content, Principal, Session } from "../session/index.js";
+import type { Store } from "../store/index.js";
+import { PendingWorkError } from "./error.js";
+import { requireFreeName, requireKnown, requireModule } from "./given.js";
+import type { Module } from "./module.js";
+import type { Awaited } from "./people/awaited.js";
+import type { Decision } from "./people/decision.js";
+import { RUN_SETTINGS, type RunSettings } from "./rath-options.js";
+import type { Runs } from "./run/runs.js";
+import type { Follower } from "./stream/stream.js";
+import { recordedRun } from "./tape/recorded.js";
+
+/** `by` is who speaks. */
+export type TurnSettings = Omit<RunSettings, "name">;
+
+/** The runtime, as far as turns need it. */
+type TurnHost = {
+  readonly store: () => Promise<Store>;
+  readonly runs: Runs;
+  start(text: Content | undefined, options: { readonly by?: Principal }): Session;
+  load(name: string): Promise<Session>;
+  pending(name: string): Promise<readonly Awaited[]>;
+  withdraw(name: string, decision: Omit<Decision, "digest">): Promise<unknown>;
+};
+
+/** The turns of conversations, each under a name. Turns of one conversation follow each other, in this process. */
+export class Turns {
+  readonly #host: TurnHost;
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  constructor(host: TurnHost) {
+    this.#host = host;
+  }
+
+  async take(
+    module: Module,
+    name: string,
+    text: Content | undefined,
+    settings: TurnSettings,
+    follower?: Follower,
+  ): Promise<Session> {
+    const use = `take a turn of ${JSON.stringify(name)}`;
+    requireModule(module, use);
+    requireFreeName(name, use);
+    requireKnown(
+      settings,
+      RUN_SETTINGS.filter((option) => option !== "name"),
+      use,
+    );
+    const before = this.#last.get(name) ?? Promise.resolve();
+    const turn = before.then(() => this.#take(module, name, text, settings, follower));
+    const settled = turn.catch(() => {});
+    this.#last.set(name, settled);
+    try {
+      return await turn;
+    } finally {
+      if (this.#last.get(name) === settled) this.#last.delete(name);
+    }
+  }
+
+  async #take(
+    module: Module,
+    name: string,
+    text: Content | undefined,
+    settings: TurnSettings,
+    follower: Follower | undefined,
+  ): Promise<Session> {
+    const { runs, start, load } = this.#host;
+    const { by, signal } = settings;
+    const store = await this.#host.store();
+    const as = by === undefined ? {} : { by };
+    if ((await store.head(name)) === undefined)
+      return runs.run(module, start(text, as), { ...settings, name }, follower);
+    const going = signal === undefined ? {} : { signal };
+    const resume = (): Promise<Session> => runs.resume(name, module, going, follower);
+    const recorded = await recordedRun(store, name);
+    if (recorded !== undefined && !recorded.over) {
+      const resumed = await resume();
+      if (text === undefined) return resumed;
+      if (resumed.fact.type === "run-suspend") {
+        await this.#withdrawAll(name, text, by);
+        const ended = await resume();
+        if (ended.fact.type === "run-suspend") throw new PendingWorkError(ended.pending);
+      }
+    }
+    const session = await load(name);
+    if (text === undefined) return session;
+    return runs.run(module, session.say(text, as), { ...settings, name }, follower);
+  }
+
+  /** Whoever goes on speaking no longer waits: their requests for approval are withdrawn. Other pending work stays. */
+  async #withdrawAll(name: string, text: Content, by: Principal = "user"): Promise<void> {
+    const words = typeof text === "string" ? `: ${text}` : "";
+    for (const { id, type, answered } of await this.#host.pending(name))
+      if (type === "approval-ask" && !answered)
+        await this.#host.withdraw(name, { by, ask: id, why: `${by} withdrew the request and said${words}` });
+  }
+}
