@@ -44,6 +44,13 @@ export type ReplaySettings = {
   readonly mode?: Mode;
   /** The name of a what-if. */
   readonly name?: string;
+  /**
+   * Ends a replay at this fact of the run, by its id, "name~3" or "name@branch": resolves with the session there once the
+   * program has come to it.
+   */
+  readonly until?: string;
+  /** Begins a what-if after this fact of the run: what came before is taken over, and what came after is done anew. */
+  readonly from?: string;
   readonly signal?: AbortSignal;
 };
 
@@ -61,7 +68,7 @@ export function policiesOf(given: Policy | readonly Policy[] | undefined): reado
 }
 
 export const RUN_SETTINGS = optionNames<RunSettings>()("by name budget signal");
-export const REPLAY_SETTINGS = optionNames<ReplaySettings>()("mode name signal");
+export const REPLAY_SETTINGS = optionNames<ReplaySettings>()("mode name until from signal");
 /** A misspelt limit or secret would be ignored. */
 export const RATH_OPTIONS = optionNames<RathOptions>()(
   "store prices budget policy sandboxes secrets clock random uuid patience",

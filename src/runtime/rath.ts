@@ -30,6 +30,7 @@ import { Runs } from "./run/runs.js";
 import { hostedBy } from "./run/scope.js";
 import { Secrets } from "./secrets.js";
 import { type Services, services } from "./services.js";
+import { type Step, stepsOf } from "./step.js";
 import { type Streams, streamsOf } from "./stream/streams.js";
 import { type Unfinished, unfinishedIn } from "./tape/recorded.js";
 import { type TurnSettings, Turns } from "./turn.js";
@@ -223,6 +224,20 @@ export class Rath {
   /** Runs a recorded run again with its record as the world; the modes differ in what happens where it ends. */
   async replay(nameOrId: string, module: Module, settings: ReplaySettings = {}): Promise<Session> {
     return this.#runs.replay(nameOrId, module, settings);
+  }
+
+  /**
+   * Steps through a recorded run, fact by fact, with the files and the recalled memories at each. With a module the program is
+   * first run again up to there, so that the steps are what it does; `renderedPrompt(step.session)` is the prompt of a model call.
+   *
+   * ```ts
+   * for await (const { fact, files } of rath.steps("fix-1", repair)) console.log(fact.type, (await files()).tree);
+   * ```
+   */
+  async *steps(nameOrId: string, module?: Module): AsyncGenerator<Step, void> {
+    const head = await this.load(nameOrId);
+    if (module !== undefined) await this.#runs.follow(nameOrId, module);
+    yield* stepsOf(head, head.fact.run, (session) => this.filesAt(session));
   }
 
   /**

@@ -1,8 +1,22 @@
 import { staysOpen } from "../../sandbox/pool/index.js";
-import { isWithinReach, requireSession, Session, sandboxView } from "../../session/index.js";
-import { ConflictError, type Lease, type Store } from "../../store/index.js";
+import {
+  type FactId,
+  isWithinReach,
+  readFact,
+  requireSession,
+  Session,
+  sandboxView,
+} from "../../session/index.js";
+import { ConflictError, findSession, type Lease, type Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
-import { NameTakenError, NotARunError, PendingWorkError, VerificationError } from "../error.js";
+import {
+  NameTakenError,
+  NotARunError,
+  PendingWorkError,
+  RunFailedError,
+  TapeEndedError,
+  VerificationError,
+} from "../error.js";
 import {
   RefusedError,
   requireBudget,
@@ -18,7 +32,7 @@ import { REPLAY_SETTINGS, type ReplaySettings, RUN_SETTINGS, type RunSettings } 
 import type { Budget } from "../request/request.js";
 import { statusIn } from "../status.js";
 import type { Follower } from "../stream/stream.js";
-import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
+import { factAt, nameOf, type Recorded, recordedRun, startsOf } from "../tape/recorded.js";
 import { newNonce, reopen } from "../tape/reopen.js";
 import type { RunOptions, RunServices } from "./options.js";
 import { Run } from "./run.js";
@@ -164,6 +178,14 @@ export class Runs {
     }
   }
 
+  /** Runs the program of a recorded run again as far as its record goes. */
+  async follow(nameOrId: string, module: Module): Promise<void> {
+    await this.replay(nameOrId, module, {}).catch((error: unknown) => {
+      // A run that was cut off, or is under way, has no end; a recorded failure is an end.
+      if (!(error instanceof TapeEndedError || error instanceof RunFailedError)) throw error;
+    });
+  }
+
   /** Cancels the runs of this name. False if no run has it. */
   cancel(name: string, why: string): boolean {
     let found = false;
@@ -195,11 +217,12 @@ export class Runs {
   ): Promise<Session> {
     const { mode = "replay", name, signal, follower } = settings;
     const fork = mode === "what-if";
+    const upTo = await this.#upTo(store, recorded, settings);
     const taken = fork && name !== undefined ? await store.head(name) : undefined;
     if (name !== undefined && taken !== undefined)
       throw new NameTakenError(name, taken, "begin a what-if as");
-    const { base, ...reopened } = await reopen(store, recorded, { fork, name, again });
-    const session = await this.#begin({
+    const { base, ...reopened } = await reopen(store, recorded, { fork, name, again, upTo });
+    const begun = this.#begin({
       ...reopened,
       module,
       base: this.#hosted(await store.load(base, { fetch: true })),
@@ -208,9 +231,49 @@ export class Runs {
       follower,
       ...(lease && { lease }),
     });
+    if (upTo !== undefined && !fork) return this.#at(store, upTo, begun);
+    const session = await begun;
     if (mode === "verify" && session.id !== recorded.head)
       throw new VerificationError(recorded.nonce, recorded.head, session.id);
     return session;
+  }
+
+  /** The fact at which the record ends for a replay until there, or a what-if from there. */
+  async #upTo(
+    store: Store,
+    recorded: Recorded,
+    { mode = "replay", until, from }: ReplaySettings,
+  ): Promise<FactId | undefined> {
+    const [option, wanted] = from === undefined ? (["until", until] as const) : (["from", from] as const);
+    if (wanted === undefined) return undefined;
+    const use = `${mode} ${JSON.stringify(nameOf(recorded))} ${option} ${JSON.stringify(wanted)}`;
+    if (mode !== (option === "until" ? "replay" : "what-if"))
+      throw new RefusedError(
+        use,
+        `\`${option}\` is an option of a ${option === "until" ? "replay" : "what-if"}`,
+        option === "until"
+          ? 'rath.replay(name, module, { until: "name~3" })'
+          : 'rath.replay(name, module, { mode: "what-if", from: "name~3" })',
+      );
+    const { id } = await findSession(store, wanted);
+    const runs = (await startsOf(store, recorded)).map(({ line }) => readFact(line, undefined).run);
+    const { run, type } = (await factAt(store, id)) ?? {};
+    if (run === undefined || !runs.includes(run) || type === "run-end" || type === "run-suspend")
+      throw new RefusedError(
+        use,
+        `${id.slice(0, 12)} is not a fact on the way of that run`,
+        `choose one of its facts: rath log ${JSON.stringify(nameOf(recorded))}`,
+      );
+    return id;
+  }
+
+  /** The session at which a replay was to end, when the program has come to it. */
+  async #at(store: Store, id: FactId, begun: Promise<Session>): Promise<Session> {
+    await begun.catch((error: unknown) => {
+      // The program goes on, and its record was to end here.
+      if (!(error instanceof TapeEndedError)) throw error;
+    });
+    return this.#hosted(await store.load(id, { fetch: true }));
   }
 
   async #begin({

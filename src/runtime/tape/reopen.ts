@@ -23,6 +23,7 @@ type Reopened = Pick<
  *
  * @param fork whether it becomes a run of its own, with this name, that comes from the recorded one
  * @param again whether the failures that ended it are done again
+ * @param upTo the fact at which the record ends for this purpose
  */
 export async function reopen(
   store: Store,
@@ -31,11 +32,18 @@ export async function reopen(
     fork,
     name,
     again,
-  }: { readonly fork: boolean; readonly name: string | undefined; readonly again: boolean },
+    upTo,
+  }: {
+    readonly fork: boolean;
+    readonly name: string | undefined;
+    readonly again: boolean;
+    readonly upTo: FactId | undefined;
+  },
 ): Promise<Reopened> {
   const nonce = fork ? newNonce() : recorded.nonce;
+  const leaves = upTo === undefined ? recorded.leaves : [upTo];
   const origin = fork
-    ? { run: recorded.nonce, start: recorded.root, leaves: recorded.leaves, ...(again && { again }) }
+    ? { run: recorded.nonce, start: recorded.root, leaves, ...(again && { again }) }
     : recorded.fact.from;
   const starts = await startsOf(store, recorded);
   const [first] = starts;
@@ -44,9 +52,9 @@ export async function reopen(
   const runs = starts.map(({ line }) => (readFact(line, undefined) as FactOf<"run-start">).nonce);
   const origins = runs.filter((run) => run !== nonce);
   const tape = new Tape(nonce, origins);
-  const heads = new Set(recorded.leaves);
+  const heads = new Set(leaves);
   // Where only this run was brought here, what it did not take from the other one is not needed either.
-  for (const id of fork ? [] : (origin?.leaves ?? []))
+  for (const id of fork || upTo !== undefined ? [] : (origin?.leaves ?? []))
     if ((await store.line(id)) !== undefined) heads.add(id);
   for await (const batch of store.lines([...heads], { without: [base] }))
     for (const { id, line } of batch) tape.add(id, line);
