@@ -28,6 +28,7 @@ export {
   StepError,
 } from "./error.js";
 export { mergeFiles, resumeSandbox, suspendSandbox } from "./files.js";
+export { type GateOptions, gate } from "./gate.js";
 export { now, random, type StepResult, uuid } from "./host.js";
 export { loop } from "./loop.js";
 export { map } from "./map.js";

@@ -1,7 +1,7 @@
 import type { Json } from "../json.js";
 import { fact } from "./family.js";
 import { typed } from "./field.js";
-import type { Principal } from "./value.js";
+import type { FactId, Principal } from "./value.js";
 import type { Writer } from "./writer.js";
 
 /** Decisions and findings, with the principal who made them. */
@@ -90,7 +90,32 @@ export const decision = {
       `checked ${words(name)}: ${passed ? "passed" : "failed"}${score === undefined ? "" : `, score ${roundedText(score)}`}${detail === undefined ? "" : ` (${words(detail)})`}`,
     tone: ({ passed }) => (passed ? "good" : "bad"),
   }),
+  /** A gate looks for the validations that it needs. */
+  "gate-check": fact({
+    by: "workflow",
+    fields: {
+      gate: "text",
+      passed: "flag",
+      /** What it needs, and the report that it found of each. */
+      needs: typed<readonly GateNeed[]>()("json"),
+    },
+    say: ({ gate, passed, needs }, { words }) =>
+      `${passed ? "opened" : "did not open"} the gate ${words(gate)} (${words(needsText(needs))})`,
+    tone: ({ passed }) => (passed ? "good" : "bad"),
+    trace: ["gate", "passed"],
+  }),
 };
+
+/** A validation that a gate needs: how the newest report came out, or that there is none for the files as they are. */
+export type GateNeed = {
+  readonly name: string;
+  readonly state: "passed" | "failed" | "outdated" | "missing";
+  readonly of?: FactId;
+};
+
+function needsText(needs: unknown): string {
+  return Array.isArray(needs) ? needs.map(({ name, state }: GateNeed) => `${name}: ${state}`).join(", ") : "";
+}
 
 const DECIDED: { readonly [decision: string]: string } = {
   approve: "approved",

@@ -345,6 +345,12 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
       labels: ["web"],
       why: text,
     },
+    "gate-check": {
+      type: "gate-check",
+      gate: "g",
+      passed: false,
+      needs: [{ name: "v", state: "failed", of: id }],
+    },
     "validation-report": {
       type: "validation-report",
       name: "v",

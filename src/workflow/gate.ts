@@ -1,0 +1,94 @@
+import type { Module } from "../runtime/index.js";
+import { adopted, type FactId, type FactOf, type Json, type View } from "../session/index.js";
+import { defined } from "../util/index.js";
+import { anything, type Check, defineModule } from "./define.js";
+import { enter, type Parts, requireModule } from "./part.js";
+import type { Rebuilds } from "./state.js";
+import { approve } from "./wait.js";
+
+export type GateOptions = {
+  /** The names of the validations that must have passed for the files as they are. */
+  readonly needs: readonly [string, ...string[]];
+  /** The route when one of them has not. Without it the run suspends until a person decides. */
+  readonly otherwise?: Module;
+};
+
+/**
+ * Continues with a module only when the named validations have passed, and records what it found. The newest report of each
+ * name counts, on the branch that goes on; one from before the last change of files is outdated. A gate that does not open
+ * takes the other route; without one it asks a person, who may let the session pass.
+ *
+ * ```ts
+ * const release = gate("release", publish, { needs: ["tests", "review"], otherwise: repair });
+ * ```
+ */
+export function gate(name: string, module: Module, options: GateOptions): Module & Rebuilds {
+  const { otherwise } = options ?? {};
+  const parts: Parts = { module, ...(otherwise !== undefined && { otherwise }) };
+  return defineModule(
+    {
+      kind: "gate",
+      name,
+      example: EXAMPLE,
+      parts,
+      options,
+      checks: { needs: requireNames, otherwise: anything },
+      learnable: ["needs"],
+      check({ where }) {
+        requireModule(module, where, "module");
+      },
+    },
+    async (entered, { parts: { module, otherwise }, options: { needs } }) => {
+      const reports = entered.view(reportsView);
+      const found = needs.map((need) => needOf(need, reports));
+      const passed = found.every(({ state }) => state === "passed");
+      const session = entered.append({ type: "gate-check", gate: name, passed, needs: found });
+      if (passed) return enter(module as Module, session);
+      if (otherwise !== undefined) return enter(otherwise, session);
+      const missing = found.filter(({ state }) => state !== "passed") as unknown as Json;
+      return enter(module as Module, await approve(`pass ${name}`, { gate: name, missing }).forward(session));
+    },
+  );
+}
+
+type Report = {
+  readonly id: FactId;
+  readonly passed: boolean;
+  readonly call: FactId | null;
+  readonly isOutdated: boolean;
+};
+type Reports = { readonly [name: string]: Report };
+
+/** The newest report of each validation on the branch that goes on. */
+const reportsView: View<Reports> = {
+  start: {},
+  step(reports, fact, { id }) {
+    if (fact.type === "validation-report") {
+      const { name, passed, of = null } = fact;
+      return { ...reports, [name]: { id, passed, call: of, isOutdated: false } };
+    }
+    if (fact.type !== "workspace-change" && fact.type !== "workspace-merge") return reports;
+    const outdated = Object.entries(reports).map(([name, report]): [string, Report] => [
+      name,
+      // A call that checks may leave files behind, and its report is about the same files.
+      { ...report, isOutdated: report.isOutdated || fact.of === undefined || report.call !== fact.of },
+    ]);
+    return Object.fromEntries(outdated);
+  },
+  merge: (sides, merge) => sides[adopted(merge) ?? 0] as Reports,
+};
+
+function needOf(name: string, reports: Reports): FactOf<"gate-check">["needs"][number] {
+  const report = Object.hasOwn(reports, name) ? reports[name] : undefined;
+  const state =
+    report === undefined ? "missing" : report.isOutdated ? "outdated" : report.passed ? "passed" : "failed";
+  return { name, state, ...defined({ of: report?.id }) };
+}
+
+const EXAMPLE = 'gate("release", publish, { needs: ["tests"], otherwise: repair })';
+
+const requireNames: Check = (needs, option, refuse) => {
+  const isList =
+    Array.isArray(needs) && needs.length > 0 && needs.every((one) => typeof one === "string" && one !== "");
+  if (!isList) throw refuse(`its \`${option}\` must be the names of one or more validations`, EXAMPLE);
+};
