@@ -43,7 +43,7 @@ const about = new Map([
 
 const kinds = /** @type {const} */ (["Functions and values", "Classes", "Types", "Errors", "Constants"]);
 /** The maximum number of public names: of the main entry point, and of all together. */
-const MOST = { main: 60, all: 420 };
+const MOST = { main: 60, all: 440 };
 
 const folder = join(root, "docs", "api");
 /** Broken rules of the public surface. @type {string[]} */

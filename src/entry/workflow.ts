@@ -3,6 +3,7 @@ export { branch } from "../workflow/branch.js";
 export { Workflow } from "../workflow/class.js";
 export { LoopError, ModuleError, RejectedError, StepError } from "../workflow/error.js";
 export { mergeFiles, resumeSandbox, suspendSandbox } from "../workflow/files.js";
+export { type GateOptions, gate } from "../workflow/gate.js";
 export { now, random, type StepResult, uuid } from "../workflow/host.js";
 export { loop } from "../workflow/loop.js";
 export { map } from "../workflow/map.js";

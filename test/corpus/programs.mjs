@@ -14,7 +14,6 @@ import {
   policy,
   race,
   random,
-  resumeSandbox,
   retry,
   scripted,
   selector,
@@ -22,7 +21,6 @@ import {
   signal,
   sleep,
   step,
-  suspendSandbox,
   tool,
   uuid,
   workflow,
@@ -33,6 +31,7 @@ import { groundsOf, memory, memoryTools, remembering } from "openrath/memory";
 import { reflexionMemory as reflexion, tieredMemory, withTiers } from "openrath/memory/tiers";
 import { debate, groupChat, mentions, supervisor } from "openrath/pattern";
 import { askPerson, sandboxTools } from "openrath/tool";
+import { resumeSandbox, suspendSandbox } from "openrath/workflow";
 
 /** @typedef {import("openrath").Module} Module */
 /** @typedef {import("openrath").Session} Session */

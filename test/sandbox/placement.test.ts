@@ -13,13 +13,13 @@ import {
   scripted,
   sequence,
   step,
-  suspendSandbox,
   tool,
   workflow,
 } from "openrath";
 import { type Sandbox, SandboxLostError, virtualSandbox, whoChanged } from "openrath/sandbox";
 import type { FactType } from "openrath/session";
 import { moduleTool, sandboxTools } from "openrath/tool";
+import { suspendSandbox } from "openrath/workflow";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const bwrap = spawnSync("bwrap", ["--ro-bind", "/", "/", "true"]).status === 0;
