@@ -36,7 +36,7 @@ describe("the request that a person sees", () => {
   const HIDDEN = "bob\u202e\u200b";
   const SEEN = "bob\\u202e\\u200b";
 
-  it("[A13] has no invisible characters, also in the arguments before an edit", async () => {
+  it("[A20] has no invisible characters, also in the arguments before an edit", async () => {
     const rath = rathOf();
     const module = payment(new World(), { from: ["user:ada", "user:bob"], need: 2 }, HIDDEN);
     await rath.run(module, rath.start("go"), { name: "n" });
@@ -49,7 +49,7 @@ describe("the request that a person sees", () => {
     expect(JSON.stringify(again)).not.toMatch(/\p{Bidi_Control}|\p{Default_Ignorable_Code_Point}/u);
   });
 
-  it("[A13] has none in names and errors", async () => {
+  it("[A20] has none in names and errors", async () => {
     const rath = rathOf();
     const give = () => {
       throw Object.assign(new Error(`no word of ${HIDDEN}`), { code: "ECONNRESET" });
