@@ -12,6 +12,7 @@ describe("reconcilers", () => {
     for (const kind of ["step", "tool"] as const)
       for (const [found, told] of [
         [{ value: "receipt 7" }, "receipt 7"],
+        [{ output: "receipt 7" }, "receipt 7"], // the form of tools in version 0.1
         [{ value: null }, null],
         [{ value: undefined }, undefined], // a lookup that found nothing
         [{ receipt: 7 }, undefined],

@@ -6,7 +6,7 @@ import { type Evidence, evidenceIn, heardBy, originsIn } from "./evidence.js";
 import type { SpaceSettings, WriteOptions } from "./operation.js";
 import { hasRead } from "./reading.js";
 import { type Needs, needsOf, type Rules, rulesIn } from "./rules.js";
-import { isWider, type Scope } from "./scope.js";
+import { holdsIn, type Scope } from "./scope.js";
 import type { SpaceIndex } from "./search/space-index.js";
 import type { Source } from "./source.js";
 import { type Memory, type Status, trustOf } from "./state.js";
@@ -78,12 +78,12 @@ export class Change {
   }
 
   /**
-   * A session reads memories of its scope and of wider ones, and writes none of a wider scope: the words of one user must not
-   * reach all others. Without a session, the administrator of the space may change everything.
+   * A session reads memories of its scope and of wider ones, and writes none of a wider or another scope: the words of one
+   * user must not reach others. Without a session, the administrator of the space may change everything.
    */
   requireInside(scope: Scope, memory?: FactId): void {
     const { name, scope: own } = this.#settings;
-    if (this.options.from === undefined || !isWider(scope, own)) return;
+    if (this.options.from === undefined || holdsIn(own, scope)) return;
     const [wide, narrow] = [scope.join(" / "), own.join(" / ")];
     throw this.refusing("scope")(
       `it is for ${wide}, and this scope may only write for ${narrow}`,

@@ -50,6 +50,33 @@ describe("a narrow scope", () => {
     await store.close();
   });
 
+  it("[B11] changes nothing of a scope beside it, and takes no care of it", async () => {
+    const { store, space, said } = await world();
+    const rath = openRath({ store });
+    const because = [said] as const;
+    const texts = ["Tea is served at four.", "Tea is served at four!"];
+    const [first] = await Promise.all(
+      texts.map((text) => space.write({ text, because, source: "human-correction", by, importance: 1 })),
+    );
+    for (const scope of ["user:bob", "project:other"] as const) {
+      const beside = memory({ name: "notes", scope });
+      const ways: readonly ((session: Session) => Promise<{ readonly session: Session }>)[] = [
+        (session) => beside.revise(session, first?.memory as string, { text: "Never.", because, by }),
+        (session) => beside.revoke(session, first?.memory as string, { why: "so", by }),
+        (session) =>
+          beside.write(session, { text: "All.", because, source: "reflection", by, scope: "project:rath" }),
+      ];
+      for (const act of ways) {
+        const body = workflow("beside", async (session) => (await act(session)).session);
+        await expect(rath.run(body, rath.start("?", { by }))).rejects.toThrow(`may only write for ${scope}`);
+      }
+      await rath.run(consolidating("merge", { memory: beside }), rath.start("?"));
+      await rath.run(forgetting("forget", { memory: beside, importanceBelow: 3 }), rath.start("?"));
+    }
+    expect((await space.list()).map(({ text }) => text).sort()).toEqual(texts.sort());
+    await store.close();
+  });
+
   it("[B11] takes no care of a wider one", async () => {
     const { store, space, said } = await world();
     const rath = openRath({ store });

@@ -44,11 +44,6 @@ export function holdsIn(one: Scope, other: Scope): boolean {
   return one.length <= other.length && one.every((step, place) => step === other[place]);
 }
 
-/** Whether the scope `one` is wider than `other`. */
-export function isWider(one: Scope, other: Scope): boolean {
-  return one.length < other.length && holdsIn(one, other);
-}
-
 /** As one text: equal texts are equal scopes, and the text of a wider scope is a beginning of the narrower one's. */
 export function scopeText(scope: Scope): string {
   return `${scope.join("/")}/`;

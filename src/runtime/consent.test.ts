@@ -25,12 +25,49 @@ function paying(world: World, terms: Terms, amount: Json = 3): Request {
   };
 }
 
-function payment(world: World, terms: Terms): Module {
-  return moduleOf("m", (session) => perform(session, paying(world, terms)));
+function payment(world: World, terms: Terms, amount?: Json): Module {
+  return moduleOf("m", (session) => perform(session, paying(world, terms, amount)));
 }
 
 const outcomeOf = (ended: Session): Session => ended.parents[0] as Session;
 const asked = async (rath: Rath) => (await rath.pending("n")).map(({ to, answered }) => [to, answered]);
+
+describe("the request that a person sees", () => {
+  const HIDDEN = "bob\u202e\u200b";
+  const SEEN = "bob\\u202e\\u200b";
+
+  it("[A20] has no invisible characters, also in the arguments before an edit", async () => {
+    const rath = rathOf();
+    const module = payment(new World(), { from: ["user:ada", "user:bob"], need: 2 }, HIDDEN);
+    await rath.run(module, rath.start("go"), { name: "n" });
+    const [asked] = await rath.pending("n");
+    expect(asked).toMatchObject({ shown: { input: { amount: SEEN } }, escaped: true });
+    await rath.approve("n", { by: "user:ada", edit: { amount: 5 }, digest: asked?.digest as string });
+    await rath.resume("n", module);
+    const again = only(await rath.pending("n"));
+    expect(again).toMatchObject({ edited: { by: "user:ada", was: { amount: SEEN } }, escaped: true });
+    expect(JSON.stringify(again)).not.toMatch(/\p{Bidi_Control}|\p{Default_Ignorable_Code_Point}/u);
+  });
+
+  it("[A20] has none in names and errors", async () => {
+    const rath = rathOf();
+    const give = () => {
+      throw Object.assign(new Error(`no word of ${HIDDEN}`), { code: "ECONNRESET" });
+    };
+    const call = new World().step(`pay ${HIDDEN}`, { effect: "write", give });
+    await rath.run(
+      moduleOf("m", (session) => perform(session, call)),
+      rath.start("go"),
+      { name: "n" },
+    );
+    const doubt = only(await rath.pending("n"));
+    expect(doubt).toMatchObject({
+      what: `pay ${SEEN}`,
+      error: { message: `no word of ${SEEN}` },
+      escaped: true,
+    });
+  });
+});
 
 describe("who is asked", () => {
   it("[A7] only they can answer, and nobody who wants to do it", async () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { unreadable } from "./testing/thrown.js";
-import { readableError, thrownMessage } from "./thrown.js";
+import { readableError, thrownMessage, warnOf } from "./thrown.js";
 
 describe("what was thrown", () => {
   it("[TH1] has a message, whatever it is, and can be looked at", () => {
@@ -40,5 +40,12 @@ describe("what was thrown", () => {
       code: "E_BUSY",
       isRetryable: true,
     });
+  });
+
+  it("[TH2] is warned of in a text of bounded length", async () => {
+    const warned = new Promise<Error>((resolve) => process.once("warning", resolve));
+    warnOf(new Error("x".repeat(1_000_000)), "test");
+    const { message, stack } = await warned;
+    expect([message.length, stack?.length]).toEqual([8_192, 8_192]);
   });
 });

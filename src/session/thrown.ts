@@ -1,4 +1,5 @@
 import { types } from "node:util";
+import { clip } from "../util/index.js";
 import { RathError } from "./error.js";
 
 /**
@@ -35,11 +36,15 @@ export function thrownMessage(thrown: unknown): string {
 /** Tells the owner of the process what other people's code threw where nobody else hears of it. */
 export function warnOf(thrown: unknown, code: string): void {
   // A copy: Node looks at a warning later, and a getter that throws then would end the process.
-  process.emitWarning(plainError(Object(thrown) as Fields, thrownMessage(thrown)), { code });
+  const warning = plainError(Object(thrown) as Fields, thrownMessage(thrown));
+  for (const field of ["name", "message", "stack"] as const)
+    warning[field] = clip(warning[field] ?? "", WARNING_CHARACTERS);
+  process.emitWarning(warning, { code });
 }
 
 type Fields = { readonly [field: string]: unknown };
 
+const WARNING_CHARACTERS = 8_192;
 const DEEPEST = 8;
 const UNREADABLE = "an error that cannot be read";
 const LOOKED_AT = [

@@ -1,3 +1,4 @@
+import { Withheld } from "./blob.js";
 import type { Json } from "./json.js";
 
 /**
@@ -15,10 +16,10 @@ export function visibleText(text: string): string {
   });
 }
 
-/** The same for every text and every name of a field in a value. */
+/** The same for every text and every name of a field in a value. Content that was erased or is missing stays what it is. */
 export function visible(value: Json): Json {
   if (typeof value === "string") return visibleText(value);
   if (Array.isArray(value)) return value.map(visible);
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null || (value as object) instanceof Withheld) return value;
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [visibleText(key), visible(one)]));
 }

@@ -15,7 +15,7 @@ import type { Progress } from "../derived.js";
 import { MemoryRefusedError, refusing } from "../error.js";
 import { becauseOf } from "../evidence.js";
 import { principalOf } from "../operation.js";
-import { isWider, type Scope, type ScopeGiven, scopeOf, scopeText } from "../scope.js";
+import { holdsIn, type Scope, type ScopeGiven, scopeOf, scopeText } from "../scope.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
 import { breath, type Group, groupsOf, type Watching } from "./group.js";
@@ -143,7 +143,7 @@ export async function consolidate(space: Space, options: ConsolidateOptions): Pr
   return { head: await space.head(), looked, merges, more };
 }
 
-/** The groups of a space as it is now. With `own`, the scope of a run, without memories of wider scopes. */
+/** The groups of a space as it is now. With `own`, the scope of a run, with the memories that it may change. */
 export async function findGroups(
   space: Space,
   { scope, most, ...grouping }: Grouping,
@@ -152,7 +152,7 @@ export async function findGroups(
   const live = await space.list();
   const meant = live
     .filter((one) => scope === undefined || scopeText(one.scope) === scope)
-    .filter((one) => own === undefined || !isWider(one.scope, own))
+    .filter((one) => own === undefined || holdsIn(own, one.scope))
     .slice(-most);
   return { groups: await groupsOf(meant, { ...grouping, ...watching }), looked: meant.length };
 }

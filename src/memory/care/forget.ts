@@ -24,7 +24,7 @@ import type { Progress } from "../derived.js";
 import { refusing } from "../error.js";
 import type { MemorySpace } from "../memory.js";
 import { principalOf, timeOf } from "../operation.js";
-import { isWider, type ScopeGiven, scopeOf, scopeText } from "../scope.js";
+import { holdsIn, type ScopeGiven, scopeOf, scopeText } from "../scope.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
 import { breath, isKeptElsewhere, type Watching } from "./group.js";
@@ -298,7 +298,7 @@ export function forgetting(name: string, options: ForgettingModuleOptions): Modu
       const now = hostServices(request).time();
       const space = memory.open(await context.store());
       // A run does not forget memories of wider scopes.
-      const keep = (one: Memory): boolean => isWider(one.scope, memory.scope) || rule.keep?.(one) === true;
+      const keep = (one: Memory): boolean => !holdsIn(memory.scope, one.scope) || rule.keep?.(one) === true;
       return { now, ...(await forgettable(space, { ...rule, keep }, now, { signal, progress })) };
     },
     { effect: "read", origin: "input" },

@@ -1,12 +1,4 @@
-import {
-  canonical,
-  type FactOf,
-  type Json,
-  type Pending,
-  type Principal,
-  visible,
-  Withheld,
-} from "../../session/index.js";
+import { type FactOf, type Json, type Pending, type Principal, visible } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import type { Doubt } from "./doubt.js";
 
@@ -14,8 +6,8 @@ import type { Doubt } from "./doubt.js";
 export type Awaited = Pending &
   Partial<Omit<Doubt, "shown" | "digest" | "to">> & {
     /**
-     * The call to approve, or the call in doubt. Invisible characters are shown as escapes such as `\u202e`; `escaped` is then
-     * true.
+     * The call to approve, or the call in doubt. Invisible characters are shown as escapes such as `\u202e`, here and in the
+     * other texts; `escaped` is then true.
      */
     readonly shown?: Json;
     readonly escaped?: true;
@@ -41,19 +33,15 @@ export type Awaited = Pending &
 
 export function describeAsk(fact: FactOf<"approval-ask">): Partial<Awaited> {
   const { what, digest, to, expires, rule, why, edited, answer, problem, execution } = fact;
-  const rest = defined({ to, expires, rule, why, edited, answer, problem, execution });
-  return { ...showVisibly(what), digest, ...rest };
+  return { shown: what, digest, ...defined({ to, expires, rule, why, edited, answer, problem, execution }) };
 }
 
-export function describeDoubt(doubt: Doubt): Partial<Awaited> {
-  return { ...doubt, ...showVisibly(doubt.shown) };
-}
-
-/** The content to look at, with invisible characters made visible. */
-function showVisibly(what: Json): Pick<Awaited, "shown" | "escaped"> {
-  if ((what as unknown) instanceof Withheld) return { shown: what };
-  const shown = visible(what);
-  return { shown, ...(canonical(shown) !== canonical(what) && { escaped: true }) };
+/** The request with invisible characters made visible, except in what a program answers with: its schema and principals. */
+export function showVisibly(one: Awaited): Awaited {
+  const { what, shown, rule, why, edited, problem, error } = one;
+  const texts = defined({ what, shown, rule, why, edited, problem, error });
+  const seen = visible(texts) as typeof texts;
+  return { ...one, ...seen, ...(JSON.stringify(seen) !== JSON.stringify(texts) && { escaped: true }) };
 }
 
 /** The details of a pending request for a person, beside its name, its time and its schema. */

@@ -9,7 +9,7 @@ import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
 import { recordedRun } from "../tape/recorded.js";
 import { type AnswerOptions, giveAnswer, type MakeAnswer, requestsOf, revokeAnswer } from "./answer.js";
-import { type Awaited, describeAsk, describeDoubt } from "./awaited.js";
+import { type Awaited, describeAsk, showVisibly } from "./awaited.js";
 import { type Approval, type Decision, requireDecision, type Settle, type TakeOver } from "./decision.js";
 import { doubtAbout } from "./doubt.js";
 
@@ -41,9 +41,9 @@ export class People {
       const { fact } = await store.load(one.id);
       const ask = fact.type === "approval-ask" ? describeAsk(fact) : {};
       const signal = fact.type === "signal-await" ? defined({ shown: fact.what }) : {};
-      const doubt = one.doubt === true ? describeDoubt((await doubtAbout(store, heads, one.id)).doubt) : {};
+      const doubt = one.doubt === true ? (await doubtAbout(store, heads, one.id)).doubt : {};
       const answered = run !== undefined && (await store.head(answerName(run.nonce, one.id))) !== undefined;
-      awaited.push({ ...one, ...ask, ...signal, ...doubt, answered });
+      awaited.push(showVisibly({ ...one, ...ask, ...signal, ...doubt, answered }));
     }
     return awaited;
   }

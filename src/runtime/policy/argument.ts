@@ -6,8 +6,8 @@ import type { Action } from "./action.js";
 export type Leaf = { readonly name: string; readonly value: string | number | boolean | undefined };
 
 /**
- * The values at a path of an action's input, such as "to.email". It leads into every item of a list, and `*` stands for any
- * one name. Where it leads nowhere, a value is missing.
+ * The values at a path of an action's input, such as "to.email". It leads into every item of a list, with or without a `*` for
+ * them; elsewhere `*` stands for any one name. Where it leads nowhere, a value is missing.
  */
 export function leavesAt(action: Action, path: string): readonly Leaf[] {
   const { input, schema } = action;
@@ -46,7 +46,7 @@ function* leavesOf(
 ): Generator<Leaf, void> {
   const declared = propertiesOf(schema);
   if (Array.isArray(value) && value.length > 0) {
-    const way = first === undefined ? [] : [first, ...rest];
+    const way = first === undefined || first === "*" ? rest : [first, ...rest];
     for (const one of value as readonly Json[]) yield* leavesOf(one, name, fieldOf(schema, "items"), way);
   } else if (first !== undefined) {
     const keys = first !== "*" ? [first] : isRecord(value) ? Object.keys(value) : [];

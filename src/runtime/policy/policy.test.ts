@@ -389,6 +389,10 @@ describe("labels", () => {
     expect(isUnsaid(said, bob, "to.address")).toBe(true);
     expect(isUnsaid(said, [bob, bob], "to.email")).toBe(false);
     expect(isUnsaid(said, [bob, { email: "eve@x.example" }], "to.email")).toBe(true);
+    expect(isUnsaid(said, [bob, bob], "to.*.email")).toBe(false);
+    expect(isUnsaid(said, [bob, { email: "eve@x.example" }], "to.*.email")).toBe(true);
+    expect(isUnsaid(said, [bob, {}], "to.*.email")).toBe(true);
+    expect(isUnsaid(said, [], "to.*.email")).toBe(true);
     expect(isUnsaid(said, { first: bob, second: bob }, "to.*.email")).toBe(false);
     expect(isUnsaid(said, { first: bob, second: {} }, "to.*.email")).toBe(true);
     expect(isFeared({ untrusted: ["to.x"] }, { input: { "to.x": "30" } })).toBe(false);
