@@ -191,7 +191,8 @@ export class Rath {
   /**
    * One turn of the conversation of this name, whatever state it is in: begins it, continues it with `text`, or first resumes a
    * run that crashed or waits. Resolves like `run`. Without `text` it only resumes. Text that is said while an approval is
-   * awaited withdraws that request: `rath.turn(clerk, "order-7", "never mind")`.
+   * awaited withdraws that request: `rath.turn(clerk, "order-7", "never mind")`. The same text again, while its run has not ended,
+   * is the same turn: a program that was cut off can simply run again.
    */
   async turn(module: Module, name: string, text?: Content, settings: TurnSettings = {}): Promise<Session> {
     return this.#turns.take(module, name, text, settings);

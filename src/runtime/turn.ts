@@ -1,4 +1,4 @@
-import type { Content, Principal, Session } from "../session/index.js";
+import { type Content, canonical, type Json, type Principal, type Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { PendingWorkError } from "./error.js";
 import { requireFreeName, requireKnown, requireModule } from "./given.js";
@@ -75,8 +75,10 @@ export class Turns {
     const resume = (): Promise<Session> => runs.resume(name, module, going, follower);
     const recorded = await recordedRun(store, name);
     if (recorded !== undefined && !recorded.over) {
+      const isSame = text !== undefined && saidLast(await load(name)) === canonical(text as Json);
       const resumed = await resume();
-      if (text === undefined) return resumed;
+      // A program that was cut off and begins again says the same once more: that is the turn that it resumes.
+      if (text === undefined || isSame) return resumed;
       if (resumed.fact.type === "run-suspend") {
         await this.#withdrawAll(name, text, by);
         const ended = await resume();
@@ -96,3 +98,12 @@ export class Turns {
         await this.#host.withdraw(name, { by, ask: id, why: `${by} withdrew the request and said${words}` });
   }
 }
+
+/** What the user said last, in a form that can be compared. */
+function saidLast(session: Session): string | undefined {
+  const said = session.recent(RECENT).findLast(({ role }) => role === "user");
+  return said !== undefined && "content" in said ? canonical(said.content as Json) : undefined;
+}
+
+/** Messages of a turn that is under way. */
+const RECENT = 1_000;

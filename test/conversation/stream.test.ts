@@ -279,6 +279,20 @@ describe("turns", () => {
     await rath.close();
   });
 
+  it("[TU5] take the same text for the same turn until its run ends", async () => {
+    const rath = opened();
+    const waiting = await rath.turn(support, "order", "Refund me.", { by: "user:ada" });
+    const again = await rath.turn(support, "order", "Refund me.", { by: "user:ada" });
+    expect(again.id).toBe(waiting.id);
+    await rath.approve("order", { by: "user:boss" });
+    const ended = await rath.turn(support, "order", "Refund me.", { by: "user:ada" });
+    expect([ended.text, saidBy(ended, "user")]).toEqual(["As you wish.", ["Refund me."]]);
+    expect(paid.splice(0)).toEqual(["refund"]);
+    const next = await rath.turn(support, "order", "Refund me.", { by: "user:ada" });
+    expect([next.text, saidBy(next, "user")]).toEqual(["Goodbye.", ["Refund me.", "Refund me."]]);
+    await rath.close();
+  });
+
   it("[TU2] follow each other", async () => {
     const rath = opened();
     const [first, second] = await Promise.all([
@@ -334,13 +348,15 @@ describe("turns", () => {
     );
     await rath.turn(asks, "signal", "Wait.");
     await expect(rath.turn(asks, "signal", "hello?")).rejects.toMatchObject({ code: "work-pending" });
-    expect(textsOf(await rath.load("signal"))).toEqual(["Wait."]);
+    expect(saidBy(await rath.load("signal"), "user")).toEqual(["Wait."]);
     await rath.close();
   });
 });
 
-function textsOf(session: Session): unknown[] {
-  return session.transcript.flatMap((message) => ("content" in message ? [message.content] : []));
+function saidBy(session: Session, role: string): unknown[] {
+  return session.transcript.flatMap((message) =>
+    message.role === role && "content" in message ? [message.content] : [],
+  );
 }
 
 function lastOf(prompt: unknown): string {
