@@ -43,10 +43,12 @@ describe("README", () => {
       }
       // The store's program prints two facts, and blobs with their words, which can be erased.
       if (name === "README.md")
-        expect(log.mock.calls.flatMap(([line]) => JSON.parse(String(line)).fact?.type ?? [])).toEqual([
-          "session-start",
-          "message-say",
-        ]);
+        expect(
+          log.mock.calls
+            .map(([line]) => String(line))
+            .filter((line) => line.startsWith("{"))
+            .flatMap((line) => JSON.parse(line).fact?.type ?? []),
+        ).toEqual(["session-start", "message-say"]);
     } finally {
       process.chdir(home);
       log.mockRestore();

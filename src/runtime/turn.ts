@@ -11,7 +11,12 @@ import type { Follower } from "./stream/stream.js";
 import { recordedRun } from "./tape/recorded.js";
 
 /** `by` is who speaks. */
-export type TurnSettings = Omit<RunSettings, "name">;
+export type TurnSettings = Omit<RunSettings, "name"> & {
+  /** The conversation has this one turn: said again after its run has ended, it gives back that end and runs nothing. */
+  readonly once?: boolean;
+};
+
+const TURN_SETTINGS: readonly string[] = [...RUN_SETTINGS.filter((option) => option !== "name"), "once"];
 
 /** The runtime, as far as turns need it. */
 type TurnHost = {
@@ -42,11 +47,7 @@ export class Turns {
     const use = `take a turn of ${JSON.stringify(name)}`;
     requireModule(module, use);
     requireFreeName(name, use);
-    requireKnown(
-      settings,
-      RUN_SETTINGS.filter((option) => option !== "name"),
-      use,
-    );
+    requireKnown(settings, TURN_SETTINGS, use);
     const before = this.#last.get(name) ?? Promise.resolve();
     const turn = before.then(() => this.#take(module, name, text, settings, follower));
     const settled = turn.catch(() => {});
@@ -62,7 +63,7 @@ export class Turns {
     module: Module,
     name: string,
     text: Content | undefined,
-    settings: TurnSettings,
+    { once = false, ...settings }: TurnSettings,
     follower: Follower | undefined,
   ): Promise<Session> {
     const { runs, start, load } = this.#host;
@@ -74,6 +75,7 @@ export class Turns {
     const going = signal === undefined ? {} : { signal };
     const resume = (): Promise<Session> => runs.resume(name, module, going, follower);
     const recorded = await recordedRun(store, name);
+    if (recorded !== undefined && once) return resume();
     if (recorded !== undefined && !recorded.over) {
       const isSame = text !== undefined && saidLast(await load(name)) === canonical(text as Json);
       const resumed = await resume();

@@ -293,6 +293,16 @@ describe("turns", () => {
     await rath.close();
   });
 
+  it("[TU6] happen once where that was asked for", async () => {
+    const rath = opened();
+    const first = await rath.turn(echo, "job", "one", { once: true, by: "user:ada" });
+    const events = await read(rath.stream.turn(echo, "job", "one", { once: true }));
+    expect(events.map(({ type }) => type)).toEqual(["end"]);
+    expect((await rath.turn(echo, "job", "two", { once: true })).id).toBe(first.id);
+    await expect(rath.turn(echo, "job", "one", { onec: true } as never)).rejects.toThrow("once");
+    await rath.close();
+  });
+
   it("[TU2] follow each other", async () => {
     const rath = opened();
     const [first, second] = await Promise.all([
