@@ -2,7 +2,7 @@ import { type Entry, type FactId, type Json, type Session, Withheld } from "../.
 import { optionNames, showValue } from "../../util/index.js";
 import { refusing, requireCount, requireOptions } from "../../workflow/index.js";
 import { pastOf } from "../model/transcript.js";
-import { objectSchema, type Tool, tool } from "../tool/index.js";
+import { objectSchema, splits, type Tool, tool } from "../tool/index.js";
 import { within } from "../within.js";
 import { type Compression, type Covered, compressionsView } from "./compression.js";
 import { short, wordsOf } from "./summary.js";
@@ -159,7 +159,7 @@ function paged({ text, ...found }: Found, offset: number, characters: number): P
   const from = Math.min(offset, text.length);
   let to = Math.min(text.length, from + characters);
   // Half of a character is none; the next page begins with the whole of it.
-  if (to < text.length && /[\ud800-\udbff]/.test(text.charAt(to - 1))) to--;
+  if (splits(text, to)) to--;
   return {
     ...found,
     text: text.slice(from, to),

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { type FileEntry, Folder } from "../../sandbox/index.js";
 import { digestOf, RathError, thrownMessage } from "../../session/index.js";
 import { MissingPackageError } from "../model/index.js";
+import { splits } from "../tool/index.js";
 import { SkillChangedError, SkillFileError } from "./error.js";
 import { MAX_SKILL_BYTES, type ReadSkill, type Skill, type SkillProblem, skillOf, textOf } from "./skill.js";
 
@@ -154,16 +155,13 @@ export type ShownFile = {
 
 /** Reads a page of a file of a skill. The path stays inside the skill, and no link on it is followed. */
 export async function readSkillFile(skill: Skill, path: string, from: number): Promise<ShownFile> {
-  const bytes = await readText(new Folder(join(skill.folder, skill.name)), path, MAX_FILE_BYTES);
-  const characters = bytes.text.length;
-  const end = evenly(bytes.text, Math.min(characters, from + PAGE));
-  return {
-    path,
-    digest: bytes.digest,
-    characters,
-    text: bytes.text.slice(evenly(bytes.text, from), end),
-    ...(end < characters && { next: end }),
-  };
+  const { text, digest } = await readText(new Folder(join(skill.folder, skill.name)), path, MAX_FILE_BYTES);
+  const characters = text.length;
+  // Never between the halves of a character.
+  const [begin, end] = [from, Math.min(characters, from + PAGE)].map((at) =>
+    splits(text, at) ? at - 1 : at,
+  );
+  return { path, digest, characters, text: text.slice(begin, end), ...(end < characters && { next: end }) };
 }
 
 export async function readText(
@@ -186,12 +184,6 @@ export async function readText(
   if (text === undefined)
     throw new SkillFileError(path, "it is not text", "use it in a sandbox, by a command");
   return { text, digest: digestOf(bytes) };
-}
-
-/** Never between the halves of a character. */
-function evenly(text: string, place: number): number {
-  const unit = text.charCodeAt(place);
-  return unit >= 0xdc00 && unit <= 0xdfff && place < text.length ? place - 1 : place;
 }
 
 /** What stood in the way, without the hint that is for somebody else. */

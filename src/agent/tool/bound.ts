@@ -1,4 +1,5 @@
 import type { Json } from "../../session/index.js";
+import { isSameList } from "../../util/index.js";
 import { type ContentPart, content } from "./content.js";
 
 /** Less room than this would hold little more than the note about what was left out. */
@@ -134,27 +135,13 @@ function mapped(value: Json, replace: (inner: Json) => Json | undefined): Json {
   if (replaced !== undefined) return replaced;
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
-    let list: Json[] | undefined;
-    for (let place = 0; place < value.length; place++) {
-      const inner = mapped(value[place] as Json, replace);
-      if (inner === value[place]) continue;
-      list ??= [...value];
-      list[place] = inner;
-    }
-    return list ?? value;
+    const list = value.map((inner: Json) => mapped(inner, replace));
+    return isSameList(list, value) ? value : list;
   }
   const fields = value as { readonly [key: string]: Json };
-  let changed: Map<string, Json> | undefined;
-  for (const key of Object.keys(fields)) {
-    const inner = mapped(fields[key] as Json, replace);
-    if (inner === fields[key]) continue;
-    changed ??= new Map();
-    changed.set(key, inner);
-  }
-  if (changed === undefined) return value;
-  const other = changed;
+  const entries = Object.keys(fields).map((key) => [key, mapped(fields[key] as Json, replace)] as const);
   // Makes an own field of "__proto__" too.
-  return Object.fromEntries(Object.entries(fields).map(([key, inner]) => [key, other.get(key) ?? inner]));
+  return entries.every(([key, inner]) => inner === fields[key]) ? value : Object.fromEntries(entries);
 }
 
 function noteOf(left: number, whole: number): string {
@@ -169,14 +156,7 @@ function noteOfFile({ media, data }: File): Json {
   };
 }
 
-function splits(text: string, place: number): boolean {
-  return isHigh(text.charCodeAt(place - 1)) && isLow(text.charCodeAt(place));
-}
-
-function isHigh(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
-}
-
-function isLow(unit: number): boolean {
-  return unit >= 0xdc00 && unit <= 0xdfff;
+/** Whether a place is inside of a character. */
+export function splits(text: string, place: number): boolean {
+  return (text.codePointAt(place - 1) ?? 0) > 0xffff;
 }
