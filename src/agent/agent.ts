@@ -343,7 +343,7 @@ function changed(
     >),
     ...(options.tools !== undefined && { tools: replaced(options.tools, parts) }),
     ...(options.handoffs !== undefined && {
-      handoffs: targetsOf(made.given).map((target) => parts[transferName(target)] ?? target),
+      handoffs: targetsOf(made.given).map((target) => parts[transferName(target.name)] ?? target),
     }),
   };
 }

@@ -4,5 +4,5 @@ export { AgentError, ModelFailedError, OutputError } from "./error.js";
 export { checkerFor, lastReply, outputIn, outputOf, parseAnswer } from "./output.js";
 export { endOf, type StepInfo, stopAfter, stopAt, stopOf, stopWhenCalled } from "./stop.js";
 export type { Callable } from "./toolbox.js";
-export { replaced, toolboxOf } from "./toolbox.js";
+export { descriptionOf, replaced, toolboxOf, transferName } from "./toolbox.js";
 export { within } from "./within.js";

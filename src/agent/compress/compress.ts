@@ -120,13 +120,8 @@ export function compress(options: CompressOptions): Compressor {
   return Object.freeze(module);
 }
 
-type Room = {
-  readonly budget: number;
-  readonly target: number;
-  readonly policies?: readonly Policy[];
-  readonly model?: SummariseOptions["model"];
-  readonly pins: Pins;
-};
+type Room = Required<Pick<CompressOptions, "budget" | "target" | "pins">> &
+  Pick<CompressOptions, "model"> & { readonly policies?: readonly Policy[] };
 
 /** What the state says of the default policies while it is not known who writes the summaries. */
 const OF_AN_AGENT = ["drop-outputs", "summarise", "condense"].map((name) => ({ name, state: {} }));

@@ -16,11 +16,12 @@ import {
 } from "../../workflow/index.js";
 import type { LanguageModel, Parameters } from "../model/index.js";
 import { requireModels } from "../options.js";
+import { outputFor } from "../output.js";
 import { type Compression, compressionsView, wholeEntries } from "./compression.js";
 import { withoutOutputs } from "./drop.js";
 import type { Crowded, Policy, Relieved } from "./policy.js";
 import { idOf, stretchesOf, taken, tokensIn, type Unit } from "./policy.js";
-import { INSTRUCTIONS, outputOf, tokensOfSummary, type Writer, write } from "./summary.js";
+import { INSTRUCTIONS, SCHEMA, tokensOfSummary, type Writer, write } from "./summary.js";
 
 export type SummariseOptions = {
   /** The model that writes the summary, or several in order of preference; the next is tried when one fails permanently. */
@@ -86,7 +87,7 @@ function policyOf(
   more: { readonly [name: string]: Json },
   choose: Choose,
 ): Policy {
-  const output = outputOf(writer.name);
+  const output = outputFor(writer.name, SCHEMA);
   // Headers may hold secrets.
   const { headers: _, ...parameters } = writer.parameters ?? {};
   return Object.freeze({

@@ -1,4 +1,6 @@
+import { setTimeout } from "node:timers/promises";
 import type { Json } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { OWN } from "./content.js";
 import { ScriptEndedError } from "./error.js";
 import type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js";
@@ -165,16 +167,6 @@ function slices(text: string): readonly string[] {
 
 async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
-  if (milliseconds <= 0) return;
-  await new Promise<void>((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    }, milliseconds);
-    signal?.addEventListener("abort", stop, { once: true });
-  });
+  if (milliseconds > 0)
+    await setTimeout(milliseconds, undefined, defined({ signal })).catch(() => signal?.throwIfAborted());
 }

@@ -158,10 +158,15 @@ export async function readSkillFile(skill: Skill, path: string, from: number): P
   const { text, digest } = await readText(new Folder(join(skill.folder, skill.name)), path, MAX_FILE_BYTES);
   const characters = text.length;
   // Never between the halves of a character.
-  const [begin, end] = [from, Math.min(characters, from + PAGE)].map((at) =>
-    splits(text, at) ? at - 1 : at,
-  );
-  return { path, digest, characters, text: text.slice(begin, end), ...(end < characters && { next: end }) };
+  const whole = (at: number): number => (splits(text, at) ? at - 1 : at);
+  const end = whole(Math.min(characters, from + PAGE));
+  return {
+    path,
+    digest,
+    characters,
+    text: text.slice(whole(from), end),
+    ...(end < characters && { next: end }),
+  };
 }
 
 export async function readText(

@@ -1,21 +1,15 @@
-import { type Agent, agent } from "../../agent/index.js";
+import { type Agent, type AgentOptions, agent } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
 import { type JsonSchema, objectSchema } from "../../agent/tool/index.js";
-import type { Budget, Retry } from "../../runtime/index.js";
 import { optionNames } from "../../util/index.js";
 import { refusing, requireName, requireOptions } from "../../workflow/index.js";
 import type { Asker, Choice, Route } from "./choice.js";
 
-export type ByModelOptions = {
-  readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
+export type ByModelOptions = Pick<AgentOptions, "model" | "budget" | "retry" | "timeout"> & {
   /** Who it is on the record. Default "router". */
   readonly name?: string;
   /** What to consider, beside what the routes say of themselves. */
   readonly instructions?: string;
-  readonly budget?: Budget;
-  readonly retry?: Retry;
-  /** Milliseconds that one attempt at the model may take. */
-  readonly timeout?: number;
 };
 
 /**

@@ -1,3 +1,4 @@
+import { descriptionOf } from "../../agent/index.js";
 import { digestOfModule } from "../../runtime/index.js";
 import { adopted, canonical, type Digest, digestOf, type Session, type View } from "../../session/index.js";
 import { type Parts, partsOf } from "../../workflow/index.js";
@@ -96,9 +97,4 @@ export function routesIn(
       return Object.freeze({ name, ...(description !== undefined && { description }) });
     }),
   );
-}
-
-function descriptionOf(module: object): string | undefined {
-  const { description } = module as { readonly description?: unknown };
-  return typeof description === "string" ? description : undefined;
 }

@@ -1,5 +1,13 @@
-import { type Agent, agent, type StepInfo, stopOf } from "../../agent/index.js";
-import { type LanguageModel, transcriptFor } from "../../agent/model/index.js";
+import {
+  type Agent,
+  type AgentOptions,
+  agent,
+  descriptionOf,
+  type StepInfo,
+  stopOf,
+  transferName,
+} from "../../agent/index.js";
+import { transcriptFor } from "../../agent/model/index.js";
 import { moduleTool, objectSchema, type Tool, tool } from "../../agent/tool/index.js";
 import type { Budget, Module } from "../../runtime/index.js";
 import type { FactId, FactOf, Json, Session } from "../../session/index.js";
@@ -18,12 +26,7 @@ import {
 import { elsewhere, oneOf, withDefaults } from "../options.js";
 import { lastSaid } from "./said.js";
 
-export type SupervisorOptions = {
-  /** The name of the supervisor; the record has it as `agent:<name>`. */
-  readonly name: string;
-  /** What the supervisor is good for. Models that may call it read this. */
-  readonly description?: string;
-  readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
+export type SupervisorOptions = Pick<AgentOptions, "name" | "description" | "model" | "maxSteps"> & {
   /** Added to the system prompt of the supervisor. */
   readonly instructions?: string;
   /** Agents, workflows or other supervisors that do the work. */
@@ -34,8 +37,6 @@ export type SupervisorOptions = {
   readonly forward?: boolean;
   /** Limits for the supervisor and its workers. */
   readonly budget?: Budget;
-  /** Maximum number of model replies of the supervisor. Default 50. */
-  readonly maxSteps?: number;
 };
 
 /**
@@ -126,7 +127,7 @@ function handoffTo(
   workers: readonly string[],
   output: HandoffOutput,
 ): Tool<never, unknown> {
-  const { description } = module as { readonly description?: unknown };
+  const description = descriptionOf(module);
   const over = workflow(`${lead} to ${worker}`, { [worker]: module }, async (session, parts) => {
     const handed = session.append({
       type: "route-choose",
@@ -147,16 +148,12 @@ function handoffTo(
   });
   return moduleTool(over, {
     name: transferName(worker),
-    description: `Hands work to "${worker}" and waits for what comes of it.${typeof description === "string" ? ` ${description}` : ""}`,
+    description: `Hands work to "${worker}" and waits for what comes of it.${description === undefined ? "" : ` ${description}`}`,
     answer: output === "full" ? everythingIn : answerIn,
   }) as Tool<never, unknown>;
 }
 
 const STOPPED = "it reached a limit before it was done";
-
-function transferName(worker: string): string {
-  return `transfer_to_${worker}`.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64);
-}
 
 /** What a worker said last, on the branch that it handed back. */
 function answerIn(end: Session): string {

@@ -4,6 +4,7 @@ import { hold } from "../../runtime/index.js";
 import { type Json, RathError, type Session } from "../../session/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { type Parts, type Refuse, requireCount, requireOptions, type State } from "../../workflow/index.js";
+import { inWords } from "../reason/found.js";
 import { listed } from "../selector/error.js";
 import { lastSaid } from "./said.js";
 
@@ -157,9 +158,7 @@ function toldOf(
   { description, expected, shape, context }: Task,
   results: { readonly [task: string]: Json },
 ): string {
-  const known = (context ?? Object.keys(results)).map(
-    (name) => `${name}: ${typeof results[name] === "string" ? results[name] : JSON.stringify(results[name])}`,
-  );
+  const known = (context ?? Object.keys(results)).map((name) => `${name}: ${inWords(results[name])}`);
   return [
     `Your task: ${description}`,
     ...(expected === undefined ? [] : [`The answer shall be: ${expected}`]),
