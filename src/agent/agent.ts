@@ -227,7 +227,11 @@ class Reasoner {
       const info = { step, calls: calls.map(({ name }) => name) };
       if (this.#stops.some((stop) => yesOrNo(stop(session, info), "stop", `agent "${this.name}"`)))
         return session;
-      if (isNew(repeats, known)) session = session.say(pointedOut(repeats.name), { by: "runtime" });
+      if (isNew(repeats, known))
+        session = session.say(
+          `The tool ${repeats.name} was called ${POINT_OUT} times with the same input and failed each time. Do something else, or say what stands in the way.`,
+          { by: "runtime" },
+        );
     }
     return stopAt(session, "steps", this.#maxSteps);
   }
@@ -293,10 +297,6 @@ function notHandedOver(other: boolean): Failure {
     ? ["handoff-twice", "Only one can go on from here: the first that was named does."]
     : ["handoff-limit", `This went from hand to hand ${MAX_HANDOFFS} times. Answer it yourself.`];
   return { name: "HandoffError", message, code };
-}
-
-function pointedOut(tool: string): string {
-  return `The tool ${tool} was called ${POINT_OUT} times with the same input and failed each time. Do something else, or say what stands in the way.`;
 }
 
 /** To whom an agent may hand over. Asked when it is first needed: two that hand over to each other are not there at once. */

@@ -101,7 +101,10 @@ const outputView: View<List<{ readonly agent: string; readonly value: Json }>> =
 };
 
 /** The result of a check. `hopeless`: the schema itself is broken, so no other answer would pass. */
-export type Verdict = { readonly session: Session; readonly problem?: string; readonly hopeless?: boolean };
+export type Verdict = { readonly session: Session } & (
+  | { readonly value: Json; readonly problem?: undefined; readonly hopeless?: undefined }
+  | { readonly problem: string; readonly hopeless: boolean }
+);
 
 export async function checked(session: Session, agent: string, output: Output): Promise<Verdict> {
   const reply = session.fact as FactOf<"model-reply">;
@@ -113,7 +116,7 @@ export async function checked(session: Session, agent: string, output: Output): 
     const by = `agent:${agent}` as const;
     return session.append({ type: "validation-report", name: "output", passed, detail, of: session.id, by });
   };
-  if (found.ok) return { session: report(true, found.value) };
+  if (found.ok) return { session: report(true, found.value), value: found.value };
   const { problem, hopeless = false } = found;
   return { session: report(false, problem), problem, hopeless };
 }

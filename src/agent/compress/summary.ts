@@ -1,5 +1,5 @@
 import { BudgetError, isOfVersion01 } from "../../runtime/index.js";
-import type { Content, Entry, FactId, FactOf, Json, Message, Part, Session } from "../../session/index.js";
+import type { Content, Entry, FactId, FactOf, Message, Part, Session } from "../../session/index.js";
 import { gathered } from "../../workflow/index.js";
 import { ask, NOTHING_ASKED } from "../ask.js";
 import { ModelFailedError } from "../error.js";
@@ -23,7 +23,7 @@ export type Draft = {
 
 /** The result. `session` continues from the given one and has the evidence of the call in any case. */
 export type Written = { readonly session: Session } & (
-  | { readonly summary: string; readonly claims: readonly Claim[]; readonly of: FactId }
+  | (Answer & { readonly of: FactId })
   | { readonly failed: string }
 );
 
@@ -83,7 +83,7 @@ async function answered(fork: Session, writer: Writer, output: Output, draft: Dr
         return { session, failed: `the answer is not all there (${finish})` };
       const verdict = await checked(session, name, output);
       session = verdict.session;
-      if (verdict.problem === undefined) return { session, of, ...answerIn(session) };
+      if (verdict.problem === undefined) return { session, of, ...(verdict.value as Answer) };
       if (verdict.hopeless === true || refusals >= repairs) {
         const text = isOfVersion01(session) ? "" : plainText(content);
         return text === ""
@@ -107,17 +107,10 @@ function plainText(content: Content): string {
   return /^(```|[{[])/.test(text) ? "" : text;
 }
 
-function answerIn(session: Session): { readonly summary: string; readonly claims: readonly Claim[] } {
-  const { detail } = session.fact as FactOf<"validation-report">;
-  return detail as Json as { readonly summary: string; readonly claims: readonly Claim[] };
-}
+type Answer = { readonly summary: string; readonly claims: readonly Claim[] };
 
 /** The summary as it will be read, with each claim and its facts. What cites nothing that is summed up is no claim. */
-function keptOf(
-  summary: string,
-  claims: readonly Claim[],
-  facts: readonly FactId[],
-): { readonly summary: string; readonly claims: readonly Claim[] } {
+function keptOf(summary: string, claims: readonly Claim[], facts: readonly FactId[]): Answer {
   const kept: Claim[] = [];
   for (const { text, from } of claims) {
     const ids = from.map((cited) => factOf(cited, facts));
@@ -155,7 +148,11 @@ export function short(id: string): string {
  */
 export function materialOf(entries: readonly Entry[], characters: number): string {
   const share = Math.max(LEAST, Math.floor(characters / Math.max(1, entries.length)));
-  const texts = entries.map((entry) => tell(entry));
+  const texts = entries.map(({ message, summary }) =>
+    message.role === "tool"
+      ? `tool ${message.name}: ${resultOf(message)}`
+      : `${summary === true ? "summary" : message.role}: ${wordsOf(message.content)}`,
+  );
   const rest = texts.reduce((sum, text) => sum + Math.max(0, share - text.length), 0);
   const longer = texts.filter((text) => text.length > share).length;
   // What short messages leave is for the long ones.
@@ -167,11 +164,6 @@ export function materialOf(entries: readonly Entry[], characters: number): strin
 
 /** However little room there is, a message must be told apart from others. */
 const LEAST = 160;
-
-function tell({ message, summary }: Entry): string {
-  if (message.role === "tool") return `tool ${message.name}: ${resultOf(message)}`;
-  return `${summary === true ? "summary" : message.role}: ${wordsOf(message.content)}`;
-}
 
 function resultOf({ output, error }: Message & { readonly role: "tool" }): string {
   if (error !== undefined) return `failed: ${error.name}: ${error.message}`;

@@ -51,7 +51,8 @@ export function failureOf(error: unknown): Failure {
 function described(error: unknown): Failure {
   if (error instanceof RathError) {
     const data = plainJson(error.data) as { [key: string]: Json };
-    return { name: error.name, message: scrub(firstLine(error.message)), code: error.code, data };
+    const [message = ""] = error.message.split("\n  hint: ", 1);
+    return { name: error.name, message: scrub(message), code: error.code, data };
   }
   const fields = (typeof error === "object" && error !== null ? error : {}) as Fields;
   const status = typeof fields.statusCode === "number" ? fields.statusCode : undefined;
@@ -59,19 +60,15 @@ function described(error: unknown): Failure {
   const network = networkCode(error);
   const code = network ?? (status === undefined ? undefined : `http-${status}`);
   const retryAfter = retryAfterIn(fields.responseHeaders);
+  const said = [fields.message, error].find((one) => typeof one === "string");
   const url = typeof fields.url === "string" ? withoutQuery(fields.url) : undefined;
   const retryable = mayPass(error, fields, status, network, body);
   return {
     name: typeof fields.name === "string" ? fields.name : "Error",
-    message: scrub(messageOf(error, fields)),
+    message: scrub(said ?? "the provider gave no reason"),
     ...defined({ code }),
     data: { retryable, ...defined({ status, retryAfter, url, body }) },
   };
-}
-
-function messageOf(error: unknown, fields: Fields): string {
-  if (typeof fields.message === "string") return fields.message;
-  return typeof error === "string" ? error : "the provider gave no reason";
 }
 
 function mayPass(
@@ -140,8 +137,4 @@ function scrub(text: string): string {
     .replace(/\b(Bearer|Basic)\s+[\w.~+/=-]+/gi, "$1 [hidden]")
     .replace(/\b(sk|pk|rk|xai|gsk|AIza)[-_\w]{8,}[\w*.-]*/g, "[hidden]")
     .replace(/([?&](?:[\w-]*key|token|access_token|sig|signature)=)[^&\s"']+/gi, "$1[hidden]");
-}
-
-function firstLine(message: string): string {
-  return message.split("\n  hint: ", 1)[0] as string;
 }

@@ -31,24 +31,23 @@ export function cutText(text: string, most: number): string {
 export function bounded(value: Json, most: number): Json {
   if (typeof value === "string") return cutText(value, most);
   const { kept, files } = withFiles(value);
-  if (fits(kept, most)) return kept;
+  if (roomAfter(kept, most) >= 0) return kept;
   for (let cap = most / 2; cap >= MIN_OUTPUT; cap /= 2) {
     const whole = Math.floor(cap);
-    if (fits(kept, most, whole)) return withTexts(kept, whole);
+    if (roomAfter(kept, most, whole) >= 0)
+      return mapped(kept, (inner) =>
+        typeof inner === "string" ? cutText(inner, whole) : lessOf(inner, whole),
+      );
   }
   const text = cutText(JSON.stringify(files.length === 0 ? kept : withoutData(kept)), most);
   return files.length === 0 ? text : content([{ type: "text", text }, ...files]);
 }
 
 /**
- * Whether the JSON of a value has room, without the data of the files that models look at and with its texts cut.
+ * The room that the JSON of a value leaves, without the data of the files that models look at and with its texts cut.
  * It stops where there is no room left: an output may be a thousand times as long as what is kept of it.
  */
-function fits(value: Json, most: number, cap?: number): boolean {
-  return roomAfter(value, most, cap) >= 0;
-}
-
-function roomAfter(value: Json, room: number, cap: number | undefined): number {
+function roomAfter(value: Json, room: number, cap?: number): number {
   if (typeof value === "string") return afterText(cap === undefined ? value : cutText(value, cap), room);
   if (typeof value !== "object" || value === null) return room - String(value).length;
   const replaced = cap === undefined ? undefined : lessOf(value, cap);
@@ -109,10 +108,6 @@ function withFiles(value: Json): { readonly kept: Json; readonly files: readonly
     return inner;
   });
   return { kept, files };
-}
-
-function withTexts(value: Json, cap: number): Json {
-  return mapped(value, (inner) => (typeof inner === "string" ? cutText(inner, cap) : lessOf(inner, cap)));
 }
 
 /** What stands for a file when texts are cut: a file that is seen stays, another is a text. */

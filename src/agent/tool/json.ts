@@ -124,7 +124,10 @@ function copiedObject(value: object, room: Room): Json {
   const prototype = Object.getPrototypeOf(value);
   // A plain object of another realm has another Object.prototype, known by what only that one owns.
   if (prototype !== null && prototype !== Object.prototype && !Object.hasOwn(prototype, "isPrototypeOf"))
-    throw new NotJson(`a ${nameOf(prototype)} is not plain data`, hintFor(value));
+    throw new NotJson(
+      `a ${prototype.constructor?.name || "class instance"} is not plain data`,
+      hintFor(value),
+    );
   const keys = Object.keys(value);
   take(keys.length + 1, room);
   const copy: { [key: string]: Json } = {};
@@ -154,10 +157,6 @@ function text(value: string, room: Room): string {
 function take(count: number, room: Room): void {
   room.values -= count;
   if (room.values < 0) throw new NotJson("it unfolds into too many values", "return a part of it");
-}
-
-function nameOf(prototype: { readonly constructor?: { readonly name?: unknown } }): string {
-  return String(prototype.constructor?.name || "class instance");
 }
 
 function hintFor(value: object): string {

@@ -15,7 +15,8 @@ export function inputFor(words: string, schema: Json): Json {
   const json = parseJson(given);
   if (isObject(json)) return json as Fields;
   const properties = Object.entries(propertiesOf(schema));
-  const needed = properties.filter(([name]) => requiredOf(schema).includes(name));
+  const { required } = Object(schema) as { readonly required?: Json };
+  const needed = properties.filter(([name]) => Array.isArray(required) && required.includes(name));
   const [only, ...more] = needed.length === 1 ? needed : properties;
   if (only === undefined) return { input: given };
   if (more.length === 0 && !isNamed(given, [only[0]])) return { [only[0]]: typed(given, only[1]) };
@@ -89,9 +90,4 @@ function unquoted(words: string): string {
 function propertiesOf(schema: Json): Fields {
   const { properties } = Object(schema) as { readonly properties?: Json };
   return isObject(properties) ? (properties as Fields) : {};
-}
-
-function requiredOf(schema: Json): readonly string[] {
-  const { required } = Object(schema) as { readonly required?: Json };
-  return Array.isArray(required) ? (required as string[]) : [];
 }

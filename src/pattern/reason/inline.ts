@@ -70,7 +70,11 @@ export function inlineTools(options: InlineToolsOptions): Module & Rebuilds {
       name,
       example: 'inlineTools({ name: "writer", model, tools: [calculator], score: (text) => a number })',
       parts: { ...box.parts, writer, ...(isModule(score) && { scorer: score }) },
-      options: withDefaults(options, { threshold: 0, maxCalls: 20, splice: spliced }),
+      options: withDefaults(options, {
+        threshold: 0,
+        maxCalls: 20,
+        splice: ({ text }: InlineCall, result: string) => `${text.slice(0, -1)} → ${result}]`,
+      }),
       checks: {
         ...elsewhere("name", "instructions", "parameters", "policy", "model", "tools"),
         score: moduleOr(functionLike("score: (text) => a number, or a module")),
@@ -226,10 +230,6 @@ function chosen(
 /** What stands for a call in the text: its result where it was kept, and nothing where it was not. */
 function kept({ splice }: Given, call: InlineCall, result: string | undefined): string {
   return result === undefined ? "" : String(splice(call, result));
-}
-
-function spliced({ text }: InlineCall, result: string): string {
-  return `${text.slice(0, -1)} → ${result}]`;
 }
 
 /** How good a text is: the higher the better. A module says it with the `score` of a `validation-report`. */

@@ -1,6 +1,6 @@
 import { type Agent, type AgentOptions, agent } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
-import { type JsonSchema, objectSchema } from "../../agent/tool/index.js";
+import { objectSchema } from "../../agent/tool/index.js";
 import { optionNames } from "../../util/index.js";
 import { refusing, requireName, requireOptions } from "../../workflow/index.js";
 import type { Asker, Choice, Route } from "./choice.js";
@@ -17,7 +17,8 @@ export type ByModelOptions = Pick<AgentOptions, "model" | "budget" | "retry" | "
  * the routes, and "none". All of it happens on a branch of its own.
  */
 export function byModel(options: LanguageModel | ByModelOptions): Asker {
-  const given: ByModelOptions = isModel(options) ? { model: options } : options;
+  const isModel = typeof (options as Partial<LanguageModel>)?.doGenerate === "function";
+  const given = (isModel ? { model: options } : options) as ByModelOptions;
   const refuse = refusing("a choice by a model");
   requireOptions(given, refuse, "byModel(model), or byModel({ model, instructions })", OPTIONS);
   const { name = "router", instructions, ...rest } = given;
@@ -70,15 +71,11 @@ function routerOf(
       ...lines,
       `- ${none}: none of them fits.`,
     ].join("\n"),
-    output: schemaOf(routes, none),
+    output: objectSchema({
+      route: { type: "string", enum: [...routes.map((route) => route.name), none] },
+      why: { type: "string", description: "The reason, in one sentence." },
+    }),
   } as Parameters<typeof agent>[0]) as unknown as Agent<Answer>;
-}
-
-function schemaOf(routes: readonly Route[], none: string): JsonSchema {
-  return objectSchema({
-    route: { type: "string", enum: [...routes.map(({ name }) => name), none] },
-    why: { type: "string", description: "The reason, in one sentence." },
-  });
 }
 
 /** The word for none of them, which no route has. */
@@ -86,8 +83,4 @@ function noneFor(routes: readonly Route[]): string {
   let word = "none";
   while (routes.some(({ name }) => name === word)) word = `${word} of them`;
   return word;
-}
-
-function isModel(options: LanguageModel | ByModelOptions): options is LanguageModel {
-  return typeof (options as Partial<LanguageModel>)?.doGenerate === "function";
 }

@@ -100,8 +100,9 @@ function made(given: Made): Module & Rebuilds {
       const offered = looked.value as Offer;
       const chosen =
         forced === null
-          ? await asked(looked.session, given, offered)
+          ? await ask(looked.session, chooser, offered.routes, { selector: name })
           : { session: looked.session, choice: force(given, offered, forced), cost: 0 };
+      if ("failure" in chosen) throw new ChoiceFailedError(name, chosen.session, chosen.failure);
       const { chosen: route } = chosen.choice;
       const noted = note(chosen, given, offered);
       if (route === null) return otherwise === undefined ? noted : enter(otherwise, noted);
@@ -110,16 +111,6 @@ function made(given: Made): Module & Rebuilds {
       return enter(known[route] as Module, noted);
     },
   );
-}
-
-async function asked(
-  session: Session,
-  { name, chooser }: Made,
-  { routes }: Offer,
-): Promise<Extract<Asked, { choice: Choice }>> {
-  const answer = await ask(session, chooser, routes, { selector: name });
-  if ("failure" in answer) throw new ChoiceFailedError(name, answer.session, answer.failure);
-  return answer;
 }
 
 function force({ name }: Made, { routes }: Offer, forced: string): Choice {

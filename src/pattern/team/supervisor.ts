@@ -149,7 +149,8 @@ function handoffTo(
   return moduleTool(over, {
     name: transferName(worker),
     description: `Hands work to "${worker}" and waits for what comes of it.${description === undefined ? "" : ` ${description}`}`,
-    answer: output === "full" ? everythingIn : answerIn,
+    answer: (end) =>
+      output === "full" ? (transcriptFor({ since: waysIn(end).handed.id }, end) as Json) : answerIn(end),
   }) as Tool<never, unknown>;
 }
 
@@ -161,10 +162,6 @@ function answerIn(end: Session): string {
   const answer = lastSaid(end, handed)?.text ?? `${back.selector} handed back without a word.`;
   // What it said on the way is no answer, and nobody must take it for one.
   return back.why === STOPPED ? `${answer}\n[${back.selector}: ${STOPPED}.]` : answer;
-}
-
-function everythingIn(end: Session): Json {
-  return transcriptFor({ since: waysIn(end).handed.id }, end) as Json;
 }
 
 function waysIn(end: Session): { readonly handed: Session; readonly back: FactOf<"route-choose"> } {

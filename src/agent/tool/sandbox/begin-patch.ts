@@ -46,24 +46,19 @@ export function readBeginPatch(text: string): readonly FileSection[] {
     const [, what, path = ""] = /^\*\*\* (Add|Delete|Update) File: (.*\S)\s*$/.exec(line) ?? [];
     if (what === undefined)
       throw refused(at + 1, `"*** Add File: …", "*** Update File: …" or "*** Delete File: …" belongs here`);
-    const end = sectionEnd(lines, at + 1, last);
-    const body = lines.slice(at + 1, end);
+    const rest = lines.slice(at + 1, last);
+    const next = rest.findIndex((one) => /^\*\*\* (Add|Delete|Update) File: /.test(one));
+    const body = next < 0 ? rest : rest.slice(0, next);
     if (what === "Add") sections.push({ type: "add", path, line: at + 1, text: addition(body, at + 2) });
     else if (what === "Delete") {
       if (body.some((one) => one.trim() !== ""))
         throw refused(at + 2, "nothing can follow the deletion of a file but the next file");
       sections.push({ type: "delete", path, line: at + 1 });
     } else sections.push(update(path, body, at + 2));
-    at = end;
+    at += 1 + body.length;
   }
   if (sections.length === 0) throw refused(first + 1, "there is no file in it");
   return sections;
-}
-
-function sectionEnd(lines: readonly string[], from: number, last: number): number {
-  for (let at = from; at < last; at++)
-    if (/^\*\*\* (Add|Delete|Update) File: /.test(lines[at] as string)) return at;
-  return last;
 }
 
 function addition(body: readonly string[], first: number): string {

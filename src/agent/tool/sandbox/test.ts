@@ -155,8 +155,8 @@ function shownReport(report: TestReport, result: ExecResult, most: number): stri
   // Several short messages tell more than a long one.
   const room = Math.min(1500, Math.max(MIN_OUTPUT, Math.floor(most / 8)));
   for (const { name, message } of failures) {
-    const words = message === "" ? "" : `\n${indented(cutText(printedOf(Buffer.from(message)), room))}`;
-    const part = `- ${printable(name.toWellFormed()).slice(0, 300)}${words}`;
+    const words = message === "" ? "" : `\n${cutText(printedOf(Buffer.from(message)), room)}`;
+    const part = `- ${printable(name.toWellFormed()).slice(0, 300)}${words.replaceAll("\n", "\n  ")}`;
     left -= part.length + 1;
     if (left < 0) break;
     parts.push(part);
@@ -164,8 +164,4 @@ function shownReport(report: TestReport, result: ExecResult, most: number): stri
   const more = failures.length - (parts.length - 1);
   if (more > 0) parts.push(`[… ${more} more failures are not shown; the record lists them]`);
   return parts.join("\n");
-}
-
-function indented(text: string): string {
-  return `  ${text.replaceAll("\n", "\n  ")}`;
 }
