@@ -1,4 +1,4 @@
-import { isOfVersion01, type Retry } from "../../runtime/index.js";
+import { isOfVersion01 } from "../../runtime/index.js";
 import type { Entry, FactId, Json, Session } from "../../session/index.js";
 import { BeyondHorizonError } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
@@ -14,7 +14,8 @@ import {
   requireName,
   requireRetry,
 } from "../../workflow/index.js";
-import type { LanguageModel, Parameters } from "../model/index.js";
+import type { AgentOptions } from "../agent.js";
+import type { Parameters } from "../model/index.js";
 import { requireModels } from "../options.js";
 import { outputFor } from "../output.js";
 import { type Compression, compressionsView, wholeEntries } from "./compression.js";
@@ -23,15 +24,9 @@ import type { Crowded, Policy, Relieved } from "./policy.js";
 import { idOf, stretchesOf, taken, tokensIn, type Unit } from "./policy.js";
 import { INSTRUCTIONS, SCHEMA, tokensOfSummary, type Writer, write } from "./summary.js";
 
-export type SummariseOptions = {
-  /** The model that writes the summary, or several in order of preference; the next is tried when one fails permanently. */
-  readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
+export type SummariseOptions = Pick<AgentOptions, "model" | "parameters" | "retry" | "timeout"> & {
   /** The system prompt. The model answers with JSON: `{ summary, claims: [{ text, from: [ids] }] }`. */
   readonly instructions?: string;
-  readonly parameters?: Parameters;
-  readonly retry?: Retry;
-  /** Milliseconds that one attempt may take. */
-  readonly timeout?: number;
   /** How often the model may correct an answer that does not fit. Default 1. */
   readonly repairs?: number;
   /** Maximum number of tokens to summarise at once. Default: half of the budget. */

@@ -3,6 +3,9 @@ import { defined } from "../../util/index.js";
 import { plainJson } from "./content.js";
 
 type Fields = { readonly [field: string]: unknown };
+type Signs = Partial<Record<"network" | "body", string | undefined>> & {
+  readonly status: number | undefined;
+};
 
 /** So much of a provider's answer is kept with a failure. */
 const BODY = 2_000;
@@ -62,7 +65,7 @@ function described(error: unknown): Failure {
   const retryAfter = retryAfterIn(fields.responseHeaders);
   const said = [fields.message, error].find((one) => typeof one === "string");
   const url = typeof fields.url === "string" ? withoutQuery(fields.url) : undefined;
-  const retryable = mayPass(error, fields, status, network, body);
+  const retryable = mayPass(error, fields, { status, network, body });
   return {
     name: typeof fields.name === "string" ? fields.name : "Error",
     message: scrub(said ?? "the provider gave no reason"),
@@ -71,21 +74,15 @@ function described(error: unknown): Failure {
   };
 }
 
-function mayPass(
-  error: unknown,
-  fields: Fields,
-  status: number | undefined,
-  network: string | undefined,
-  body: string | undefined,
-): boolean {
+function mayPass(error: unknown, fields: Fields, { status, network, body = "" }: Signs): boolean {
   if (fields.name === "AbortError") return false;
   // An empty account answers like a busy server, and does not fill by waiting.
-  if (/insufficient_quota|billing/i.test(body ?? "")) return false;
+  if (/insufficient_quota|billing/i.test(body)) return false;
   if (status !== undefined && ([408, 409, 425, 429].includes(status) || status >= 500)) return true;
   if (typeof fields.isRetryable === "boolean") return fields.isRetryable;
   if (network !== undefined || fields.name === "TimeoutError") return true;
   // Errors inside a stream have no status, only the provider's word for it.
-  const word = `${typeof error === "string" ? error : ""} ${status === undefined ? (body ?? "") : ""}`;
+  const word = `${typeof error === "string" ? error : ""} ${status === undefined ? body : ""}`;
   return /overloaded|rate.?limit|server_error|api_error|internal|unavailable|timeout/i.test(word);
 }
 

@@ -72,18 +72,17 @@ export function debate(options: DebateOptions): Debate {
       },
       more: () => ({ verdict: (session: Session) => verdictIn(session, name) }),
     },
-    (entered, { parts, options: { rounds } }) => run(entered, { name, order, rounds, parts }),
+    (entered, { parts, options: { rounds } }) => run(entered, name, order, rounds, parts),
   );
 }
 
-type Trial = {
-  readonly name: string;
-  readonly order: readonly string[];
-  readonly rounds: number;
-  readonly parts: Parts;
-};
-
-async function run(entered: Session, { name, order, rounds, parts }: Trial): Promise<Session> {
+async function run(
+  entered: Session,
+  name: string,
+  order: readonly string[],
+  rounds: number,
+  parts: Parts,
+): Promise<Session> {
   let session = entered;
   for (let round = 1; round <= rounds; round++) {
     const before = session;

@@ -7,8 +7,7 @@ import {
   stopAt,
   toolboxOf,
 } from "../../agent/index.js";
-import type { LanguageModel } from "../../agent/model/index.js";
-import type { Budget, Module } from "../../runtime/index.js";
+import type { Module } from "../../runtime/index.js";
 import type { Json, Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import {
@@ -31,8 +30,10 @@ import { inputFor, signatureOf, toolCalled, type Written } from "./argument.js";
 import { AnswerFormError } from "./error.js";
 import { answerOf, inWords, reportsSince } from "./found.js";
 
-export type InlineToolsOptions = Pick<AgentOptions, "name" | "instructions" | "parameters" | "policy"> & {
-  readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
+export type InlineToolsOptions = Pick<
+  AgentOptions,
+  "name" | "instructions" | "model" | "parameters" | "budget" | "policy"
+> & {
   /** What may be called in the text. A call may turn out to be of no use, so none of them may change anything. */
   readonly tools: readonly [Callable, ...Callable[]];
   readonly score: Score;
@@ -42,7 +43,6 @@ export type InlineToolsOptions = Pick<AgentOptions, "name" | "instructions" | "p
   readonly maxCalls?: number;
   /** What a call that is kept becomes. Default: `[tool(argument) → result]`. */
   readonly splice?: (call: InlineCall, result: string) => string;
-  readonly budget?: Budget;
 };
 
 /**

@@ -71,7 +71,7 @@ export function routeTable(routes: Parts): RouteTable {
   };
 }
 
-export function isTable(routes: Parts | RouteTable): routes is RouteTable {
+export function isTable(routes: Parts | Partial<RouteTable>): routes is RouteTable {
   return typeof (routes as Partial<RouteTable>).set === "function";
 }
 

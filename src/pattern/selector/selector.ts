@@ -64,16 +64,14 @@ export function selector(
         "call the route something else",
       );
   }
-  return made({ name, table, isFixed: !isTable(routes), chooser, otherwise, descriptions, forced: null });
+  return made({ name, table, chooser, otherwise, descriptions, forced: null });
 }
 
 const EXAMPLE = 'selector("desk", { billing, support }, (session) => "billing")';
 
 type Made = {
   readonly name: string;
-  readonly table: Pick<RouteTable, "routes" | "version" | "at">;
-  /** Whether the routes are part of the program, and not a state of the world. */
-  readonly isFixed: boolean;
+  readonly table: Table;
   readonly chooser: Chooser;
   readonly otherwise: Module | undefined;
   readonly descriptions: { readonly [route: string]: string };
@@ -83,7 +81,9 @@ type Made = {
 type Offer = { readonly routes: readonly Route[]; readonly table: Digest };
 
 function made(given: Made): Module & Rebuilds {
-  const { name, table, isFixed, chooser, otherwise, descriptions, forced } = given;
+  const { name, table, chooser, otherwise, descriptions, forced } = given;
+  // Whether the routes are part of the program, and not a state of the world.
+  const isFixed = !isTable(table);
   const offer = (): Offer => ({ routes: routesIn(table.routes, descriptions), table: table.version });
   const look = step(`routes of ${name}`, offer, { effect: "read", origin: "trusted" });
   return createModule(
@@ -146,7 +146,9 @@ function note(
   });
 }
 
-function fixed(name: string, routes: Parts, refuse: Refuse): Pick<RouteTable, "routes" | "version" | "at"> {
+type Table = Pick<RouteTable, "routes" | "version" | "at">;
+
+function fixed(name: string, routes: Parts, refuse: Refuse): Table {
   const parts = partsOf(routes, called("selector", name));
   if (Object.keys(parts).length === 0) throw refuse("it has no routes", EXAMPLE);
   let version: Digest | undefined;
@@ -166,7 +168,8 @@ function changed(given: Made, forced: unknown, parts: Parts): Partial<Made> {
   if (forced !== null && typeof forced !== "string")
     throw refuse(`its state \`forced\` is ${showValue(forced)}`, "the name of a route, or null");
   const names = Object.keys(given.table.routes);
-  if (given.isFixed && forced !== null && !names.includes(forced))
+  const isFixed = !isTable(given.table);
+  if (isFixed && forced !== null && !names.includes(forced))
     throw refuse(
       `its state \`forced\` must be the name of a route; got ${showValue(forced)}`,
       `${meantBy(forced, names)}the routes are ${listed(names)}`,
@@ -175,7 +178,7 @@ function changed(given: Made, forced: unknown, parts: Parts): Partial<Made> {
   return {
     forced,
     ...(otherwise !== undefined && given.otherwise !== undefined && { otherwise }),
-    ...(given.isFixed && { table: fixed(given.name, pick(parts, Object.keys(given.table.routes)), refuse) }),
+    ...(isFixed && { table: fixed(given.name, pick(parts, names), refuse) }),
   };
 }
 

@@ -152,15 +152,6 @@ export type Walked = {
   readonly closed?: "skipped" | "deep" | "unreadable";
 };
 
-export type WalkOptions = {
-  /** Names of directories that are not looked into. */
-  readonly skip: readonly string[];
-  readonly depth?: number;
-  readonly signal?: AbortSignal;
-  /** Entries instead of 200,000. */
-  readonly most?: number;
-};
-
 /**
  * The entries below a directory, sorted, each directory before what is in it; `cut` when there are too many. No link is
  * followed.
@@ -168,12 +159,23 @@ export type WalkOptions = {
 export async function walk(
   files: SandboxFiles,
   root: string,
-  { skip, depth = Number.POSITIVE_INFINITY, signal, most = ENTRIES }: WalkOptions,
+  {
+    skip,
+    depth = Number.POSITIVE_INFINITY,
+    signal,
+    most = ENTRIES,
+  }: {
+    /** Names of directories that are not looked into. */
+    readonly skip: readonly string[];
+    readonly depth?: number;
+    readonly signal: AbortSignal;
+    readonly most?: number;
+  },
 ): Promise<{ readonly entries: readonly Walked[]; readonly cut: boolean }> {
   const found: Walked[] = [];
   const waiting: Walked[] = [];
   const open = async (path: string, level: number): Promise<void> => {
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     const entries = await files.list(path);
     for (const entry of [...entries].reverse())
       waiting.push({ path: path === "" ? entry.name : `${path}/${entry.name}`, entry, depth: level });
@@ -188,7 +190,7 @@ export async function walk(
     else if (next.depth >= depth) closed = "deep";
     else
       await open(next.path, next.depth + 1).catch(() => {
-        signal?.throwIfAborted();
+        signal.throwIfAborted();
         closed = "unreadable";
       });
     if (closed !== undefined) found[found.length - 1] = { ...next, closed };
