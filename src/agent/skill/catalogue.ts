@@ -30,15 +30,11 @@ export async function readCatalogue(folders: readonly string[]): Promise<Catalog
     for (const read of await skillsIn(folder)) {
       if ("problem" in read) problems.push(read.problem);
       else {
-        const other = skills.get(read.skill.name);
-        if (other === undefined) skills.set(read.skill.name, read.skill);
-        else
-          problems.push({
-            folder,
-            name: read.skill.name,
-            code: "name-taken",
-            message: `there is a skill of this name in ${JSON.stringify(other.folder)} already`,
-          });
+        const { name } = read.skill;
+        const other = skills.get(name) ?? read.skill;
+        skills.set(name, other);
+        const message = `there is a skill of this name in ${JSON.stringify(other.folder)} already`;
+        if (other !== read.skill) problems.push({ folder, name, code: "name-taken", message });
       }
     }
   }
@@ -115,9 +111,7 @@ export async function openSkill({
       join(name, SKILL_FILE),
       read.problem.message,
       "load the skills again: await loadSkills(folder)",
-      {
-        code: read.problem.code,
-      },
+      { code: read.problem.code },
     );
   if (read.skill.digest !== digest) throw new SkillChangedError(name, digest, read.skill.digest);
   const found = await filesBelow(files, name);

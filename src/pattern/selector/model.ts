@@ -25,13 +25,32 @@ export function byModel(options: LanguageModel | ByModelOptions): Asker {
   requireName(name, "choice by a model", 'byModel({ model, name: "router" })');
   // Made when it is known what there is to choose from, and then kept: the schema has to name the routes.
   const known = new Map<string, Agent<Answer>>();
+  const routerOf = (routes: readonly Route[], none: string) =>
+    agent({
+      ...rest,
+      name,
+      context: "all",
+      instructions: [
+        `You decide who goes on with a conversation. You do not take part in it.`,
+        ...(instructions === undefined ? [] : [instructions]),
+        `There are:`,
+        ...routes.map(({ name: route, description }) =>
+          description === undefined ? `- ${route}` : `- ${route}: ${description}`,
+        ),
+        `- ${none}: none of them fits.`,
+      ].join("\n"),
+      output: objectSchema({
+        route: { type: "string", enum: [...routes.map((route) => route.name), none] },
+        why: { type: "string", description: "The reason, in one sentence." },
+      }),
+    } as Parameters<typeof agent>[0]) as unknown as Agent<Answer>;
   return {
     name,
     by: `agent:${name}`,
     async choose(session, routes) {
       const key = JSON.stringify(routes);
       const none = noneFor(routes);
-      const router = known.get(key) ?? routerOf(name, routes, none, instructions, rest);
+      const router = known.get(key) ?? routerOf(routes, none);
       known.set(key, router);
       const asked = session.say(QUESTION, { by: "runtime" });
       const answered = await router.forward(asked);
@@ -49,34 +68,6 @@ type Answer = { readonly route: string; readonly why: string };
 
 const QUESTION = "[Who shall go on from here? Choose by what was asked above; do not answer it yourself.]";
 const OPTIONS = optionNames<ByModelOptions>()("model name instructions budget retry timeout");
-
-function routerOf(
-  name: string,
-  routes: readonly Route[],
-  none: string,
-  instructions: string | undefined,
-  rest: Omit<ByModelOptions, "name" | "instructions">,
-): Agent<Answer> {
-  const lines = routes.map(({ name: route, description }) =>
-    description === undefined ? `- ${route}` : `- ${route}: ${description}`,
-  );
-  return agent({
-    ...rest,
-    name,
-    context: "all",
-    instructions: [
-      `You decide who goes on with a conversation. You do not take part in it.`,
-      ...(instructions === undefined ? [] : [instructions]),
-      `There are:`,
-      ...lines,
-      `- ${none}: none of them fits.`,
-    ].join("\n"),
-    output: objectSchema({
-      route: { type: "string", enum: [...routes.map((route) => route.name), none] },
-      why: { type: "string", description: "The reason, in one sentence." },
-    }),
-  } as Parameters<typeof agent>[0]) as unknown as Agent<Answer>;
-}
 
 /** The word for none of them, which no route has. */
 function noneFor(routes: readonly Route[]): string {

@@ -1,5 +1,4 @@
 import {
-  type Agent,
   type AgentOptions,
   agent,
   descriptionOf,
@@ -49,16 +48,29 @@ export type SupervisorOptions = Pick<AgentOptions, "name" | "description" | "mod
  * ```
  */
 export function supervisor(options: SupervisorOptions): Module & Rebuilds {
-  const { name, description, output = "last", forward: passes = true } = options ?? {};
+  const { name, description, model, instructions, budget, maxSteps } = options ?? {};
+  const { output = "last", forward: passes = true } = options ?? {};
   const where = called("supervisor", name);
   const workers = partsOf(options?.workers, where);
-  if (Object.keys(workers).length === 0) throw refusing(where)("it has no workers", EXAMPLE);
+  const names = Object.keys(workers);
+  if (names.length === 0) throw refusing(where)("it has no workers", EXAMPLE);
+  const tools = names.map((worker) => handoffTo(name, worker, workers[worker] as Module, names, output));
+  const lead = agent({
+    name,
+    model,
+    instructions: instructions === undefined ? LEAD : `${LEAD}\n${instructions}`,
+    tools: passes ? [...tools, forwardTool(names)] : tools,
+    // A call that failed passed on nothing: the model reads why, and goes on.
+    stop: (session: Session, { calls }: StepInfo) =>
+      calls.includes(FORWARD) && forwarded(session) !== undefined,
+    ...defined({ budget, maxSteps }),
+  });
   return defineModule(
     {
       kind: "supervisor",
       name,
       example: EXAMPLE,
-      parts: { lead: leadOf(options, workers, output, passes) },
+      parts: { lead },
       options: withDefaults(options, { output, forward: passes }),
       checks: {
         ...elsewhere("name", "description", "model", "instructions", "workers", "budget", "maxSteps"),
@@ -78,8 +90,8 @@ export function supervisor(options: SupervisorOptions): Module & Rebuilds {
       },
       more: () => defined({ description }),
     },
-    async (entered, { part: lead }) => {
-      const ended = await lead.forward(entered);
+    async (entered, { part }) => {
+      const ended = await part.forward(entered);
       const passed = forwarded(ended);
       return passed === undefined
         ? ended
@@ -89,26 +101,6 @@ export function supervisor(options: SupervisorOptions): Module & Rebuilds {
 }
 
 const EXAMPLE = 'supervisor({ name: "desk", model, workers: [math, research] })';
-
-function leadOf(
-  { name, model, instructions, budget, maxSteps }: SupervisorOptions,
-  workers: Parts,
-  output: HandoffOutput,
-  passes: boolean,
-): Agent<undefined> {
-  const names = Object.keys(workers);
-  const tools = names.map((worker) => handoffTo(name, worker, workers[worker] as Module, names, output));
-  return agent({
-    name,
-    model,
-    instructions: instructions === undefined ? LEAD : `${LEAD}\n${instructions}`,
-    tools: passes ? [...tools, forwardTool(names)] : tools,
-    // A call that failed passed on nothing: the model reads why, and goes on.
-    stop: (session: Session, { calls }: StepInfo) =>
-      calls.includes(FORWARD) && forwarded(session) !== undefined,
-    ...defined({ budget, maxSteps }),
-  });
-}
 
 const LEAD =
   "You lead a team. Hand each piece of work to whom it suits, with everything that is needed to do it; hand over several at once when none needs the others. Answer when the work is done.";

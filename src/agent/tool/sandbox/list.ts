@@ -33,12 +33,7 @@ export const listTool = sandboxTool({
 export async function listed(
   { files }: Sandbox,
   place: string,
-  options: {
-    readonly skip: readonly string[];
-    readonly depth: number;
-    readonly maxOutput: number;
-    readonly signal: AbortSignal;
-  },
+  options: WalkOptions & { readonly maxOutput: number },
 ): Promise<string> {
   const { entries, cut } = await walk(files, place, { ...options, most: 20_000 });
   const count = (kind: FileEntry["kind"]): number =>
@@ -152,6 +147,14 @@ export type Walked = {
   readonly closed?: "skipped" | "deep" | "unreadable";
 };
 
+type WalkOptions = {
+  /** Names of directories that are not looked into. */
+  readonly skip: readonly string[];
+  readonly depth?: number;
+  readonly signal: AbortSignal;
+  readonly most?: number;
+};
+
 /**
  * The entries below a directory, sorted, each directory before what is in it; `cut` when there are too many. No link is
  * followed.
@@ -159,18 +162,7 @@ export type Walked = {
 export async function walk(
   files: SandboxFiles,
   root: string,
-  {
-    skip,
-    depth = Number.POSITIVE_INFINITY,
-    signal,
-    most = ENTRIES,
-  }: {
-    /** Names of directories that are not looked into. */
-    readonly skip: readonly string[];
-    readonly depth?: number;
-    readonly signal: AbortSignal;
-    readonly most?: number;
-  },
+  { skip, depth = Number.POSITIVE_INFINITY, signal, most = ENTRIES }: WalkOptions,
 ): Promise<{ readonly entries: readonly Walked[]; readonly cut: boolean }> {
   const found: Walked[] = [];
   const waiting: Walked[] = [];
