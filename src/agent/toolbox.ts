@@ -1,7 +1,6 @@
 import type { Json } from "../session/index.js";
 import { showValue } from "../util/index.js";
-import type { Module, Parts, Refuse } from "../workflow/index.js";
-import { isModule } from "../workflow/index.js";
+import { isModule, type Module, type Parts, type Refuse } from "../workflow/index.js";
 import { AgentError } from "./error.js";
 import { type JsonSchema, moduleTool, specOf, type Tool, type ToolSpec, tool } from "./tool/index.js";
 

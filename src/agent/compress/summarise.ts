@@ -1,6 +1,5 @@
 import { isOfVersion01 } from "../../runtime/index.js";
-import type { Entry, FactId, Json, Session } from "../../session/index.js";
-import { BeyondHorizonError } from "../../session/index.js";
+import { BeyondHorizonError, type Entry, type FactId, type Json, type Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import {
   anything,

@@ -4,8 +4,7 @@ import { defined } from "../../util/index.js";
 import { OWN } from "./content.js";
 import { ScriptEndedError } from "./error.js";
 import type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js";
-import type { PromptMessage } from "./prompt.js";
-import { estimateTokens } from "./prompt.js";
+import { estimateTokens, type PromptMessage } from "./prompt.js";
 
 /** A call to a tool. The id is made up unless given. */
 export type ScriptedCall = { readonly tool: string; readonly input?: Json; readonly id?: string };

@@ -9,8 +9,7 @@ import {
 import { transcriptFor } from "../../agent/model/index.js";
 import { moduleTool, objectSchema, type Tool, tool } from "../../agent/tool/index.js";
 import type { Budget, Module } from "../../runtime/index.js";
-import type { FactId, FactOf, Json, Session } from "../../session/index.js";
-import { backFrom } from "../../session/index.js";
+import { backFrom, type FactId, type FactOf, type Json, type Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import {
   called,

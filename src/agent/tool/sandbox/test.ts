@@ -100,12 +100,10 @@ function judgedOf(
     ...(kind && { kind }),
   };
   const output = `${bufferOf(result.stdout).toString("utf8")}\n${bufferOf(result.stderr).toString("utf8")}`;
-  if (file === undefined) return parseTests(output, given);
-  if ("text" in file) {
-    const report = parseTests(file.text, given);
-    if (report.kind !== "exit-code") return report;
-  }
+  const written = file !== undefined && "text" in file ? parseTests(file.text, given) : undefined;
+  if (written !== undefined && written.kind !== "exit-code") return written;
   const report = parseTests(output, given);
+  if (file === undefined) return report;
   const why = "why" in file ? file.why : "the report could not be read";
   return { ...report, passed: false, notes: [...report.notes, why] };
 }
