@@ -43,11 +43,14 @@ export async function readCatalogue(folders: readonly string[]): Promise<Catalog
 
 async function skillsIn(folder: string): Promise<readonly ReadSkill[]> {
   const files = new Folder(folder);
+  const problem = (code: SkillProblem["code"], message: string): ReadSkill => ({
+    problem: { folder, code, message },
+  });
   let entries: readonly FileEntry[];
   try {
     entries = await files.list();
   } catch (error) {
-    return [{ problem: { folder, code: "folder-missing", message: reasonOf(error) } }];
+    return [problem("folder-missing", reasonOf(error))];
   }
   const found: ReadSkill[] = [];
   const names = entries.filter(
@@ -56,13 +59,9 @@ async function skillsIn(folder: string): Promise<readonly ReadSkill[]> {
   for (const { name, kind } of names.slice(0, MAX_SKILLS))
     found.push(await skillIn(files, folder, name, kind));
   if (names.length > MAX_SKILLS)
-    found.push({
-      problem: {
-        folder,
-        code: "folder-full",
-        message: `of ${names.length} directories the first ${MAX_SKILLS} were looked at`,
-      },
-    });
+    found.push(
+      problem("folder-full", `of ${names.length} directories the first ${MAX_SKILLS} were looked at`),
+    );
   return found;
 }
 

@@ -118,9 +118,8 @@ export type ToolSpec = { readonly name: string; readonly description: string; re
 /** What a tool does. `effect` has no default: a wrong guess repeats an action. */
 export type Deed<Input, Output> = Pick<
   Tool<Input, Output>,
-  "name" | "description" | "effect" | "presumed" | "timeout" | "retry" | "source" | "origin"
+  "name" | "description" | "effect" | "presumed" | "timeout" | "retry" | "source" | "origin" | "key" | "run"
 > & {
-  readonly key?: (input: Input) => string;
   readonly conflicts?: readonly string[] | ((input: Input) => readonly string[]);
   /** true: somebody must agree to every call. Terms: who, how many of them, by when, and who after that. */
   readonly approval?: boolean | Terms | ((input: Input) => boolean | Terms);
@@ -132,7 +131,6 @@ export type Deed<Input, Output> = Pick<
   readonly reversible?: boolean | ((input: Input) => boolean);
   /** Finds out what became of a `write` that was started and has no outcome. */
   readonly reconcile?: (input: Input, context: ToolContext) => Promise<Found<Output>>;
-  readonly run: (input: Input, context: ToolContext) => Output | Promise<Output>;
 };
 
 export type ToolDefinition<In extends InputSchema, Out extends OutputSchema> = Deed<

@@ -144,15 +144,13 @@ type Given = Required<Pick<InlineToolsOptions, "name" | "score" | "threshold" | 
   readonly box: ReturnType<typeof toolboxOf>;
 };
 
-type Decided = { readonly session: Session; readonly result: string | undefined };
-
 async function decide(
   session: Session,
   given: Given,
   text: WithCalls,
   call: InlineCall,
   before: readonly (string | undefined)[],
-): Promise<Decided> {
+): Promise<{ readonly session: Session; readonly result: string | undefined }> {
   const { name, box, threshold } = given;
   const { tool, input } = call;
   const request = { type: "tool-call", call: `inline-${call.place + 1}`, name: tool, input } as const;
