@@ -21,7 +21,7 @@ import type { LanguageModel, Parameters } from "./model/index.js";
 import type { Stop } from "./stop.js";
 import type { InputSchema } from "./tool/index.js";
 
-/** What an agent was given, whole: its own copy, with the models and the conditions to stop each in one list. */
+/** The options of an agent, complete: its own copy, with the models and the stop conditions each in one list. */
 export type Given = AgentOptions<InputSchema> & {
   readonly models: readonly LanguageModel[];
   readonly stops: readonly Stop[];

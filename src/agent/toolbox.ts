@@ -120,7 +120,7 @@ function purposeOf(module: Module): string {
   return descriptionOf(module) ?? `Gives a task to "${module.name}".`;
 }
 
-/** What a module says that it is good for, if it says so. */
+/** The description that a module gives of itself, if any. */
 export function descriptionOf(module: Module): string | undefined {
   const { description } = module as { readonly description?: unknown };
   return typeof description === "string" ? description : undefined;

@@ -21,7 +21,7 @@ export function jsonOfOutput(value: unknown): Json {
 export class NotJson extends Error {
   readonly reason: string;
   readonly hint: string;
-  /** The way to it. */
+  /** The path to the value. */
   steps: readonly (string | number)[] = [];
 
   constructor(reason: string, hint: string, cause?: unknown) {
@@ -52,7 +52,7 @@ type Room = {
   values: number;
   readonly depth: number;
   readonly tells: boolean;
-  /** The way to the value that is copied now. */
+  /** The path to the value that is copied now. */
   readonly steps: (string | number)[];
 };
 

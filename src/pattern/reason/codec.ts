@@ -22,16 +22,9 @@ export function withTextCalls(model: LanguageModel): LanguageModel {
     modelId,
     async doGenerate(options) {
       const { tools = [], toolChoice: _, stopSequences = [], prompt, ...rest } = options as Options;
-      const known = tools.map(({ name, description, inputSchema }) => ({
-        name,
-        ...(description !== undefined && { description }),
-        input: inputSchema,
-      }));
-      const asked = {
-        ...rest,
-        prompt: told(prompt, known),
-        stopSequences: [...stopSequences, "\nObservation"],
-      };
+      const known = tools.map(({ inputSchema, ...tool }) => ({ ...tool, input: inputSchema }));
+      const stops = [...stopSequences, "\nObservation"];
+      const asked = { ...rest, prompt: told(prompt, known), stopSequences: stops };
       return read(await model.doGenerate(asked), known);
     },
     doStream: () =>

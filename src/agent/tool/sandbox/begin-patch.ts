@@ -160,7 +160,7 @@ export async function appliedSections(
   return done;
 }
 
-/** What a file was, and what it becomes; undefined where there is none. */
+/** The bytes of a file before the patch and after it; undefined where it does not exist. */
 type Draft = { readonly before: Buffer | undefined; after: Buffer | undefined };
 
 export function movesIn(sections: readonly FileSection[]): ReadonlyMap<string, string> {

@@ -216,8 +216,6 @@ const SHOWN = 5;
 export function notesOf(finding: SyntaxFinding): readonly string[] {
   if (!finding.checked) return [`[syntax not checked: ${finding.why}]`];
   const { old } = finding;
-  if (old.length === 0) return [];
-  return [
-    `[syntax errors as before: ${old.slice(0, 3).map(shownProblem).join("; ")}${old.length > 3 ? "; …" : ""}]`,
-  ];
+  const shown = `${old.slice(0, 3).map(shownProblem).join("; ")}${old.length > 3 ? "; …" : ""}`;
+  return old.length === 0 ? [] : [`[syntax errors as before: ${shown}]`];
 }

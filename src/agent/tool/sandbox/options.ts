@@ -51,7 +51,7 @@ type ValueOf<Field> = Field extends { readonly enum: readonly (infer Value)[] }
       ? boolean
       : number;
 
-/** What the schema of such fields lets through. */
+/** The inputs that the schema of such fields accepts. */
 type InputOf<Properties extends Fields, Required extends keyof Properties> = {
   readonly [field in Required]: ValueOf<Properties[field]>;
 } & { readonly [field in Exclude<keyof Properties, Required>]?: ValueOf<Properties[field]> };
@@ -62,7 +62,7 @@ type Definition<Properties extends Fields, Required extends keyof Properties> = 
 > & {
   readonly properties: Properties;
   readonly required?: readonly Required[];
-  /** Whether the option `approval` is about it. */
+  /** Whether the option `approval` applies to the tool. */
   readonly asks?: boolean;
   run(input: InputOf<Properties, Required>, context: ToolContext, settings: Settings): Promise<unknown>;
 };
